@@ -55,18 +55,18 @@ def test_help_lists_every_target(make):
     }
 
 
-def test_a_port_of_the_site_s_own_settings_is_not_overruled(make):
+def test_port_of_the_settings_file_is_not_overridden(make):
     """The environment goes before the file .env."""
     assert "PORT" not in {line.partition(" ")[0] for line in make("--print-data-base", "help").stdout.splitlines()}
 
 
-def test_no_interpreter(make):
+def test_missing_interpreter_is_reported(make):
     result = make("run", "PYTHON=no-such-python")
     assert result.returncode
     assert result.stderr.startswith("No no-such-python here: install Python 3.11 or later")
 
 
-def test_an_old_interpreter(make, tmp_path):
+def test_old_interpreter_is_reported(make, tmp_path):
     old = interpreter(
         tmp_path / "old", """exec python3 -c "import sys; sys.version_info = (3, 9, 2); exec(sys.argv[1])" "$2" """
     )
@@ -76,7 +76,7 @@ def test_an_old_interpreter(make, tmp_path):
     assert "is 3.9: name another" in result.stderr
 
 
-def test_an_interpreter_without_venv(make, tmp_path):
+def test_interpreter_without_venv_is_reported(make, tmp_path):
     bare = interpreter(tmp_path / "bare", 'case "$2" in *ensurepip*) exit 1;; esac')
     result = make("run", bare)
     assert result.returncode

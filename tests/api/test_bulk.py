@@ -36,7 +36,7 @@ def results(answer):
     return json.loads(answer.content)["results"]
 
 
-def test_each_change_has_its_result_and_one_that_fails_stops_no_other(editor, blog, mongo):
+def test_failed_change_does_not_stop_the_others(editor, blog, mongo):
     pages = [build.node("basic-page", f"page{number}", tags=("a",)) for number in range(7)]
 
     def one(do, number, body=None, **said):
@@ -92,7 +92,7 @@ def test_each_change_has_its_result_and_one_that_fails_stops_no_other(editor, bl
     assert (stored(pages[4])["tags"], stored(pages[5])["slug"], stored(pages[6])["published"]) == (["b"], "moved", None)
 
 
-def test_what_has_no_draft_is_not_done_to_one(editor, blog, mongo):
+def test_version_draft_without_a_draft_is_refused(editor, blog, mongo):
     page, before = build.node("basic-page", "page"), list(mongo["cms.nodes"].find().sort("_id"))
     seen = {"id": str(page), "if_match": f'"{nonce(page)}"', "version": "draft"}
     sent = [{"do": do, **seen} for do in ("unpublish", "tag", "trash", "restore")]
@@ -102,7 +102,7 @@ def test_what_has_no_draft_is_not_done_to_one(editor, blog, mongo):
     assert list(mongo["cms.nodes"].find().sort("_id")) == before
 
 
-def test_the_etag_is_of_the_version_that_the_next_change_is_about(editor, mongo):
+def test_etag_is_valid_for_the_next_change(editor, mongo):
     page, draft = build.node("basic-page", "page"), {"version": "draft"}
 
     def do(what, seen, body=None, **said):
@@ -118,7 +118,7 @@ def test_the_etag_is_of_the_version_that_the_next_change_is_about(editor, mongo)
     assert do("discard", do("change", etag, {"title": "Again"}, **draft), **draft) == live
 
 
-def test_a_bulk_that_stopped_goes_on_where_it_was(account, blog, mongo):
+def test_interrupted_bulk_resumes_where_it_stopped(account, blog, mongo):
     secret = tokens.create(account("ed", "Editors"), "test", (Scope.WRITE,))[1]
     sent = {"operations": [new(blog, f"Post {number}") for number in range(3)]}
 
@@ -137,7 +137,7 @@ def test_a_bulk_that_stopped_goes_on_where_it_was(account, blog, mongo):
     assert send().content == first.content
 
 
-def test_while_the_database_is_away_the_rest_is_not_tried_and_sent_again_it_goes_on(account, blog, mongo, monkeypatch):
+def test_bulk_stops_during_an_outage_and_resumes(account, blog, mongo, monkeypatch):
     secret = tokens.create(account("ed", "Editors"), "test", (Scope.WRITE,))[1]
     sent = {"operations": [new(blog, f"Post {number}") for number in range(4)]}
     tried, create = [], operations.create
@@ -160,9 +160,7 @@ def test_while_the_database_is_away_the_rest_is_not_tried_and_sent_again_it_goes
 
 
 @pytest.mark.parametrize(("error", "status"), [(TooBusy(), 503), (RuntimeError("bug"), 500)])
-def test_what_failed_by_no_fault_of_the_request_is_made_when_it_is_sent_again(
-    error, status, account, blog, mongo, monkeypatch
-):
+def test_change_that_failed_on_the_server_is_retried(error, status, account, blog, mongo, monkeypatch):
     secret = tokens.create(account("ed", "Editors"), "test", (Scope.WRITE,))[1]
     sent, failing = {"operations": [new(blog, f"Post {number}") for number in range(3)]}, [error]
     create = operations.create
@@ -182,7 +180,7 @@ def test_what_failed_by_no_fault_of_the_request_is_made_when_it_is_sent_again(
     assert mongo["cms.nodes"].count_documents({"metadata.type": "blog-entry"}) == 3
 
 
-def test_no_more_than_a_hundred_and_only_by_who_writes(editor, blog, account, asker, mongo):
+def test_bulk_is_limited_to_100_changes_by_writers(editor, blog, account, asker, mongo):
     assert editor.send("POST", "/bulk", {"operations": [new(blog, "x")] * 101}).status_code == 422
     assert editor.send("POST", "/bulk", {"operations": [{"do": "drop"}]}).status_code == 422
     reader = asker(account("r", "Editors"), Scope.READ)
@@ -195,7 +193,7 @@ def test_no_more_than_a_hundred_and_only_by_who_writes(editor, blog, account, as
     assert mongo["cms.nodes"].count_documents({"metadata.type": "blog-entry"}) == 0
 
 
-def test_each_change_counts_against_the_limit(editor, blog, settings, mongo):
+def test_each_change_counts_toward_the_rate_limit(editor, blog, settings, mongo):
     settings.API = {**settings.API, "WRITES_PER_MINUTE": 5}
 
     def send(count):
@@ -209,7 +207,7 @@ def test_each_change_counts_against_the_limit(editor, blog, settings, mongo):
     assert len(results(send(1))) == 1
 
 
-def test_a_bulk_over_the_limit_has_a_minute_for_itself(editor, blog, settings):
+def test_bulk_over_the_limit_is_accepted_alone_in_a_minute(editor, blog, settings):
     settings.API = {**settings.API, "WRITES_PER_MINUTE": 2}
     sent = {"operations": [new(blog, f"Post {number}") for number in range(4)]}
     assert len(results(editor.send("POST", "/bulk", sent))) == 4
@@ -226,7 +224,7 @@ def test_long_texts_count_as_several_changes(editor, blog, settings):
     assert editor.send("POST", "/bulk", long).status_code == 429
 
 
-def test_an_account_makes_one_bulk_at_a_time(account, asker, blog, mongo):
+def test_account_runs_one_bulk_at_a_time(account, asker, blog, mongo):
     ed, other = account("ed", "Editors"), asker(account("eve", "Editors"), Scope.WRITE)
     first, second = asker(ed, Scope.WRITE), asker(ed, Scope.WRITE)
     seen = []

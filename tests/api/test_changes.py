@@ -57,7 +57,7 @@ def post(blog, slug="hello", **fields):
     return build.node("blog-entry", slug, parent=blog, **fields)
 
 
-def test_a_list_that_has_not_begun_says_so(visitor, mongo):
+def test_list_that_has_not_started_returns_503(visitor, mongo):
     answer = visitor.get("/changes")
     assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")
     assert "no worker runs" in json.loads(answer.content)["detail"]
@@ -67,7 +67,7 @@ def test_a_list_that_has_not_begun_says_so(visitor, mongo):
     assert [one["kind"] for one in visitor.read("/changes?since=0")["changes"]] == [RESET, RESET]
 
 
-def test_changes_are_told_in_order_and_once(visitor, begun):
+def test_changes_are_listed_in_order_and_once(visitor, begun):
     since = visitor.read("/changes")["next"]
     first = post(begun, "first")
     relay()
@@ -92,14 +92,14 @@ def test_changes_are_told_in_order_and_once(visitor, begun):
     assert (len(some["changes"]), some["next"], some["more"]) == (2, since + 2, True)
 
 
-def test_what_changes_often_within_a_round_is_told_once(begun):
+def test_several_changes_within_a_round_are_listed_once(begun):
     key = post(begun)
     for number in range(3):
         save(key, title=f"No. {number}")
     assert news() == [(NODE, str(key), True)]
 
 
-def test_nothing_new_is_a_304(visitor, begun):
+def test_list_without_news_returns_304(visitor, begun):
     since = visitor.read("/changes")["next"]
     answer = visitor.get(f"/changes?since={since}")
     relay()
@@ -109,7 +109,7 @@ def test_nothing_new_is_a_304(visitor, begun):
     assert visitor.get(f"/changes?since={since}", If_None_Match=answer["ETag"]).status_code == 200
 
 
-def test_relays_at_once_tell_each_change_once(begun):
+def test_concurrent_relays_list_each_change_once(begun):
     made = []
 
     def work(number):
@@ -125,7 +125,7 @@ def test_relays_at_once_tell_each_change_once(begun):
     assert all(after == before + 1 for before, after in pairwise(numbers))
 
 
-def test_a_relay_that_stalled_writes_nothing(begun):
+def test_stalled_relay_writes_nothing(begun):
     seen = change_log.last()
     post(begun)
     relay()
@@ -138,7 +138,7 @@ def test_a_relay_that_stalled_writes_nothing(begun):
     assert database()["cms.changes"].count_documents({}) == count + 1
 
 
-def test_what_falls_due_is_told_once(begun):
+def test_due_dates_are_listed_once(begun):
     soon = now() + LATER / 2
     appears = post(begun, "appears", published=soon)
     ends = post(begun, "ends", expires=soon)
@@ -160,7 +160,7 @@ def test_what_falls_due_is_told_once(begun):
     assert [public for _kind, id, public in entries() if id == str(ends)] == [True, True]
 
 
-def test_a_relay_that_died_over_what_fell_due_tells_the_rest(begun):
+def test_next_relay_completes_the_due_dates_of_a_dead_one(begun):
     soon = now() + LATER / 2
     posts = [post(begun, f"p{number}", published=soon) for number in range(3)]
     relay()
@@ -173,7 +173,7 @@ def test_a_relay_that_died_over_what_fell_due_tells_the_rest(begun):
     assert told == [str(key) for key in posts]
 
 
-def test_a_section_takes_along_what_stands_in_it(begun):
+def test_change_of_a_section_lists_its_contents(begun):
     folder = build.node("folder", "folder")
     inner = build.node("folder", "inner", parent=folder)
     build.node("basic-page", "page", parent=inner)
@@ -193,7 +193,7 @@ def test_a_section_takes_along_what_stands_in_it(begun):
     assert news() == [(NODE, str(inner), True)]
 
 
-def test_readers_are_told_nothing_of_what_they_never_saw(begun):
+def test_readers_see_no_changes_of_hidden_nodes(begun):
     draft = post(begun, "draft", published=None)
     dark = build.node("blog", "dark", published=None)
     inside = post(dark, "inside")
@@ -209,7 +209,7 @@ def test_readers_are_told_nothing_of_what_they_never_saw(begun):
     assert {one[1] for one in entries(public=False)} >= {str(draft), str(inside), str(live)}
 
 
-def test_hidden_saves_change_no_number_of_readers(visitor, account, asker, begun):
+def test_hidden_saves_do_not_change_readers_numbers(visitor, account, asker, begun):
     editor, live = asker(account("ed", "Editors"), Scope.READ), post(begun, "live")
     relay()
     since, of_editors = visitor.read("/changes")["next"], editor.read("/changes")["next"]
@@ -226,7 +226,7 @@ def test_hidden_saves_change_no_number_of_readers(visitor, account, asker, begun
     assert (change["id"], change["number"]) == (str(live), since + 1)
 
 
-def test_readers_follow_a_list_with_only_hidden_entries_left(visitor, begun):
+def test_readers_continue_when_only_hidden_changes_are_left(visitor, begun):
     relay()
     since = visitor.read("/changes")["next"]
     post(begun, "dark", published=None)
@@ -240,7 +240,7 @@ def test_readers_follow_a_list_with_only_hidden_entries_left(visitor, begun):
     assert [one["id"] for one in visitor.read(f"/changes?since={since}")["changes"]] == [str(key)]
 
 
-def test_a_list_without_numbers_for_readers_begins_again(visitor, begun):
+def test_list_without_numbers_for_readers_restarts(visitor, begun):
     post(begun)
     relay()
     since = database()["cms.changes"].find_one(sort=[("_id", -1)])["_id"]
@@ -257,7 +257,7 @@ def test_a_list_without_numbers_for_readers_begins_again(visitor, begun):
     indexes.ensure()
 
 
-def test_what_upkeep_notes_is_not_told(mongo, begun):
+def test_maintenance_writes_are_not_listed(mongo, begun):
     key, photo = post(begun), photo_build.upload(photo_build.gallery())
     relay()
     mongo["cms.nodes"].update_one({"_id": key}, {"$set": {"comments": [], "comments_epoch": 1}})
@@ -266,7 +266,7 @@ def test_what_upkeep_notes_is_not_told(mongo, begun):
     assert news() == []
 
 
-def test_a_draft_that_is_saved_leaves_kept_pages_alone(begun, monkeypatch):
+def test_saved_draft_keeps_pages_cached(begun, monkeypatch):
     live = post(begun, "live")
     relay()
     before = site_version()
@@ -284,7 +284,7 @@ def test_a_draft_that_is_saved_leaves_kept_pages_alone(begun, monkeypatch):
 
 
 @pytest.mark.parametrize("act", ["unpublish", "expire", "hide", "trash", "delete"])
-def test_readers_are_told_what_is_taken_from_them(begun, act):
+def test_readers_are_notified_of_hidden_and_deleted_nodes(begun, act):
     dark = build.node("blog", "dark", published=None)
     key = post(begun)
     relay()
@@ -305,7 +305,7 @@ def test_readers_are_told_what_is_taken_from_them(begun, act):
 
 
 @pytest.mark.parametrize("act", ["unpublish", "trash"])
-def test_what_has_expired_and_changes_before_that_is_told_is_told(begun, act):
+def test_expiry_and_earlier_changes_are_listed_in_the_end(begun, act):
     key = post(begun)
     save(key, expires=now() + timedelta(milliseconds=1))
     relay()
@@ -317,7 +317,7 @@ def test_what_has_expired_and_changes_before_that_is_told_is_told(begun, act):
     assert news(public=True) == [(NODE, str(key), True)]
 
 
-def test_who_sees_everything_is_told_of_drafts(visitor, account, asker, begun):
+def test_users_with_all_permissions_see_changes_of_drafts(visitor, account, asker, begun):
     since = visitor.read("/changes")["next"]
     draft = post(begun, "draft", published=None)
     live = post(begun, "live")
@@ -331,7 +331,7 @@ def test_who_sees_everything_is_told_of_drafts(visitor, account, asker, begun):
     assert told(asker(account("eve", "Editors"))) == told(visitor) == [str(live)]
 
 
-def test_comments_are_told_once_for_their_discussion(mongo, rules):
+def test_comments_are_listed_once_per_discussion(mongo, rules):
     target = discussed.entry()
     relay()
     for number in range(3):
@@ -346,7 +346,7 @@ def test_comments_are_told_once_for_their_discussion(mongo, rules):
     assert news() == [(COMMENTS, str(target), False)]
 
 
-def test_photos_are_told_and_their_bytes_are_not(begun):
+def test_photos_are_listed_without_their_bytes(begun):
     gallery = photo_build.gallery()
     relay()
     photo = photo_build.upload(gallery)
@@ -355,7 +355,7 @@ def test_photos_are_told_and_their_bytes_are_not(begun):
     assert set(news()) == {(PHOTO, str(photo), True)}
 
 
-def test_a_number_beyond_the_horizon_is_answered_with_410(visitor, begun):
+def test_number_beyond_the_horizon_returns_410(visitor, begun):
     since = visitor.read("/changes")["next"]
     for number in range(3):
         post(begun, f"p{number}")
@@ -371,12 +371,12 @@ def test_a_number_beyond_the_horizon_is_answered_with_410(visitor, begun):
     assert visitor.get("/changes?since=-1").status_code == 422
 
 
-def test_the_horizon_is_a_setting(mongo):
+def test_horizon_is_a_setting(mongo):
     index = mongo["cms.changes"].index_information()["horizon"]
     assert (index["key"], index["expireAfterSeconds"]) == ([("marked", 1)], 90 * 24 * 60 * 60)
 
 
-def test_lost_history_is_a_reset(visitor, begun):
+def test_lost_history_is_reported_as_a_reset(visitor, begun):
     key = post(begun)
     relay()
     since = visitor.read("/changes")["next"]
@@ -391,14 +391,14 @@ def test_lost_history_is_a_reset(visitor, begun):
     assert said["next"] >= round(now().timestamp() * 1000) - 60_000
 
 
-def test_a_list_of_which_all_has_ended_goes_on_above_it(visitor, begun):
+def test_list_whose_entries_have_expired_continues_numbering(visitor, begun):
     since = visitor.read("/changes")["next"]
     database()["cms.changes"].delete_many({})
     relay()
     assert visitor.read("/changes")["next"] > since
 
 
-def test_a_relay_with_nothing_to_tell_notes_how_far_it_came(begun):
+def test_idle_relay_stores_its_progress(begun):
     before = change_log.last()
     for _ in range(3):
         site.invalidate()
@@ -409,7 +409,7 @@ def test_a_relay_with_nothing_to_tell_notes_how_far_it_came(begun):
     assert after.resume != before.resume
 
 
-def test_what_is_told_is_no_longer_answered_as_it_was(visitor, begun):
+def test_listed_change_ends_the_cached_response(visitor, begun):
     key = post(begun)
     relay()
     version = site_version()
@@ -430,7 +430,7 @@ def site_version():
     return database()["cms.site"].find_one()["lists"]
 
 
-def test_more_events_than_are_read_together(begun, monkeypatch):
+def test_more_events_than_one_batch_are_listed(begun, monkeypatch):
     monkeypatch.setattr(relaying, "BATCH", 2)
     for _ in range(6):
         site.invalidate()
@@ -438,7 +438,7 @@ def test_more_events_than_are_read_together(begun, monkeypatch):
     assert [id for _kind, id, _public in news()] == [str(key) for key in keys]
 
 
-def test_the_worker_follows(begun):
+def test_worker_runs_the_relay(begun):
     key = post(begun)
     call_command("work", "--once", verbosity=0)
     assert entries() == [(NODE, str(key), True)]

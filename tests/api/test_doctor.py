@@ -9,7 +9,7 @@ from marginalia.mongo import doctor
 from marginalia.mongo.clock import now
 
 
-def test_the_doctor_says_how_far_behind_the_list_is(mongo):
+def test_doctor_reports_how_far_the_list_is_behind(mongo):
     def found():
         examination = doctor.Examination("default", mongo, collections(), production=False)
         return [one.name for one in changes_told(examination)]

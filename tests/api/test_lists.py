@@ -34,7 +34,7 @@ def slugs(asker, query):
         following = {"cursor": page["next"]}
 
 
-def test_a_section_lists_in_its_own_way(visitor):
+def test_section_lists_in_the_order_of_its_type(visitor):
     with registered(Handbook, Chapter, News, Concert, Season):
         folder, handbook = build.node("folder", "folder"), build.node("handbook", "handbook")
         for slug in ("b", "c", "a"):
@@ -52,7 +52,7 @@ def test_a_section_lists_in_its_own_way(visitor):
         assert ([one["slug"] for one in past["items"]], past["next"]) == (["d-1", "d-2"], None)
 
 
-def test_facets_narrow_a_section_and_are_counted(visitor):
+def test_facets_filter_a_section_and_are_counted(visitor):
     with registered(Recipe, Cookbook):
         book = build.node("cookbook", "cooking")
         for slug, course, vegan in (("pie", "dessert", True), ("tart", "dessert", False), ("stew", "main", True)):
@@ -72,7 +72,7 @@ def test_facets_narrow_a_section_and_are_counted(visitor):
         assert visitor.read(f"/nodes/facets?section={build.node('folder', 'plain')}") == {"items": []}
 
 
-def test_every_type_is_answered_as_its_schema_says(visitor):
+def test_every_content_type_matches_its_schema(visitor):
     blog = build.node("blog", "news")
     for type in (one.type_name for one in registry.types() if not one.is_file):
         parent = blog if type == "blog-entry" else None
@@ -80,7 +80,7 @@ def test_every_type_is_answered_as_its_schema_says(visitor):
         assert TypeAdapter(shapes.any_node()).validate_python(said).type == type
 
 
-def test_every_class_of_field_is_answered_as_its_schema_says(visitor, commands):
+def test_every_field_class_matches_its_schema(visitor, commands):
     with registered(Everything):
         moment = datetime(2026, 2, 3, 4, 5, 6, 7000, tzinfo=UTC)
         fields = {
@@ -109,7 +109,7 @@ def test_every_class_of_field_is_answered_as_its_schema_says(visitor, commands):
         assert len(detail["pieces"][0]["id"]) == 24
 
 
-def test_the_list_of_the_admin_takes_filters_together(account, asker, mongo):
+def test_list_for_editors_combines_filters(account, asker, mongo):
     editor, blog = asker(account("ed", "Editors"), Scope.READ), build.node("blog", "news")
     for number in range(3):
         build.node("blog-entry", f"p{number}", parent=blog, published=None, tags=("one",))

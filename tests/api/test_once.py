@@ -41,7 +41,7 @@ def posts(mongo):
     return mongo["cms.nodes"].count_documents({"metadata.type": "blog-entry"})
 
 
-def test_one_key_sent_twenty_times_at_once_makes_one_node(secret, new, mongo):
+def test_twenty_concurrent_requests_with_one_key_create_one_node(secret, new, mongo):
     answers = run_concurrently(20, lambda number: make(secret, new))
     assert {(answer.status_code, answer.content, answer["ETag"], answer["Location"]) for answer in answers} == {
         (201, answers[0].content, answers[0]["ETag"], answers[0]["Location"])
@@ -52,7 +52,7 @@ def test_one_key_sent_twenty_times_at_once_makes_one_node(secret, new, mongo):
     assert (kept["tags"], kept["slug"], str(kept["nonce"])) == (["a"], said["slug"], said["nonce"])
 
 
-def test_a_key_is_its_owners_and_of_one_request(secret, new, account, mongo):
+def test_key_is_bound_to_one_account_and_one_request(secret, new, account, mongo):
     first = make(secret, new)
     reused = make(secret, {**new, "title": "Other"})
     assert (reused.status_code, json.loads(reused.content)["type"]) == (422, "/api/v1/#key-reused")
@@ -65,7 +65,7 @@ def test_a_key_is_its_owners_and_of_one_request(secret, new, account, mongo):
     assert posts(mongo) == 2
 
 
-def test_author_who_repeats_a_creation_gets_the_page_published_since(new, account, mongo):
+def test_repeated_creation_returns_the_page_published_since(new, account, mongo):
     author = tokens.create(account("own", "Authors"), "test", (Scope.WRITE,))[1]
     first = make(author, new)
     mongo["api.answers"].delete_many({})
@@ -75,7 +75,7 @@ def test_author_who_repeats_a_creation_gets_the_page_published_since(new, accoun
     assert (again.status_code, json.loads(again.content)["id"], posts(mongo)) == (201, str(key), 1)
 
 
-def test_what_was_answered_is_answered_again_whatever_came_after(secret, new, mongo):
+def test_repeated_request_returns_the_stored_response(secret, new, mongo):
     first = make(secret, new)
     key, asker = json.loads(first.content)["id"], Asker(secret)
     changed = asker.send("PATCH", f"/nodes/{key}", {"title": "New"}, If_Match=first["ETag"], Idempotency_Key="change")
@@ -88,14 +88,14 @@ def test_what_was_answered_is_answered_again_whatever_came_after(secret, new, mo
     assert mongo["cms.nodes"].find_one({"_id": ObjectId(key)}) == kept
 
 
-def test_what_was_refused_may_be_tried_again(secret, new, mongo):
+def test_refused_request_can_be_retried_with_its_key(secret, new, mongo):
     taken = build.node("blog-entry", "taken", parent=ObjectId(new["section"]))
     assert make(secret, {**new, "slug": "taken"}).status_code == 422
     editing.save(Actor(None, "Bob"), taken, stored(taken)["nonce"], {"slug": "free"})
     assert make(secret, {**new, "slug": "taken"}).status_code == 201
 
 
-def test_what_was_done_and_not_answered_is_not_done_again(secret, new, mongo):
+def test_unanswered_change_is_not_applied_twice(secret, new, mongo):
     with stopped_before_command("update", "api.answers"):
         make(secret, new)
     key = mongo["cms.nodes"].find_one({"metadata.type": "blog-entry"})["_id"]
@@ -118,14 +118,14 @@ def test_what_was_done_and_not_answered_is_not_done_again(secret, new, mongo):
     assert stored(key) == newer
 
 
-def test_answers_are_kept_for_a_day_at_least(secret, new, mongo):
+def test_responses_are_stored_for_at_least_a_day(secret, new, mongo):
     make(secret, new)
     (index,) = [one for one in mongo["api.answers"].list_indexes() if "expireAfterSeconds" in one]
     assert index["expireAfterSeconds"] >= timedelta(days=1).total_seconds()
     assert now() - mongo["api.answers"].find_one()["created"] < timedelta(minutes=1)
 
 
-def test_a_key_that_comes_again_after_its_answer_is_forgotten_makes_what_is_asked_then(secret, new, mongo):
+def test_forgotten_key_creates_what_the_new_request_asks(secret, new, mongo):
     first = make(secret, new)
     mongo["api.answers"].delete_many({})
     other = make(secret, {**new, "title": "Other"})
@@ -137,7 +137,7 @@ def test_a_key_that_comes_again_after_its_answer_is_forgotten_makes_what_is_aske
 
 
 @pytest.mark.slow  # a process for each write
-def test_killed_after_any_write_and_sent_again_it_is_done_once(secret, new, mongo):
+def test_killed_request_sent_again_is_applied_once(secret, new, mongo):
     writes = 0
     while killed_after_writes(writes, partial(make, secret, new, f"make {writes}")):
         assert make(secret, new, f"make {writes}").status_code == 201

@@ -46,7 +46,7 @@ def by_command(user, monkeypatch, **_):
 
 
 @pytest.mark.parametrize("way", [change, change_another, reset, by_command])
-def test_a_new_password_revokes_the_tokens_of_the_account(way, account, client, monkeypatch):
+def test_new_password_revokes_the_tokens_of_the_account(way, account, client, monkeypatch):
     user, other = account("ed", "Editors"), account("ann", "Authors")
     secrets = [tokens.create(owner, "mirror", (Scope.READ,))[1] for owner in (user, user, other)]
     client.force_login(user)
@@ -55,7 +55,7 @@ def test_a_new_password_revokes_the_tokens_of_the_account(way, account, client, 
     assert [Asker(secret).get("/tree").status_code for secret in secrets] == [401, 401, 200]
 
 
-def test_a_refused_password_revokes_no_token(account, client):
+def test_refused_password_revokes_no_token(account, client):
     user = account("ed", "Editors")
     secret = tokens.create(user, "mirror", (Scope.READ,))[1]
     client.force_login(user)
@@ -64,7 +64,7 @@ def test_a_refused_password_revokes_no_token(account, client):
     assert Asker(secret).get("/tree").status_code == 200
 
 
-def test_a_newer_hash_of_a_password_revokes_no_token(account, settings):
+def test_rehashed_password_revokes_no_token(account, settings):
     user = account("ed", "Editors")
     secret = tokens.create(user, "mirror", (Scope.READ,))[1]
     settings.PASSWORD_HASHERS = [
@@ -79,7 +79,7 @@ def test_a_newer_hash_of_a_password_revokes_no_token(account, settings):
     assert Asker(secret).get("/tree").status_code == 200
 
 
-def test_tokens_of_an_inactive_account_open_nothing(account):
+def test_tokens_of_an_inactive_account_are_refused(account):
     user = account("ed", "Editors")
     secret = tokens.create(user, "mirror", (Scope.READ,))[1]
     for is_active, status in ((False, 401), (True, 200)):

@@ -50,7 +50,7 @@ LINK_TO_HEADING = re.compile(r'<a class="anchor" href="#[^"<>]*" aria-label="[^"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["created", "changed"])
-def test_nothing_that_a_program_writes_runs(editor, visitor, blog, way, settings):
+def test_payloads_written_by_the_api_never_run(editor, visitor, blog, way, settings):
     settings.API = {**settings.API, "WRITES_PER_MINUTE": 100_000}
     payloads = [as_received(payload) for payload in ALL]
     place = {"type": "blog-entry", "section": str(blog), "published": "2021-01-01T00:00:00Z"}

@@ -32,7 +32,7 @@ def blog(mongo):
     return build.node("blog", "news", title="News")
 
 
-def test_a_post_is_answered_as_the_schema_says(visitor, blog):
+def test_post_matches_the_schema(visitor, blog):
     key, nonce = post(blog, "hello", tags=("one",), summary="Said")
     answer = visitor.get(f"/nodes/{key}?include=body_html")
     assert answer["Content-Type"] == "application/json"
@@ -59,7 +59,7 @@ def test_a_post_is_answered_as_the_schema_says(visitor, blog):
     assert answer["ETag"].startswith(f'"{nonce}.')
 
 
-def test_fields_picks(visitor, blog):
+def test_fields_parameter_selects_fields(visitor, blog):
     key, nonce = post(blog, "hello")
     picked = {"id": str(key), "type": "blog-entry", "nonce": str(nonce), "title": "Hello"}
     assert visitor.read(f"/nodes/{key}?fields=title") == picked
@@ -89,7 +89,7 @@ WRONG = [
 ]
 
 
-def test_what_has_not_the_promised_form_is_refused_by_field(visitor):
+def test_malformed_parameter_is_refused_by_field(visitor):
     for path, field in WRONG:
         answer = visitor.get(path)
         said = json.loads(answer.content)
@@ -100,7 +100,7 @@ def test_what_has_not_the_promised_form_is_refused_by_field(visitor):
         assert field in [one["field"] for one in said["errors"]], path
 
 
-def test_a_node_that_moved_is_found_by_its_old_path(visitor, blog):
+def test_moved_node_is_found_by_its_old_path(visitor, blog):
     key, nonce = post(blog, "hello")
     editing.save(WRITER, key, nonce, {"slug": "again"})
     answer = visitor.get("/nodes/by-path?path=/news/hello&fields=title")
@@ -110,7 +110,7 @@ def test_a_node_that_moved_is_found_by_its_old_path(visitor, blog):
     assert visitor.get("/nodes/by-path?path=/news/gone").status_code == 404
 
 
-def test_the_path_of_an_answer_finds_its_node_in_any_script(visitor, blog):
+def test_returned_path_finds_its_node_in_any_script(visitor, blog):
     key, nonce = post(blog, "读书")
     answered = visitor.read(f"/nodes/{key}")["path"]
     for path in (answered, "/news/读书"):
@@ -120,7 +120,7 @@ def test_the_path_of_an_answer_finds_its_node_in_any_script(visitor, blog):
     assert (moved.status_code, visitor.client.get(moved["Location"]).json()["id"]) == (308, str(key))
 
 
-def test_pages_of_a_list_follow_their_cursor(visitor, blog):
+def test_pages_of_a_list_follow_the_cursor(visitor, blog):
     for number in range(5):
         post(blog, f"p{number}", published=datetime(2021, 1, 1 + number, tzinfo=UTC))
     shown, cursor = [], ""
@@ -133,7 +133,7 @@ def test_pages_of_a_list_follow_their_cursor(visitor, blog):
     assert shown == ["p4", "p3", "p2", "p1", "p0"]
 
 
-def test_lists_are_narrowed(visitor, blog):
+def test_lists_can_be_filtered(visitor, blog):
     page = build.node("basic-page", "about", title="About", tags=("plain",))
     post(blog, "hello", tags=("one", "two"), **{"detail.text": "quicksilver"})
     post(blog, "hidden", published=None, tags=("one",))
@@ -155,7 +155,7 @@ def test_lists_are_narrowed(visitor, blog):
     assert visitor.get(f"/nodes?section={page}").status_code == 404
 
 
-def test_a_photo_says_where_its_file_is(visitor, mongo):
+def test_photo_has_the_url_of_its_file(visitor, mongo):
     gallery = photo_build.gallery("plates", title="Plates")
     key = photo_build.upload(
         gallery, pictures.jpeg(), fields={"published": now() - timedelta(days=1), "detail.alt": "A plate"}
@@ -167,7 +167,7 @@ def test_a_photo_says_where_its_file_is(visitor, mongo):
     assert [one["id"] for one in visitor.read(f"/nodes?section={gallery}")["items"]] == [str(key)]
 
 
-def test_site_tree_tags_and_authors(visitor, blog):
+def test_site_tree_tags_and_authors_are_returned(visitor, blog):
     key, _nonce = post(blog, "hello", tags=("one",))
     post(blog, "hidden", published=None, tags=("secret",), author={"_id": None, "name": "Unseen"})
     build.node("blog", "dark", title="Dark", published=None)
@@ -177,7 +177,7 @@ def test_site_tree_tags_and_authors(visitor, blog):
     assert [(one["name"], one["path"]) for one in visitor.read("/authors")["items"]] == [("Ines", "/author/ines")]
 
 
-def test_a_304_of_what_readers_get_costs_one_command(visitor, blog, commands):
+def test_unchanged_node_returns_304_with_one_command(visitor, blog, commands):
     key, nonce = post(blog, "hello", tags=("one",))
     for path in (
         f"/nodes/{key}?include=body_html",
@@ -199,7 +199,7 @@ def test_a_304_of_what_readers_get_costs_one_command(visitor, blog, commands):
     assert changed["ETag"] != first["ETag"]
 
 
-def test_the_etag_changes_with_the_bytes_under_one_nonce(visitor, blog):
+def test_etag_changes_with_the_bytes_under_one_nonce(visitor, blog):
     key, nonce = post(blog, "hello", tags=("one",))
     before = visitor.get(f"/nodes/{key}")["ETag"]
     editing.change_tags(key, TagChange(added=frozenset({"two"})))
@@ -208,7 +208,7 @@ def test_the_etag_changes_with_the_bytes_under_one_nonce(visitor, blog):
     assert before.strip('"').partition(".")[0] == after.strip('"').partition(".")[0] == str(nonce)
 
 
-def test_a_draft_is_told_to_who_may_see_it(visitor, blog, account, asker):
+def test_draft_is_returned_only_with_permission(visitor, blog, account, asker):
     editor = asker(account("ed", "Editors"), Scope.READ)
     key, nonce = post(blog, "hello")
     drafts.save_draft(WRITER, key, nonce, {"title": "Drafted"})
@@ -222,7 +222,7 @@ def test_a_draft_is_told_to_who_may_see_it(visitor, blog, account, asker):
     assert visitor.get(f"/nodes/{key}?version=draft").status_code == 404
 
 
-def test_methods_and_addresses_that_are_none(visitor, blog):
+def test_unknown_methods_and_urls_are_refused(visitor, blog):
     for answer, status in (
         (visitor.client.post("/api/v1/tree"), 405),
         (visitor.get("/nothing"), 404),
@@ -233,7 +233,7 @@ def test_methods_and_addresses_that_are_none(visitor, blog):
     assert visitor.client.head("/api/v1/tree").status_code == 200
 
 
-def test_other_origins_read_where_a_setting_says_so(visitor, blog):
+def test_cross_origin_reads_need_the_setting(visitor, blog):
     origin = "https://app.example.org"
     assert not visitor.get("/tree", Origin=origin).has_header("Access-Control-Allow-Origin")
     api = {"ORIGINS": [origin], "READS_PER_MINUTE": 5, "WRITES_PER_MINUTE": 5}

@@ -55,7 +55,7 @@ QUICK = ("visitor", "owner, no scope", "owner, reading", "author, every scope", 
 
 
 @pytest.mark.parametrize("is_quick", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_who_sees_what_in_each_state(account, asker, mongo, is_quick):
+def test_each_role_sees_the_right_nodes_in_each_state(account, asker, mongo, is_quick):
     owner, other, editor = account("own", "Authors"), account("oth", "Authors"), account("ed", "Editors")
     reader, administrator = account("rea"), account("adm", "Administrators")
     found = things(owner)
@@ -127,7 +127,7 @@ LEFT = [
 ]
 
 
-def test_what_scopes_leave_of_a_change(account, mongo):
+def test_change_needs_permission_and_scope(account, mongo):
     groups = {"own": "Authors", "oth": "Authors", "ed": "Editors", "adm": "Administrators", "rea": ""}
     users = {name: account(name, group) for name, group in groups.items()}
     found = things(users["own"])
@@ -147,7 +147,7 @@ def test_what_scopes_leave_of_a_change(account, mongo):
         assert access.may_set_up(principal) == (who == "adm" and Scope.ADMINISTER in scopes)
 
 
-def test_a_scope_that_is_missing_is_named(account, rf):
+def test_missing_scope_is_named(account, rf):
     request = rf.post("/")
     request.auth = Principal(
         account("ed", "Editors"), Token(None, "t", None, "ed", (Scope.READ,), now()), is_reading=False
@@ -158,7 +158,7 @@ def test_a_scope_that_is_missing_is_named(account, rf):
     assert (raised.value.status, raised.value.more) == (403, {"scope": "write"})
 
 
-def test_a_token_that_is_none_opens_nothing(account, mongo):
+def test_invalid_token_is_refused(account, mongo):
     editor = account("ed", "Editors")
     good, secret = tokens.create(editor, "good", (Scope.READ,))
     _old, expired = tokens.create(editor, "old", (Scope.READ,), now() - timedelta(seconds=1))
@@ -186,7 +186,7 @@ def test_a_token_that_is_none_opens_nothing(account, mongo):
     assert good.id
 
 
-def test_a_token_is_stored_as_a_hash_and_its_use_once_an_hour(account, mongo, commands):
+def test_token_is_stored_as_a_hash_and_its_use_hourly(account, mongo, commands):
     token, secret = tokens.create(account("ed", "Editors"), "mirror", (Scope.READ, Scope.WRITE))
     assert len(secret) >= 40
     stored = mongo["api.tokens"].find_one()
@@ -205,7 +205,7 @@ def test_a_token_is_stored_as_a_hash_and_its_use_once_an_hour(account, mongo, co
     assert mongo["api.tokens"].find_one()["used"] > used - timedelta(minutes=1)
 
 
-def test_a_token_asks_so_often_and_is_told(account, asker, settings, mongo, commands):
+def test_token_over_the_rate_limit_is_refused(account, asker, settings, mongo, commands):
     settings.API = {**settings.API, "READS_PER_MINUTE": 2}
     one, other = asker(account("ed", "Editors"), Scope.READ), Asker()
     answers = [one.get("/tree") for _number in range(3)]
@@ -221,7 +221,7 @@ def test_a_token_asks_so_often_and_is_told(account, asker, settings, mongo, comm
     assert not log.written
 
 
-def test_who_would_not_see_what_he_makes_makes_nothing(account, asker, group, mongo):
+def test_creation_is_refused_without_permission_to_view(account, asker, group, mongo):
     user, blog = account("new", "Authors"), build.node("blog", "news")
     only = group("Only adding")
     only.permissions.set(Permission.objects.filter(codename="add_node"))
@@ -233,7 +233,7 @@ def test_who_would_not_see_what_he_makes_makes_nothing(account, asker, group, mo
     assert asker(user, *EVERY).send("POST", "/nodes", made).status_code == 201
 
 
-def test_what_the_admin_is_closed_to_the_api_does_not_open(account, asker, mongo, client):
+def test_api_is_closed_to_accounts_without_the_admin(account, asker, mongo, client):
     """An account of a group that may not log in to the admin any more."""
     blog = build.node("blog", "news")
     build.node("blog-entry", "hidden", parent=blog, published=None)
@@ -253,7 +253,7 @@ def test_what_the_admin_is_closed_to_the_api_does_not_open(account, asker, mongo
 
 
 @pytest.mark.parametrize("kind", ["multipart/form-data", "application/x-www-form-urlencoded; charset=utf-16"])
-def test_a_form_that_cannot_be_read_is_a_problem(mongo, account, kind):
+def test_unreadable_form_returns_a_problem(mongo, account, kind):
     """The check of a session's token reads it."""
     client = Client(enforce_csrf_checks=True)
     client.force_login(account("ed", "Editors"))

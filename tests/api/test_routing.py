@@ -72,7 +72,7 @@ def writer(account, asker) -> Client:
     return asker(account("own", "Authors"), Scope.WRITE).client
 
 
-def test_if_match_names_the_nonce(writer):
+def test_if_match_contains_the_nonce(writer):
     for tag in (f'"{NONCE}.0a1b"', f'"{NONCE}"', f'W/"{NONCE}.0a1b"'):
         answer = posted(writer, {"name": "x"}, If_Match=tag)
         assert (answer.status_code, json.loads(answer.content)) == (200, {"name": "x", "nonce": NONCE}), tag
@@ -102,19 +102,19 @@ BODIES = [
 ]
 
 
-def test_a_body_that_is_not_as_promised_is_refused(writer):
+def test_invalid_body_is_refused(writer):
     for body, status, fields in BODIES:
         answer = posted(writer, body, If_Match=f'"{NONCE}"')
         said = json.loads(answer.content)
         assert (answer.status_code, [one["field"] for one in said.get("errors", ())]) == (status, fields), body
 
 
-def test_a_body_says_that_it_is_json(writer):
+def test_body_must_be_declared_as_json(writer):
     for kind, status in (("text/plain", 415), ("application/x-www-form-urlencoded", 415), ("application/json", 200)):
         assert posted(writer, {"name": "x"}, content_type=kind, If_Match=f'"{NONCE}"').status_code == status
 
 
-def test_who_may_change_something(account, asker, mongo):
+def test_writing_needs_a_token_or_a_session_with_csrf(account, asker, mongo):
     author = account("own", "Authors")
     assert posted(Client(), {"name": "x"}).status_code == 401
     assert posted(Client(), {"name": "x"})["WWW-Authenticate"] == "Bearer"
@@ -129,7 +129,7 @@ def test_who_may_change_something(account, asker, mongo):
     assert json.loads(posted(Client(enforce_csrf_checks=True), {}, to="open").content) == {"who": ""}
 
 
-def test_visitors_who_change_something_are_counted_by_network(settings, mongo):
+def test_visitors_writes_are_counted_per_network(settings, mongo):
     settings.API = {**settings.API, "WRITES_PER_MINUTE": 2}
     answers = [posted(Client(), {}, to="open") for _number in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]
@@ -137,7 +137,7 @@ def test_visitors_who_change_something_are_counted_by_network(settings, mongo):
     assert "127.0.0.1" not in repr(list(mongo["rate_limits"].find()))
 
 
-def test_what_goes_wrong_is_a_problem(mongo):
+def test_errors_return_problems(mongo):
     for which, status, kind in (
         ("gone", 404, "not-found"),
         ("refused", 403, "forbidden"),
@@ -153,12 +153,12 @@ def test_what_goes_wrong_is_a_problem(mongo):
         assert answer.has_header("Retry-After") == (status == 503)
 
 
-def test_a_problem_has_members_of_its_own(mongo):
+def test_problem_has_its_own_members(mongo):
     said = json.loads(Asker().get("/raise?which=stale").content)
     assert (said["status"], said["detail"], said["stored"]) == (412, "Changed.", {"title": "Other"})
 
 
-def test_what_is_refused_before_any_view_is_a_problem(rf):
+def test_errors_outside_views_return_problems(rf):
     for answer, status in (
         (errors.unavailable(rf.get("/api/v1/tree")), 503),
         (errors.server_error(rf.get("/api/v1/tree")), 500),
@@ -170,7 +170,7 @@ def test_what_is_refused_before_any_view_is_a_problem(rf):
 
 @pytest.mark.urls("cms.urls")
 @pytest.mark.parametrize("path", ["/nowhere", "/nodes/x/comments/null/restore", "/a%0Ab", ""])
-def test_an_address_that_is_none_is_a_problem_whatever_is_sent_there(mongo, path):
+def test_unknown_url_returns_a_problem_for_any_method(mongo, path):
     client = Client(enforce_csrf_checks=True)
     for answer in (client.get(f"/api/v1{path}/x"), client.post(f"/api/v1{path}/x"), client.delete(f"/api/v2{path}/x")):
         assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")

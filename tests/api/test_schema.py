@@ -19,12 +19,12 @@ from tests.support.nodes import build
 RENEW = "python -m tests.api.renew_schema"
 
 
-def test_the_schema_is_the_one_that_was_promised():
+def test_schema_is_the_published_one():
     """What programs rely on changes knowingly: read the difference, then renew the file."""
     assert SNAPSHOT.read_text() == present(), f"The schema has changed. If that is meant: {RENEW}"
 
 
-def test_the_schema_is_served(mongo):
+def test_schema_is_served(mongo):
     answer = Client().get("/api/v1/openapi.json")
     assert answer.status_code == 200
     assert json.loads(answer.content)["openapi"].startswith("3.1.")
@@ -33,7 +33,7 @@ def test_the_schema_is_served(mongo):
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_the_page_of_it_has_every_operation_and_no_script_of_others(mongo, commands):
+def test_reference_page_lists_every_operation_without_cdn(mongo, commands):
     build.node("basic-page", "about")
     page = Client().get("/api/v1/").content.decode()
     for path in openapi.schema(api)["paths"]:
@@ -57,7 +57,7 @@ def test_the_page_of_it_has_every_operation_and_no_script_of_others(mongo, comma
     assert "`" not in page
 
 
-def test_what_would_change_something_there_is_told_as_a_problem(mongo):
+def test_write_to_the_reference_returns_405(mongo):
     client = Client(enforce_csrf_checks=True)
     for path in ("/api/v1/", "/api/v1/openapi.json"):
         assert client.head(path).status_code == 200
@@ -82,7 +82,7 @@ def recipe():
     unregister(ApiRecipe)
 
 
-def test_a_type_of_an_app_is_in_the_schema_without_code(recipe):
+def test_content_type_of_an_app_is_in_the_schema(recipe):
     shapes = openapi.schema(api)["components"]["schemas"]
     assert "api-recipe" in shapes["Node"]["discriminator"]["mapping"]
     fields = shapes["ApiRecipeDetail"]["properties"]
@@ -93,12 +93,12 @@ def test_a_type_of_an_app_is_in_the_schema_without_code(recipe):
     assert "ApiRecipeDetail" not in openapi.schema(api)["components"]["schemas"]
 
 
-def test_an_operation_that_writes_says_who_may():
+def test_writing_operation_must_declare_its_scope():
     with pytest.raises(ImproperlyConfigured):
         Router().post("/x")
 
 
-def test_what_changes_something_says_that_it_needs_the_version():
+def test_changing_operations_require_if_match():
     for path, operations in openapi.schema(api)["paths"].items():
         headers = {one["name"]: one for one in operations.get("patch", {}).get("parameters", ())}
         assert "patch" not in operations or headers["If-Match"]["required"], path

@@ -11,7 +11,7 @@ from tests.support.nodes import build
 PATH = "/site/settings"
 
 
-def test_settings_are_changed_on_the_version_that_was_read(account, asker, mongo):
+def test_settings_are_changed_at_the_version_read(account, asker, mongo):
     page = build.node(slug="about")
     chief = asker(account("adm", "Administrators"), Scope.ADMINISTER)
     read = chief.get(PATH)
@@ -35,7 +35,7 @@ def test_settings_are_changed_on_the_version_that_was_read(account, asker, mongo
     assert stored_site.read().settings.tagline == "Mine"
 
 
-def test_readers_are_told_of_settings_whose_writer_died_when_they_are_sent_again(account, asker, mongo):
+def test_settings_of_a_dead_writer_reach_readers_on_retry(account, asker, mongo):
     chief = asker(account("adm", "Administrators"), Scope.ADMINISTER)
     chief.send("PATCH", PATH, {"tagline": "First"}, If_Match=chief.get(PATH)["ETag"])
     etag, before = chief.get(PATH)["ETag"], mongo["cms.site"].find_one()["frame"]
@@ -47,7 +47,7 @@ def test_readers_are_told_of_settings_whose_writer_died_when_they_are_sent_again
     assert mongo["cms.site"].find_one()["frame"] != before
 
 
-def test_what_the_form_refuses_is_refused_and_others_do_not_read_them(account, asker, mongo):
+def test_settings_refuse_invalid_values_and_other_roles(account, asker, mongo):
     chief = asker(account("adm", "Administrators"), Scope.ADMINISTER)
     etag = chief.get(PATH)["ETag"]
     for name, value in (

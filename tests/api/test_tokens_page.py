@@ -24,7 +24,7 @@ def signed_in(account):
     return make
 
 
-def test_a_token_is_made_shown_once_and_revoked(signed_in, mongo):
+def test_token_is_created_shown_once_and_revoked(signed_in, mongo):
     client, user = signed_in("ed", "Editors")
     assert f'href="{PAGE}"' in client.get("/admin/").content.decode()
     answer = client.post(PAGE, {"name": "zqmirror", "scopes": ["read", "moderate"], "days": "30"})
@@ -43,7 +43,7 @@ def test_a_token_is_made_shown_once_and_revoked(signed_in, mongo):
     assert "Revoked" in client.get(PAGE).content.decode()
 
 
-def test_all_valid_tokens_stand_before_those_that_have_ended(signed_in, monkeypatch):
+def test_valid_tokens_are_listed_before_expired_ones(signed_in, monkeypatch):
     client, user = signed_in("ed", "Editors")
     past, ahead = now() - timedelta(days=1), now() + timedelta(days=1)
     made = [
@@ -59,7 +59,7 @@ def test_all_valid_tokens_stand_before_those_that_have_ended(signed_in, monkeypa
     assert [made.index(token.id) for token in tokens.list_for(user.pk)] == [1, 0, 4]
 
 
-def test_what_is_wrong_makes_no_token(signed_in, mongo):
+def test_invalid_form_creates_no_token(signed_in, mongo):
     client, _user = signed_in("ed", "Editors")
     for wrong in ({"name": ""}, {"scopes": ["root"]}, {"days": "9999"}, {"days": "x"}):
         answer = client.post(PAGE, {"name": "zqmirror", "days": "30"} | wrong)
@@ -67,7 +67,7 @@ def test_what_is_wrong_makes_no_token(signed_in, mongo):
     assert mongo["api.tokens"].count_documents({}) == 0
 
 
-def test_tokens_of_others_are_for_who_changes_accounts(signed_in, mongo):
+def test_tokens_of_others_need_permission_on_accounts(signed_in, mongo):
     author, user = signed_in("own", "Authors")
     other, _user = signed_in("oth", "Authors")
     chief, _user = signed_in("adm", "Administrators")

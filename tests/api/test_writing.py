@@ -50,7 +50,7 @@ def document(node_id):
     return stored(ObjectId(node_id))
 
 
-def test_a_post_is_made_as_a_draft(author, blog, mongo):
+def test_post_is_created_as_a_draft(author, blog, mongo):
     answer = author.send(
         "POST",
         "/nodes",
@@ -109,7 +109,7 @@ REFUSED = [
 ]
 
 
-def test_what_forms_would_refuse_is_refused_by_its_field(editor, blog, mongo, settings):
+def test_invalid_values_are_refused_by_field(editor, blog, mongo, settings):
     settings.API = {**settings.API, "WRITES_PER_MINUTE": 10_000}
     build.node("blog-entry", "taken", parent=blog)
     key, etag = made(editor, blog)
@@ -148,7 +148,7 @@ KINDS = [
 ]
 
 
-def test_a_declared_field_takes_what_json_has_for_it(editor, blog):
+def test_declared_field_accepts_its_json_type(editor, blog):
     with registered(Everything):
         for number, (name, wrong, right) in enumerate(KINDS):
             new = {"type": "everything", "section": str(blog), "title": f"Thing {number}"}
@@ -160,7 +160,7 @@ def test_a_declared_field_takes_what_json_has_for_it(editor, blog):
             assert answer.status_code == 201, (name, right, answer.content)
 
 
-def test_a_change_is_a_merge_patch_of_the_version_that_if_match_names(editor, blog):
+def test_change_is_a_merge_patch_of_the_if_match_version(editor, blog):
     key, etag = made(editor, blog, tags=["a", "b"], summary="Short", published="2021-01-01T00:00:00Z")
     answer = editor.send("PATCH", f"/nodes/{key}", {"title": "New", "summary": None, "tags": ["b", "c"]}, If_Match=etag)
     kept = document(key)
@@ -175,7 +175,7 @@ def test_a_change_is_a_merge_patch_of_the_version_that_if_match_names(editor, bl
     assert document(key) == kept
 
 
-def test_sixteen_changes_of_one_version_all_stay_when_merges_are_sent(editor, blog):
+def test_sixteen_concurrent_changes_all_survive(editor, blog):
     key, etag = made(editor, blog)
     sent = [{"detail": {"text": TEXT.replace(f"{one}", f"{one} Edited.")}} for one in PARAGRAPHS]
     answers = [editor.send("PATCH", f"/nodes/{key}", one, If_Match=etag) for one in sent]
@@ -190,7 +190,7 @@ def test_sixteen_changes_of_one_version_all_stay_when_merges_are_sent(editor, bl
     assert document(key)["detail"]["text"] == "\n\n".join(f"{one} Edited." for one in PARAGRAPHS)
 
 
-def test_a_stale_change_is_told_what_is_left_to_decide(editor, blog):
+def test_stale_change_returns_the_conflicts(editor, blog):
     key, etag = made(editor, blog, tags=["a"])
     document_id = document(key)["nonce"]
     theirs = {"title": "Theirs", "detail.text": TEXT.replace("Paragraph 3.", "Theirs.")}
@@ -214,7 +214,7 @@ def test_a_stale_change_is_told_what_is_left_to_decide(editor, blog):
     assert (document(key)["detail"]["text"], document(key)["tags"]) == (both, ["a", "mine", "theirs"])
 
 
-def test_tags_alone_are_changed_on_the_version_that_if_match_names(editor, blog, mongo):
+def test_tags_are_changed_at_the_if_match_version(editor, blog, mongo):
     key, etag = made(editor, blog, tags=["a"], published="2021-01-01T00:00:00Z")
     editing.save(BOB, ObjectId(key), document(key)["nonce"], {"title": "Theirs"}, TagChange.between(["a"], ["a", "b"]))
     unknown = f'"{ObjectId()}"'
@@ -233,7 +233,7 @@ def test_tags_alone_are_changed_on_the_version_that_if_match_names(editor, blog,
     assert (answer.status_code, document(key)["tags"]) == (200, ["b", "mine"])
 
 
-def test_publishing_scheduling_moving_and_tags(editor, blog):
+def test_node_is_published_scheduled_moved_and_tagged(editor, blog):
     second = build.node("blog", "second")
     key, etag = made(editor, blog)
 
@@ -267,7 +267,7 @@ def test_publishing_scheduling_moving_and_tags(editor, blog):
         assert (document(key)["parent_id"], document(key)["slug"]) == (second, "back")
 
 
-def test_a_problem_says_what_to_do(editor, blog):
+def test_problem_contains_the_fix(editor, blog):
     key, etag = made(editor, blog)
     post = {"type": "blog-entry", "section": str(blog), "title": "Post"}
     wanted = [
@@ -330,7 +330,7 @@ def test_drafts_are_changed_scheduled_published_and_discarded(editor, author, ac
     assert (document(key)["title"], draft()) == ("Drafted", None)
 
 
-def test_a_draft_that_was_merged_when_it_was_published_is_known_as_done(editor, blog):
+def test_repeated_publish_of_a_merged_draft_is_done(editor, blog):
     key, etag = made(editor, blog, published="2021-01-01T00:00:00Z", summary="Short")
     texts = TEXT.replace("Paragraph 3.", "Theirs."), TEXT.replace("Paragraph 7.", "Mine.")
     for said in ({"detail": {"text": texts[1]}}, {"title": "Drafted"}):
@@ -352,7 +352,7 @@ def test_a_draft_that_was_merged_when_it_was_published_is_known_as_done(editor, 
     assert document(key)["title"] == "Other"
 
 
-def test_a_draft_that_was_discarded_is_not_known_as_published(editor, blog):
+def test_discarded_draft_is_not_reported_as_published(editor, blog):
     key, etag = made(editor, blog, published="2021-01-01T00:00:00Z")
     etag = editor.send("PATCH", f"/nodes/{key}?version=draft", {"title": "Drafted"}, If_Match=etag)["ETag"]
     assert editor.send("DELETE", f"/nodes/{key}/draft", If_Match=etag).status_code == 200
@@ -360,14 +360,14 @@ def test_a_draft_that_was_discarded_is_not_known_as_published(editor, blog):
     assert document(key)["title"] == "Post"
 
 
-def test_draft_of_a_public_page_takes_no_future_date(editor, blog):
+def test_draft_of_a_public_page_refuses_a_future_date(editor, blog):
     key, etag = made(editor, blog, published="2021-01-01T00:00:00Z")
     answer = editor.send("PATCH", f"/nodes/{key}?version=draft", {"published": FUTURE.isoformat()}, If_Match=etag)
     assert answer.status_code == 422
     assert json.loads(answer.content)["errors"][0]["field"] == "body.published"
 
 
-def test_draft_of_an_unpublished_page_takes_a_future_date(editor, blog):
+def test_draft_of_an_unpublished_page_accepts_a_future_date(editor, blog):
     key, etag = made(editor, blog, published=None)
     drafted = editor.send("PATCH", f"/nodes/{key}?version=draft", {"published": FUTURE.isoformat()}, If_Match=etag)
     assert drafted.status_code == 200, drafted.content
@@ -397,7 +397,7 @@ def test_schedule_after_the_expiry_reports_its_time(editor, blog):
         assert answer.status_code == 200, answer.content
 
 
-def test_a_draft_that_leaves_the_date_alone_is_published_whatever_it_was(editor, blog):
+def test_draft_without_a_date_is_published_at_any_live_date(editor, blog):
     key, etag = made(editor, blog, published=FUTURE.isoformat())
     drafted = editor.send("PATCH", f"/nodes/{key}?version=draft", {"title": "New"}, If_Match=etag)
     assert editor.send("POST", f"/nodes/{key}/publish", If_Match=etag).status_code == 200
@@ -406,7 +406,7 @@ def test_a_draft_that_leaves_the_date_alone_is_published_whatever_it_was(editor,
     assert (document(key)["title"], document(key)["published"] < FUTURE) == ("New", True)
 
 
-def test_what_only_editors_set_authors_do_not(author, blog, mongo):
+def test_authors_cannot_set_fields_of_editors(author, blog, mongo):
     for name, value in (
         ("published", "2021-01-01T00:00:00Z"),
         ("expires", None),
@@ -421,7 +421,7 @@ def test_what_only_editors_set_authors_do_not(author, blog, mongo):
     assert mongo["cms.nodes"].count_documents({"metadata.type": "blog-entry"}) == 0
 
 
-def test_a_node_that_was_published_since_is_not_an_authors_any_more(author, blog):
+def test_author_cannot_change_a_node_published_since(author, blog):
     key, etag = made(author, blog)
     nonce = editing.save(BOB, ObjectId(key), document(key)["nonce"], {"published": now() - timedelta(days=1)}).nonce
     for method, path in (("PATCH", ""), ("POST", "/move"), ("POST", "/trash")):
@@ -430,7 +430,7 @@ def test_a_node_that_was_published_since_is_not_an_authors_any_more(author, blog
     assert document(key)["slug"] == "post"
 
 
-def test_what_is_said_of_a_photo_is_changed_like_a_node(editor, author, mongo):
+def test_photo_properties_are_changed_like_a_node(editor, author, mongo):
     gallery = photo_build.gallery("plates")
     key = photo_build.upload(gallery, pictures.jpeg(), fields={"published": None, "detail.alt": ""})
 

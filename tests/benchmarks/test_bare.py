@@ -18,7 +18,7 @@ def bare(mongo, monkeypatch):
     return module
 
 
-def test_the_versions_are_read_by_the_command_that_the_page_cache_sends(bare, post_page, client, rf, commands):
+def test_benchmark_reads_versions_like_the_page_cache(bare, post_page, client, rf, commands):
     backend().post(post_page, new("first"))
     path = Node.objects.get(pk=post_page.pk).get_absolute_url()
     client.get(path)
@@ -35,6 +35,6 @@ def test_the_versions_are_read_by_the_command_that_the_page_cache_sends(bare, po
     assert {"maxTimeMS"} <= read.command.keys() & sent.command.keys()
 
 
-def test_what_a_post_is_made_of_is_read(bare, post_page, rf):
+def test_benchmark_reads_everything_a_post_contains(bare, post_page, rf):
     backend().post(post_page, new("first"))
     assert b"first" in bare.read_all(rf.get("/", {"discussion": post_page.id}), 100).content

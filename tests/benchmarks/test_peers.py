@@ -18,18 +18,18 @@ from tests.support.comments.making import new
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_ours_is_an_address_that_the_page_cache_keeps(call):
+def test_our_url_is_cacheable(call):
     path, _, query = CALLS[call][OURS].format(id="6565f1e2a3b4c5d6e7f80910", pk=4).partition("?")
     assert {name for name, _value in parse_qsl(query)} <= CACHED_ROUTES[resolve(path).url_name]
 
 
-def test_every_call_is_asked_with_and_without_what_keeps_answers():
+def test_every_call_is_measured_cached_and_uncached():
     for paths in CALLS.values():
         ways = all_ways(paths)
         assert (ways[OURS_COLD], ways[WAGTAIL_KEPT]) == (paths[OURS], paths[WAGTAIL])
 
 
-def test_the_peer_gets_our_comments_with_parents_before_replies(post_page):
+def test_peer_gets_our_comments_parents_first(post_page):
     first = backend().post(post_page, new("first")).comment
     backend().post(post_page, new("second"))
     reply = backend().post(post_page, new("reply", first.slug)).comment
@@ -39,7 +39,7 @@ def test_the_peer_gets_our_comments_with_parents_before_replies(post_page):
     assert [one["text"] for one in handed] == [one.source for one in backend().iterate(post_page)]
 
 
-def test_threads_are_numbered_as_the_peer_does_when_they_are_posted():
+def test_threads_are_numbered_as_the_peer_numbers_them():
     # "c" answers "a" after "b" has begun a thread; "d" and "f" answer "a", "e" answers "c".
     said = {"a": "", "b": "", "c": "a", "d": "a", "e": "c", "f": "a"}
     places = thread_places([{"slug": slug, "parent": parent} for slug, parent in said.items()], 11)
@@ -54,7 +54,7 @@ def test_threads_are_numbered_as_the_peer_does_when_they_are_posted():
     ]
 
 
-def test_each_ratio_is_to_the_peer_and_to_the_bare_view_of_the_same_round():
+def test_ratios_compare_servers_within_one_round():
     every = [Series("a post", way, _Server(rates), "/") for way, rates in (("ours", [30, 80]), ("peer", [10, 20]))]
     side_by_side.measure(every, "peer", _Server([100, 200]), rounds=2, seconds=1)
     assert [one.base_ratios for one in every] == [[3, 4], [1, 1]]
@@ -62,17 +62,17 @@ def test_each_ratio_is_to_the_peer_and_to_the_bare_view_of_the_same_round():
     assert every[0].row() == ["a post", "ours", "55", "3.50", "3.00–4.00", "0.350", "1.00", "0.00", "2"]
 
 
-def test_what_is_not_found_is_not_measured():
+def test_missing_page_is_not_measured():
     with pytest.raises(RuntimeError, match="/gone: status 404"):
         Series("a post", "peer", _Server([], status=404), "/gone")
 
 
 @pytest.mark.parametrize(("ratios", "goal", "verdict"), [([7, 6, 9], 7, "kept"), ([7, 6, 6], 7, "missed")])
-def test_a_goal_is_kept_by_the_median(ratios, goal, verdict):
+def test_goal_is_judged_by_the_median(ratios, goal, verdict):
     assert peer_pages.verdict(ratios, goal) == f"≥ {goal}: {verdict}"
 
 
-def test_it_is_known_by_name_and_not_run_with_the_others():
+def test_peers_benchmark_runs_only_by_name():
     assert "peers" in BY_NAME
     assert not set(BY_NAME) & set(NAMES)
     assert [name for name in (*NAMES, *BY_NAME) if find_spec(f"benchmarks.{name}") is None] == []

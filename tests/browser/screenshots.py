@@ -73,7 +73,7 @@ def test_take_readers_pages(browsing):
     keep("gallery", taken(desktop, "/plates"), taken(phone, "/plates/from-the-night-train"))
 
 
-def test_take_the_editors_pages(browsing, account):
+def test_take_editors_pages(browsing, account):
     wide, night = {"width": 1440, "height": 860}, {"viewport": PHONE, "color_scheme": "dark"}
     ines = browsing(account("ines"), viewport=wide)
     phone = browsing(account("jun"), **night)

@@ -23,7 +23,7 @@ def kept(page):
 
 
 @pytest.mark.slow
-def test_what_a_killed_tab_had_is_offered_on_another_device(browsing, account):
+def test_text_of_a_killed_tab_is_offered_on_another_device(browsing, account):
     user, node_id = account("ann"), node(text="one\n\ntwo")
     ann = browsing(user)
     ann.goto(change(node_id))
@@ -47,7 +47,7 @@ def test_what_a_killed_tab_had_is_offered_on_another_device(browsing, account):
 
 
 @pytest.mark.slow
-def test_offline_this_browser_keeps_it_and_sends_it_when_it_can(browsing, account, mongo):
+def test_offline_text_is_kept_and_sent_when_online(browsing, account, mongo):
     ann, node_id = browsing(account("ann")), node(text="old")
     ann.expected.append("ERR_INTERNET_DISCONNECTED")
     ann.goto(change(node_id))
@@ -65,7 +65,7 @@ def test_offline_this_browser_keeps_it_and_sends_it_when_it_can(browsing, accoun
 
 
 @pytest.mark.slow
-def test_another_open_tab_is_not_offered_its_own_words(browsing, account, mongo):
+def test_another_open_tab_is_not_offered_its_own_text(browsing, account, mongo):
     ann, node_id = browsing(account("ann")), node(text="old")
     ann.goto(change(node_id))
     write(ann, "in the first tab")
@@ -88,7 +88,7 @@ def test_another_open_tab_is_not_offered_its_own_words(browsing, account, mongo)
 
 
 @pytest.mark.slow
-def test_a_log_in_that_has_expired_keeps_it_in_the_browser(browsing, account):
+def test_text_survives_an_expired_login_in_the_browser(browsing, account):
     user, node_id = account("ann"), node(text="old")
     ann = browsing(user)
     ann.goto(change(node_id))
@@ -108,7 +108,7 @@ def test_a_log_in_that_has_expired_keeps_it_in_the_browser(browsing, account):
 
 
 @pytest.mark.slow
-def test_a_new_page_and_one_without_scripts(browsing, account):
+def test_unsaved_new_page_is_restored_without_scripts(browsing, account):
     """What was typed with scripts is gone on with, and saved, without them."""
     user = account("ann")
     ann, plain = browsing(user), browsing(user, java_script_enabled=False)
@@ -127,7 +127,7 @@ def test_a_new_page_and_one_without_scripts(browsing, account):
 
 
 @pytest.mark.slow
-def test_two_editors_in_one_page_saving_twenty_times_each_lose_no_word(browsing, account, mongo):
+def test_two_editors_saving_twenty_times_lose_no_word(browsing, account, mongo):
     """Each writes in a paragraph of her own, with autosave on: nothing is asked, as there is no conflict."""
     ann, bob, node_id = browsing(account("ann")), browsing(account("bob")), node(text="Ann:\n\nSame.\n\nBob:")
     for editor in (ann, bob):

@@ -59,12 +59,12 @@ def looking(browsing) -> Callable[..., Page]:
 
 
 @pytest.mark.slow
-def test_readers_meet_no_barrier(looking, axe, site):
+def test_reader_pages_are_accessible(looking, axe, site):
     assert barriers(looking(), axe, pages.READERS, site) == []
 
 
 @pytest.mark.slow
-def test_readers_meet_no_barrier_on_a_phone(looking, axe, site):
+def test_reader_pages_are_accessible_on_a_phone(looking, axe, site):
     chosen = ("home", "inserts", "post with threaded comments", "reply form", "gallery", "photo", "search results")
     scenes = {name: pages.READERS[name] for name in chosen}
     assert barriers(looking(viewport=PHONE), axe, scenes, site) == []
@@ -72,7 +72,7 @@ def test_readers_meet_no_barrier_on_a_phone(looking, axe, site):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("viewport", [{"width": 1280, "height": 800}, PHONE], ids=["desktop", "phone"])
-def test_readers_of_documentation_meet_no_barrier(looking, axe, site, viewport):
+def test_documentation_pages_are_accessible(looking, axe, site, viewport):
     save_settings({"theme": "documentation"}, {"theme": "magazine"})
     page = looking(viewport=viewport)
     assert barriers(page, axe, pages.DOCUMENTATION, site) == []
@@ -91,7 +91,7 @@ def test_readers_of_documentation_meet_no_barrier(looking, axe, site, viewport):
 
 
 @pytest.mark.slow
-def test_the_dashboard_has_no_barrier(looking, account, axe, site):
+def test_dashboard_is_accessible(looking, account, axe, site):
     assert barriers(looking(account("ann")), axe, {"dashboard": pages.EDITORS["admin start"]}, site) == []
 
 
@@ -132,7 +132,7 @@ NO_PAGE = {
 
 
 @pytest.mark.slow
-def test_editors_meet_no_barrier_on_any_page_of_the_admin(looking, account, axe, site):
+def test_every_admin_page_is_accessible(looking, account, axe, site):
     page, seen = looking(account("ann")), set()
     page.on("framenavigated", lambda frame: seen.add(urlsplit(frame.url).path))
     with registered(Handbook, Chapter):

@@ -63,14 +63,14 @@ def check_clicks(page):
 
 
 @pytest.mark.parametrize("width", [1440, 1920])
-def test_click_beside_the_preview_puts_the_caret_there(browsing, account, width):
+def test_click_in_the_preview_moves_the_caret(browsing, account, width):
     ann = browsing(account("ann"), viewport={"width": width, "height": 900})
     ann.goto(f"/admin/nodes/node/{node(text=long_text())}/change/")
     ann.frame_locator(".editor-preview-side iframe").locator("article").wait_for()
     check_clicks(ann)
 
 
-def test_click_lands_after_the_preview_was_opened_or_closed(browsing, account):
+def test_click_works_after_toggling_the_preview(browsing, account):
     ann = browsing(account("ann"))
     ann.goto(f"/admin/nodes/node/{node(text=long_text())}/change/")
     beside = ann.get_by_role("button", name=re.compile("Preview beside"))

@@ -44,7 +44,7 @@ ENTERED = """(box, typed) => {
 
 
 @pytest.mark.slow
-def test_enter_takes_what_answers_what_was_typed_last(ann):
+def test_enter_ignores_stale_suggestions(ann):
     """An answer to what stood there before, which comes while one types, is none."""
     fees, page = node(slug="fees", title="Our fees"), node(slug="page", text="")
     write(ann, page)
@@ -59,7 +59,7 @@ def test_enter_takes_what_answers_what_was_typed_last(ann):
 
 
 @pytest.mark.slow
-def test_a_link_is_chosen_by_title_address_or_brackets(ann, server):
+def test_link_is_chosen_by_title_url_or_brackets(ann, server):
     fees, page = node(slug="fees", title="Our [new] fees"), node(slug="page", text="")
     photo = upload(gallery(), name="lake.jpg", tags=("lake district",))
     write(ann, page)

@@ -51,7 +51,7 @@ def open_form(page: Page) -> None:
     expect(page.locator("form.comment-form")).to_be_visible()
 
 
-def test_pasted_comment_that_is_too_long_is_refused_and_kept(browsing, target):
+def test_pasted_comment_that_is_too_long_is_refused(browsing, target):
     page = browsing()
     page.expected.append("422")
     open_form(page)
@@ -64,7 +64,7 @@ def test_pasted_comment_that_is_too_long_is_refused_and_kept(browsing, target):
     expect(page.get_by_label("Comment", exact=True)).to_have_value(text)
 
 
-def test_comments_are_laid_out_in_their_own_direction(browsing, target):
+def test_comments_follow_their_own_text_direction(browsing, target):
     for n, words in enumerate(("שלום עולם", "Hello")):
         say(target, words, f"t{n}", author=words)
     page = browsing()
@@ -89,7 +89,7 @@ def test_comment_is_written_previewed_and_posted(reader, target):
     assert selectors.count(target) == 1
 
 
-def test_reply_stands_below_what_it_answers(reader, target):
+def test_reply_is_shown_below_its_parent(reader, target):
     parent = say(target, "What do you say?", "a")
     say(target, "Another", "b")
     reader.goto(URL)
@@ -106,7 +106,7 @@ def test_reply_stands_below_what_it_answers(reader, target):
 
 
 @pytest.mark.slow
-def test_actions_come_in_sight_by_keyboard_and_lead_to_the_parent(reader, target):
+def test_actions_are_visible_on_focus_and_reach_the_parent(reader, target):
     parent = say(target, "What do you say?", "a")
     replies = [say(target, "A line.\n\n" * 12, f"r{n}", parent=parent.slug) for n in range(5)]
     reader.emulate_media(reduced_motion="reduce")
@@ -128,7 +128,7 @@ def test_actions_come_in_sight_by_keyboard_and_lead_to_the_parent(reader, target
 
 
 @pytest.mark.slow
-def test_back_stays_on_a_page_whose_address_names_the_parent_already(page, target):
+def test_back_to_reply_works_if_the_url_has_the_parent(page, target):
     parent = say(target, "What do you say?", "a")
     reply = say(target, "A line.\n\n" * 40, "b", parent=parent.slug)
     page.emulate_media(reduced_motion="reduce")
@@ -146,7 +146,7 @@ def test_back_stays_on_a_page_whose_address_names_the_parent_already(page, targe
 
 
 @pytest.mark.slow
-def test_back_is_where_one_was_though_the_address_names_the_discussion(page, target):
+def test_back_to_reply_restores_the_scroll_position(page, target):
     parent = say(target, "What do you say?", "a")
     reply = say(target, "A line.\n\n" * 40, "b", parent=parent.slug)
     page.goto(f"{URL}#comments")
@@ -162,7 +162,7 @@ def test_back_is_where_one_was_though_the_address_names_the_discussion(page, tar
 
 
 @pytest.mark.slow
-def test_held_reply_is_shown_below_what_it_answers(browsing, target, rules):
+def test_held_reply_is_shown_below_its_parent(browsing, target, rules):
     rules(MODE="hold-all")
     parent = say(target, "What do you say?", "a")
     # Where nothing hovers, what can be done is always in sight.
@@ -200,7 +200,7 @@ def test_form_sent_twice_posts_once(reader, target):
 
 
 @pytest.mark.slow
-def test_a_post_that_was_stopped_is_sent_again(page, target):
+def test_interrupted_post_is_sent_again(page, target):
     page.clock.install()
     open_form(page)
     write(page, "Only once")
@@ -223,7 +223,7 @@ def test_a_post_that_was_stopped_is_sent_again(page, target):
 
 
 @pytest.mark.slow
-def test_a_reply_that_is_being_written_is_left_only_when_its_reader_says_so(page, target):
+def test_leaving_an_unposted_reply_asks_first(page, target):
     for n in range(60):
         say(target, f"Number {n}.", f"t{n}")
     asked = []
@@ -254,7 +254,7 @@ def test_a_reply_that_is_being_written_is_left_only_when_its_reader_says_so(page
 
 
 @SELDOM_WITHOUT
-def test_own_comment_is_edited_in_time_and_not_too_late(reader, target, rules):
+def test_own_comment_is_edited_only_within_the_time_limit(reader, target, rules):
     open_form(reader)
     write(reader, "With a tpyo")
     reader.get_by_role("button", name="Post").click()
@@ -277,7 +277,7 @@ def test_own_comment_is_edited_in_time_and_not_too_late(reader, target, rules):
 
 @pytest.mark.slow
 @SELDOM_WITHOUT
-def test_own_comment_is_deleted_after_asking(reader, target):
+def test_own_comment_is_deleted_after_confirmation(reader, target):
     open_form(reader)
     write(reader, "Better unsaid")
     reader.get_by_role("button", name="Post").click()
@@ -293,7 +293,7 @@ def test_own_comment_is_deleted_after_asking(reader, target):
 
 
 @SELDOM_WITHOUT
-def test_pages_and_orders_lead_on_in_place(reader, target):
+def test_pages_and_orders_load_in_place(reader, target):
     for n in range(60):
         say(target, f"Number {n}.", f"t{n}")
     reader.goto(URL)
@@ -308,7 +308,7 @@ def test_pages_and_orders_lead_on_in_place(reader, target):
     expect(reader.locator(".comment").first).to_contain_text("Number 50.")
 
 
-def test_two_quick_clicks_open_one_form_and_turn_to_the_second_page(page, target):
+def test_double_clicks_open_one_form_and_one_page(page, target):
     for n in range(3):
         say(target, f"Number {n}.", f"t{n}")
     page.goto(URL)
@@ -373,7 +373,7 @@ def test_deep_thread_is_readable_on_a_phone(browsing, target):
 
 
 @pytest.mark.slow
-def test_permalink_opens_a_comment_deep_in_a_thread_of_two_thousand(reader, target):
+def test_permalink_opens_a_comment_in_a_thread_of_2000(reader, target):
     roots = [say(target, f"Root {n}", f"r{n}") for n in range(20)]
     below = [say(target, f"Reply {n}", f"s{n}", roots[n % 20].slug) for n in range(1980)]
     wanted = below[1234]

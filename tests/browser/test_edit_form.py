@@ -37,7 +37,7 @@ def ann(browsing, account):
     return browsing(account("ann"))
 
 
-def test_a_post_is_written_saved_and_published_by_the_keyboard(ann):
+def test_post_is_written_and_published_by_keyboard(ann):
     ann.goto(ADD)
     expect(ann.locator("#id_title")).to_be_focused()
     expect(ann.locator("#saved-state")).to_have_text("Not saved")
@@ -69,7 +69,7 @@ def test_a_post_is_written_saved_and_published_by_the_keyboard(ann):
 
 
 @pytest.mark.slow
-def test_a_date_ahead_makes_the_button_schedule(ann):
+def test_future_date_turns_publish_into_schedule(ann):
     node_id, ahead = node(published=None), now() + timedelta(days=40)
     ann.goto(change(node_id))
     primary = ann.locator("[data-primary]")
@@ -92,7 +92,7 @@ def test_a_date_ahead_makes_the_button_schedule(ann):
 
 
 @pytest.mark.slow
-def test_date_ahead_on_a_live_page_is_refused_and_the_form_stays(ann):
+def test_future_date_of_a_live_page_is_refused_in_the_form(ann):
     node_id, ahead = node(title="Live"), now() + timedelta(days=40)
     ann.goto(change(node_id))
     primary = ann.locator("[data-primary]")
@@ -107,7 +107,7 @@ def test_date_ahead_on_a_live_page_is_refused_and_the_form_stays(ann):
 
 
 @pytest.mark.slow
-def test_what_was_typed_is_previewed_and_readers_see_none_of_it(ann):
+def test_preview_shows_typed_text_that_readers_cannot_see(ann):
     node_id = node(title="Live", text="Old words.")
     ann.goto(change(node_id))
     write(ann, "New words.")
@@ -121,7 +121,7 @@ def test_what_was_typed_is_previewed_and_readers_see_none_of_it(ann):
 
 
 @pytest.mark.slow
-def test_the_menu_is_for_keys_too(ann):
+def test_menu_works_by_keyboard(ann):
     ann.goto(change(node()))
     more = ann.locator(".edit-form-menu > summary")
     more.focus()
@@ -137,7 +137,7 @@ def test_the_menu_is_for_keys_too(ann):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
-def test_on_a_phone_the_bar_is_in_reach_and_the_settings_follow(browsing, account, scripts):
+def test_phone_shows_the_bar_and_then_the_settings(browsing, account, scripts):
     page = browsing(account("ann"), viewport=PHONE, java_script_enabled=scripts)
     node_id = node(text="Word. " * 2_000)
     page.goto(change(node_id))
@@ -162,7 +162,7 @@ def test_on_a_phone_the_bar_is_in_reach_and_the_settings_follow(browsing, accoun
 
 
 @pytest.mark.slow
-def test_without_scripts_a_page_is_published_changed_and_taken_down(browsing, account):
+def test_page_is_published_and_unpublished_without_scripts(browsing, account):
     page = browsing(account("bob"), java_script_enabled=False)
     page.goto(ADD)
     page.fill("#id_title", "Plain")

@@ -39,7 +39,7 @@ def test_disjoint_edits_both_survive(two):
 @pytest.mark.parametrize(
     "scripts", [pytest.param(True, marks=pytest.mark.slow, id="scripts"), pytest.param(False, id="no-scripts")]
 )
-def test_the_same_paragraph_shows_both_and_one_decides(browsing, account, scripts):
+def test_conflict_in_one_paragraph_is_decided_by_the_editor(browsing, account, scripts):
     bob = browsing(account("bob"))
     ann = browsing(account("ann"), java_script_enabled=scripts, viewport=PHONE)
     ann.expected.append("409")
@@ -64,7 +64,7 @@ def test_the_same_paragraph_shows_both_and_one_decides(browsing, account, script
 
 
 @pytest.mark.slow
-def test_double_click_on_save_makes_one_page_and_one_save(browsing, account, mongo):
+def test_double_click_on_save_saves_once(browsing, account, mongo):
     ann = browsing(account("ann"))
     ann.goto(ADD)
     ann.fill("#id_title", "Twice")
@@ -79,7 +79,7 @@ def test_double_click_on_save_makes_one_page_and_one_save(browsing, account, mon
 
 
 @pytest.mark.slow
-def test_back_and_save_raises_nothing(browsing, account):
+def test_saving_again_after_back_shows_no_conflict(browsing, account):
     ann, node_id = browsing(account("ann")), node(title="Old", text="one")
     ann.goto(change(node_id))
     write(ann, "one two")
@@ -107,7 +107,7 @@ def test_slug_is_proposed_while_the_title_is_typed(browsing, account):
 
 
 @pytest.mark.slow
-def test_clash_of_slugs_offers_a_free_one(browsing, account):
+def test_slug_clash_offers_a_free_slug(browsing, account):
     node(slug="news")
     ann = browsing(account("ann"))
     ann.goto(ADD)
@@ -119,7 +119,7 @@ def test_clash_of_slugs_offers_a_free_one(browsing, account):
     expect(ann.locator("#id_slug")).to_have_value("news-2")
 
 
-def test_lost_connection_keeps_the_text_in_the_browser_until_saved(browsing, account):
+def test_offline_text_is_kept_in_the_browser_until_saved(browsing, account):
     ann, node_id = browsing(account("ann")), node(text="old")
     ann.expected.append("ERR_INTERNET_DISCONNECTED")
     ann.goto(change(node_id))
@@ -142,7 +142,7 @@ def test_lost_connection_keeps_the_text_in_the_browser_until_saved(browsing, acc
 
 
 @pytest.mark.slow
-def test_kept_text_is_another_account_s_business(browsing, account):
+def test_stored_text_is_not_offered_to_another_account(browsing, account):
     ann, node_id = browsing(account("ann")), node(text="old")
     ann.goto(change(node_id))
     write(ann, "Ann's")
@@ -153,7 +153,7 @@ def test_kept_text_is_another_account_s_business(browsing, account):
 
 
 @pytest.mark.slow
-def test_expired_log_in_is_renewed_on_the_spot(browsing, account):
+def test_expired_login_is_renewed_in_place(browsing, account):
     ann, node_id = browsing(account("ann")), node(text="old")
     ann.expected.append("403")
     ann.goto(change(node_id))
@@ -170,7 +170,7 @@ def test_expired_log_in_is_renewed_on_the_spot(browsing, account):
 
 
 @pytest.mark.slow
-def test_page_thrown_away_meanwhile_gives_its_text_back(browsing, account, mongo):
+def test_text_of_a_page_trashed_since_is_restored(browsing, account, mongo):
     ann, node_id = browsing(account("ann")), node(text="old")
     ann.expected.append("409")
     ann.goto(change(node_id))
@@ -184,7 +184,7 @@ def test_page_thrown_away_meanwhile_gives_its_text_back(browsing, account, mongo
 
 
 @pytest.mark.slow
-def test_form_whose_answer_is_long_in_coming_shows_that_something_goes_on(browsing, account):
+def test_slow_form_shows_that_it_is_working(browsing, account):
     ann, sent, shown = browsing(account("ann")), [], []
     # Nothing can be asked of a page that waits for the next: it tells by itself.
     ann.add_init_script(

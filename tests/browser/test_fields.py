@@ -276,7 +276,7 @@ def mails_carry_nothing(typed: Typed) -> None:
 
 
 @pytest.mark.parametrize("number", [QUICK, pytest.param(len(ALL), marks=pytest.mark.slow)])
-def test_plain_text_comes_out_as_text_also_in_feeds(mongo, account, client, number):
+def test_plain_text_is_escaped_also_in_feeds(mongo, account, client, number):
     """Without a browser: the source says it escaped. In JSON Feed and XML nothing ends what it stands in."""
     chosen = ALL[:: max(1, len(ALL) // number)][:number]
     for batch in batches(chosen):
@@ -296,7 +296,7 @@ def test_plain_text_comes_out_as_text_also_in_feeds(mongo, account, client, numb
         empty(mongo)
 
 
-def test_without_escaping_it_would(watched, mongo):
+def test_watch_sees_unescaped_payloads(watched, mongo):
     """The watch itself: what it must see."""
     page = watched()
     page.goto("/")
@@ -309,7 +309,7 @@ def test_without_escaping_it_would(watched, mongo):
     assert any(hit.endswith(": 1") for hit in watched.hits)
 
 
-def test_links_of_readers_pass_nothing_on(mongo, browsing, account):
+def test_links_of_readers_are_nofollow_without_referrer(mongo, browsing, account):
     blog = build.node("blog", "news")
     target = Target("nodes.node", str(build.node("blog-entry", "hello", parent=blog)))
     text = "[a](https://example.org/a) https://example.org/b <a href='https://example.org/c' rel='opener' target=_blank>c</a>"

@@ -50,6 +50,6 @@ def test_pages_are_valid_html(browsing, account, site, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_checker_sees_an_error(tmp_path):
+def test_checker_finds_an_error(tmp_path):
     (tmp_path / "wrong.html").write_text("<!doctype html><title>Wrong</title><p><div id=a></div></p><i id=a></i>")
     assert any("Duplicate ID" in error for error in errors(tmp_path))

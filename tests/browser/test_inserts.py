@@ -30,7 +30,7 @@ def change(text):
     return f"/admin/nodes/node/{node(text=text)}/change/"
 
 
-def test_an_insert_is_put_where_the_cursor_is(ann):
+def test_insert_is_placed_at_the_cursor(ann):
     ann.goto(change("Before.\n\nAfter."))
     ann.locator(".CodeMirror-line").first.click()
     ann.keyboard.press("End")
@@ -46,7 +46,7 @@ def test_an_insert_is_put_where_the_cursor_is(ann):
     )
 
 
-def test_what_is_typed_next_is_in_an_empty_note_or_a_new_table(ann):
+def test_next_typed_text_is_inside_an_empty_note_or_table(ann):
     ann.goto(change("Before.\n\nAfter."))
     text = ann.locator("#id_text")
     ann.locator(".CodeMirror-line").first.click()
@@ -62,7 +62,7 @@ def test_what_is_typed_next_is_in_an_empty_note_or_a_new_table(ann):
     expect(text).to_have_value(f"Before.\n\n:::note\nMind the gap.\n:::\n\nAfter.\n\n{table}")
 
 
-def test_an_insert_leaves_what_is_selected(ann):
+def test_insert_keeps_the_selected_text(ann):
     ann.goto(change("Before.\n\nAfter."))
     ann.locator(".CodeMirror-line").first.click()
     ann.keyboard.press("Home")
@@ -72,7 +72,7 @@ def test_an_insert_leaves_what_is_selected(ann):
 
 
 @pytest.mark.slow
-def test_a_container_is_put_around_what_is_selected(ann):
+def test_container_wraps_the_selected_text(ann):
     ann.goto(change("Mind the gap."))
     ann.locator(".CodeMirror-code").click()
     ann.keyboard.press("Control+a")
@@ -83,7 +83,7 @@ def test_a_container_is_put_around_what_is_selected(ann):
 
 
 @pytest.mark.slow
-def test_a_photo_comes_from_the_library_and_the_menu_goes_back_by_keyboard(ann):
+def test_photo_insert_is_chosen_by_keyboard(ann):
     lake = upload(gallery(), pictures.jpeg(1), fields={"title": "Lake", "detail.alt": "Mist", "published": PAST})
     ann.goto(change(""))
     form = choose(ann, "Note")
@@ -103,7 +103,7 @@ def test_a_photo_comes_from_the_library_and_the_menu_goes_back_by_keyboard(ann):
 
 
 @pytest.mark.slow
-def test_what_each_form_makes_can_be_read(browsing, account):
+def test_every_insert_form_produces_a_valid_directive(browsing, account):
     """On a phone: no form is wider than it."""
     upload(gallery("plates", title="Plates"))
     page = browsing(account("ann"), viewport=PHONE, has_touch=True)
@@ -130,7 +130,7 @@ def test_what_each_form_makes_can_be_read(browsing, account):
 
 
 @pytest.mark.slow
-def test_without_scripts_the_form_says_how_they_are_written(browsing, account):
+def test_inserts_are_explained_without_scripts(browsing, account):
     page = browsing(account("ann"), java_script_enabled=False)
     page.goto(change(""))
     page.get_by_text("What you can insert").click()
@@ -141,7 +141,7 @@ def test_without_scripts_the_form_says_how_they_are_written(browsing, account):
 FILM = "::embed{url=https://www.youtube.com/watch?v=aqz-KE-bpKQ title=Film}"
 
 
-def test_nothing_is_fetched_from_elsewhere_before_a_click(browsing):
+def test_player_loads_nothing_before_a_click(browsing):
     node(slug="film", text=FILM)
     page, fetched = browsing(), []
     page.route(
@@ -156,7 +156,7 @@ def test_nothing_is_fetched_from_elsewhere_before_a_click(browsing):
         assert fetched.pop().startswith("https://www.youtube-nocookie.com/embed/aqz-KE-bpKQ")
 
 
-def test_without_scripts_it_is_a_link(browsing):
+def test_player_is_a_link_without_scripts(browsing):
     node(slug="film", text=FILM)
     page = browsing(java_script_enabled=False)
     page.goto("/film")

@@ -15,7 +15,7 @@ def change(node_id):
 
 
 @pytest.mark.slow
-def test_bulk_actions_from_the_list(browsing, account):
+def test_bulk_actions_run_from_the_list(browsing, account):
     ann = browsing(account("ann"))
     made = [node(slug=f"p{i}", title=f"Page {i}", published=None) for i in range(3)]
     ann.goto("/admin/nodes/node/?state=unpublished")
@@ -33,7 +33,7 @@ def test_bulk_actions_from_the_list(browsing, account):
 
 
 @pytest.mark.slow
-def test_on_a_phone_the_list_comes_before_its_filters(browsing, account):
+def test_phone_shows_the_list_before_its_filters(browsing, account):
     user = account("ann")
     node(slug="first", title="First")
     for scripts in (True, False):
@@ -52,7 +52,7 @@ def test_on_a_phone_the_list_comes_before_its_filters(browsing, account):
 @pytest.mark.parametrize(
     "stops", [pytest.param(False, marks=pytest.mark.slow, id="to the end"), pytest.param(True, id="stopped")]
 )
-def test_bulk_actions_show_how_far_they_are_and_can_be_stopped(browsing, account, stops):
+def test_bulk_action_shows_progress_and_can_be_stopped(browsing, account, stops):
     ann, sent = browsing(account("ann")), []
     made = [node(slug=f"p{i}", title=f"Page {i}", published=None) for i in range(12)]
     ann.goto("/admin/nodes/node/?state=unpublished")
@@ -71,7 +71,7 @@ def test_bulk_actions_show_how_far_they_are_and_can_be_stopped(browsing, account
 
 
 @pytest.mark.slow
-def test_bulk_action_that_breaks_off_says_so_and_goes_on(browsing, account):
+def test_interrupted_bulk_action_resumes(browsing, account):
     ann, sent = browsing(account("ann")), []
     ann.expected.append("ERR_FAILED")
     made = [node(slug=f"p{i}", title=f"Page {i}", published=None) for i in range(12)]
@@ -93,7 +93,7 @@ def test_bulk_action_that_breaks_off_says_so_and_goes_on(browsing, account):
 
 
 @pytest.mark.slow
-def test_move_copy_trash_and_put_back(browsing, account, mongo):
+def test_page_is_moved_copied_trashed_and_restored(browsing, account, mongo):
     ann, reader, folder = browsing(account("ann")), browsing(), node("folder", "folder", title="Folder")
     node_id = node(slug="page", title="Page")
     ann.goto(change(node_id))

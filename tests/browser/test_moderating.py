@@ -28,7 +28,7 @@ def moderator_of_two_hundred(account, target):
 
 
 @pytest.mark.slow
-def test_queue_of_two_hundred_is_moderated_by_keyboard(browsing, account, target):
+def test_queue_of_200_is_moderated_by_keyboard(browsing, account, target):
     page = browsing(moderator_of_two_hundred(account, target))
     page.goto("/admin/marginalia_comments/moderation/")
     for n in range(200):
@@ -45,7 +45,7 @@ FOCUSED = "document.activeElement.matches('{}')"
 
 
 @pytest.mark.slow
-def test_queue_of_two_hundred_is_moderated_by_keyboard_without_script(browsing, account, target):
+def test_queue_of_200_is_moderated_without_scripts(browsing, account, target):
     """Tab, space and enter are enough: choose all on a page, go back up to the button, press it."""
     page = browsing(moderator_of_two_hundred(account, target), java_script_enabled=False)
     page.goto("/admin/marginalia_comments/moderation/")

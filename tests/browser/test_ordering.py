@@ -41,7 +41,7 @@ def test_rows_are_dragged_and_saved(browsing, account, book):
     assert order(book) == "aebcd"
 
 
-def test_places_and_arrows_without_javascript(browsing, account, book):
+def test_rows_are_ordered_without_scripts(browsing, account, book):
     ann = browsing(account("ann"), java_script_enabled=False)
     ann.goto(f"/admin/nodes/node/{book}/order/")
     expect(row(ann, "a").locator(".grip")).to_be_hidden()

@@ -19,7 +19,7 @@ def blank(chromium):
 
 
 @pytest.mark.parametrize("profile", ["article", "comment"])
-def test_nothing_runs(blank, profile):
+def test_stored_payloads_never_run(blank, profile):
     pieces = [f"<div>{shown(way(payload, profile))}</div>" for payload in ALL for way in (clean, render)]
     blank.set_content("\n".join(pieces))
     assert blank.evaluate(POKE) == []
@@ -34,7 +34,7 @@ def shown(html: str) -> str:
     return references.resolve_references(html, lambda _image: None, lambda _link: references.NO_TAGS)
 
 
-def test_without_cleaning_it_would(blank):
+def test_watch_sees_uncleaned_payloads(blank):
     blank.set_content("".join(f"<div>{payload}</div>" for payload in ALL if payload.startswith("<img")))
     blank.wait_for_function("() => window.alerts > 3")
     assert blank.evaluate(POKE)

@@ -14,7 +14,7 @@ from tests.support.nodes.build import PAST, node, nonce, stored
 from tests.support.nodes.photo_build import document, gallery, upload
 
 
-def test_several_files_are_dropped_and_each_has_its_result(browsing, account):
+def test_dropped_files_are_uploaded_with_a_result_each(browsing, account):
     page = browsing(account("ann"))
     page.expected.append("422")
     first, second = gallery("first"), gallery("second")
@@ -46,7 +46,7 @@ def ten() -> list[list[str]]:
 
 
 @pytest.mark.slow
-def test_ten_pictures_dropped_on_the_library_are_published_in_one_trip(browsing, account):
+def test_ten_dropped_pictures_are_published_together(browsing, account):
     page = browsing(account("ann"))
     gallery()
     page.goto("/admin/nodes/photo/")
@@ -81,7 +81,7 @@ def test_ten_pictures_dropped_on_the_library_are_published_in_one_trip(browsing,
 
 
 @pytest.mark.slow
-def test_ten_pictures_dropped_into_a_text_stand_there_in_order(browsing, account):
+def test_ten_pictures_dropped_into_a_text_keep_their_order(browsing, account):
     page = browsing(account("ann"))
     page.expected.append("422")
     gallery("pictures")
@@ -122,7 +122,7 @@ UPLOADS = "**/admin/nodes/photo/upload/**"
 
 
 @pytest.mark.slow
-def test_descriptions_wait_for_uploads_and_are_no_more_than_one_form_takes(browsing, account):
+def test_descriptions_wait_for_uploads_up_to_the_limit(browsing, account):
     page, came = browsing(account("ann")), []
     gallery()
     page.goto("/admin/nodes/photo/")
@@ -148,7 +148,7 @@ def test_descriptions_wait_for_uploads_and_are_no_more_than_one_form_takes(brows
 
 
 @pytest.mark.slow
-def test_pictures_that_were_left_out_or_cancelled_are_not_uploaded(browsing, account):
+def test_cancelled_pictures_are_not_uploaded(browsing, account):
     page, drawn = browsing(account("ann")), ten()
     gallery("pictures")
     page.goto(f"/admin/nodes/node/{node(text='Before.')}/change/")
@@ -179,7 +179,7 @@ def test_pictures_that_were_left_out_or_cancelled_are_not_uploaded(browsing, acc
 
 
 @pytest.mark.slow
-def test_without_script_new_photos_are_described_on_the_next_page(browsing, account):
+def test_photos_are_described_on_a_page_without_scripts(browsing, account):
     page = browsing(account("ann"), java_script_enabled=False)
     page.expected.append("422")
     gallery()
@@ -199,7 +199,7 @@ def test_without_script_new_photos_are_described_on_the_next_page(browsing, acco
 
 
 @pytest.mark.slow
-def test_a_photo_is_edited_and_its_focal_point_clicked(browsing, account):
+def test_photo_is_edited_and_its_focal_point_clicked(browsing, account):
     page = browsing(account("ann"))
     photo_id = upload(gallery(), pictures.jpeg(1, pictures.image((600, 400))))
     page.goto(f"/admin/nodes/photo/{photo_id}/change/")
@@ -234,7 +234,7 @@ def test_replacing_a_file_keeps_a_typed_focal_point(browsing, account):
 
 
 @pytest.mark.slow
-def test_a_part_is_dragged_moved_by_keys_and_turned(browsing, account):
+def test_crop_is_dragged_moved_by_keyboard_and_rotated(browsing, account):
     page = browsing(account("ann"))
     photo_id = upload(gallery(), pictures.jpeg(1, pictures.image((600, 400))))
     page.goto(f"/admin/nodes/photo/{photo_id}/change/")
@@ -266,7 +266,7 @@ def test_a_part_is_dragged_moved_by_keys_and_turned(browsing, account):
 
 
 @pytest.mark.slow
-def test_a_picture_pasted_into_a_text_is_shown_by_the_post(browsing, account):
+def test_picture_pasted_into_a_text_is_shown_by_the_post(browsing, account):
     page = browsing(account("ann"))
     gallery("pictures")
     post = node("blog-entry", "post", parent=node("blog", "blog"), text="Before.")
@@ -312,7 +312,7 @@ def lakes(*names: str) -> ObjectId:
 @pytest.mark.parametrize(
     "scripts", [pytest.param(True, marks=pytest.mark.slow, id="script"), pytest.param(False, id="no script")]
 )
-def test_readers_look_through_photos_by_keyboard_or_links(browsing, scripts):
+def test_readers_browse_photos_by_keyboard_or_links(browsing, scripts):
     lakes("one", "two")
     page = browsing(java_script_enabled=scripts)
     page.goto("/lakes/two")
@@ -325,7 +325,7 @@ def test_readers_look_through_photos_by_keyboard_or_links(browsing, scripts):
 
 
 @pytest.mark.slow
-def test_without_script_a_gallery_links_to_its_photos(browsing):
+def test_gallery_links_to_its_photos_without_scripts(browsing):
     lakes("one", "two")
     page = browsing(java_script_enabled=False)
     page.goto("/lakes")
@@ -340,7 +340,7 @@ def test_without_script_a_gallery_links_to_its_photos(browsing):
 
 
 @pytest.mark.slow
-def test_a_gallery_shows_photos_large_in_place(browsing):
+def test_gallery_opens_photos_in_a_lightbox(browsing):
     lakes("one", "two", "three")
     page = browsing()
     page.goto("/lakes")
@@ -368,7 +368,7 @@ def test_a_gallery_shows_photos_large_in_place(browsing):
 
 
 @pytest.mark.slow
-def test_galleries_of_a_text_show_photos_large_in_place(browsing):
+def test_gallery_insert_opens_photos_in_a_lightbox(browsing):
     place = lakes("one", "two")
     node(slug="walk", text=f"::gallery{{section=node:{place}}}\n\nWords.\n\n::gallery{{section=node:{place}}}")
     page = browsing()

@@ -24,7 +24,7 @@ def opened(page: Page, node_id: object) -> None:
 
 
 @pytest.mark.slow
-def test_a_picture_is_chosen_dropped_and_taken_away(ann):
+def test_picture_of_a_page_is_chosen_uploaded_and_removed(ann):
     lake = upload(gallery(), pictures.jpeg(1), "lake.jpg", fields={"title": "Lake at dawn", "detail.alt": "Mist"})
     post = node("blog-entry", "post", parent=node("blog", "blog"), text="Before.", title="A post")
     opened(ann, post)
@@ -60,7 +60,7 @@ def test_a_picture_is_chosen_dropped_and_taken_away(ann):
 @pytest.mark.slow
 @pytest.mark.parametrize("viewport", [{"width": 1280, "height": 900}, PHONE], ids=["wide", "phone"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_lists_and_posts_with_pictures_do_not_move_nor_overflow(browsing, account, viewport, scheme):
+def test_pages_with_pictures_neither_shift_nor_overflow(browsing, account, viewport, scheme):
     place, blog = gallery(), node("blog", "blog", title="Notes from the shore")
     for number, size in enumerate(((900, 600), (600, 900), (300, 200))):
         data, title = pictures.jpeg(number, pictures.image(size, seed=number)), f"What the harbour kept, part {number}"

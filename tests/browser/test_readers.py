@@ -65,7 +65,7 @@ def test_no_page_is_wider_than_its_window(page, site):
             assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{address} at {width}"
 
 
-def test_a_reader_finds_a_post_and_its_neighbours(browsing, site):
+def test_reader_finds_a_post_and_its_neighbours(browsing, site):
     page = browsing(java_script_enabled=False)
     page.goto("/")
     page.get_by_role("link", name="News", exact=True).first.click()
@@ -78,7 +78,7 @@ def test_a_reader_finds_a_post_and_its_neighbours(browsing, site):
     expect(page.get_by_role("heading", level=1)).to_have_text("Tagged “t”")
 
 
-def test_searching(browsing, site):
+def test_search_finds_a_post(browsing, site):
     page = browsing(java_script_enabled=False)
     page.goto("/")
     page.get_by_role("link", name="Search").click()
@@ -88,7 +88,7 @@ def test_searching(browsing, site):
     expect(page.locator("mark").first).to_have_text("荒唐")
 
 
-def test_the_first_tab_leads_past_the_menu(page, site):
+def test_first_tab_skips_the_menu(page, site):
     page.goto("/news")
     page.keyboard.press("Tab")
     link = page.get_by_role("link", name="Skip to content")
@@ -98,7 +98,7 @@ def test_the_first_tab_leads_past_the_menu(page, site):
     expect(page.locator("main")).to_be_focused()
 
 
-def test_every_link_and_button_is_seen_when_focused(page, site):
+def test_every_link_and_button_shows_its_focus(page, site):
     page.goto("/news/p3")
     for _ in range(30):
         page.keyboard.press("Tab")
@@ -108,14 +108,14 @@ def test_every_link_and_button_is_seen_when_focused(page, site):
         assert style != "none"
 
 
-def test_editor_gets_from_a_page_to_its_form(browsing, account, site):
+def test_edit_link_opens_the_form_of_the_page(browsing, account, site):
     editor = browsing(account("ed"))
     editor.goto("/guide/start")
     editor.get_by_role("link", name="Edit", exact=True).click()
     expect(editor.locator("#id_title")).to_have_value("Start here")
 
 
-def test_a_wrong_address_helps(page, site):
+def test_missing_page_offers_help(page, site):
     page.expected.append("404")
     page.goto("/guide/strat")
     expect(page.get_by_role("heading", level=1)).to_have_text("This page is not here")
@@ -126,7 +126,7 @@ def test_a_wrong_address_helps(page, site):
 @pytest.mark.parametrize(
     "scripts", [pytest.param(True, id="script"), pytest.param(False, marks=pytest.mark.slow, id="no script")]
 )
-def test_a_reader_logs_in_and_out(browsing, account, site, scripts):
+def test_reader_logs_in_and_out(browsing, account, site, scripts):
     account("ann")
     page = browsing(java_script_enabled=scripts)
     page.goto("/guide/start")

@@ -36,7 +36,7 @@ def moved(page: Page, address: str) -> float:
 
 @pytest.mark.parametrize("theme", ["magazine", "documentation"])
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_pages_do_not_move_while_they_load(browsing, site, viewport, theme):
+def test_pages_do_not_shift_while_they_load(browsing, site, viewport, theme):
     save_settings({"theme": theme}, {"theme": "magazine"})
     page = browsing(viewport=viewport)
     page.add_init_script(OBSERVE)
@@ -48,14 +48,14 @@ def test_pages_do_not_move_while_they_load(browsing, site, viewport, theme):
     assert [url for url in asked if not url.startswith(browsing.server + "/")] == []
 
 
-def test_the_measure_sees_what_moves(page, site):
+def test_measure_sees_layout_shifts(page, site):
     page.add_init_script(OBSERVE)
     page.goto("/news")
     page.evaluate("document.querySelector('main').prepend(Object.assign(new Image(200, 300), {alt: 'late'}))")
     assert page.evaluate(SUM) > MOST
 
 
-def test_every_picture_says_its_size(page, site):
+def test_every_picture_declares_its_size(page, site):
     for address in ("/lakes", "/lakes/lake-2"):
         page.goto(address)
         assert page.locator("img").count() > 0

@@ -47,7 +47,7 @@ def test_colours_follow_the_device_until_chosen(browsing, mongo):
     assert paper(page) == LIGHT
 
 
-def test_chosen_colours_are_there_at_the_first_paint(browsing, mongo):
+def test_chosen_colours_are_set_before_the_first_paint(browsing, mongo):
     page = browsing(color_scheme="light")
     page.goto("/search")
     page.evaluate("localStorage.setItem('theme', 'dark')")
@@ -60,7 +60,7 @@ def test_chosen_colours_are_there_at_the_first_paint(browsing, mongo):
     assert page.locator("script[src*='site/theme']:not([defer]):not([async]) ~ link[rel=stylesheet]").count() > 0
 
 
-def test_admin_and_site_share_the_choice(browsing, account):
+def test_admin_and_site_share_the_chosen_colours(browsing, account):
     page = browsing(account("ann"), color_scheme="light")
     page.goto("/search")
     page.get_by_role("button", name="Colours").click()
@@ -69,14 +69,14 @@ def test_admin_and_site_share_the_choice(browsing, account):
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
-def test_without_script_there_is_no_switch_and_the_device_rules(browsing, mongo):
+def test_colours_follow_the_device_without_scripts(browsing, mongo):
     page = browsing(java_script_enabled=False, color_scheme="dark")
     page.goto("/search")
     expect(page.locator(".theme-switch")).to_be_hidden()
     expect(page.locator("body")).to_have_css("background-color", DARK)
 
 
-def test_storage_that_is_refused_breaks_nothing(page, mongo):
+def test_blocked_storage_breaks_nothing(page, mongo):
     page.add_init_script("Object.defineProperty(window, 'localStorage', {get() { throw new Error('refused'); }})")
     page.goto("/search")
     for state in ("light", "dark", "as your device"):
@@ -84,7 +84,7 @@ def test_storage_that_is_refused_breaks_nothing(page, mongo):
         expect(page.get_by_role("button", name=f"Colours: {state}")).to_be_visible()
 
 
-def test_what_is_wider_than_the_text_is_scrolled_by_keyboard(browsing, site):
+def test_wide_code_scrolls_by_keyboard(browsing, site):
     page = browsing(viewport={"width": 360, "height": 740})
     page.goto("/news/p12")
     code = page.locator(".prose pre")
@@ -100,7 +100,7 @@ def weights(suffix: str) -> dict[str, int]:
     return {file.name: len(gzip.compress(file.read_bytes())) for file in files}
 
 
-def test_the_theme_is_light():
+def test_theme_stays_small():
     # tests/cms/test_style_sheet.py limits a first view with its HTML. No page loads all sheets. This test limits the sheets of
     # every post, and the sheet that a kind of page adds.
     sheets = weights(".css")
@@ -109,7 +109,7 @@ def test_the_theme_is_light():
     assert sum(weights(".js").values()) <= 6_500
 
 
-def test_pages_load_nothing_else(page, site):
+def test_pages_load_nothing_from_elsewhere(page, site):
     """What was weighed is all: scripts and styles of readers' pages come from those two folders, none stands in a page."""
     loaded: set[str] = set()
     page.on("request", lambda request: loaded.add(request.url) if request.resource_type != "document" else None)
@@ -126,7 +126,7 @@ def test_pages_load_nothing_else(page, site):
     assert used <= known
 
 
-def test_a_page_loads_few_letters(browsing, site):
+def test_page_loads_a_subset_of_the_font(browsing, site):
     """Bold words included; bold sans is for tables' own bold words and the documentation theme."""
     for name in ("home", "typography", "inserts", "post with threaded comments", "comment form", "gallery"):
         page = browsing()
@@ -162,7 +162,7 @@ def noted(mongo) -> str:
     return "/noted"
 
 
-def test_notes_stand_in_the_margin_beside_their_lines_and_never_upon_each_other(browsing, noted):
+def test_margin_notes_are_beside_their_lines_without_overlap(browsing, noted):
     page = browsing(java_script_enabled=False, viewport={"width": 1280, "height": 900})
     page.goto(noted)
     boxes = [note.bounding_box() for note in page.locator(".margin-note").all()]
@@ -179,7 +179,7 @@ def test_notes_stand_in_the_margin_beside_their_lines_and_never_upon_each_other(
 
 
 @pytest.mark.parametrize("has_script", [True, False])
-def test_a_note_unfolds_below_its_line_on_a_phone_and_folds_again(browsing, noted, has_script):
+def test_margin_note_unfolds_and_folds_on_a_phone(browsing, noted, has_script):
     page = browsing(java_script_enabled=has_script, viewport={"width": 360, "height": 740})
     page.goto(noted)
     note = page.locator(".margin-note", has_text="Listed")
@@ -192,7 +192,7 @@ def test_a_note_unfolds_below_its_line_on_a_phone_and_folds_again(browsing, note
     expect(note).to_be_hidden()
 
 
-def test_code_is_copied_by_a_button_that_says_so(browsing, noted):
+def test_copy_button_copies_code_and_confirms(browsing, noted):
     page = browsing(permissions=["clipboard-read", "clipboard-write"])
     page.goto(noted)
     page.get_by_role("button", name="Copy").press("Enter")

@@ -13,7 +13,7 @@ def change(node_id):
 
 
 @pytest.mark.slow
-def test_draft_preview_publish(browsing, account):
+def test_draft_is_previewed_and_published(browsing, account):
     ann, node_id = browsing(account("ann")), node(slug="page", title="Live", text="Live text")
     reader = browsing()
     ann.goto(change(node_id))
@@ -46,7 +46,7 @@ def test_draft_preview_publish(browsing, account):
 
 
 @pytest.mark.slow
-def test_history_difference_and_going_back(browsing, account):
+def test_history_shows_differences_and_restores_a_version(browsing, account):
     ann, node_id = browsing(account("ann")), node(title="First", text="one two")
     editing.save(EDITOR, node_id, nonce(node_id), {"title": "Second", "detail.text": "one three"})
     ann.goto(change(node_id))

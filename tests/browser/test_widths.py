@@ -43,7 +43,7 @@ def lengthen(site: pages.Site, ann) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1440])
-def test_no_page_of_the_admin_is_wider_than_its_window(browsing, account, rules, width):
+def test_no_admin_page_is_wider_than_its_window(browsing, account, rules, width):
     site, ann = pages.build(), account("ann")
     page = browsing(ann, viewport={"width": width, "height": 900})
     with registered(Handbook, Chapter):

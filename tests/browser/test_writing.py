@@ -26,7 +26,7 @@ def ann(browsing, account):
     return browsing(account("ann"))
 
 
-def test_tools_keys_and_word_count(ann):
+def test_tools_shortcuts_and_word_count_work(ann):
     node_id = node(text="one two")
     ann.goto(change(node_id))
     expect(ann.locator(".editor-words")).to_have_text("2 words · 1 min to read")
@@ -69,7 +69,7 @@ SELECT = """([text, from, to]) => {
 }"""
 
 
-def test_what_is_made_bold_or_italic_is_rendered_so_and_back(ann):
+def test_bold_and_italic_are_rendered_and_toggled_off(ann):
     ann.goto(change(node(text="text")))
     text = ann.locator("#id_text")
     for marked, bold in EMPHASIZED:
@@ -87,7 +87,7 @@ def test_what_is_made_bold_or_italic_is_rendered_so_and_back(ann):
             expect(text).to_have_value(re.sub(r"(?<!a)\*+(?!b)", "", bold).replace("\u200a", "").replace("**", mark))
 
 
-def test_the_keyboard_is_not_trapped_and_finds_the_tools(ann):
+def test_tab_key_leaves_the_editor_and_reaches_the_tools(ann):
     ann.goto(change(node(text="text")))
     ann.locator("#id_title").focus()
     ann.keyboard.press("Tab")
@@ -118,7 +118,7 @@ def test_full_screen_keeps_the_tools_above_the_text(browsing, account, screen):
 
 
 @pytest.mark.slow
-def test_preview_beside_the_text_follows_what_is_typed(ann):
+def test_side_preview_follows_the_typed_text(ann):
     ann.goto(change(node(text="## First\n\n<script>alert(1)</script>")))
     pane = ann.get_by_role("region", name="Preview")
     page = pane.frame_locator("iframe")
@@ -139,7 +139,7 @@ def test_preview_beside_the_text_follows_what_is_typed(ann):
 
 
 @pytest.mark.slow
-def test_the_help_is_read_from_its_top_on_a_phone(browsing, account):
+def test_help_opens_at_its_top_on_a_phone(browsing, account):
     page = browsing(account("ann"), viewport=PHONE)
     page.goto("/admin/nodes/node/add/?type=basic-page")
     expect(page.locator("#id_title")).to_be_focused()
@@ -150,7 +150,7 @@ def test_the_help_is_read_from_its_top_on_a_phone(browsing, account):
 
 
 @pytest.mark.slow
-def test_preview_on_a_phone_is_below_the_text(browsing, account):
+def test_preview_is_below_the_text_on_a_phone(browsing, account):
     page = browsing(account("ann"), viewport=PHONE, has_touch=True)
     page.goto(change(node(text="Text")))
     page.get_by_role("button", name=re.compile("Preview beside")).click()
@@ -161,7 +161,7 @@ def test_preview_on_a_phone_is_below_the_text(browsing, account):
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
-def test_a_photo_is_searched_and_put_where_the_cursor_is(ann):
+def test_photo_is_searched_and_inserted_at_the_cursor(ann):
     place = gallery()
     lake = upload(
         place, pictures.jpeg(1), "1.jpg", fields={"title": "Lake at dawn", "detail.alt": "Mist", "published": PAST}
@@ -185,7 +185,7 @@ def test_a_photo_is_searched_and_put_where_the_cursor_is(ann):
     expect(shown).to_have_js_property("complete", True)
 
 
-def test_tags_are_completed_by_keyboard_and_by_mouse(ann):
+def test_tags_are_completed_by_keyboard_and_mouse(ann):
     node(slug="other", tags=("reading", "realism", "type"))
     node_id = node(tags=("design",))
     ann.goto(change(node_id))
@@ -213,7 +213,7 @@ def test_tags_are_completed_by_keyboard_and_by_mouse(ann):
     assert sorted(stored(node_id)["tags"]) == ["design", "new", "realism"]
 
 
-def test_a_text_in_html_keeps_its_textarea(ann):
+def test_html_text_keeps_its_textarea(ann):
     node_id = node(text="<p>Old</p>", **{"detail.format": "html"})
     ann.goto(change(node_id))
     expect(ann.locator(".CodeMirror")).to_have_count(0)
@@ -227,7 +227,7 @@ def test_a_text_in_html_keeps_its_textarea(ann):
 
 
 @pytest.mark.slow
-def test_what_was_kept_comes_back_into_the_editor(ann, browsing):
+def test_unsaved_text_is_restored_into_the_editor(ann, browsing):
     node_id = node(text="old")
     ann.goto(change(node_id))
     write(ann, "typed on the train")
@@ -241,7 +241,7 @@ def test_what_was_kept_comes_back_into_the_editor(ann, browsing):
 
 
 @pytest.mark.slow
-def test_a_preview_that_cannot_be_had_says_so_and_loses_nothing(ann):
+def test_failed_preview_is_reported_and_keeps_the_text(ann):
     ann.expected += ["403", "Failed to load"]
     node_id = node(text="old")
     ann.goto(change(node_id))
@@ -252,7 +252,7 @@ def test_a_preview_that_cannot_be_had_says_so_and_loses_nothing(ann):
     expect(ann.locator("#id_text")).to_have_value("typed")
 
 
-def test_without_scripts_one_writes_uploads_and_moderates(browsing, account):
+def test_writing_uploading_and_moderating_work_without_scripts(browsing, account):
     page, place = browsing(account("bob"), java_script_enabled=False), gallery("lakes")
     page.goto("/admin/nodes/node/add/?type=basic-page")
     page.fill("#id_title", "Plain paper")
@@ -283,7 +283,7 @@ def test_without_scripts_one_writes_uploads_and_moderates(browsing, account):
 # Pastes words as if they came from another window.
 
 
-def test_a_pasted_address_of_the_site_becomes_a_link_by_id(ann, server):
+def test_pasted_site_url_becomes_a_link_by_id(ann, server):
     target, page = node(slug="target", title="Our [new] fees"), node(slug="page", text="")
     ann.goto(f"/admin/nodes/node/{page}/change/")
     text = ann.locator("#id_text")
@@ -329,7 +329,7 @@ SEEN = """() => {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_a_long_text_grows_with_the_page_and_the_cursor_stays_in_sight(browsing, account, screen):
+def test_long_text_keeps_the_cursor_in_sight(browsing, account, screen):
     ann = browsing(account("ann"), viewport=screen)
     words = "\n\n".join(" ".join(f"word{n}" for n in range(100)) for _paragraph in range(200))
     ann.goto(change(node(text=words)))

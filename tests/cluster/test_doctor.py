@@ -8,7 +8,7 @@ from tests.support.processes import until
 pytestmark = pytest.mark.slow
 
 
-def test_the_balancer_of_a_config_server(cluster):
+def test_balancer_state_of_a_config_server_is_read(cluster):
     admin, config = cluster.config.admin, cluster.config.config
     admin.command("_configsvrBalancerStop", 1)
     assert not checks.is_balancing(config)
@@ -16,7 +16,7 @@ def test_the_balancer_of_a_config_server(cluster):
     assert checks.is_balancing(config)
 
 
-def test_a_chunk_that_is_marked_as_jumbo(cluster):
+def test_jumbo_chunk_is_counted(cluster):
     db, config = cluster.primary[cluster.name], cluster.config.config
     db["spread"].create_index([("a", 1)])
     cluster.tell({"shardCollection": f"{cluster.name}.spread", "key": {"a": 1}, "unique": False})
@@ -25,7 +25,7 @@ def test_a_chunk_that_is_marked_as_jumbo(cluster):
     assert checks.jumbo_chunks(config) == {f"{cluster.name}.spread": 1}
 
 
-def test_a_shard_whose_only_member_is_gone(cluster):
+def test_shard_without_a_primary_is_reported(cluster):
     def unreachable() -> list[str]:
         return checks.unreachable_shards(cluster.config.config, cluster.config.admin.command("connPoolStats"))
 

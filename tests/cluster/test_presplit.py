@@ -79,7 +79,7 @@ def assert_even(found: Counter[str], cluster: Cluster, name: str) -> None:
     assert max(found.values()) / found.total() <= 0.6, (name, found)
 
 
-def test_the_site_is_loaded_before(site):
+def test_presplit_starts_with_a_loaded_site(site):
     cluster, _made = site
     counts = {name: cluster.primary[cluster.name][name].count_documents({}) for name in (*FILLED, loaded.FILES)}
     assert counts["comments"] == loaded.COMMENTS + 3
@@ -88,7 +88,7 @@ def test_the_site_is_loaded_before(site):
     assert counts[loaded.COPIES] == counts[loaded.COPY_CHUNKS] == 2 * (loaded.PHOTOS + 1)
 
 
-def test_every_spread_collection_is_cut_into_ranges_of_equal_width(presplit):
+def test_spread_collections_are_split_into_equal_ranges(presplit):
     cluster, _told = presplit
     assert {"discussions", "comments", "comment_pages", "comments.pending", loaded.CHUNKS} <= set(spread())
     for name, key in spread().items():
@@ -97,12 +97,12 @@ def test_every_spread_collection_is_cut_into_ranges_of_equal_width(presplit):
         assert begin == [[first, *[MinKey()] * (len(key.keys) - 1)] for first in least], name
 
 
-def test_hashed_collections_that_are_empty_are_dealt_out_by_the_server(presplit):
+def test_empty_hashed_collections_are_distributed(presplit):
     cluster, _told = presplit
     assert places(cluster, "rate_limits") == sorted(cluster.shard_ids * 2)
 
 
-def test_empty_ranges_lie_on_the_shards_in_turn(presplit):
+def test_empty_ranges_alternate_between_shards(presplit):
     """And those that hold something where they were."""
     cluster, _told = presplit
     db, other = (shard[cluster.name] for shard in cluster.shards)
@@ -117,7 +117,7 @@ def test_empty_ranges_lie_on_the_shards_in_turn(presplit):
             assert [str(change) for change in changes_of(item.alias, item.collection, other)] == []
 
 
-def test_what_holds_something_stays_and_is_named(presplit):
+def test_ranges_with_documents_are_not_moved_and_are_listed(presplit):
     cluster, told = presplit
     for name in FILLED:
         assert set(places(cluster, name)) == {cluster.shard_ids[0]}
@@ -127,7 +127,7 @@ def test_what_holds_something_stays_and_is_named(presplit):
     assert db["comments"].count_documents({}) == loaded.COMMENTS + 3
 
 
-def test_what_comes_after_follows_the_ranges(presplit):
+def test_new_documents_follow_the_ranges(presplit):
     """By config.chunks, which is what mongos routes by: on both shards where nothing was, else on that which has the rest."""
     cluster, _told = presplit
     for name, found in predicted(cluster).items():
@@ -136,7 +136,7 @@ def test_what_comes_after_follows_the_ranges(presplit):
     assert_even(predicted(cluster)["comments.history"], cluster, "comments.history")
 
 
-def test_a_second_run_has_nothing_to_do_and_a_finer_one_goes_on(presplit, mongo, monkeypatch):
+def test_second_run_does_nothing_and_a_finer_one_continues(presplit, mongo, monkeypatch):
     cluster, _told = presplit
     with as_mongos(cluster, monkeypatch):
         told = StringIO()
@@ -161,7 +161,7 @@ def zoned(presplit):
     return cluster
 
 
-def test_zones_bind_each_range_to_its_shard(zoned):
+def test_zones_assign_each_range_to_its_shard(zoned):
     zones = {shard["_id"]: shard["tags"] for shard in zoned.config.config.shards.find()}
     assert zones == {name: [name] for name in zoned.shard_ids}
     for name in spread():
@@ -169,7 +169,7 @@ def test_zones_bind_each_range_to_its_shard(zoned):
         assert [tag["tag"] for tag in tags] == zoned.shard_ids * (RANGES // 2), name
 
 
-def test_the_balancer_brings_to_each_zone_what_it_is_to_have(zoned):
+def test_balancer_moves_documents_to_their_zones(zoned):
     """Nothing is lost on the way, and of what was there each shard has nearly half."""
     for name in FILLED:
         assert_even(Counter(_held(zoned, name, {})), zoned, name)
@@ -182,12 +182,12 @@ def _held(cluster: Cluster, name: str, filter: dict[str, Any]) -> dict[str, int]
     return dict(zip(cluster.shard_ids, found, strict=True))
 
 
-def test_what_comes_after_the_balancer_falls_on_both_shards(zoned):
+def test_documents_after_balancing_are_on_both_shards(zoned):
     for name, found in predicted(zoned).items():
         assert_even(found, zoned, name)
 
 
-def test_every_hot_query_goes_where_the_document_says(zoned, site):
+def test_every_hot_query_is_routed_as_documented(zoned, site):
     """All that it asks for lies on the shards that mongos would ask: on one, or on those that have a part of a gallery, unless
     it is an exception that the document lists."""
     _cut_gallery(zoned)

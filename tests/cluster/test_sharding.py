@@ -20,7 +20,7 @@ def keyed() -> list[Collection]:
     return [item.collection for item in declared_collections() if item.collection.shard_key]
 
 
-def test_every_collection_of_the_plan_is_sharded_and_no_other(sharded):
+def test_exactly_the_planned_collections_are_sharded(sharded):
     planned = {s.collection for s in sharding.plan() if s.collection}
     assert planned == {collection.name for collection in keyed()}
     assert {namespace.removeprefix(f"{sharded.name}.") for namespace in sharded.entries()} == planned
@@ -30,17 +30,17 @@ def test_every_collection_of_the_plan_is_sharded_and_no_other(sharded):
         assert entry["unique"] is collection.shard_key.unique, collection.name
 
 
-def test_every_unique_index_and_validator_survives_sharding(sharded):
+def test_unique_indexes_and_validators_survive_sharding(sharded):
     db = sharded.primary[sharded.name]
     for item in declared_collections():
         assert [str(change) for change in changes_of(item.alias, item.collection, db)] == []
 
 
-def test_hashed_discussions_lie_on_both_shards_from_the_start(sharded):
+def test_hashed_discussions_start_on_both_shards(sharded):
     assert {chunk["shard"] for chunk in sharded.chunks("discussions")} == set(sharded.shard_ids)
 
 
-def test_wrong_key_is_told_in_one_sentence_and_the_rest_goes_on_later(cluster, mongo, monkeypatch, capsys):
+def test_wrong_key_is_reported_and_the_rest_continues_later(cluster, mongo, monkeypatch, capsys):
     """Of three collections the second cannot be sharded: the first is, the third waits, and of the second nothing remains."""
     db = cluster.primary[cluster.name]
     db["second"].create_index(
@@ -73,7 +73,7 @@ def test_wrong_key_is_told_in_one_sentence_and_the_rest_goes_on_later(cluster, m
         assert "Nothing to do." in capsys.readouterr().out
 
 
-def test_unique_key_of_one_shard_alone_is_refused_beforehand(mongo, monkeypatch):
+def test_key_unique_on_one_shard_only_is_refused(mongo, monkeypatch):
     wrong = Collection("wrong", (Index("u", (("a", 1),), unique=True),), ShardKey((("b", 1),)))
     monkeypatch.setattr(
         "marginalia.mongo.collections.declared_collections", lambda: [DeclaredCollection("default", wrong)]
@@ -98,7 +98,7 @@ def node(number: int) -> dict[str, Any]:
     return {"_id": ObjectId(), "metadata": metadata}
 
 
-def test_chunk_splits_and_moves(sharded):
+def test_chunk_is_split_and_moved(sharded):
     """A blog with posts is split between two slugs and one half moved; every document is still there, once, under the
     indexes and the validator that it had."""
     db, name = sharded.primary[sharded.name], NODES

@@ -43,7 +43,7 @@ def site(mongo):
 
 
 @pytest.mark.parametrize("path", COMMANDS)
-def test_commands_a_page(site, client, commands, path):
+def test_page_costs_no_more_than_its_budget_of_commands(site, client, commands, path):
     def counted(**headers: str) -> int:
         with commands.recorded():
             answer = client.get(path, headers=headers)

@@ -43,7 +43,7 @@ def test_live_node_in_live_sections_is_a_target():
 
 
 @pytest.mark.parametrize("published", [None, datetime(2999, 1, 1, tzinfo=UTC)])
-def test_draft_and_scheduled_nodes_are_none_and_neither_is_what_stands_in_them(published):
+def test_hidden_nodes_and_their_contents_are_no_targets(published):
     blog = build.node("blog", "news", published=published)
     inside = build.node("blog-entry", "post", parent=blog)
     for node_id in (blog, inside):
@@ -51,7 +51,7 @@ def test_draft_and_scheduled_nodes_are_none_and_neither_is_what_stands_in_them(p
             targets.resolve(target_of(node_id))
 
 
-def test_policy_is_the_sites_then_the_sections_then_the_nodes():
+def test_policy_of_a_node_overrides_section_and_site():
     blog = build.node("blog", "news")
     plain = build.node("blog-entry", "plain", parent=blog)
     assert policy_of(plain).mode == "hold-first"
@@ -62,7 +62,7 @@ def test_policy_is_the_sites_then_the_sections_then_the_nodes():
     assert policy_of(build.node("blog-entry", "own", parent=strict, **{"detail.comments": "closed"})).mode == "closed"
 
 
-def test_a_page_shows_its_discussion_where_its_editor_says_so(client):
+def test_page_shows_its_discussion_if_its_editor_says_so(client):
     plain, asked = build.node(slug="plain"), build.node(slug="asked", **{"detail.comments": "open"})
     shut = build.node(slug="shut", **{"detail.comments": "closed"})
     build.node("author", "ann", **{"detail.comments": "open"})
@@ -82,7 +82,7 @@ def test_a_page_shows_its_discussion_where_its_editor_says_so(client):
     assert "This discussion is closed." in client.get("/shut").content.decode()
 
 
-def test_discussions_close_after_the_days_that_the_site_sets():
+def test_discussions_close_after_the_number_of_days_set():
     blog = build.node("blog", "news")
     old = build.node("blog-entry", "old", parent=blog, published=now() - timedelta(days=8))
     new = build.node("blog-entry", "new", parent=blog, published=now() - timedelta(days=6))
@@ -91,7 +91,7 @@ def test_discussions_close_after_the_days_that_the_site_sets():
     assert closed == [True, False]
 
 
-def test_discussion_goes_with_its_node():
+def test_discussion_is_deleted_with_its_node():
     target = target_of(build.node("basic-page", "page"))
     services.post(target, author=CommentAuthor("Ann"), source="Hello", token="t")
     node = stored_nodes.get(target.pk)
@@ -101,7 +101,7 @@ def test_discussion_goes_with_its_node():
 
 
 @pytest.mark.parametrize(("deleted", "other"), [("basic-page", "nodes.photo"), ("photo", "nodes.node")])
-def test_discussion_of_another_kind_of_thing_with_the_same_id_stays(deleted, other):
+def test_discussion_of_another_model_with_the_same_id_stays(deleted, other):
     """Two documents of two collections may have one id, however they came by it."""
     node_id = ObjectId()
     for label in ("nodes.node", "nodes.photo"):
@@ -132,7 +132,7 @@ def faults(target: Target) -> tuple[Fault, ...]:
     return maintenance.faults(found)
 
 
-def test_what_editors_do_leaves_the_comments_inside_alone(mongo, client, embedded):
+def test_edits_of_a_node_keep_its_embedded_comments(mongo, client, embedded):
     node_id, other = ObjectId(embedded.pk), build.node("blog", "other")
     editing.save(build.EDITOR, node_id, build.nonce(node_id), {"title": "Changed", "detail.text": "New text"})
     drafts.save_draft(build.EDITOR, node_id, build.nonce(node_id), {"title": "Drafted"})
@@ -146,7 +146,7 @@ def test_what_editors_do_leaves_the_comments_inside_alone(mongo, client, embedde
     assert page.index("First") < page.index("Answer") < page.index("Last")
 
 
-def test_comments_inside_go_to_the_trash_and_come_back(mongo, embedded):
+def test_embedded_comments_are_trashed_and_restored(mongo, embedded):
     node_id = ObjectId(embedded.pk)
     trash.trash(build.EDITOR, node_id, build.nonce(node_id))
     assert said(embedded) == ["First", "Answer"]
@@ -158,7 +158,7 @@ def test_comments_inside_go_to_the_trash_and_come_back(mongo, embedded):
     assert faults(embedded) == ()
 
 
-def test_author_is_erased_in_the_trash_too(mongo, embedded):
+def test_author_is_erased_in_the_trash(mongo, embedded):
     node_id = ObjectId(embedded.pk)
     trash.trash(build.EDITOR, node_id, build.nonce(node_id))
     assert [comment.source for comment in selectors.written_by(id="1")] == ["First"]
@@ -168,7 +168,7 @@ def test_author_is_erased_in_the_trash_too(mongo, embedded):
     assert said(embedded) == ["", "Answer"]
 
 
-def test_discussion_inside_a_trashed_node_can_be_kept_otherwise(mongo, embedded):
+def test_embedded_discussion_in_the_trash_can_be_converted(mongo, embedded):
     node_id = ObjectId(embedded.pk)
     trash.trash(build.EDITOR, node_id, build.nonce(node_id))
     maintenance.convert(embedded, "buckets", Order.THREADED)
@@ -178,7 +178,7 @@ def test_discussion_inside_a_trashed_node_can_be_kept_otherwise(mongo, embedded)
     assert mongo.discussions.count_documents({}) == mongo.comment_pages.count_documents({}) == 0
 
 
-def test_author_is_erased_in_what_comes_out_of_the_trash_meanwhile(mongo, embedded, monkeypatch):
+def test_author_is_erased_in_a_node_being_restored(mongo, embedded, monkeypatch):
     node_id = ObjectId(embedded.pk)
     trash.trash(build.EDITOR, node_id, build.nonce(node_id))
     find, left = Collection.find, [lambda: trash.restore(build.EDITOR, node_id)]

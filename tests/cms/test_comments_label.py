@@ -16,7 +16,7 @@ def test_permissions_granted_under_the_old_label_stay(mongo):
     assert Permission.objects.get(codename="can_moderate").content_type.app_label == "marginalia_comments"
 
 
-def test_a_content_type_that_is_there_already_stays_alone(mongo):
+def test_existing_content_type_is_kept(mongo):
     ContentType.objects.create(app_label="comments", model="moderation")
     migration.rename_label(apps, None)
     assert ContentType.objects.filter(app_label="comments", model="moderation").exists()

@@ -77,7 +77,7 @@ def said(command: str, *arguments: str) -> str:
 
 
 @pytest.mark.slow
-def test_no_page_fails_for_documents_damaged_in_500_ways(site, monkeypatch):
+def test_no_page_fails_with_documents_damaged_in_500_ways(site, monkeypatch):
     assert failing(site) == []
     monkeypatch.setattr("marginalia.mongo.doctor.shapes._MAX_REPORTED", 10_000)
     monkeypatch.setattr("nodes.doctor.NAMED", 10_000)

@@ -50,18 +50,18 @@ def refusal_of(settings_of):
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.0.1", "[::1]", "site.localhost"])
-def test_loopback_hosts(host):
+def test_loopback_hosts_are_local(host):
     assert is_loopback(host)
 
 
 @pytest.mark.parametrize(
     "host", ["*", ".localhost", "example.org", "10.0.0.1", "[::]", "0.0.0.0", "localhost.example.org"]
 )
-def test_hosts_that_others_reach(host):
+def test_other_hosts_are_public(host):
     assert not is_loopback(host)
 
 
-def test_secret_is_made_once_and_for_its_owner_alone(tmp_path):
+def test_secret_is_created_once_and_private(tmp_path):
     path = tmp_path / "new" / "secret_key"
     assert load_or_create_secret(path) == load_or_create_secret(path)
     assert len(load_or_create_secret(path)) >= 50
@@ -75,13 +75,13 @@ def test_empty_secret_is_refused(tmp_path):
         load_or_create_secret(tmp_path / "secret_key")
 
 
-def test_empty_variables_have_their_defaults(settings_of, tmp_path):
+def test_empty_variables_use_their_defaults(settings_of, tmp_path):
     names = Environment.model_fields.keys() - {"VAR_DIR"}
     assert settings_of(**dict.fromkeys(names, " ")) == settings_of()
 
 
 @pytest.mark.parametrize(("value", "on"), [("yes", True), ("1", True), ("on", True), ("off", False), ("False", False)])
-def test_switches(settings_of, value, on):
+def test_switches_are_parsed(settings_of, value, on):
     assert settings_of(READ_SECONDARIES=value).READ_SECONDARIES is on
 
 
@@ -89,7 +89,7 @@ def test_lists_ignore_blanks_and_empty_parts(settings_of):
     assert settings_of(ALLOWED_HOSTS="localhost, 127.0.0.1 ,").ALLOWED_HOSTS == ["localhost", "127.0.0.1"]
 
 
-def test_origins_are_as_browsers_send_them(settings_of):
+def test_origins_are_normalized(settings_of):
     found = settings_of(
         API_ORIGINS="https://a.example.org/, http://localhost:8000,*",
         CSRF_TRUSTED_ORIGINS="https://*.example.org",
@@ -108,7 +108,7 @@ def test_networks_without_a_size_are_single_addresses(settings_of):
 
 
 @pytest.mark.parametrize(("value", "read"), [("", "majority"), ("3", 3), ("twoDataCentres", "twoDataCentres")])
-def test_write_concerns(settings_of, value, read):
+def test_write_concerns_are_parsed(settings_of, value, read):
     found = settings_of(MONGODB_WRITE_CONCERN=value, MONGODB_URI="mongodb://127.0.0.1/?replicaSet=rs0")
     assert read == found.MONGODB_WRITE_CONCERN
 
@@ -121,7 +121,7 @@ def test_write_concerns(settings_of, value, read):
         "mongodb://u:p%40ss%2Fword@a,b:27018/?authSource=admin",
     ],
 )
-def test_sound_connection_strings_stay_as_they_are(settings_of, uri):
+def test_valid_connection_strings_are_unchanged(settings_of, uri):
     assert uri == settings_of(MONGODB_URI=uri).MONGODB_URI
 
 
@@ -257,7 +257,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("change", "words"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
-def test_wrong_settings_are_refused_by_one_sentence(refusal_of, monkeypatch, change, words):
+def test_invalid_setting_is_refused_with_one_sentence(refusal_of, monkeypatch, change, words):
     monkeypatch.setattr(values, "memory_mb", lambda: 1_000)
     [sentence] = refusal_of(**{**PRODUCTION, **change})
     assert words in sentence
@@ -265,7 +265,7 @@ def test_wrong_settings_are_refused_by_one_sentence(refusal_of, monkeypatch, cha
         assert secret not in sentence.replace("user:password@", "")
 
 
-def test_everything_wrong_is_listed_at_once(refusal_of):
+def test_all_invalid_settings_are_listed_at_once(refusal_of):
     refused = refusal_of(PORT="0", DEBUG="perhaps", MODERATORS="ann,bea", SITE_URI="https://example.org")
     assert [sentence.split()[0] for sentence in refused] == ["SITE_URI", "DEBUG", "PORT", "MODERATORS", "MODERATORS"]
     assert all(sentence.endswith((".", "?")) for sentence in refused)
@@ -277,7 +277,7 @@ def test_embedded_server_has_no_other_members(refusal_of):
     ]
 
 
-def test_names_of_other_programs_are_no_misspellings():
+def test_variables_of_other_programs_are_not_misspellings():
     others = (
         "PATH HOME LANGUAGE HOST HOSTNAME EMAIL EDITOR TERM DATABASE_URL SECRET_KEY_BASE SERVER_PORT REPORT GTK_THEME "
         "MONGODB_PORT MONGODB_SERVICE_HOST MONGO_INITDB_DATABASE TEST_MONGODB_URI MIRROR_TOKEN CDN_TOKEN LISTEN_FDS"
@@ -286,7 +286,7 @@ def test_names_of_other_programs_are_no_misspellings():
 
 
 @pytest.mark.parametrize("missing", ["SECRET_KEY", "MONGODB_URI", "PROMETHEUS_MULTIPROC_DIR"])
-def test_only_sites_that_keep_all_elsewhere_write_no_files(settings_of, refusal_of, tmp_path, missing):
+def test_site_writes_no_files_if_everything_is_elsewhere(settings_of, refusal_of, tmp_path, missing):
     own = {"SECRET_KEY": "of-a-test", "MONGODB_URI": "mongodb://a/", "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
     own["VAR_DIR"] = "/dev/null/var"
     assert settings_of(**own)
@@ -301,7 +301,7 @@ def test_folder_without_write_permission_is_refused(refusal_of, tmp_path):
     assert sentence.startswith("VAR_DIR must be a folder that this process can write to")
 
 
-def test_counts_that_another_user_wrote_are_refused(settings_of, refusal_of, monkeypatch, tmp_path):
+def test_metrics_of_another_user_are_refused(settings_of, refusal_of, monkeypatch, tmp_path):
     counts = tmp_path / "var" / "metrics" / "0.lock"
     counts.parent.mkdir(parents=True)
     counts.touch()
@@ -328,11 +328,11 @@ class TestFile:
         self.write(tmp_path, "ALLOWED_HOST=example.org\nCDN_TOKEN=of-a-purger\n")
         assert refusal_of() == ["ALLOWED_HOST is not a setting. Did you mean ALLOWED_HOSTS?"]
 
-    def test_line_without_variable_is_refused_by_number(self, refusal_of, tmp_path):
+    def test_line_without_a_variable_is_refused_by_number(self, refusal_of, tmp_path):
         file = self.write(tmp_path, "PORT=9000\nSECRET_KEY = my secret\n")
         assert refusal_of() == [f"{file} has a line that is not NAME=value: line 2."]
 
-    def test_file_that_all_can_read_is_refused_for_a_public_site(self, settings_of, refusal_of, tmp_path):
+    def test_world_readable_file_of_a_public_site_is_refused(self, settings_of, refusal_of, tmp_path):
         file = self.write(tmp_path, "PORT=9000\n", mode=0o644)
         assert settings_of().PORT == 9000
         assert refusal_of(**PRODUCTION) == [f"{file} can be read by every user of this machine. Run chmod 600 {file}."]
@@ -340,13 +340,13 @@ class TestFile:
         assert not stat.S_IMODE(file.stat().st_mode) & stat.S_IROTH
         assert settings_of(**PRODUCTION).PORT == 9000
 
-    def test_file_that_is_no_text_is_refused(self, refusal_of, tmp_path):
+    def test_binary_file_is_refused(self, refusal_of, tmp_path):
         file = self.write(tmp_path, b"PORT=9000\xff\n")
         [sentence] = refusal_of()
         assert sentence.startswith(f"{file} can't be read: ")
 
 
-def test_local_site_needs_nothing(tmp_path):
+def test_local_site_needs_no_settings(tmp_path):
     done = run_python({"VAR_DIR": str(tmp_path)}, "manage.py", "check")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "secret_key").is_file()
@@ -367,7 +367,7 @@ COMMANDS = pytest.mark.parametrize("command", [CHECK, SERVE, GUNICORN], ids=["ch
 
 @pytest.mark.slow
 @COMMANDS
-def test_write_concern_beyond_the_members_ends_every_command_alike(tmp_path, command):
+def test_impossible_write_concern_stops_every_command(tmp_path, command):
     own = {"MONGODB_URI": os.environ["TEST_MONGODB_URI"], "MONGODB_WRITE_CONCERN": "7", "PORT": str(free_port())}
     done = run_python({"VAR_DIR": str(tmp_path), **own}, *command)
     assert done.returncode == 2
@@ -376,7 +376,7 @@ def test_write_concern_beyond_the_members_ends_every_command_alike(tmp_path, com
 
 
 @COMMANDS
-def test_wrong_settings_end_every_command_alike(tmp_path, command):
+def test_invalid_settings_stop_every_command(tmp_path, command):
     done = run_python({"VAR_DIR": str(tmp_path), "PORT": "0", "MODERATORS": "ann"}, *command)
     assert done.returncode == 2
     assert done.stderr == (

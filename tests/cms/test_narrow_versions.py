@@ -60,7 +60,7 @@ FEW = {"end of a text", "title", "tag, without", "words of a photo", "section's 
     [[one for one in CHANGES if one[0] in FEW], pytest.param(CHANGES, marks=pytest.mark.slow)],
     ids=["few", "all"],
 )
-def test_whatever_changes_every_page_is_what_it_would_be_if_it_were_made_now(answered, changes):
+def test_cached_pages_equal_fresh_pages_after_any_change(answered, changes):
     world, client = World(), Client()
 
     def read() -> dict[str, bytes]:
@@ -79,7 +79,7 @@ def test_whatever_changes_every_page_is_what_it_would_be_if_it_were_made_now(ans
     assert set(answered) >= {"/", "/blog/after", "/shows", "/folder/inner/page", "/gallery/lake"}
 
 
-def test_a_text_below_its_excerpt_leaves_all_pages_but_its_own_and_those_with_whole_texts(answered):
+def test_text_below_the_excerpt_outdates_only_its_own_pages(answered):
     """Also those that link to it, and name it beside or below their text."""
     blog = node("blog", "blog")
     linked = node("blog-entry", "post-0", parent=blog, text=LONG, tags=("paper",), published=now())
@@ -101,7 +101,7 @@ def test_a_text_below_its_excerpt_leaves_all_pages_but_its_own_and_those_with_wh
     assert b"End." in client.get("/feed/atom").content
 
 
-def test_a_tag_leaves_all_pages_that_are_not_listed_by_it(answered):
+def test_tag_outdates_only_pages_listed_by_it(answered):
     """By an act of its own or in a form: lists may show it, pages beside it show the tags that they share."""
     blog = node("blog", "blog")
     slots = {name: stored_site.slots([name]) for name in ("paper", "ink", "glue")}
@@ -131,7 +131,7 @@ def test_a_tag_leaves_all_pages_that_are_not_listed_by_it(answered):
     assert kept() == [*others[:-2], "/blog/post-7", *others[-2:]]
 
 
-def test_all_that_is_kept_is_kept_with_all_that_it_depends_on():
+def test_every_cached_page_records_its_dependencies():
     """No selector is without a word of what it depends on: of every route an answer is kept."""
     world, client, kept = World(), Client(), set()
     comment(world.ids["other"])
@@ -146,7 +146,7 @@ def test_all_that_is_kept_is_kept_with_all_that_it_depends_on():
     assert set(CACHED_ROUTES) - kept == {"api-facets", "api-node-by-path", "api-comment", "api-thread"}
 
 
-class TestUnnoted:
+class TestUnrecordedReads:
     """What is read without a word of what it depends on makes a page that is not kept."""
 
     @pytest.fixture
@@ -166,16 +166,16 @@ class TestUnnoted:
 
         return also
 
-    def test_a_page_that_says_all_is_kept(self, reading):
+    def test_page_with_recorded_dependencies_is_cached(self, reading):
         assert reading(lambda: None) == 1
 
-    def test_documents(self, reading):
+    def test_unrecorded_read_of_documents_is_not_cached(self, reading):
         assert reading(lambda: database()["cms.nodes"].find_one({})) == 0
 
-    def test_objects(self, reading):
+    def test_unrecorded_read_of_objects_is_not_cached(self, reading):
         assert reading(lambda: Node.objects.first()) == 0
 
-    def test_what_any_save_changes_is_kept_until_the_next(self, reading, answered):
+    def test_page_with_any_dependency_is_cached_until_a_save(self, reading, answered):
         other = node("basic-page", "other", text=LONG)
         assert reading(lambda: stored_nodes.get(other)) == 1
         save(other, detail__text=LONG + "End.")
@@ -183,7 +183,7 @@ class TestUnnoted:
         assert not answered
 
 
-def test_whatever_shows_another_text_depends_on_all_texts(mongo):
+def test_queries_of_other_texts_depend_on_all_texts(mongo):
     other = node("basic-page", "other", text=LONG)
     moment, sections = now(), tree.current()
     for read in (
@@ -200,7 +200,7 @@ def test_whatever_shows_another_text_depends_on_all_texts(mongo):
     assert not found.texts
 
 
-def test_an_answer_that_depends_on_more_than_lists_is_asked_for_each_time(mongo):
+def test_value_depending_on_texts_is_read_again(mongo):
     other = node("basic-page", "other", text="First")
 
     def ask():
@@ -213,7 +213,7 @@ def test_an_answer_that_depends_on_more_than_lists_is_asked_for_each_time(mongo)
     assert ask() == "Second"
 
 
-def test_a_page_is_not_shown_where_its_node_stood_before(answered):
+def test_exchanged_addresses_never_show_the_old_page(answered):
     """Of two that exchange their addresses neither is shown for the other."""
     one, two = node("basic-page", "one", text="Of one"), node("basic-page", "two", text="Of two")
     client = Client()
@@ -226,21 +226,21 @@ def test_a_page_is_not_shown_where_its_node_stood_before(answered):
     assert not answered
 
 
-class TestWritersThatDie:
+class TestDeadWriters:
     """A writer is killed between its change and the new versions."""
 
     @pytest.fixture
     def post(self, mongo):
         return node("blog-entry", "post", parent=node("blog", "blog"), title="First", text=LONG)
 
-    def test_its_own_page_shows_the_change_at_once(self, post):
+    def test_page_shows_the_change_of_a_dead_writer(self, post):
         client = Client()
         client.get("/blog/post")
         with stopped_before_command("update", "cms.site"):
             save(post, detail__text=LONG + "End.")
         assert b"End." in client.get("/blog/post").content
 
-    def test_the_retry_finds_it_done_and_tells_of_all_that_it_might_have_been(self, post):
+    def test_retry_of_a_dead_writer_outdates_all_pages(self, post):
         client, seen, before = Client(), nonce(post), stored_site.read().versions
         assert b"First" in client.get("/blog").content
         with stopped_before_command("update", "cms.site"):
@@ -251,7 +251,7 @@ class TestWritersThatDie:
         assert b"Second" in client.get("/blog").content
 
     @pytest.mark.parametrize("fields", [{}, {"detail.seo_description": "Said"}], ids=["alone", "with a save"])
-    def test_a_tag_that_is_there_already_is_told(self, post, fields):
+    def test_repeated_tag_of_a_dead_writer_outdates_its_pages(self, post, fields):
         client = Client()
         node("basic-page", "other", tags=("ink",))
         assert b"/blog/post" not in client.get("/tag/ink").content
@@ -265,7 +265,7 @@ class TestWritersThatDie:
         assert b"/blog/post" in client.get("/tag/ink").content
 
 
-def test_due_times_and_dates_of_change_are_asked_for_after_every_save(mongo, commands):
+def test_due_times_are_queried_again_after_a_save(mongo, commands):
     post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)
     client = Client()
     client.get("/blog")
@@ -281,7 +281,7 @@ def test_due_times_and_dates_of_change_are_asked_for_after_every_save(mongo, com
     assert stored_site.read().versions.changed >= before.changed
 
 
-def test_a_move_goes_on_where_a_save_gives_the_site_a_version_meanwhile(mongo):
+def test_move_continues_after_a_concurrent_save(mongo):
     """Both write the site's one document: the move's transaction is told of a conflict, and done again."""
     section, into = node("folder", "section"), node("folder", "into")
     counted, times = placement.count_move, []

@@ -6,12 +6,12 @@ from django.core.exceptions import ValidationError
 
 
 @pytest.mark.parametrize("path", ["/admin/r/x/y/", "/admin/r/%ff/%00/", f"/admin/r/{'0' * 24}/{'0' * 24}/"])
-def test_a_shortcut_of_the_admin_to_what_is_no_id_is_404(client, mongo, path):
+def test_admin_shortcut_with_an_invalid_id_returns_404(client, mongo, path):
     client.force_login(get_user_model().objects.create_superuser("ann", password="x"))
     assert client.get(path).status_code == 404
 
 
-def test_what_else_is_invalid_is_an_error_still(client, mongo, settings, monkeypatch):
+def test_other_validation_errors_are_not_hidden(client, mongo, settings, monkeypatch):
     """Only an id that is none is answered so; a mistake of ours is not hidden by it."""
 
     def broken(*arguments, **more):

@@ -56,7 +56,7 @@ def source(comment: Comment) -> str:
     return selectors.get(comment.target, comment.slug).source
 
 
-def test_a_moderator_s_edit_with_an_old_token_is_shown_again(chief, comment):
+def test_edit_with_an_old_token_is_shown_again(chief, comment):
     sent = form_of(chief, page_of(comment), "comment-edit") | {"text": 'Mended "<b>', "edit": "1"}
     chief.cookies["csrftoken"] = STALE
     refused = chief.post(page_of(comment), sent)
@@ -69,7 +69,7 @@ def test_a_moderator_s_edit_with_an_old_token_is_shown_again(chief, comment):
     assert source(comment) == 'Mended "<b>'
 
 
-def test_a_moderator_logs_in_again_over_the_edit(chief, comment):
+def test_edit_is_kept_while_the_moderator_logs_in_again(chief, comment):
     sent = form_of(chief, page_of(comment), "comment-edit") | {"text": "Mended", "edit": "1"}
     del chief.cookies["sessionid"]
     asked = chief.post(page_of(comment), sent)
@@ -82,7 +82,7 @@ def test_a_moderator_logs_in_again_over_the_edit(chief, comment):
     assert source(comment) == "Mended"
 
 
-def test_too_many_wrong_passwords_over_the_edit_keep_the_text(comment):
+def test_too_many_wrong_passwords_keep_the_text(comment):
     sent = {"text": "Typed for hours", "edit": "1", "_username": "mona", "_password": "wrong"}
     for _ in range(throttling.NETWORK_AND_ACCOUNT_LIMIT):
         assert Client().post(page_of(comment), sent).status_code == 403
@@ -92,7 +92,7 @@ def test_too_many_wrong_passwords_over_the_edit_keep_the_text(comment):
 
 
 @pytest.mark.parametrize("button", ["remove", "restore", "settle"])
-def test_one_press_on_a_comment_is_neither_done_nor_offered_again(chief, comment, button):
+def test_one_click_action_is_neither_done_nor_offered_again(chief, comment, button):
     sent = {"rev": "0", button: "1"}
     refused = chief.post(page_of(comment), sent)
     assert refused.status_code == 403
@@ -103,7 +103,7 @@ def test_one_press_on_a_comment_is_neither_done_nor_offered_again(chief, comment
 
 
 @pytest.mark.parametrize("button", ["edit", "remove", "settle"])
-def test_a_comment_that_is_shown_again_is_left_alone(chief, comment, button):
+def test_showing_a_comment_again_changes_nothing(chief, comment, button):
     """Whatever button was sent along, the press that shows the text does nothing."""
     sent = form_of(chief, page_of(comment), "comment-edit")
     before = selectors.get(comment.target, comment.slug)
@@ -113,7 +113,7 @@ def test_a_comment_that_is_shown_again_is_left_alone(chief, comment, button):
     assert selectors.get(comment.target, comment.slug) == before
 
 
-def test_descriptions_of_photos_come_back_after_logging_in_again(chief):
+def test_descriptions_of_photos_survive_a_login(chief):
     parent, lacking = gallery(), {"published": None, "detail.alt": ""}
     one, two = ids = [upload(parent, fields=lacking, name=f"{n}.jpg") for n in range(2)]
     typed = {f"{one}-alt": "A lake", f"{two}-alt": "A wood", "_publish": "1"}
@@ -143,7 +143,7 @@ def test_settings_with_an_old_token_are_shown_again(chief):
     assert asdict(stored_site.read().settings) == before | {"tagline": "Typed <b>"}
 
 
-def test_settings_come_back_after_logging_in_again(chief):
+def test_settings_survive_a_login(chief):
     sent = form_of(chief, SETTINGS, "settings_form") | {"tagline": "Typed"}
     del chief.cookies["sessionid"]
     kept = fields(chief.post(SETTINGS, sent).content.decode(), "login-form")

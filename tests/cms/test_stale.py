@@ -49,7 +49,7 @@ def post(mongo):
     return node("blog-entry", "post", parent=blog, text="First text", published=now() - timedelta(days=1))
 
 
-def test_kept_pages_are_given_at_once_and_say_that_they_may_be_old(post, browser, away):
+def test_cached_page_is_served_with_a_notice(post, browser, away):
     fresh = browser.get("/blog/post")
     assert "Warning" not in fresh
     away()
@@ -69,7 +69,7 @@ def test_kept_pages_are_given_at_once_and_say_that_they_may_be_old(post, browser
     assert answers[0]["Content-Security-Policy"] == fresh["Content-Security-Policy"]
 
 
-def test_afterwards_they_are_fresh_at_once(post, browser, away):
+def test_pages_are_fresh_right_after_an_outage(post, browser, away):
     before = browser.get("/blog/post")
     away()
     assert LINE in browser.get("/blog/post").content.decode()
@@ -82,7 +82,7 @@ def test_afterwards_they_are_fresh_at_once(post, browser, away):
     assert LINE not in after.content.decode()
 
 
-def test_programs_are_told_by_the_header_alone(post, browser, away):
+def test_feeds_and_the_api_warn_only_by_header(post, browser, away):
     for path in ("/feed/atom", "/api/v1/nodes"):
         before = browser.get(path)
         away()
@@ -92,7 +92,7 @@ def test_programs_are_told_by_the_header_alone(post, browser, away):
         away(False)
 
 
-def test_the_line_speaks_the_site_s_language(post, browser, away):
+def test_notice_is_in_the_language_of_the_site(post, browser, away):
     save_settings({"language": "zh-hans"}, {"language": "en"})
     browser.get("/blog/post")
     away()
@@ -101,7 +101,7 @@ def test_the_line_speaks_the_site_s_language(post, browser, away):
     assert '<ul class="messages" role="status">' in answer.content.decode()
 
 
-def test_what_was_not_kept_and_who_is_known_get_the_page_of_an_outage(post, browser, away, settings):
+def test_uncached_pages_and_sessions_get_a_503(post, browser, away, settings):
     browser.get("/blog/post")
     away()
     assert browser.get("/blog").status_code == 503
@@ -123,7 +123,7 @@ def test_process_without_a_first_primary_refuses_at_once(post, browser, monkeypa
         assert time.monotonic() - began < 5
 
 
-def test_a_database_that_fails_on_the_way_leaves_what_was_kept(post, browser, monkeypatch):
+def test_database_failing_during_a_request_serves_the_cache(post, browser, monkeypatch):
     """It is known to take writes, and does not answer: a server that hangs."""
     browser.get("/blog/post")
 
@@ -135,7 +135,7 @@ def test_a_database_that_fails_on_the_way_leaves_what_was_kept(post, browser, mo
     assert LINE in browser.get("/blog/post").content.decode()
 
 
-def test_a_page_that_cannot_be_made_anew_in_time_is_given_as_it_was(post, browser, monkeypatch):
+def test_page_that_cannot_be_rendered_in_time_is_served_old(post, browser, monkeypatch):
     browser.get("/blog/post")
     save(post, nonce(post), detail__text="Second text")
     with monkeypatch.context() as patched:
@@ -146,14 +146,14 @@ def test_a_page_that_cannot_be_made_anew_in_time_is_given_as_it_was(post, browse
     assert b"Second text" in browser.get("/blog/post").content
 
 
-def test_who_is_refused_at_the_gate_gets_what_was_kept(post, browser, monkeypatch):
+def test_request_refused_at_the_gate_gets_the_cached_page(post, browser, monkeypatch):
     browser.get("/blog/post")
     monkeypatch.setattr("cms.requests.gate.Gate.enter", lambda self, *, counted: False)
     assert LINE in browser.get("/blog/post").content.decode()
     assert browser.get("/blog").status_code == 503
 
 
-def test_no_page_is_given_that_was_taken_down_before_another_was_made(post, browser, away):
+def test_trashed_page_is_not_served_during_an_outage(post, browser, away):
     browser.get("/blog/post")
     trash.trash(EDITOR, post, nonce(post))
     away()
@@ -166,7 +166,7 @@ def test_no_page_is_given_that_was_taken_down_before_another_was_made(post, brow
     assert browser.get("/blog").status_code == 200
 
 
-def test_no_page_is_given_that_this_process_has_seen_to_be_gone_by_a_page_of_another(post, browser, away):
+def test_page_removed_by_a_shared_entry_is_not_served(post, browser, away):
     browser.get("/blog/post")
     own, site_version = dict(page_cache.storage.cache.entries), page_cache.storage.cache.site_version
     page_cache.storage.cache.clear()
@@ -180,7 +180,7 @@ def test_no_page_is_given_that_this_process_has_seen_to_be_gone_by_a_page_of_ano
     assert [browser.get(path).status_code for path in ("/blog/post", "/blog")] == [503, 200]
 
 
-def test_no_page_is_given_after_something_was_due_to_vanish(post, browser, away, monkeypatch):
+def test_expired_page_is_not_served_during_an_outage(post, browser, away, monkeypatch):
     save(post, nonce(post), expires=now() + timedelta(minutes=5))
     browser.get("/blog/post")
     away()
@@ -195,7 +195,7 @@ def at(monkeypatch, **later):
     monkeypatch.setattr(page_cache.entries, "now", lambda: now() + timedelta(**later))
 
 
-def test_kept_pages_are_given_for_so_many_minutes(post, browser, away, monkeypatch, settings):
+def test_cached_page_is_served_for_the_minutes_set(post, browser, away, monkeypatch, settings):
     settings.STALE_MINUTES = 10
     browser.get("/blog/post")
     away()
@@ -209,7 +209,7 @@ def test_kept_pages_are_given_for_so_many_minutes(post, browser, away, monkeypat
 
 
 @pytest.mark.parametrize("path", ["/blog/post", "/blog", "/feed/atom"])
-def test_other_pages_are_read_from_secondaries_and_kept_nowhere(post, browser, commands, settings, monkeypatch, path):
+def test_pages_read_from_secondaries_are_not_cached(post, browser, commands, settings, monkeypatch, path):
     settings.READ_SECONDARIES = True
     monkeypatch.setattr(stale, "knows_primary", lambda: False)
     # At a start no server is known at all.
@@ -231,7 +231,7 @@ def test_other_pages_are_read_from_secondaries_and_kept_nowhere(post, browser, c
     assert browser.get(path).content == fresh.content
 
 
-def test_who_is_known_reads_from_no_secondary(post, browser, settings, monkeypatch, commands):
+def test_sessions_never_read_from_secondaries(post, browser, settings, monkeypatch, commands):
     settings.READ_SECONDARIES = True
     monkeypatch.setattr(stale, "knows_primary", lambda: False)
     monkeypatch.setattr(stale, "knows_secondary", lambda: True)
@@ -241,7 +241,7 @@ def test_who_is_known_reads_from_no_secondary(post, browser, settings, monkeypat
     assert not any("$readPreference" in event.command for event in commands.sent)
 
 
-def test_what_is_given_is_counted(post, browser, away, caplog):
+def test_stale_pages_are_counted(post, browser, away, caplog):
     browser.get("/blog/post")
     away()
     with caplog.at_level("INFO", logger="cms.requests"):

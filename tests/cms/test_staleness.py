@@ -31,7 +31,7 @@ def run(posts, mode, seconds, database):
     return counts
 
 
-def test_eight_writers_and_eight_readers(mongo, posts):
+def test_readers_see_no_stale_page_with_eight_writers(mongo, posts):
     counts = run(posts, "sound", 20, mongo)
     assert counts["read"] > 200
     assert counts["written"] > 50
@@ -40,5 +40,5 @@ def test_eight_writers_and_eight_readers(mongo, posts):
 
 
 @pytest.mark.parametrize("mode", ["bump-first", "version-late"])
-def test_the_race_finds_a_broken_rule(mongo, posts, mode):
+def test_race_detects_a_broken_rule(mongo, posts, mode):
     assert run(posts, mode, 20, mongo)["stale"] > 0

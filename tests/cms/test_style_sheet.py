@@ -30,20 +30,20 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 @pytest.mark.parametrize("name", ["ink", "soft", "accent", "focus", "error", "green", "amber", "violet"])
-def test_words_stand_out_from_what_they_stand_on(name, scheme):
+def test_text_has_enough_contrast(name, scheme):
     colour, *grounds = (PAIRS[key].split(", ")[scheme] for key in (name, "paper", "raised"))
     for ground in grounds:
         assert contrast(colour, ground) >= 4.5
 
 
-def test_the_class_of_a_type_is_no_other_one(mongo, client):
+def test_class_of_a_content_type_is_not_used_by_inserts(mongo, client):
     """An app may call a type Note: the frame of the insert is none for its pages."""
     upload(gallery("lakes"), name="pier.jpg")
     assert '<article class="node type-photo"' in client.get("/lakes/pier").content.decode()
     assert ".type-photo .neighbours" in (SITE / "photos.css").read_text()
 
 
-def test_there_is_a_class_for_every_shape_and_focal_point_of_photos():
+def test_every_photo_shape_and_focal_point_has_a_class():
     assert tuple(int(shape) for shape in re.findall(r"\.shape-(\d+) {", SHEET)) == addresses.SHAPES
     assert all(
         round(float(ratio) * 100) == int(shape)
@@ -54,7 +54,7 @@ def test_there_is_a_class_for_every_shape_and_focal_point_of_photos():
         assert found == [(str(tenth), str(tenth * 10)) for tenth in range(11) if tenth != addresses.CENTRE_TENTH]
 
 
-def test_there_is_a_class_for_every_tenth_of_a_colour():
+def test_every_tenth_of_a_colour_has_a_class():
     for name in ("red", "green", "blue"):
         found = re.findall(rf"\.{name}-(\d+) {{\s+--{name}: (\d+)%;\s+}}", SHEET)
         assert found == [(str(tenth), str(tenth * 10)) for tenth in range(11)]
@@ -76,7 +76,7 @@ def size(address: str) -> int:
     return len(gzip.compress(Path(file).read_bytes()))
 
 
-def test_a_first_view_is_light_and_asks_no_other_site_for_anything(client, mongo):
+def test_first_view_is_small_and_loads_nothing_from_elsewhere(client, mongo):
     blog = node("blog", "news", title="News")
     for number in range(20):
         node("blog-entry", f"p{number}", parent=blog, title="A title of usual length", text="Some *words*. " * 200)
@@ -88,7 +88,7 @@ def test_a_first_view_is_light_and_asks_no_other_site_for_anything(client, mongo
         assert all(one.startswith("/static/") for some in found.values() for one in some)
 
 
-def test_fonts_come_from_here():
+def test_fonts_are_served_by_the_site():
     files = re.findall(r'url\("([^"]+)"\)', SHEET)
     assert files
     assert all((SITE / file).is_file() for file in files)

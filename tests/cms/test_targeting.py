@@ -102,7 +102,7 @@ def readers(client: Client) -> set[str]:
     }
 
 
-def test_pictures_are_asked_of_the_shard_of_their_gallery(client, mongo, commands):
+def test_photos_are_read_from_the_shard_of_their_gallery(client, mongo, commands):
     """Whatever they show: the first content, a later one, a part. Where a photo was moved since, the other shards are asked."""
     first, second = gallery("first"), gallery("second")
     lake, hill = upload(first), upload(first, name="hill.jpg")
@@ -141,7 +141,7 @@ def site_user(name: str) -> Any:
     return User.objects.create_superuser(name, f"{name}@example.org", "pw")
 
 
-def test_what_readers_ask_for(client, mongo, commands):
+def test_queries_of_readers_are_targeted(client, mongo, commands):
     urls = readers(client)
     with commands.recorded():
         for address in urls:
@@ -166,7 +166,7 @@ def test_what_readers_ask_for(client, mongo, commands):
 
 @pytest.mark.parametrize("layout", ["documents", "embedded", "buckets"])
 @pytest.mark.parametrize("order", [pytest.param("oldest", marks=pytest.mark.slow), "threaded"])
-def test_what_posters_ask_for(post_page, rules, client, commands, moderator, layout, order):
+def test_queries_of_commenters_are_targeted(post_page, rules, client, commands, moderator, layout, order):
     rules(TARGETS={"nodes.node": {"LAYOUT": layout, "ORDER": order}}, RATE=(1000, 600))
     with commands.recorded():
         posters(client, post_page, rules, moderator)
@@ -208,7 +208,7 @@ def posters(client: Client, post: Target, rules: Any, moderator: Any) -> None:
     selectors.by_author("1")
 
 
-def test_what_editors_of_pages_ask_for(editor, commands):
+def test_queries_of_page_editors_are_targeted(editor, commands):
     ann = editor()
     blog, folder = node("blog", "blog"), node("folder", "folder")
     for n in range(3):
@@ -255,7 +255,7 @@ def press(ann: Editor, address: str, **typed: str) -> None:
     assert ann.client.post(address, {**form, **typed}).status_code in (200, 302), address
 
 
-def test_what_editors_of_photos_ask_for(editor, commands):
+def test_queries_of_photo_editors_are_targeted(editor, commands):
     ann, parent = editor(), gallery()
     photo = upload(parent)
     node("blog-entry", "post", parent=node("blog", "blog"), text=f"![](photo:{photo})")
@@ -282,7 +282,7 @@ def library(ann: Editor, parent: ObjectId, photo: ObjectId) -> None:
     assert document(photo) is None
 
 
-def test_exceptions_are_those_of_the_document():
+def test_untargeted_queries_are_the_documented_ones():
     listed = DOCUMENT.read_text().partition("| Collection | Asked by | Why |")[2].partition("\n\n")[0]
     table = re.findall(r"^\| `([\w.]+)` \| (.+?) \| (.+?) \|$", listed, re.MULTILINE)
     written = [(name, tuple(re.findall(r"`(.+?)`", paths)), why) for name, paths, why in table]
@@ -307,12 +307,12 @@ def test_exceptions_are_those_of_the_document():
         ({"a": 1}, "hashed", True),
     ],
 )
-def test_when_a_filter_is_targeted(filter, key, targeted):
+def test_filter_with_the_shard_key_is_targeted(filter, key, targeted):
     keys = (("a", "hashed"),) if key == "hashed" else (("a", 1), ("b", 1))
     assert targeting.is_targeted(filter, keys) is targeted
 
 
-def test_what_mongos_refuses():
+def test_writes_that_mongos_refuses_are_detected():
     collection = Collection("c", (), ShardKey((("a", 1), ("b", 1))))
 
     def allowed(name: str, **command: Any) -> bool:

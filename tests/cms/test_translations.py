@@ -67,7 +67,7 @@ def test_every_text_is_translated(root, folders):
 
 
 @pytest.mark.parametrize("root", CATALOGUES, ids=lambda root: root.name)
-def test_what_is_compiled_is_what_is_written(root):
+def test_compiled_catalogue_matches_its_source(root):
     source = (root / "locale/zh_Hans/LC_MESSAGES/django.po").read_text(encoding="utf-8")
     assert "#, fuzzy" not in source
     joined = re.sub(r'"\n"', "", source)
@@ -77,7 +77,7 @@ def test_what_is_compiled_is_what_is_written(root):
 
 
 @pytest.mark.parametrize("root", CATALOGUES, ids=lambda root: root.name)
-def test_translations_keep_what_is_filled_in(root):
+def test_translations_keep_their_placeholders(root):
     source = (root / "locale/zh_Hans/LC_MESSAGES/django.po").read_text(encoding="utf-8")
     plurals = dict(re.findall(r'^msgid "(.*)"\nmsgid_plural "(.*)"$', source, re.MULTILINE))
     for text, translation in compiled(root).items():
@@ -85,7 +85,7 @@ def test_translations_keep_what_is_filled_in(root):
         assert sorted(PLACEHOLDER.findall(original)) == sorted(PLACEHOLDER.findall(translation)), text
 
 
-def test_the_settings_choose_the_site_s_language(client, mongo):
+def test_settings_choose_the_language_of_the_site(client, mongo):
     site.entry(text="满纸荒唐言，一把辛酸泪。")
     save_settings({"language": "zh-hans"}, {"language": "en"})
     page = client.get("/news/hello").content.decode()

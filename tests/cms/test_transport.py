@@ -67,7 +67,7 @@ def pages():
     return [*public, *staff]
 
 
-def test_every_page_of_site_and_admin_says_what_a_browser_may_do_with_it(admin):
+def test_every_page_sends_its_security_policy(admin):
     for path in pages():
         answer = admin.get(path)
         assert answer.status_code in (200, 404), path
@@ -88,7 +88,7 @@ def test_every_page_of_site_and_admin_says_what_a_browser_may_do_with_it(admin):
             assert f"{feature}=()" in answer["Permissions-Policy"], path
 
 
-def test_icon_that_is_asked_for_by_name_is_there_and_kept(client):
+def test_favicon_is_served_and_cached(client):
     answer = client.get("/favicon.ico")
     assert answer.status_code == 200
     assert answer["Content-Type"] in ("image/x-icon", "image/vnd.microsoft.icon")
@@ -96,14 +96,14 @@ def test_icon_that_is_asked_for_by_name_is_there_and_kept(client):
     assert b"".join(answer.streaming_content).startswith(b"\0\0\1\0")
 
 
-def test_no_page_has_a_line_of_script_or_style_in_it(admin):
+def test_no_page_has_inline_scripts_or_styles(admin):
     for path in pages():
         html = admin.get(path).content.decode()
         assert not re.search(r"<script(?![^>]*(?:src=|application/ld\+json|application/json))", html), path
         assert not re.search(r"<[a-z][^<>]* (?:on[a-z]+|style)=", html.split("<textarea")[0]), path
 
 
-def test_cookies_are_for_the_site_alone(chief):
+def test_cookies_are_for_this_site_only(chief):
     client = Client()
     client.get("/log-in")
     answer = client.post("/log-in", {"username": "chief", "password": PASSWORD})
@@ -114,7 +114,7 @@ def test_cookies_are_for_the_site_alone(chief):
         assert not cookie["domain"], name
 
 
-def test_a_log_in_begins_a_session_of_its_own(chief):
+def test_login_starts_a_new_session(chief):
     """An attacker who planted a session before knows nothing of the one that follows."""
     client = Client()
     client.cookies[settings.SESSION_COOKIE_NAME] = "planted" * 4 + "abcd"
@@ -122,7 +122,7 @@ def test_a_log_in_begins_a_session_of_its_own(chief):
     assert answer.cookies[settings.SESSION_COOKIE_NAME].value not in ("", "planted" * 4 + "abcd")
 
 
-def test_the_cookie_of_own_comments_goes_to_comments_alone(mongo, settings):
+def test_cookie_of_own_comments_is_sent_to_comments_only(mongo, settings):
     settings.COMMENTS = {**settings.COMMENTS, "MIN_SECONDS": 0}
     client = Client()
     comment_site.post(client, comment_site.entry())
@@ -132,7 +132,7 @@ def test_the_cookie_of_own_comments_goes_to_comments_alone(mongo, settings):
     assert cookie["samesite"] == "Lax"
 
 
-def test_production_is_strict(tmp_path):
+def test_production_settings_are_strict(tmp_path):
     wanted = {
         "SESSION_COOKIE_SECURE": True,
         "CSRF_COOKIE_SECURE": True,
@@ -163,7 +163,7 @@ def test_production_is_strict(tmp_path):
     assert answer.stdout.strip() == "301 True max-age=31536000; includeSubDomains; preload", answer.stderr
 
 
-def test_secrets_come_from_the_environment_alone():
+def test_secrets_come_only_from_the_environment():
     """No file that is committed holds one; the key of a site of one machine is made there, and kept from others."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
     files = [ROOT / name for name in listed] or [
@@ -176,7 +176,7 @@ def test_secrets_come_from_the_environment_alone():
     assert not [name for name in listed if name.startswith(".env") or name.endswith((".pem", ".key"))]
 
 
-def test_no_form_is_taken_without_its_token(chief):
+def test_every_form_needs_its_csrf_token(chief):
     """Every form: its view is asked with a session, and without the token that a page of ours would have sent."""
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(chief)
@@ -206,7 +206,7 @@ def test_weak_passwords_are_refused(chief, password):
         validate_password(password, chief)
 
 
-def test_a_reset_link_is_of_one_user_and_one_password(chief, client):
+def test_reset_link_is_for_one_user_and_one_password(chief, client):
     other = get_user_model().objects.create_user("other", "other@example.org", PASSWORD)
     client.post("/admin/password-reset/", {"email": "chief@example.org"})
     worker.work()
@@ -219,7 +219,7 @@ def test_a_reset_link_is_of_one_user_and_one_password(chief, client):
     assert "used" in client.get(path, follow=True).content.decode(), "nor this one's once the password was changed"
 
 
-def test_reset_mails_name_the_site_and_not_the_host_that_was_asked(chief, client, settings):
+def test_reset_emails_use_the_url_of_the_site(chief, client, settings):
     settings.SITE_URL, settings.ALLOWED_HOSTS = "https://example.org", ["*"]
     client.post("/admin/password-reset/", {"email": "chief@example.org"}, headers={"host": "evil.example"})
     worker.work()
@@ -227,7 +227,7 @@ def test_reset_mails_name_the_site_and_not_the_host_that_was_asked(chief, client
     assert "evil" not in mail.outbox[0].body + mail.outbox[0].subject
 
 
-def test_resets_are_throttled(chief, client):
+def test_password_resets_are_throttled(chief, client):
     statuses = [client.post("/admin/password-reset/", {"email": "chief@example.org"}).status_code for _ in range(8)]
     assert statuses[:5] == [302] * 5
     assert statuses[-1] == 429
@@ -281,7 +281,7 @@ def values(mongo):
 
 
 @pytest.mark.parametrize("name", ["preview", "form", "own", "confirm", "leave"])
-def test_what_is_signed_opens_its_own_door_and_no_other(values, name):
+def test_signed_value_is_valid_for_one_purpose(values, name):
     for other, (value, _salt) in values.items():
         assert opens(name, value) is (other == name), other
     value = values[name][0]
@@ -296,14 +296,14 @@ def test_what_is_signed_opens_its_own_door_and_no_other(values, name):
     ("name", "days"),
     [("preview", previews.DAYS), ("form", 2), ("own", 365), *subscriptions.DAYS.items()],
 )
-def test_what_is_signed_ends(values, name, days, monkeypatch):
+def test_signed_value_expires(values, name, days, monkeypatch):
     assert opens(name, values[name][0])
     real = time.time()
     monkeypatch.setattr(signing.time, "time", lambda: real + days * 86_400 + 60)
     assert not opens(name, values[name][0])
 
 
-def test_a_form_for_a_user_is_taken_from_that_user_alone(chief, settings):
+def test_form_of_a_user_is_accepted_from_that_user_only(chief, settings):
     settings.COMMENTS = {**settings.COMMENTS, "MIN_SECONDS": 0}
     hers, target = Client(), comment_site.entry()
     hers.force_login(chief)
@@ -313,7 +313,7 @@ def test_a_form_for_a_user_is_taken_from_that_user_alone(chief, settings):
     assert comment_site.send(hers, filled).status_code == 302
 
 
-def test_a_body_that_is_too_large_is_refused_before_it_is_read_whole(admin):
+def test_oversized_body_is_refused_before_it_is_read(admin):
     large = "x" * (settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
     for path in ("/comments/post", "/log-in", f"/admin/nodes/node/{node()}/change/", "/admin/nodes/sitesettings/"):
         assert admin.post(path, {"text": large}).status_code in (400, 413), path
@@ -321,7 +321,7 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read_whole(admin):
         assert admin.post(path, many).status_code in (400, 413), path
 
 
-def test_files_are_taken_only_where_photos_are(admin):
+def test_files_are_accepted_only_for_photos(admin):
     """A file sent to any other form is not kept anywhere, nor read whole into memory by it."""
     file = SimpleUploadedFile("x.html", b"<script>alert(1)</script>" * 10, "text/html")
     answer = admin.post("/admin/nodes/sitesettings/", {"name": file})
@@ -330,7 +330,7 @@ def test_files_are_taken_only_where_photos_are(admin):
 
 
 @pytest.mark.parametrize("path", ["/comments/post", "/log-in", "/admin/nodes/node/", "/nothing-there"])
-def test_a_file_that_nobody_takes_is_not_read(admin, path, monkeypatch):
+def test_unexpected_file_is_not_read(admin, path, monkeypatch):
     """What was typed before it is; of the file nothing goes to the disk."""
     made = []
     monkeypatch.setattr("tempfile.NamedTemporaryFile", lambda *args, **kwargs: made.append(args))
@@ -344,7 +344,7 @@ def test_a_file_that_nobody_takes_is_not_read(admin, path, monkeypatch):
     assert sum(read) < 1_000_000
 
 
-def test_a_host_that_is_not_ours_is_refused(client, mongo):
+def test_unknown_host_is_refused(client, mongo):
     refused = client.get("/", headers={"host": "evil.example"})
     assert refused.status_code == 400
     assert policy(refused) == policy(client.get("/")), "a refusal is a page as well"
@@ -370,7 +370,7 @@ def test_no_request_moves_the_site_to_another_path(client, mongo, name):
         assert moved.content.count(b"/blog") == plain.content.count(b"/blog"), path
 
 
-def test_nobody_is_sent_elsewhere(client, chief):
+def test_no_redirect_leads_to_another_site(client, chief):
     for elsewhere in (
         "https://evil.example",
         "//evil.example",

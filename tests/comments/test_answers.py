@@ -146,7 +146,7 @@ SENDING_TEXT = [name for name in NAMES if name.split("-")[-1] in ("comment", "co
 ]
 
 
-def test_every_page_is_asked(known):
+def test_every_url_is_tested(known):
     pages = {pattern.name for pattern in urls.urlpatterns}
     pages |= {f"admin:{pattern.name}" for pattern in ModerationAdmin(Moderation, admin.site).get_urls()}
     assert {name.partition(" ")[0] for name in NAMES} == pages
@@ -154,7 +154,7 @@ def test_every_page_is_asked(known):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_busy_discussion_is_answered_by_every_page(known, ask, post_page, name):
+def test_every_page_answers_for_a_busy_discussion(known, ask, post_page, name):
     failed, at = True, 0
     while failed:
         at += 1
@@ -166,7 +166,7 @@ def test_busy_discussion_is_answered_by_every_page(known, ask, post_page, name):
 
 
 @pytest.mark.parametrize("name", SENDING_TEXT)
-def test_text_comes_back_where_its_comment_is_gone(known, ask, name):
+def test_text_of_a_deleted_comment_is_returned(known, ask, name):
     failed, at = True, 0
     while failed:
         at += 1
@@ -175,7 +175,7 @@ def test_text_comes_back_where_its_comment_is_gone(known, ask, name):
         assert answer.status_code == 302 or TEXT in answer.content.decode()
 
 
-def test_page_of_a_busy_discussion_is_shown_with_a_notice_and_not_kept(post_page, ask):
+def test_page_of_a_busy_discussion_is_not_cached(post_page, ask):
     post_directly(post_page)
     shown, failed = ask(("get", "/news/hello", None), 1)
     assert (shown.status_code, failed) == (200, True)
@@ -183,7 +183,7 @@ def test_page_of_a_busy_discussion_is_shown_with_a_notice_and_not_kept(post_page
     assert "Comments cannot be shown just now." not in Client().get("/news/hello").content.decode()
 
 
-def test_form_sent_while_the_discussion_is_busy_keeps_its_token(client, post_page, ask):
+def test_form_sent_to_a_busy_discussion_keeps_its_token(client, post_page, ask):
     """Whether it was sent before is not known then: sent again under another token, it would be posted twice."""
     data = site.fill(client, post_page, TEXT)
     site.send(client, data)
@@ -195,7 +195,7 @@ def test_form_sent_while_the_discussion_is_busy_keeps_its_token(client, post_pag
     assert selectors.count(post_page) == 1
 
 
-def test_preview_of_an_answer_to_what_was_removed_keeps_the_text(client, post_page):
+def test_preview_of_a_reply_to_a_removed_comment_keeps_it(client, post_page):
     parent = post_directly(post_page)
     data = site.fill(client, post_page, TEXT, parent=parent.slug)
     services.remove(post_page, parent.slug)

@@ -35,7 +35,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("id", "setting"), [(id, setting) for id, each in BAD.items() for setting in each])
-def test_mistake_is_refused_by_its_id(settings, id, setting):
+def test_invalid_setting_is_refused_by_its_id(settings, id, setting):
     settings.COMMENTS = setting
     found = check_comments_setting()
     assert {message.id for message in found} == {id}
@@ -50,7 +50,7 @@ def test_immediate_back_end_is_a_warning(settings):
     assert check_comments_setting() == []
 
 
-def test_stock_setting_is_accepted(settings):
+def test_default_setting_is_accepted(settings):
     assert check_comments_setting() == []
     settings.COMMENTS = {"TARGETS": {"auth.user": {"LAYOUT": "embedded", "ORDER": "newest", "OPTIONS": {"BOUND": 50}}}}
     assert check_comments_setting() == []

@@ -31,7 +31,7 @@ def post(request, rules) -> Node | Photo:
 
 
 @pytest.mark.parametrize(("name", "source", "expected"), EXAMPLES, ids=[name for name, *_ in EXAMPLES])
-def test_example_gives_what_stands_under_it(post, ann: User, name, source, expected):
+def test_example_prints_the_documented_output(post, ann: User, name, source, expected):
     first = services.post(post, author=CommentAuthor("Ann", id=str(ann.pk)), source="First!", token="a").comment
     services.post(post, author=CommentAuthor("Bob"), source="I *agree*.", token="b", parent=first.slug)
     context = {"post": post, "pk": str(post.pk), "user": ann, "comment": first}

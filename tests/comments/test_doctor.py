@@ -29,7 +29,7 @@ def begun(target: Target, comments: int = 3) -> Target:
 
 
 @pytest.mark.parametrize("layout", ["documents", "embedded", "buckets"])
-def test_discussion_that_is_well(post_page, layout):
+def test_healthy_discussion_has_no_findings(post_page, layout):
     begun(post_page)
     worker.tend()
     worker.follow()
@@ -37,7 +37,7 @@ def test_discussion_that_is_well(post_page, layout):
     assert [finding for finding in doctor.examine() if finding.level != ADVICE] == []
 
 
-def test_stale_claim(mongo, post_page):
+def test_stale_claim_is_reported(mongo, post_page):
     begun(post_page)
     backend().store.discussions.claim(post_page, Intent("op", "0" * 16, "post", number=True, delta=1))
     assert findings("stale-claim") == []
@@ -47,7 +47,7 @@ def test_stale_claim(mongo, post_page):
     assert str(post_page) in finding.message
 
 
-def test_mail_server_that_refuses_is_an_error_in_production(mongo, settings):
+def test_refusing_mail_server_is_an_error_in_production(mongo, settings):
     assert [finding for finding in doctor.examine(production=True) if finding.name == "mail-server"] == []
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -58,7 +58,7 @@ def test_mail_server_that_refuses_is_an_error_in_production(mongo, settings):
 
 
 @pytest.mark.parametrize("layout", ["documents", "embedded", "buckets"])
-def test_wrong_counter(mongo, post_page, layout):
+def test_wrong_counter_is_reported(mongo, post_page, layout):
     begun(post_page)
     backend().convert(post_page, layout, Order.OLDEST)
     mongo.discussions.update_one({"_id": post_page.id}, {"$inc": {"count": -1}})
@@ -77,14 +77,14 @@ def test_lost_comment_is_an_error(mongo, post_page, layout):
     assert "it counts 4 comments, and has 3" in finding.message
 
 
-def test_damage_that_no_repair_mends(mongo, post_page):
+def test_irreparable_damage_is_reported(mongo, post_page):
     begun(post_page)
     backend().convert(post_page, "documents", Order.OLDEST)
     mongo.comments.update_one({"number": 1}, {"$set": {"full_slug": "2026.01.01.00.00.00.000:" + "a" * 16}})
     assert "backup" in findings("comments-damaged")[0].fix
 
 
-def test_conversion_that_stopped(mongo, post_page):
+def test_stopped_conversion_is_reported(mongo, post_page):
     begun(post_page)
     moving = {"to": "buckets", "order": "oldest", "id": ObjectId(), "renumber": False, "gate": None, "epoch": 2}
     mongo.discussions.update_one(
@@ -97,7 +97,7 @@ def test_conversion_that_stopped(mongo, post_page):
 
 
 @pytest.mark.parametrize("layout", ["documents", "buckets"])
-def test_discussion_whose_document_is_gone(mongo, post_page, layout):
+def test_discussion_without_its_document_is_reported(mongo, post_page, layout):
     begun(post_page)
     backend().convert(post_page, layout, Order.OLDEST)
     assert findings("discussion-gone") == []

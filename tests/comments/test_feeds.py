@@ -12,7 +12,7 @@ ENTRY = "{http://www.w3.org/2005/Atom}entry/{http://www.w3.org/2005/Atom}summary
 
 
 @pytest.mark.parametrize(("layout", "order"), [("documents", "oldest"), ("buckets", "oldest"), ("buckets", "threaded")])
-def test_feed_of_a_discussion_above_the_cap_has_the_newest(client, post_page, rules, layout, order):
+def test_feed_contains_the_newest_comments_above_the_limit(client, post_page, rules, layout, order):
     rules(TARGETS={"nodes.node": {"LAYOUT": layout, "ORDER": order, "OPTIONS": {"CAP": 5}}})
     first = services.post(post_page, author=CommentAuthor("Ann"), source="0", token="0").comment
     for n in range(1, 60):

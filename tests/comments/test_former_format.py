@@ -25,7 +25,7 @@ def former(mongo, post_page):
 
 
 @pytest.mark.parametrize("words", [["setup_indexes"], ["setup_indexes", "--plan"], ["migrate"]])
-def test_set_up_is_refused_and_changes_nothing(mongo, former, words):
+def test_setup_is_refused_and_changes_nothing(mongo, former, words):
     before = mongo.discussions.find_one()
     with pytest.raises(CommandError, match=f"The database {mongo.name} was written by an older version") as refused:
         call_command(*words, stdout=StringIO())
@@ -33,7 +33,7 @@ def test_set_up_is_refused_and_changes_nothing(mongo, former, words):
     assert mongo.discussions.find_one() == before
 
 
-def test_setup_indexes_ends_as_a_command_that_could_not_run(former):
+def test_setup_indexes_exits_with_the_code_for_could_not_run(former):
     with pytest.raises(CommandError) as refused:
         call_command("setup_indexes", stdout=StringIO())
     assert refused.value.returncode == COULD_NOT_RUN
@@ -45,11 +45,11 @@ def test_serve_names_the_data_folder(mongo, former, settings, monkeypatch):
         startup.set_up()
 
 
-def test_doctor_names_it(former):
+def test_doctor_reports_the_format(former):
     assert "former-format" in {finding.name for finding in doctor.examine()}
 
 
-def test_the_present_format_is_taken(mongo, post_page):
+def test_current_format_is_accepted(mongo, post_page):
     site.post_directly(post_page, "Said now")
     assert "Nothing to do." in _plan()
     assert "former-format" not in {finding.name for finding in doctor.examine()}

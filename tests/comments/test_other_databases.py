@@ -54,7 +54,7 @@ def render(**context):
     return Template(TAGS).render(Context({"request": request, "pk": "1" * 24, **context}))
 
 
-def test_page_is_shown_without_comments_while_their_database_is_away(beside):
+def test_page_is_shown_without_comments_during_their_outage(beside):
     # A minute: longer than anyone would wait for this test, should the tags not bound it themselves.
     beside(HOST="mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=60000&timeoutMS=60000")
     html = render()
@@ -63,14 +63,14 @@ def test_page_is_shown_without_comments_while_their_database_is_away(beside):
     assert "0 comments" not in html
 
 
-def test_page_is_shown_with_comments_while_their_database_is_there(beside):
+def test_page_is_shown_with_comments_of_another_database(beside):
     beside()
     html = render()
     assert "cannot be shown" not in html
     assert "comments-form" in html
 
 
-def test_worker_serves_the_database_of_comments_by_itself(beside):
+def test_worker_also_works_on_the_database_of_comments(beside):
     alias = beside()
     examples.seen.clear()
     examples.note.using(backend="comments").enqueue(1)
@@ -82,7 +82,7 @@ def test_worker_serves_the_database_of_comments_by_itself(beside):
     assert examples.seen == [1]
 
 
-def test_doctor_reports_no_migrations_where_none_belong(beside):
+def test_doctor_expects_no_migrations_in_another_database(beside):
     alias = beside()
     database(alias).create_collection("comments")
     names = {finding.name for finding in examine()}
@@ -97,17 +97,17 @@ def test_nothing_is_migrated_into_the_database_of_comments(beside):
     assert router.allow_migrate("default", "auth") is None
 
 
-def test_router_has_no_opinion_where_comments_are_in_the_default_database():
+def test_router_allows_migrations_of_the_default_database():
     assert CommentsRouter().allow_migrate("default", "auth") is None
 
 
-def test_comments_are_not_dumped_but_named_by_the_command_that_exports_them():
+def test_dumpdata_of_comments_refers_to_export_comments():
     for label in ("marginalia_comments", "marginalia_comments.StoredComment"):
         with pytest.raises(CommandError, match="export_comments"):
             call_command("dumpdata", label, stdout=StringIO())
 
 
-def test_the_rest_is_dumped(group):
+def test_dumpdata_dumps_other_apps(group):
     group("Potters")
     out = StringIO()
     call_command("dumpdata", exclude=["nodes", "contenttypes", "sessions"], stdout=out)

@@ -11,6 +11,6 @@ def test_no_module_is_loaded_as_comments():
     assert loaded == set()
 
 
-def test_its_tags_have_a_second_library_name():
+def test_template_tags_have_a_second_library_name():
     template = Template("{% load marginalia_comments %}{% get_comment_count for nodes.node pk as n %}{{ n }}")
     assert template.nodelist.get_nodes_by_type(TextNode) == []

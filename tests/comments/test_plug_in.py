@@ -180,7 +180,7 @@ def python(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sql", "mongodb"])
-def test_guide_leads_to_comments(python, kind, tmp_path, mongo):
+def test_guide_produces_working_comments(python, kind, tmp_path, mongo):
     project = tmp_path / kind
     files = {name: text for _, name, text in BLOCK.findall(GUIDE) if name and name.partition("/")[0] not in CONTRIB}
     files["settings.py"] = SETTINGS.format(contrib=CONTRIB[kind]) + next(

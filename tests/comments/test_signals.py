@@ -14,7 +14,7 @@ from tests.support.comments.site import received
 pytestmark = pytest.mark.usefixtures("mongo")
 
 
-def test_receiver_that_answers_false_vetoes_and_the_text_comes_back(client, post_page):
+def test_veto_of_a_receiver_returns_the_text(client, post_page):
     data = site.fill(client, post_page, "My text")
     with received(signals.comment_was_posted) as posted, received(signals.comment_will_be_posted, False) as asked:
         refused = site.send(client, data)
@@ -29,7 +29,7 @@ def test_receiver_that_answers_false_vetoes_and_the_text_comes_back(client, post
 
 
 @pytest.mark.parametrize("answer", [None, True, 0])
-def test_any_other_answer_lets_it_pass_and_what_was_posted_is_told_once(client, post_page, answer):
+def test_comment_without_a_veto_is_signalled_once(client, post_page, answer):
     data = site.fill(client, post_page, "My text")
     with received(signals.comment_was_posted) as posted, received(signals.comment_will_be_posted, answer):
         for _ in range(2):
@@ -39,7 +39,7 @@ def test_any_other_answer_lets_it_pass_and_what_was_posted_is_told_once(client, 
     assert told["target"] == post_page
 
 
-def test_held_comment_is_told_as_such_and_its_approval_by_either_way(client, post_page, rules, moderator):
+def test_held_comment_and_its_approval_are_signalled(client, post_page, rules, moderator):
     rules(MODE="hold-all")
     with received(signals.comment_was_posted) as posted:
         for n in range(2):
@@ -56,7 +56,7 @@ def test_held_comment_is_told_as_such_and_its_approval_by_either_way(client, pos
     ]
 
 
-def test_flags_and_removals_are_told(client, post_page, moderator):
+def test_flags_and_removals_are_signalled(client, post_page, moderator):
     comment = services.post(post_page, author=CommentAuthor("Bea"), source="Rude", token="t").comment
     arguments = [post_page.label, post_page.pk, comment.slug]
     with received(signals.comment_was_flagged) as told:

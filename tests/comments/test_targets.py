@@ -46,7 +46,7 @@ def codes(client, target, comment):
 
 
 @pytest.mark.parametrize("visible", [None, lambda ids: []], ids=["not registered", "not visible"])
-def test_what_readers_may_not_see_is_404_everywhere(client, post_page, nodes_shown_by, moderator, visible):
+def test_hidden_target_returns_404_everywhere(client, post_page, nodes_shown_by, moderator, visible):
     client.force_login(moderator)
     data = site.fill(client, post_page, "My text")
     site.send(client, data)
@@ -67,7 +67,7 @@ def render(source, **context):
     return Template("{% load comments %}" + source).render(Context(context))
 
 
-def test_what_is_visible_is_shown_and_nothing_else_of_what_visible_returns(mongo, post_page, nodes_shown_by):
+def test_only_visible_objects_are_shown(mongo, post_page, nodes_shown_by):
     other = Target(post_page.label, "0" * 24)
     node = targets.resolve(post_page)
     nodes_shown_by(lambda ids: [node])
@@ -75,13 +75,13 @@ def test_what_is_visible_is_shown_and_nothing_else_of_what_visible_returns(mongo
     assert targets.resolve_many([other]) == {}
 
 
-def test_a_key_that_its_column_cannot_hold_is_none():
+def test_key_that_its_column_cannot_store_is_refused():
     assert targets.parse_key(Target("sessions.session", "x" * 40)) == "x" * 40
     with pytest.raises(TargetNotFound):
         targets.parse_key(Target("sessions.session", "x" * 41))
 
 
-def test_tags_say_what_is_to_be_done_for_a_model_that_is_not_registered(post_page, nodes_shown_by):
+def test_tags_explain_how_to_register_a_model(post_page, nodes_shown_by):
     node = targets.resolve(post_page)
     nodes_shown_by(None)
     tags = ("render_comment_list for {}", "render_comment_form for {}", "get_comment_count for {} as n")
@@ -99,7 +99,7 @@ def test_model_is_registered_once():
         comments.register(Node, visible=live_nodes)
 
 
-def test_registered_model_without_a_page_is_a_mistake():
+def test_registered_model_without_a_url_is_an_error():
     assert [found for found in run_checks() if found.id == "comments.E010"] == []
     comments.register(Group, visible=lambda keys: [])
     try:

@@ -6,7 +6,7 @@ from marginalia.comments.types import Target
 from tests.support.spreading import BOUND, fullest, moments
 
 
-def test_id_begins_with_a_hash_of_the_name_and_leads_back_to_it():
+def test_id_contains_a_hash_and_converts_back_to_the_name():
     target = Target("shop.item", "a:b")
     assert str(target) == "shop.item:a:b"
     assert target.id[:5] == "543a:"
@@ -14,7 +14,7 @@ def test_id_begins_with_a_hash_of_the_name_and_leads_back_to_it():
     assert Target.from_id(target.id) == Target.parse(str(target)) == target
 
 
-def test_discussions_of_years_fall_evenly_on_ranges():
+def test_discussions_are_spread_evenly_over_ranges():
     """Keys of nodes rise with time: by themselves they would put what is new in the last range."""
     keys = [str(ObjectId.from_datetime(moment)) for moment in moments(20_000)]
     assert fullest(key[:4] for key in keys) > BOUND

@@ -65,7 +65,7 @@ ILL = {
 }
 
 
-def test_every_metric_that_a_rule_names_is_there(mongo, settings, client):
+def test_every_metric_used_by_a_rule_exists(mongo, settings, client):
     settings.METRICS_NETWORKS = ["127.0.0.0/8"]
     settings.CDN_PURGE_URLS = ["http://127.0.0.1:6082"]
     client.get("/no-such-page")
@@ -79,7 +79,7 @@ def test_every_metric_that_a_rule_names_is_there(mongo, settings, client):
     assert {re.sub(r"\{.*", "", series) for series in WELL} == set(re.findall(r"\b(?:marginalia_\w+|up)\b", asked))
 
 
-def test_every_rule_is_documented_and_no_other():
+def test_exactly_the_existing_rules_are_documented():
     assert re.findall(r"^\| \[`(\w+)`\]\(\S+\) \| (?:critical|warning) \|", OPERATE, re.MULTILINE) == ALERTS
     assert sorted(ILL) == sorted(ALERTS)
 
@@ -92,7 +92,7 @@ def test_every_alert_has_a_runbook():
     assert {ROOT / url for url in urls.values()} == set(folder.glob("*.md")) - {folder / "README.md"}
 
 
-def test_runbooks_search_the_log_for_words_that_it_has():
+def test_runbooks_search_for_words_in_the_log():
     """journald doesn't know the site's levels. The words about caches are those that tests of purging expect."""
     pages = {page.name: page.read_text() for page in (ROOT / "docs/runbooks").glob("*.md")}
     assert not [name for name, page in pages.items() if re.search(r"journalctl [^`|]*-p", page)]
@@ -106,7 +106,7 @@ def promtool(*arguments: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_rules_are_rules():
+def test_rules_are_valid():
     assert f"SUCCESS: {len(ALERTS)} rules found" in promtool("check", "rules", str(RULES))
 
 
@@ -126,7 +126,7 @@ def fired(name: str, series: dict[str, str]) -> dict:
 
 
 @pytest.mark.slow
-def test_each_rule_fires_by_itself_and_none_on_a_healthy_site(tmp_path):
+def test_each_rule_fires_alone_and_none_on_a_healthy_site(tmp_path):
     tests = [fired("", {}), *(fired(name, series) for name, series in ILL.items())]
     # JSON is YAML.
     written = {"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": tests}

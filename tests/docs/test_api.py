@@ -129,7 +129,7 @@ def python(heading: str, function: str) -> Any:
     return names[function]
 
 
-def test_how_to_use_it(reader, essays):
+def test_guide_to_reading_works(reader, essays):
     assert reader.follow("Read public content", "Create a token") == [
         ("GET /nodes?limit=100&fields=path,title", 200),
         ("GET /nodes/by-path?path=/essays/on-lists&include=body_html", 200),
@@ -144,7 +144,7 @@ def test_how_to_use_it(reader, essays):
     assert sorted(found) == ["more-0", "more-1", "more-2", "on-lists"]
 
 
-def test_how_to_write_by_it(reader, essays, mongo):
+def test_guide_to_writing_works(reader, essays, mongo):
     statuses = dict(reader.follow("Create a post", "Change a page", "Publish or schedule a page"))
     assert statuses == {
         "GET /tree": 200,
@@ -176,7 +176,7 @@ def test_how_to_write_by_it(reader, essays, mongo):
     assert (answer["detail"]["text"], answer["detail"]["seo_title"]) == ("Theirs and Mine", "Mine")
 
 
-def test_how_to_mirror_with_it(reader, essays, monkeypatch):
+def test_guide_to_mirroring_works(reader, essays, monkeypatch):
     relay()
     [command] = [
         command
@@ -195,7 +195,7 @@ def test_how_to_mirror_with_it(reader, essays, monkeypatch):
         assert json.loads((reader.folder / file.replace("ID", str(essays))).read_text())
 
 
-def test_the_examples_of_the_reference(reader, mongo):
+def test_examples_of_the_reference_work(reader, mongo):
     editing.create(
         build.EDITOR,
         type="gallery",

@@ -11,7 +11,7 @@ NAMES = sorted(set(re.findall(r"`(marginalia\.comments\.[\w.]+)`", TEXT)))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_named_function_is_there(name):
+def test_named_function_exists(name):
     head, _, last = name.rpartition(".")
     try:
         assert callable(import_string(name))

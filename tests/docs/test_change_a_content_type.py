@@ -12,7 +12,7 @@ from nodes.content import registry, unregister, upgrading
 GUIDE = Path(__file__).parents[2] / "docs/how-to/change-a-content-type.md"
 
 
-def test_the_example_upgrades_what_the_guide_says():
+def test_example_upgrades_as_the_guide_describes():
     (code,) = re.findall(r"```py\n(.*?)```", GUIDE.read_text(), re.S)
     names = {"__name__": __name__, "models": models, "EmbeddedModelArrayField": EmbeddedModelArrayField}
     exec(code, names)  # noqa: S102

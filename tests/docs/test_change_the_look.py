@@ -99,7 +99,7 @@ def test_every_variable_is_in_a_table(mongo, client, rf):
     assert told <= set(context)
 
 
-def test_a_theme_made_by_the_page_works_and_is_whole(mongo, client, theme, capsys):
+def test_theme_made_by_the_guide_works_and_passes_the_check(mongo, client, theme, capsys):
     node("basic-page", "about", title="About us")
     assert "masthead" not in client.get("/about").content.decode()
     folder = followed(theme)
@@ -119,7 +119,7 @@ def test_a_theme_made_by_the_page_works_and_is_whole(mongo, client, theme, capsy
     assert "masthead" in (folder / "templates/base.html").read_text()
 
 
-def test_what_the_command_makes_is_whole(theme, capsys):
+def test_started_theme_passes_the_check(theme, capsys):
     call_command("start_theme")
     theme()
     call_command("check_theme")
@@ -127,7 +127,7 @@ def test_what_the_command_makes_is_whole(theme, capsys):
 
 
 @pytest.mark.parametrize("there", themes.FILES)
-def test_beside_a_file_that_is_there_none_is_made(settings, theme, there):
+def test_no_theme_is_started_over_existing_files(settings, theme, there):
     folder = settings.THEME_DIR
     (folder / there).parent.mkdir(parents=True)
     (folder / there).write_text("mine")
@@ -157,7 +157,7 @@ WRONG = [
 ]
 
 
-def test_what_does_not_fit_is_named(theme, capsys):
+def test_problems_of_a_theme_are_reported(theme, capsys):
     folder = followed(theme)
     for path, text, words in WRONG:
         before = (folder / path).read_text() if (folder / path).exists() else None
@@ -170,14 +170,14 @@ def test_what_does_not_fit_is_named(theme, capsys):
     call_command("check_theme")
 
 
-def test_without_a_theme_there_is_nothing_to_check(settings, tmp_path):
+def test_check_without_a_theme_exits_with_2(settings, tmp_path):
     settings.THEME_DIR = tmp_path / "none"
     with pytest.raises(CommandError) as ended:
         call_command("check_theme")
     assert ended.value.returncode == 2
 
 
-def test_the_folder_is_found_and_survives_an_upgrade(tmp_path):
+def test_theme_folder_is_found_and_survives_an_upgrade(tmp_path):
     assert "/theme/" in (ROOT / ".gitignore").read_text().splitlines()
     environment = {"VAR_DIR": str(tmp_path / "var"), "THEME": str(tmp_path / "theme")}
     refused = run_python(environment, "manage.py", "check_theme")
@@ -191,7 +191,7 @@ def test_the_folder_is_found_and_survives_an_upgrade(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_theme_is_collected_with_digests_and_wins(tmp_path):
+def test_theme_files_are_hashed_and_override_others(tmp_path):
     environment = {"VAR_DIR": str(tmp_path / "var"), "THEME": str(tmp_path / "theme")}
     shutil.copytree(ROOT / "static/site", tmp_path / "theme/static/site")
     (tmp_path / "theme/static/site/site.css").write_text("body { color: red; }")

@@ -9,7 +9,7 @@ def test_reference_of_commands_is_current():
     assert PAGE.read_text() == present(), f"A command has changed. Renew the page: {RENEW}"
 
 
-def test_every_command_that_exits_with_1_says_why():
+def test_every_command_that_exits_with_1_documents_why():
     own = set(commands())
     files = [
         path

@@ -43,7 +43,7 @@ def entries(text: str, name: str) -> list[str]:
     return re.findall(rf"^{name}=(.*)$", text, re.MULTILINE)
 
 
-def test_the_site_is_served_by_one_command_line_everywhere():
+def test_web_server_has_the_same_command_line_everywhere():
     expected, address = serving(web_server.gunicorn_command("cms.wsgi:application", 8000)[1:])
     assert (expected[:2], address) == (["-m", "gunicorn"], "127.0.0.1:8000")
     assert Path(expected[-1]).is_file()
@@ -53,12 +53,12 @@ def test_the_site_is_served_by_one_command_line_everywhere():
     assert exec_form("ENTRYPOINT") == ["python3"]
 
 
-def test_the_queue_is_worked_by_one_command_line_everywhere():
+def test_worker_has_the_same_command_line_everywhere():
     words = started_by("marginalia-work.service")[1:]
     assert words == COMPOSE["work"]["command"] == ["manage.py", "work"]
 
 
-def test_all_name_one_address_of_the_site():
+def test_all_files_use_the_same_address_of_the_site():
     assert entries((DEPLOY / "marginalia.socket").read_text(), "ListenStream") == ["127.0.0.1:8000"]
     passed_to = re.findall(r"proxy_pass (\S+);", (DEPLOY / "nginx.conf").read_text())
     assert set(passed_to) == {"http://127.0.0.1:8000", "http://127.0.0.1:8000/api/v1/photos/may-send"}
@@ -68,12 +68,12 @@ def test_all_name_one_address_of_the_site():
     assert "ports" not in COMPOSE["site"]
 
 
-def test_the_proxy_is_reached_by_both_kinds_of_address():
+def test_proxy_listens_on_ipv4_and_ipv6():
     listened = re.findall(r"listen (.+);", (DEPLOY / "nginx.conf").read_text())
     assert listened == ["443 ssl", "[::]:443 ssl", "80", "[::]:80"]
 
 
-def test_the_guide_states_the_disk_that_nginx_bounds():
+def test_guide_states_the_disk_limit_of_nginx():
     """Connections, and megabytes each: of the server's own limits, and of the locations in their order."""
     conf = (DEPLOY / "nginx.conf").read_text()
 
@@ -91,7 +91,7 @@ def test_the_guide_states_the_disk_that_nginx_bounds():
     assert [int(connections) * int(size) / 1000 for connections, size, _sum in rows] == [float(row[2]) for row in rows]
 
 
-def test_settings_are_one_file_of_variables_that_the_site_reads():
+def test_example_settings_contain_every_production_variable():
     written = (DEPLOY / "example.env").read_text()
     named = dict(line.split("=", 1) for line in written.splitlines())
     assert named.keys() == production().keys()
@@ -107,7 +107,7 @@ def test_settings_are_one_file_of_variables_that_the_site_reads():
     assert all(name.startswith(("PYTHON", "PROMETHEUS")) for name in in_image)
 
 
-def test_members_have_the_options_of_the_page():
+def test_members_have_the_options_of_the_guide():
     [page] = [yaml.safe_load(block.text) for block in tried("deploy.md", "yaml")]
     net, tls = page["net"], page["net"]["tls"]
     for member in MEMBERS:
@@ -127,7 +127,7 @@ def test_members_have_the_options_of_the_page():
     assert net["port"] == 27017
 
 
-def test_members_have_the_names_of_the_page():
+def test_members_have_the_names_of_the_guide():
     [initiate, *_] = [sent for block in tried("deploy.md", "js") for sent in commands_of(block.text)]
     hosts = [member["host"] for member in initiate["replSetInitiate"]["members"]]
     [uri] = entries((DEPLOY / "example.env").read_text(), "MONGODB_URI")
@@ -137,17 +137,17 @@ def test_members_have_the_names_of_the_page():
     assert f"replicaSet={initiate['replSetInitiate']['_id']}&" in uri
 
 
-def test_what_ends_has_the_same_time_to_do_so():
+def test_services_have_the_same_time_to_stop():
     seconds = {entry for unit in UNITS for entry in entries((DEPLOY / unit).read_text(), "TimeoutStopSec")}
     assert {f"{entry}s" for entry in seconds} == {COMPOSE[service]["stop_grace_period"] for service in ("site", "work")}
 
 
-def test_a_service_that_does_not_start_is_never_given_up():
+def test_services_are_restarted_without_a_limit():
     """systemd would close the socket of the other instance with it."""
     assert all(entries((DEPLOY / unit).read_text(), "StartLimitIntervalSec") == ["0"] for unit in UNITS)
 
 
-def test_units_share_their_bounds_and_have_no_needless_rights():
+def test_units_are_sandboxed_alike():
     bounds = [(DEPLOY / unit).read_text().partition("NoNewPrivileges")[2].partition("\n\n")[0] for unit in UNITS]
     assert len(set(bounds)) == 1
     for line in (
@@ -158,7 +158,7 @@ def test_units_share_their_bounds_and_have_no_needless_rights():
         assert f"{line}\n" in bounds[0], line
 
 
-def test_the_image_has_no_rights_that_it_does_not_need():
+def test_containers_have_minimal_permissions():
     assert re.search(r"^USER 10001:10001$", CONTAINERFILE, re.MULTILINE)
     for service in ("site", "work"):
         assert COMPOSE[service]["read_only"] is True

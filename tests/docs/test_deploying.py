@@ -154,7 +154,7 @@ def deployed(tmp_path_factory) -> Iterator[Deployed]:
         yield replace(site, environment=kept | said | own, admin=admin)
 
 
-def test_the_page_makes_a_site(deployed):
+def test_guide_produces_a_site(deployed):
     """Everything in its order: set up, doctor, services, proxy, cron."""
     for block in tried("deploy.md", "console")[2:3]:
         for command in block.commands():
@@ -264,7 +264,7 @@ def watch_the_certificate(deployed: Deployed, port: int) -> None:
         assert (done.returncode, done.stdout[:35]) == (0, said), done.stderr
 
 
-def test_the_page_upgrades_a_site(deployed):
+def test_guide_upgrades_a_site(deployed):
     for block in tried("upgrade.md", "console"):
         for command in block.commands():
             done = deployed.run(command)
@@ -275,7 +275,7 @@ def test_the_page_upgrades_a_site(deployed):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_nothing_on_the_page_is_left_out_unsaid(page):
+def test_every_block_is_tested_or_marked_as_not_tested(page):
     """Each block is in a language that the tests above follow, or says that it was not tried."""
     followed = {"console", "yaml", "js", "cron"}
     assert {block.language for block in blocks(page) if block.tried} <= followed

@@ -82,7 +82,7 @@ def status(url: str) -> int:
         return 0
 
 
-def test_it_is_small_and_has_nothing_to_break_out_with(image):
+def test_image_is_small_and_has_no_shell(image):
     assert (ROOT / "build/marginalia.tar").stat().st_size < MOST_BYTES
     for program in ("bin/sh", "bin/bash", "usr/bin/apt-get", "usr/bin/dpkg", "usr/bin/perl"):
         assert not (image.root / program).exists(), program
@@ -91,14 +91,14 @@ def test_it_is_small_and_has_nothing_to_break_out_with(image):
     assert "Package: libssl3\nStatus: install ok installed\n" in listed
 
 
-def test_it_keeps_no_secret_and_nothing_of_the_folder_it_was_built_in(image):
+def test_image_contains_no_secrets_and_no_build_files(image):
     folder = image.root / "srv/marginalia"
     assert {path.name for path in (folder / "var").iterdir()} == {"static"}
     assert not (folder / ".env").exists()
     assert not (folder / "tests").exists()
 
 
-def test_only_what_is_meant_for_it_can_be_written_to(image):
+def test_only_intended_folders_are_writable(image):
     write = "import sys; open(sys.argv[1] + '/x', 'w').close()"
     assert image.run("-c", write, "/tmp") == (0, "")
     for folder in ("/srv/marginalia", "/srv/marginalia/var/static", "/usr/local/lib/python3.11"):
@@ -107,14 +107,14 @@ def test_only_what_is_meant_for_it_can_be_written_to(image):
         assert "Read-only file system" in said or "Permission denied" in said
 
 
-def test_it_trusts_the_certificates_of_mail_servers(image):
+def test_image_trusts_public_certificates(image):
     count = "import ssl; print(len(ssl.create_default_context().get_ca_certs()))"
     code, said = image.run("-c", count)
     assert code == 0, said
     assert int(said) > 100
 
 
-def test_it_serves_the_site(image, mongo):
+def test_image_serves_the_site(image, mongo):
     node(title="Ours")
     port = free_port()
     environment = {

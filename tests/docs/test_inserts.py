@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[2] / "docs/how-to/extend.md"
 GUIDE = Path(__file__).parents[2] / "docs/reference/formatting.md"
 
 
-def test_the_example_works(mongo, settings, tmp_path):
+def test_example_works(mongo, settings, tmp_path):
     section = PAGE.read_text().partition("\n## Add an insert\n")[2].partition("\n## ")[0]
     code, template = (dedent(block) for block in re.findall(r"```(?:python|html)\n(.*?)```", section, re.S))
     (tmp_path / "shop").mkdir()
@@ -29,7 +29,7 @@ def test_the_example_works(mongo, settings, tmp_path):
         base.unregister("hours")
 
 
-def test_the_guide_names_every_insert_that_is_shipped():
+def test_guide_lists_every_shipped_insert():
     told = re.findall(r"^\| `:{2,3}([a-z]+)", GUIDE.read_text(), re.M)
     assert sorted(told) == sorted(
         made.name for made in base.registered_inserts() if made.__module__.startswith("marginalia.")

@@ -11,7 +11,7 @@ NAME = "deploy-on-one-server.md"
 TEXTS = [block.text for block in blocks(NAME)]
 
 
-def test_its_settings_pass_the_deployment_check(tmp_path):
+def test_settings_of_the_guide_pass_the_deployment_check(tmp_path):
     [written] = [text for text in TEXTS if "SITE_URL" in text]
     environment = dict(line.split("=", 1) for line in written.splitlines())
     assert environment.keys() <= documented().keys()
@@ -24,7 +24,7 @@ def test_its_settings_pass_the_deployment_check(tmp_path):
     assert answer.returncode == 0, answer.stderr
 
 
-def test_its_database_has_the_same_user_as_the_larger_guide():
+def test_database_user_is_the_same_as_in_the_larger_guide():
     sent = [one for text in TEXTS for one in commands_of(text)]
     larger = [one for block in tried("deploy.md", "js") for one in commands_of(block.text)]
     assert sent[1:3] == larger[1:3]
@@ -32,7 +32,7 @@ def test_its_database_has_the_same_user_as_the_larger_guide():
     assert conf["replication"]["replSetName"] == sent[0]["replSetInitiate"]["_id"]
 
 
-def test_files_that_it_copies_are_there():
+def test_copied_files_exist():
     copied = {word for text in TEXTS for word in text.split() if word.startswith("deploy/")}
     assert len(copied) == 5
     for path in copied:

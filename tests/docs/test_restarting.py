@@ -96,7 +96,7 @@ def restart_while_readers_ask(port: int, both: list[Service]) -> None:
     assert found.total() > 100
 
 
-def test_an_instance_that_ends_answers_what_it_has(instances):
+def test_stopping_instance_finishes_its_requests(instances):
     port, (one, other) = instances
     other.stop()
     with socket.create_connection(("127.0.0.1", port), timeout=30) as slow:

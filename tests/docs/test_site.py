@@ -23,7 +23,7 @@ NO_CODE = {"marginalia_comments.can_moderate", "comments.author.id"}
 FILES = {"css", "html", "js", "jsonl", "md", "service", "socket", "timer"}
 
 
-def test_table_of_settings_is_that_of_the_code():
+def test_table_of_settings_matches_the_code():
     assert documented_rows() == [(name, default_of(name), values_of(name)) for name in Environment.model_fields]
 
 
@@ -53,7 +53,7 @@ def values_of(name: str) -> str:
     )
 
 
-def test_documented_production_passes_the_deployment_check(tmp_path):
+def test_documented_production_settings_pass_the_check(tmp_path):
     environment = production() | {"VAR_DIR": str(tmp_path)}
     answer = run_python(environment, "manage.py", "check", "--deploy", "--fail-level", "WARNING")
     assert answer.returncode == 0, answer.stderr
@@ -63,7 +63,7 @@ def test_documented_production_passes_the_deployment_check(tmp_path):
 
 
 @pytest.mark.parametrize("missing", ["SECRET_KEY", "MONGODB_URI", "SITE_URL", "EMAIL_URL"])
-def test_production_without_what_protects_it_is_refused(tmp_path, missing):
+def test_production_without_a_protective_setting_is_refused(tmp_path, missing):
     environment = production() | {"VAR_DIR": str(tmp_path)}
     del environment[missing]
     answer = run_python(environment, "manage.py", "check", "--deploy")
@@ -87,7 +87,7 @@ def test_every_dependency_is_documented_and_installed(section, files):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_and_commands_of_documents_lead_somewhere(document):
+def test_links_and_commands_in_documents_exist(document):
     text = document.read_text()
     for target in re.findall(r"\]\((?!https?:|photo:|node:)([^)#]+)(?:#[^)]*)?\)", text):
         assert (document.parent / target).exists(), target
@@ -98,7 +98,7 @@ def test_links_and_commands_of_documents_lead_somewhere(document):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_files_and_tests_that_documents_name_are_there(document):
+def test_files_and_tests_named_in_documents_exist(document):
     for path, test in re.findall(r"`((?:[a-z_.]+/)+[\w.]+\.(?:py|md|toml|sh))(?:::(\w+))?`", document.read_text()):
         assert (ROOT / path).is_file(), path
         assert not test or f"def {test}(" in (ROOT / path).read_text(), f"{path}::{test}"
@@ -107,7 +107,7 @@ def test_files_and_tests_that_documents_name_are_there(document):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_names_of_the_code_that_documents_name_are_there(document):
+def test_names_of_code_in_documents_exist(document):
     """Collections, models and fields are spelled alike: what a collection or a model is called is no name of the code."""
     packages = "|".join(name for name in PACKAGES if name != "comments")
     named = set(re.findall(rf"`((?:{packages})(?:\.\w+)+)`", document.read_text()))
@@ -143,7 +143,7 @@ WITH_INVARIANTS = [
 
 
 @pytest.mark.parametrize("page", WITH_INVARIANTS, ids=lambda path: path.stem)
-def test_every_invariant_names_what_holds_it(page):
+def test_every_invariant_names_its_test(page):
     tables = re.findall(r"^\| .*\| Held by \|\n\|[-| ]+\|\n((?:\|.*\n)+)", page.read_text(), re.MULTILINE)
     assert tables
     for row in "".join(tables).splitlines():
@@ -175,7 +175,7 @@ def test_every_document_is_in_an_index():
         assert name == "README.md" or listed or f"({name})" in index, name
 
 
-def test_badges_have_the_version_and_licence_of_the_package():
+def test_badges_match_the_package():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     badges = re.findall(r">([^<>]+)</text>", (ROOT / "docs/images/badges.svg").read_text())
     shown = dict(zip(badges[::2], badges[1::2], strict=True))

@@ -52,7 +52,7 @@ def test_pages_sections_photos_and_tags_are_offered_by_title(client):
     assert client.get(tag["ref"]).status_code == 200
 
 
-def test_fields_are_offered_what_they_take(client):
+def test_fields_are_offered_what_they_accept(client):
     node(slug="one", title="A lake", tags=("lake",))
     upload(gallery(), name="lake.jpg")
     assert titles(client, "lake", "node") == ["A lake"]
@@ -62,7 +62,7 @@ def test_fields_are_offered_what_they_take(client):
     assert titles(client, "/one", "photo") == titles(client, "/gallery/lake", "node") == []
 
 
-def test_an_address_of_the_site_is_the_page_there(client):
+def test_url_of_the_site_offers_its_page(client):
     page, photo = node(slug="about", title="About us"), upload(gallery(), name="lake.jpg")
     hidden = node(slug="hidden", title="Hidden", published=None)
     for typed in ("/about", "/about/", "http://testserver/about#s-winter", f"node:{page}", f"node:{page}#s-winter"):
@@ -84,14 +84,14 @@ def test_an_address_of_the_site_is_the_page_there(client):
         assert choices(client, typed) == [], typed
 
 
-def test_without_words_what_was_changed_last_is_offered(client, author):
+def test_empty_search_offers_the_last_changed_pages(client, author):
     node(slug="one", title="One")
     node(slug="mine", title="Mine", published=None, author={"_id": author.user.pk, "name": "Bob"})
     assert titles(client) == ["Mine", "One"]
     assert titles(author.client) == ["Mine"]
 
 
-def test_an_author_is_offered_what_is_public_and_his_own(client, author):
+def test_author_is_offered_public_and_own_pages(client, author):
     closed = node("blog", "closed", title="Closed lake", published=None)
     node("blog-entry", "in", parent=closed, title="Lake in it")
     node(slug="secret", title="Secret lake", published=None)
@@ -103,7 +103,7 @@ def test_an_author_is_offered_what_is_public_and_his_own(client, author):
     assert titles(author.client, f"node:{closed}") == []
 
 
-def test_it_is_for_those_who_write(client, editor):
+def test_choosing_is_only_for_writers(client, editor):
     moderator = editor("mo", is_superuser=False)
     moderator.user.groups.add(Group.objects.get(name="Moderators"))
     assert client.get(CHOOSE).status_code == 200
@@ -112,6 +112,6 @@ def test_it_is_for_those_who_write(client, editor):
 
 
 @pytest.mark.parametrize("query", ["$where", "a" * 5_000, "{'$gt': ''}", "\x00", "%", "(" * 50, "x:" * 100])
-def test_whatever_is_typed_is_words(client, query):
+def test_special_characters_are_searched_as_text(client, query):
     assert choices(client, query, "anything") == []
     assert choices(client, query, "$ne") == []

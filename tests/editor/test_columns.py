@@ -61,11 +61,11 @@ def page(person, **query):
         ({"facet-serves": "7"}, ["Pie", "Cake", "Stew"]),
     ],
 )
-def test_a_type_is_filtered_by_its_facets(dinners, editor, query, found):
+def test_list_of_a_type_is_filtered_by_its_facets(dinners, editor, query, found):
     assert page(editor(), type="dinner", **query)[0] == found
 
 
-def test_a_type_has_the_columns_that_it_names(dinners, editor):
+def test_list_of_a_type_has_its_columns(dinners, editor):
     ann = editor()
     _titles, html = page(ann, type="dinner")
     for name in ("Course", "Serves", "Cook"):
@@ -79,7 +79,7 @@ def test_a_type_has_the_columns_that_it_names(dinners, editor):
         assert "facet-" not in html
 
 
-def test_lists_by_facets_go_along_an_index(dinners, mongo, commands):
+def test_lists_by_facets_use_an_index(dinners, mongo, commands):
     for number in range(40):
         node("dinner", f"d{number}", parent=dinners, **{"detail.course": "starter" if number % 10 else "main"})
     course, cook = facets.format_facet("dinner", "course", "main"), facets.format_facet("dinner", "cook", "Ann <b>")

@@ -57,7 +57,7 @@ def stew(mongo):
         yield node("recipe", "stew", parent=node("cookbook", "cooking"), tags=("hot", "old"), **said)
 
 
-def test_paragraphs_around_an_inserted_one_stay_side_by_side_and_unmarked(mongo, compare):
+def test_inserted_paragraph_leaves_its_neighbours_unmarked(mongo, compare):
     made = node(text="\n\n".join(SAME))
     old = nonce(made)
     save(made, old, detail__text="\n\n".join([*SAME[:5], "A new one.", *SAME[5:8], "Paragraph eight."]))
@@ -75,7 +75,7 @@ def test_paragraphs_around_an_inserted_one_stay_side_by_side_and_unmarked(mongo,
     assert '<span class="line-kind">Added</span>' in html
 
 
-def test_a_paragraph_that_moved_is_told_as_moved(mongo, compare):
+def test_moved_paragraph_is_shown_as_moved(mongo, compare):
     made = node(text="\n\n".join(SAME[:4]))
     old = nonce(made)
     save(made, old, detail__text="\n\n".join([*SAME[1:4], SAME[0]]))
@@ -84,7 +84,7 @@ def test_a_paragraph_that_moved_is_told_as_moved(mongo, compare):
     assert ("Moved away" in html, "Moved here" in html) == (True, True)
 
 
-def test_blank_lines_alone_are_told_in_words(mongo, compare):
+def test_blank_line_changes_are_described(mongo, compare):
     made = node(text="one\n\ntwo")
     old = nonce(made)
     save(made, old, detail__text="one\n\n\n\ntwo")
@@ -93,7 +93,7 @@ def test_blank_lines_alone_are_told_in_words(mongo, compare):
     assert "<ins>" not in html
 
 
-def test_fields_are_told_in_the_words_of_their_form(stew, compare):
+def test_fields_are_described_with_their_labels(stew, compare):
     old, before = nonce(stew), stored(stew)["detail"]["steps"]
     steps = [{**before[1], "what": "Simmer"}, {"what": "Eat", "minutes": 5}]
     changed = {"course": "starter", "is_vegan": True, "ingredients": ["beans", "pepper", "rice", "oil"], "steps": steps}
@@ -128,7 +128,7 @@ def test_fields_are_told_in_the_words_of_their_form(stew, compare):
     assert said["Tags"] == [("removed", "<del>old</del>", ""), ("added", "", "<ins>new</ins>")]
 
 
-def test_pictures_of_a_text_and_of_a_field_are_shown_before_and_after(stew, compare):
+def test_photos_are_shown_before_and_after(stew, compare):
     lakes = gallery("lakes")
     first, second, third = (upload(lakes, pictures.jpeg(), f"{name}.jpg") for name in ("one", "two", "three"))
     save(
@@ -145,7 +145,7 @@ def test_pictures_of_a_text_and_of_a_field_are_shown_before_and_after(stew, comp
 
 
 @pytest.mark.parametrize(("right", "is_shown"), [("view_photo", True), (None, False)])
-def test_only_photos_that_the_editor_may_see_are_shown(mongo, compare, editor, right, is_shown):
+def test_only_photos_visible_to_the_editor_are_shown(mongo, compare, editor, right, is_shown):
     bob = editor("bob", is_superuser=False)
     names = [name for name in ("view_node", right) if name]
     bob.user.user_permissions.set(Permission.objects.filter(codename__in=names, content_type__app_label="nodes"))
@@ -160,7 +160,7 @@ def test_only_photos_that_the_editor_may_see_are_shown(mongo, compare, editor, r
     assert (f"/photo/{hidden}/change/" in html) is is_shown
 
 
-def test_what_is_the_same_far_from_a_difference_is_folded():
+def test_unchanged_text_far_from_a_change_is_folded():
     lines = differences.sides(
         "detail.text", "\n\n".join(SAME), "\n\n".join([*SAME[:4], "Another.", *SAME[5:]]), "blog-entry"
     )
@@ -170,7 +170,7 @@ def test_what_is_the_same_far_from_a_difference_is_folded():
     assert [line.kind for line in whole] == ["same"]
 
 
-def test_a_stranger_is_shown_no_photo_that_is_not_public(mongo):
+def test_hidden_photo_is_not_shown_without_permission(mongo):
     hidden = upload(gallery("lakes"), pictures.jpeg(), fields={"published": None})
     found = differences.changes({}, {"detail.text": f"![A](photo:{hidden})"}, "blog-entry", AnonymousUser())
     assert [line.new_photos for line in found[0].lines] == [[]]

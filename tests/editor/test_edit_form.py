@@ -35,13 +35,13 @@ APPEARS = f"Appears {FUTURE_TEXT}"
     ],
     ids=["draft", "live", "ending", "scheduled", "expired"],
 )
-def test_the_bar_says_how_a_page_stands_and_what_its_buttons_do(editor, dates, state, buttons):
+def test_bar_shows_the_state_of_a_page_and_its_buttons(editor, dates, state, buttons):
     told, saved, offered = open_bar(editor(), change(node(**dates)))
     assert (told, offered) == (state, buttons)
     assert re.fullmatch(r"Saved (\d+(:\d\d)? [ap]\.m\.|noon|midnight)", saved)
 
 
-def test_a_new_page_is_not_saved(editor, author):
+def test_new_page_is_shown_as_not_saved(editor, author):
     told, saved, offered = open_bar(editor(), ADD)
     assert (told, saved, offered) == ("New · not public", "Not saved", {**SAVE, "_preview": "Preview"})
     assert open_bar(author, ADD)[2] == {"_continue": "Save draft", "_preview": "Preview"}
@@ -56,7 +56,7 @@ def test_a_new_page_is_not_saved(editor, author):
     ],
     ids=["live", "draft", "scheduled"],
 )
-def test_a_draft_beside_the_page_is_told(editor, dates, state, primary):
+def test_bar_shows_that_a_page_has_a_draft(editor, dates, state, primary):
     node_id = node(**dates)
     drafts.save_draft(EDITOR, node_id, nonce(node_id), {"title": "Other"})
     ann = editor()
@@ -69,7 +69,7 @@ def test_a_draft_beside_the_page_is_told(editor, dates, state, primary):
         assert (told, offered) == (f"{state} · changes not published", UPDATE)
 
 
-def test_without_scripts_a_button_says_that_a_time_may_schedule(editor, author):
+def test_publish_button_mentions_scheduling_without_scripts(editor, author):
     ann, live = editor(), change(node(slug="live"))
     assert ">Publish<noscript> or schedule</noscript></button>" in ann.client.get(ADD).content.decode()
     assert "or schedule" not in author.client.get(ADD).content.decode()
@@ -82,13 +82,13 @@ def test_without_scripts_a_button_says_that_a_time_may_schedule(editor, author):
 
 
 @pytest.mark.parametrize(("published", "offers"), [(PAST, False), (None, True)], ids=["public", "unpublished"])
-def test_draft_offers_a_publication_time_unless_the_page_is_public(editor, published, offers):
+def test_draft_offers_a_time_unless_the_page_is_public(editor, published, offers):
     page = node(published=published)
     drafts.save_draft(EDITOR, page, nonce(page), {"title": "Other"})
     assert ("data-schedule=" in editor().client.get(change(page)).content.decode()) is offers
 
 
-def test_a_title_is_one_line_in_a_box_that_shows_all_of_it(editor):
+def test_title_is_one_line_in_a_growing_box(editor):
     ann, node_id = editor(), node(title="Long")
     assert re.search(r'<textarea name="title"[^>]* rows="1"', ann.client.get(change(node_id)).content.decode())
     assert (
@@ -97,25 +97,25 @@ def test_a_title_is_one_line_in_a_box_that_shows_all_of_it(editor):
     assert stored(node_id)["title"] == "A long title in lines"
 
 
-def test_a_page_in_a_section_that_is_not_public_is_not_called_live(editor):
+def test_page_in_a_hidden_section_is_not_shown_as_live(editor):
     page = node(parent=node("folder", "closed", published=None))
     assert open_bar(editor(), change(page))[0] == "Not public, as its section is not"
 
 
-def test_an_author_is_offered_no_publishing(author):
+def test_author_is_offered_no_publish_button(author):
     own = Actor.of(author.user).as_document()
     public, draft = node(slug="public", author=own), node(slug="draft", published=None, author=own)
     assert open_bar(author, change(public))[2] == {"_draft": "Save draft"}
     assert open_bar(author, change(draft))[2] == {"_continue": "Save draft"}
 
 
-def test_what_was_sent_and_not_stored_is_not_called_saved(editor):
+def test_refused_form_is_shown_as_not_saved(editor):
     ann, node_id = editor(), node()
     response = ann.send(change(node_id), ann.open(change(node_id)), title="")
     assert bar(response.content.decode())[1] == "Not saved"
 
 
-def test_a_preview_of_what_was_typed_leaves_what_readers_see(mongo, editor):
+def test_preview_saves_a_draft_and_no_live_change(mongo, editor):
     ann, public, draft = editor(), node(title="Public"), node(slug="draft", title="Draft", published=None)
     for node_id in (public, draft):
         answer = ann.send(change(node_id), ann.open(change(node_id)), "_preview", title="Typed")
@@ -125,20 +125,20 @@ def test_a_preview_of_what_was_typed_leaves_what_readers_see(mongo, editor):
 
 
 @pytest.mark.parametrize("width", ["360", "768", "1200"])
-def test_the_page_is_previewed_as_wide_as_a_device(editor, width):
+def test_preview_has_the_width_of_the_chosen_device(editor, width):
     html = editor().client.get(f"/admin/nodes/node/{node()}/preview-frame/?width={width}").content.decode()
     assert f'class="device device-{width}"' in html
     assert html.count('aria-current="true"') == 1
 
 
 @pytest.mark.parametrize(("device", "width"), [("X11; Linux x86_64", 1200), ("Linux; Android 10; K; Mobile", 360)])
-def test_where_nothing_is_asked_a_preview_is_as_wide_as_the_device_it_is_seen_on(editor, device, width):
+def test_preview_defaults_to_the_width_of_the_browser(editor, device, width):
     path = f"/admin/nodes/node/{node()}/preview-frame/"
     html = editor().client.get(path, headers={"User-Agent": f"Mozilla/5.0 ({device})"}).content.decode()
     assert f'class="device device-{width}"' in html
 
 
-def test_fields_of_a_type_are_written_or_chosen(editor):
+def test_fields_of_a_content_type_are_shown_in_its_form(editor):
     with registered(Recipe, Cookbook):
         stew = node("recipe", "stew", parent=node("cookbook", "cooking"), **{"detail.course": "main"})
         html = editor().client.get(change(stew)).content.decode()

@@ -27,6 +27,6 @@ def spellings() -> list[str]:
         ("$", 'class="language-math"'),
     ],
 )
-def test_each_spelling_makes_what_it_says(begins, makes):
+def test_each_spelling_renders_as_described(begins, makes):
     (written,) = (spelling for spelling in spellings() if spelling.startswith(begins))
     assert makes in markdown.render(written, "article")

@@ -44,7 +44,7 @@ def everything(mongo):
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, indirect=True)
-def test_what_another_site_sent_is_no_press_away(mongo, editor, operation):
+def test_forged_form_is_not_offered_again(mongo, editor, operation):
     """Its token would be put in by the page of ours that offers to show what was typed: where nothing was, none is offered."""
     address, sent = operation
     before = everything(mongo)
@@ -58,7 +58,7 @@ def test_what_another_site_sent_is_no_press_away(mongo, editor, operation):
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, indirect=True)
-def test_an_operation_is_not_done_by_logging_in_again(mongo, editor, operation):
+def test_operation_is_not_repeated_by_logging_in(mongo, editor, operation):
     """Who logs in looks at the page anew, and decides."""
     address, sent = operation
     ann = editor()
@@ -70,7 +70,7 @@ def test_an_operation_is_not_done_by_logging_in_again(mongo, editor, operation):
     assert everything(mongo) == before
 
 
-def test_nothing_is_saved_by_the_press_that_shows_what_was_sent(mongo, editor):
+def test_showing_a_forged_form_saves_nothing(mongo, editor):
     """What is shown may be another site's. Saving it is a second press, of a button that says so."""
     ann, node_id, photo_id = editor(), node(title="Old", published=None), upload(gallery())
     for address in (f"/admin/nodes/node/{node_id}/change/", ADD, f"/admin/nodes/photo/{photo_id}/change/"):

@@ -25,7 +25,7 @@ def change(node_id: ObjectId) -> str:
     return f"/admin/nodes/node/{node_id}/change/"
 
 
-def test_double_click_on_save_makes_one_node(mongo, editor):
+def test_double_click_on_save_creates_one_node(mongo, editor):
     ann = editor()
     form = ann.open(ADD)
     answers = [ann.send(ADD, form, title="Hello", text="one", tags="b, a, b") for _ in range(2)]
@@ -37,7 +37,7 @@ def test_double_click_on_save_makes_one_node(mongo, editor):
     assert made["author"] == {"_id": ann.user.pk, "name": "ann"}
 
 
-def test_form_sent_as_it_stands_changes_nothing(mongo, editor):
+def test_unchanged_form_changes_nothing(mongo, editor):
     ann = editor()
     node_id = node(text="one\n\ntwo", tags=("a",), summary="s\n\nt")
     before = mongo["cms.nodes"].find_one()
@@ -47,14 +47,14 @@ def test_form_sent_as_it_stands_changes_nothing(mongo, editor):
     assert mongo["cms.revisions"].count_documents({}) == 1
 
 
-def test_every_save_leaves_a_revision(mongo, editor):
+def test_every_save_stores_a_revision(mongo, editor):
     ann, node_id = editor(), node()
     ann.send(change(node_id), ann.open(change(node_id)), title="Two")
     revision = mongo["cms.revisions"].find_one({"_id": nonce(node_id)})
     assert (revision["metadata"]["title"], revision["saved_by"]["name"]) == ("Two", "ann")
 
 
-def test_a_request_renders_a_text_once_at_most(editor, client, monkeypatch):
+def test_request_renders_a_text_at_most_once(editor, client, monkeypatch):
     """The longest that is rendered takes two seconds; a form shows the beginning alone, as search results would. Readers'
     pages keep what they rendered."""
     rendered = []
@@ -79,7 +79,7 @@ def test_a_request_renders_a_text_once_at_most(editor, client, monkeypatch):
     assert renderings(lambda: client.get("/page")) == 1
 
 
-def test_type_is_fixed(mongo, editor):
+def test_content_type_cannot_be_changed(mongo, editor):
     ann, node_id = editor(), node()
     ann.send(change(node_id), ann.open(change(node_id)), title="Two", type="blog")
     assert stored(node_id)["type"] == "basic-page"
@@ -107,7 +107,7 @@ def test_stale_save_shows_both_versions_and_loses_nothing(mongo, editor):
     assert stored(node_id)["detail"]["text"] == "Ann's text"
 
 
-def test_clash_of_slugs_is_a_field_error_with_a_free_one(mongo, editor):
+def test_slug_clash_is_a_field_error_with_a_free_slug(mongo, editor):
     ann = editor()
     node(slug="news")
     answer = ann.send(ADD, ann.open(ADD), title="Other", slug="news", text="typed")
@@ -117,7 +117,7 @@ def test_clash_of_slugs_is_a_field_error_with_a_free_one(mongo, editor):
 
 
 @pytest.mark.parametrize("said", [{"slug": "news", "_proposed": "news"}, {"slug": ""}], ids=["proposed", "left-empty"])
-def test_of_a_slug_that_was_not_typed_the_next_free_one_is_taken(editor, said):
+def test_untyped_slug_gets_the_next_free_number(editor, said):
     ann = editor()
     form = ann.open(ADD)
     node(slug="news")
@@ -126,7 +126,7 @@ def test_of_a_slug_that_was_not_typed_the_next_free_one_is_taken(editor, said):
     assert database()["cms.nodes"].find_one({"metadata.detail.text": "typed"})["metadata"]["slug"] == "news-2"
 
 
-def test_what_was_proposed_is_still_so_when_the_form_is_shown_again(editor):
+def test_proposed_slug_stays_proposed_after_an_error(editor):
     ann = editor()
     again = fields(ann.send(ADD, ann.open(ADD), title="", slug="news", _proposed="news").content.decode())
     assert (again["slug"], again["_proposed"]) == (["news"], ["news"])
@@ -140,7 +140,7 @@ def sent_on(ann, form) -> str:
     return last_message(ann.client.post(ADD, {**form, "_continue": "1"}, follow=True))
 
 
-def test_a_node_that_went_concurrently_gives_the_text_back(mongo, editor, ann):
+def test_page_trashed_meanwhile_returns_the_text(mongo, editor, ann):
     from nodes.services import trash
 
     alice, node_id = editor("alice"), node(title="T")
@@ -154,7 +154,7 @@ def test_a_node_that_went_concurrently_gives_the_text_back(mongo, editor, ann):
     assert mongo["cms.nodes"].find_one()["metadata"]["detail"]["text"] == "typed long"
 
 
-def test_emptied_slug_is_made_from_the_title_anew(mongo, editor):
+def test_emptied_slug_is_derived_from_the_title(mongo, editor):
     ann, node_id = editor(), node(slug="old")
     assert ann.send(change(node_id), ann.open(change(node_id)), title="New title", slug="").status_code == 302
     assert stored(node_id)["slug"] == "new-title"
@@ -162,13 +162,13 @@ def test_emptied_slug_is_made_from_the_title_anew(mongo, editor):
     assert stored(node_id)["slug"] == "new-title", "its own is free"
 
 
-def test_what_was_imported_without_an_author_can_be_edited(mongo, editor):
+def test_imported_page_without_an_author_can_be_edited(mongo, editor):
     ann, node_id = editor(), node(author=None)
     assert ann.send(change(node_id), ann.open(change(node_id)), title="Edited").status_code == 302
     assert (stored(node_id)["title"], stored(node_id)["author"]) == ("Edited", None)
 
 
-def test_times_are_typed_in_the_site_s_zone(mongo, editor):
+def test_times_are_typed_in_the_time_zone_of_the_site(mongo, editor):
     from datetime import UTC, datetime
 
     from nodes.services.site import save_settings
@@ -184,7 +184,7 @@ def test_times_are_typed_in_the_site_s_zone(mongo, editor):
     assert stored(node_id)["expires"] == datetime(2030, 12, 31, 15, tzinfo=UTC)
 
 
-def test_hour_that_comes_twice_does_not_keep_a_page_from_being_edited(mongo, editor):
+def test_page_with_an_ambiguous_time_can_be_edited(mongo, editor):
     from datetime import UTC, datetime
 
     from nodes.services.site import save_settings
@@ -197,7 +197,7 @@ def test_hour_that_comes_twice_does_not_keep_a_page_from_being_edited(mongo, edi
 
 
 @pytest.mark.parametrize("zone", ["Asia/Shanghai", "America/New_York"])
-def test_a_time_that_no_clock_tells_is_an_error_of_its_field(mongo, editor, zone):
+def test_impossible_time_is_a_field_error(mongo, editor, zone):
     ann, node_id = editor(), node()
     save_settings({"time_zone": zone}, {"time_zone": "UTC"})
     form = ann.open(change(node_id))
@@ -210,7 +210,7 @@ def test_a_time_that_no_clock_tells_is_an_error_of_its_field(mongo, editor, zone
 
 
 @pytest.mark.parametrize("button", ["_save", "_draft", "_publish"])
-def test_a_text_that_is_too_long_comes_back_in_its_form(editor, settings, button):
+def test_text_that_is_too_long_is_returned_in_its_form(editor, settings, button):
     settings.TEXT_MAX_BYTES = 3_000
     long = "Words that go on and on. " * 200
     ann, node_id = editor(), node(text="as it was")
@@ -223,7 +223,7 @@ def test_a_text_that_is_too_long_comes_back_in_its_form(editor, settings, button
 
 
 @pytest.mark.slow
-def test_a_text_of_the_greatest_length_fits_into_a_conflict_s_form(editor, settings):
+def test_longest_text_fits_into_the_conflict_form(editor, settings):
     """It carries the text three times; in a form's usual encoding a Chinese character has nine letters, here three bytes."""
     ann, bob, node_id = editor(), editor("bob"), node(text="as it was")
     longest = "中" * (settings.TEXT_MAX_BYTES // 3)
@@ -240,7 +240,7 @@ def test_a_text_of_the_greatest_length_fits_into_a_conflict_s_form(editor, setti
 
 @pytest.mark.parametrize("drafting", [False, True], ids=["live", "draft"])
 @pytest.mark.parametrize("hidden_by", ["scheduled", "expired", "unpublished"])
-def test_publish_makes_public_what_dates_kept_hidden(mongo, editor, client, hidden_by, drafting):
+def test_publish_makes_hidden_pages_public(mongo, editor, client, hidden_by, drafting):
     soon, over = now() + timedelta(days=1), PAST + timedelta(days=1)
     dates = {"scheduled": {"published": soon}, "expired": {"expires": over}, "unpublished": {"published": None}}[
         hidden_by
@@ -254,7 +254,7 @@ def test_publish_makes_public_what_dates_kept_hidden(mongo, editor, client, hidd
     assert stored(node_id)["expires"] == NEVER
 
 
-def test_publish_keeps_the_dates_that_were_typed_with_it(mongo, editor):
+def test_publish_keeps_the_dates_typed_in_the_form(mongo, editor):
     """A date ahead that an editor typed is what he means: it appears by itself then."""
     ann, node_id = editor(), node(published=None)
     typed = {"published_0": "2999-05-01", "published_1": "12:00", "expires_0": "2999-06-01", "expires_1": "12:00"}
@@ -272,7 +272,7 @@ def test_tag_of_dots_is_refused_at_its_field(mongo, editor):
     assert stored(page)["tags"] == []
 
 
-def test_forms_leave_long_pasted_text_whole_and_refuse_it(editor):
+def test_forms_refuse_long_pasted_text_without_cutting_it(editor):
     ann, photo_id = editor(), upload(gallery())
     for address, form, name, most in (
         (change(node()), "node_form", "title", 300),
@@ -288,7 +288,7 @@ def test_forms_leave_long_pasted_text_whole_and_refuse_it(editor):
         assert fields(refused, form)[name] == [typed[name]]
 
 
-def test_inserts_leave_long_pasted_text_whole_and_it_is_refused(editor):
+def test_inserts_refuse_long_pasted_text_without_cutting_it(editor):
     ann, address = editor(), change(node())
     menu = ann.client.get(address).content.decode().partition('id="insert-dialog"')[2].partition("</dialog>")[0]
     assert 'name="caption"' in menu
@@ -299,5 +299,5 @@ def test_inserts_leave_long_pasted_text_whole_and_it_is_refused(editor):
     assert ann.fields(refused)["text"] == [text]
 
 
-def test_lines_that_show_nothing_are_no_items():
+def test_invisible_lines_are_dropped():
     assert LinesField(forms.CharField(max_length=80)).clean("a\n\u200b\n\u2800\u3164\n \nb") == ["a", "b"]

@@ -12,7 +12,7 @@ WRONG = "Fine.\n\n::gallery{colour=red}\n\n:::note\nnot ended"
 SAYS = ("Line 3: “gallery” has no attribute “colour”", "Line 5: “:::note” is not ended")
 
 
-def test_a_wrong_insert_is_refused_with_its_line(editor):
+def test_invalid_insert_is_refused_with_its_line(editor):
     page, ann = node(text="Before."), editor()
     address = f"/admin/nodes/node/{page}/change/"
     form = ann.open(address)
@@ -26,7 +26,7 @@ def test_a_wrong_insert_is_refused_with_its_line(editor):
     assert stored(page)["detail"]["text"] == "::contents"
 
 
-def test_a_new_page_and_a_draft_are_refused_too(mongo):
+def test_invalid_insert_is_refused_in_new_pages_and_drafts(mongo):
     page = node(text="Before.")
     with pytest.raises(WrongInsert) as refused:
         node(slug="other", text=WRONG)
@@ -36,7 +36,7 @@ def test_a_new_page_and_a_draft_are_refused_too(mongo):
     drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": "::contents"}, NO_TAGS)
 
 
-def test_a_text_that_is_left_alone_is_not_looked_at_again(mongo):
+def test_unchanged_text_is_not_checked_again(mongo):
     """Its insert may have lost an attribute since: who corrects a title is not kept from it."""
     page = node(text="::contents")
     mongo["cms.nodes"].update_one({"_id": page}, {"$set": {"metadata.detail.text": "::contents{old=1}"}})
@@ -46,12 +46,12 @@ def test_a_text_that_is_left_alone_is_not_looked_at_again(mongo):
         save(page, nonce(page), detail__text="::contents{old=2}")
 
 
-def test_an_unknown_insert_is_kept(mongo):
+def test_unknown_insert_is_stored(mongo):
     page = node(text="::map{x=1}")
     assert mongo["cms.nodes"].find_one({"_id": page})["derived"]["refs"] == ["map"]
 
 
-def test_a_preview_tells_what_is_wrong_in_its_place(editor):
+def test_preview_shows_errors_of_inserts_in_place(editor):
     html = editor().client.post(SHOW, {"type": "basic-page", "title": "New", "text": WRONG}).json()["html"]
     assert all(said in html for said in SAYS)
     assert html.index("Fine.") < html.index("Line 3") < html.index("Line 5") < html.index("not ended</p>")

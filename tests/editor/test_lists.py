@@ -59,11 +59,11 @@ def site(mongo):
         ({"state": "nonsense"}, ["Page", "Drafted", "Expired", "Unpublished", "Scheduled", "Live", "Blog"]),
     ],
 )
-def test_filters(site, editor, query, found):
+def test_list_is_filtered_by_state_type_and_words(site, editor, query, found):
     assert titles(editor(), **query) == found
 
 
-def test_the_list_calls_live_what_readers_see(site, editor):
+def test_list_shows_as_live_what_readers_see(site, editor):
     node(slug="inside", title="Inside", parent=node("folder", "closed", published=None))
     html = editor().client.get(LIST).content.decode()
     states = dict(re.findall(r'/change/">([^<]*)</a></th>.*?<span class="state state-\w+">([^<]*)<', html, re.S))
@@ -72,7 +72,7 @@ def test_the_list_calls_live_what_readers_see(site, editor):
     assert all(f">{state}</option>" in html for state in ("Live", "Draft", "Changes not published"))
 
 
-def test_filters_by_section_and_author(site, editor):
+def test_list_is_filtered_by_section_and_author(site, editor):
     ann = editor()
     assert len(titles(ann, section=str(site))) == 5
     editing.create(editing_actor(ann), type="basic-page", parent_id=None, slug="", title="By Ann")
@@ -87,7 +87,7 @@ def editing_actor(person):
 
 
 @pytest.mark.parametrize("filters", [Filters(), Filters(state="live"), Filters(state="unpublished")])
-def test_pages_go_there_and_back(mongo, filters):
+def test_pages_lead_forward_and_back(mongo, filters):
     made = [
         node(slug=f"p{i}", published=None if filters.state == "unpublished" else now() - timedelta(days=i // 3))
         for i in range(23)
@@ -105,7 +105,7 @@ def test_pages_go_there_and_back(mongo, filters):
 
 
 @pytest.mark.parametrize("cursor", ["x", "<1", "<1.zzz", "<99999999999999999999.aaaaaaaaaaaaaaaaaaaaaaaa"])
-def test_cursor_that_is_none_is_404(mongo, editor, cursor):
+def test_invalid_cursor_returns_404(mongo, editor, cursor):
     assert editor().client.get(LIST, {"from": cursor}).status_code == 404
 
 
@@ -176,7 +176,7 @@ def test_bulk_publish_unpublish_tag_move_and_trash(mongo, editor):
     assert mongo["cms.trash"].count_documents({}) == 3
 
 
-def test_bulk_publish_keeps_the_date_of_what_is_public_and_revives_what_expired(mongo, editor):
+def test_bulk_publish_keeps_past_dates_and_revives_expired(mongo, editor):
     ann = editor()
     public, expired = node(slug="public"), node(slug="expired", expires=now() - timedelta(days=1))
     assert "2 pages done" in bulk(ann, "publish", *[(m, nonce(m)) for m in (public, expired)])
@@ -195,7 +195,7 @@ def test_filters_by_date(mongo, editor):
     assert titles(ann, state="unpublished", since="2021-05-01") == []
 
 
-def test_bulk_names_conflicts_and_does_the_rest(mongo, editor):
+def test_bulk_action_names_conflicts_and_does_the_rest(mongo, editor):
     ann, one, other = editor(), node(slug="one", title="One"), node(slug="other", title="Other")
     chosen = [(one, nonce(one)), (other, nonce(other))]
     editing.save(EDITOR, one, nonce(one), {"title": "Changed"})
@@ -205,7 +205,7 @@ def test_bulk_names_conflicts_and_does_the_rest(mongo, editor):
     assert mongo["cms.trash"].find_one()["_id"] == other
 
 
-def test_bulk_publish_against_an_open_editor_loses_nothing(mongo, editor):
+def test_bulk_publish_during_an_edit_loses_nothing(mongo, editor):
     ann, bob = editor("ann"), editor("bob")
     made = [node(slug=f"p{i}", published=None, text="text") for i in range(2)]
     address = f"/admin/nodes/node/{made[1]}/change/"
@@ -216,7 +216,7 @@ def test_bulk_publish_against_an_open_editor_loses_nothing(mongo, editor):
     assert all(stored(m)["published"] for m in made)
 
 
-def test_bulk_publish_refuses_what_was_changed_since_the_list_was_shown(mongo, editor):
+def test_bulk_publish_refuses_pages_changed_since_the_list(mongo, editor):
     ann = editor()
     made = [node(slug=f"p{i}", title=f"Page {i}", published=None) for i in range(2)]
     seen = [(m, nonce(m)) for m in made]
@@ -237,7 +237,7 @@ def test_bulk_publish_sent_twice_is_done_once(mongo, editor):
     assert stored(page) == published
 
 
-def test_bulk_publish_names_what_is_public_with_a_draft_that_it_leaves(mongo, editor):
+def test_bulk_publish_lists_drafts_it_does_not_publish(mongo, editor):
     ann = editor()
     drafted, _planned, due, _plain = made = [node(slug=f"p{i}", title=f"Page {i}") for i in range(4)]
     for page in made[:3]:
@@ -252,21 +252,21 @@ def test_bulk_publish_names_what_is_public_with_a_draft_that_it_leaves(mongo, ed
     assert mongo["cms.nodes"].count_documents({"draft": {"$exists": True}}) == 2
 
 
-def test_count_stops_at_its_bound(mongo, commands):
+def test_count_stops_at_its_limit(mongo, commands):
     node(tags=("a",))
     with commands.recorded():
         assert lists.count(Filters(tag="a"), ObjectId(), now()) == 1
     assert commands.sent[0].command["pipeline"][1] == {"$limit": lists.COUNTED + 1}
 
 
-def test_tagging_in_bulk_takes_no_nonce(mongo):
+def test_bulk_tagging_changes_no_nonce(mongo):
     made = node()
     seen = nonce(made)
     editing.change_tags(made, TagChange(added=frozenset({"a"})))
     assert nonce(made) == seen
 
 
-def test_bulk_trash_is_asked_for_with_counts_and_undone_by_one_button(mongo, editor):
+def test_bulk_trash_asks_with_counts_and_can_be_undone(mongo, editor):
     ann, folder, page = editor(), node("folder", "folder", title="Folder"), node(slug="page", title="Page")
     for i in range(2):
         node("folder" if i else "basic-page", f"in-{i}", parent=folder)
@@ -288,7 +288,7 @@ def test_bulk_trash_is_asked_for_with_counts_and_undone_by_one_button(mongo, edi
     assert ann.client.post(undo[1], {"items": "x:y"}).status_code == 404
 
 
-def test_undo_puts_a_section_back_before_what_stands_in_it(mongo, editor):
+def test_undo_restores_a_section_before_its_contents(mongo, editor):
     ann, folder = editor(), node("folder", "folder")
     blog = node("blog", "blog", parent=folder)
     thrown = [(one, nonce(one)) for one in (node("blog-entry", "post", parent=blog), blog, folder)]
@@ -297,7 +297,7 @@ def test_undo_puts_a_section_back_before_what_stands_in_it(mongo, editor):
     assert "3 restored." in ann.client.post(undo[1], {"items": undo[2]}, follow=True).content.decode()
 
 
-def test_more_than_a_page_of_the_trash_is_looked_through(mongo, editor, monkeypatch):
+def test_trash_is_paged(mongo, editor, monkeypatch):
     monkeypatch.setattr("nodes.selectors.trash.SHOWN", 2)
     ann, pages = editor(), [node(slug=f"page-{n}", title=f"Page {n}") for n in range(3)]
     for page in pages:
@@ -309,7 +309,7 @@ def test_more_than_a_page_of_the_trash_is_looked_through(mongo, editor, monkeypa
     assert (re.findall(r">(Page \d)<", rest), "?after=" in rest) == (["Page 0"], False)
 
 
-def test_undo_is_for_those_who_may_throw_away(mongo, editor):
+def test_undo_needs_permission_to_trash(mongo, editor):
     ann, author = editor(), editor("arthur", is_superuser=False)
     page = node(slug="page")
     bulk(ann, "trash", (page, seen := nonce(page)), confirmed="1")
@@ -317,7 +317,7 @@ def test_undo_is_for_those_who_may_throw_away(mongo, editor):
     assert mongo["cms.trash"].count_documents({}) == 1
 
 
-def test_undo_keeps_off_what_took_the_place(mongo, editor):
+def test_undo_refuses_a_place_taken_meanwhile(mongo, editor):
     ann, page = editor(), node(slug="page", title="First")
     bulk(ann, "trash", (page, seen := nonce(page)), confirmed="1")
     node(slug="page", title="Second")
@@ -326,7 +326,7 @@ def test_undo_keeps_off_what_took_the_place(mongo, editor):
     assert mongo["cms.trash"].count_documents({}) == 1
 
 
-def test_batches_are_told_together_and_undone_by_one_button(mongo, editor):
+def test_batches_are_reported_together_with_one_undo(mongo, editor):
     """What the script sends: batches that say that more follows, then the plain form with what came of them."""
     ann = editor()
     made = [node(slug=f"p{i}", title=f"Page {i}") for i in range(5)]
@@ -345,7 +345,7 @@ def test_batches_are_told_together_and_undone_by_one_button(mongo, editor):
     assert "4 restored." in ann.client.post(f"{LIST}undo/", {"items": items}, follow=True).content.decode()
 
 
-def test_what_came_of_batches_is_taken_from_whom_it_was_given_to_alone(mongo, editor):
+def test_batch_results_are_accepted_only_from_their_user(mongo, editor):
     ann, bob, page = editor(), editor("bob"), node()
     sent = {"action": "publish", "chosen": [str(page)], f"nonce-{page}": str(nonce(page))}
     so_far = ann.client.post(LIST, {**sent, "more": "1"}).json()["so_far"]
@@ -354,7 +354,7 @@ def test_what_came_of_batches_is_taken_from_whom_it_was_given_to_alone(mongo, ed
     assert ann.client.post(LIST, {**sent, "so_far": so_far[:-1] + "!"}).status_code == 403
 
 
-def test_accounts_that_write_are_found_by_an_index_and_only_for_those_who_choose_one(mongo, editor, commands):
+def test_author_filter_is_queried_by_an_index_for_editors(mongo, editor, commands):
     ann = editor()
     author = editor("author", is_superuser=False)
     author.user.groups.add(Group.objects.get(name="Authors"))

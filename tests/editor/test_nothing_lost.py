@@ -26,7 +26,7 @@ def log_in_again(ann, address, html, password="pw"):
     return ann.client.post(address, {**kept, "_username": "ann", "_password": password})
 
 
-def test_expired_log_in_gives_the_form_back(mongo, editor):
+def test_expired_login_returns_the_form(mongo, editor):
     ann, node_id = editor(), node(text="old")
     form = ann.open(change(node_id))
     ann.client.logout()
@@ -44,7 +44,7 @@ def test_expired_log_in_gives_the_form_back(mongo, editor):
     assert (stored(node_id)["detail"]["text"], stored(node_id)["title"]) == ("typed\n\nlong", "T <b>")
 
 
-def test_expired_log_in_gives_a_new_page_back(mongo, editor):
+def test_expired_login_returns_a_new_page(mongo, editor):
     ann = editor()
     form = ann.open(ADD)
     ann.client.logout()
@@ -79,7 +79,7 @@ def test_form_with_an_old_token_after_logout_asks_to_log_in(mongo, editor):
     assert stored(node_id)["detail"]["text"] == ""
 
 
-def test_form_older_than_its_token_gives_the_text_back(mongo, editor):
+def test_form_older_than_its_token_returns_the_text(mongo, editor):
     """A log-in in another tab changes the token."""
     ann, node_id = editor(), node(title="Old")
     form = ann.open(change(node_id))
@@ -94,7 +94,7 @@ def test_form_older_than_its_token_gives_the_text_back(mongo, editor):
     assert stored(node_id)["detail"]["text"] == ""
 
 
-def test_invalid_form_keeps_all_that_was_typed(mongo, editor):
+def test_invalid_form_keeps_all_typed_text(mongo, editor):
     ann, node_id = editor(), node(text="old")
     answer = ann.send(change(node_id), ann.open(change(node_id)), title="", text="typed", published_0="nonsense")
     form = fields(answer.content.decode())
@@ -104,7 +104,7 @@ def test_invalid_form_keeps_all_that_was_typed(mongo, editor):
     assert "data-unstored" not in ann.client.get(change(node_id)).content.decode()
 
 
-def test_second_conflict_while_resolving_the_first(mongo, editor):
+def test_second_conflict_is_shown_while_deciding_the_first(mongo, editor):
     ann, bob = editor("ann"), editor("bob")
     node_id = node(title="Base", text="one\n\ntwo")
     hers = ann.open(change(node_id))
@@ -121,7 +121,7 @@ def test_second_conflict_while_resolving_the_first(mongo, editor):
     assert (stored(node_id)["title"], stored(node_id)["detail"]["text"]) == ("Both", "one of Ann\n\ntwo of Bob")
 
 
-def test_same_paragraph_keeps_what_either_did_elsewhere(mongo, editor):
+def test_conflict_keeps_other_changes_of_both_editors(mongo, editor):
     ann, bob = editor("ann"), editor("bob")
     node_id = node(text="one\n\ntwo\n\nthree")
     hers = ann.open(change(node_id))
@@ -132,7 +132,7 @@ def test_same_paragraph_keeps_what_either_did_elsewhere(mongo, editor):
     assert stored(node_id)["detail"]["text"] == "one of Ann\n\ntwo of Bob\n\nthree of Bob"
 
 
-def test_what_was_written_in_the_box_is_not_dropped_for_a_choice(mongo, editor):
+def test_text_typed_in_the_conflict_box_is_kept(mongo, editor):
     ann, bob = editor("ann"), editor("bob")
     node_id = node(title="Base")
     hers = ann.open(change(node_id))
@@ -144,7 +144,7 @@ def test_what_was_written_in_the_box_is_not_dropped_for_a_choice(mongo, editor):
     assert stored(node_id)["title"] == "Bob"
 
 
-def test_own_second_tab_with_the_same_content_raises_nothing(mongo, editor):
+def test_own_second_tab_with_equal_text_causes_no_conflict(mongo, editor):
     ann, node_id = editor(), node(title="Old")
     first, second = ann.open(change(node_id)), ann.open(change(node_id))
     assert ann.send(change(node_id), first, title="New", tags="a").status_code == 302
@@ -153,7 +153,7 @@ def test_own_second_tab_with_the_same_content_raises_nothing(mongo, editor):
     assert nonce(node_id) == after
 
 
-def test_back_and_saved_again_goes_on(mongo, editor):
+def test_form_saved_again_after_back_causes_no_conflict(mongo, editor):
     ann, node_id = editor(), node(text="one")
     form = ann.open(change(node_id))
     for text in ("one two", "one two three"):
@@ -161,7 +161,7 @@ def test_back_and_saved_again_goes_on(mongo, editor):
     assert stored(node_id)["detail"]["text"] == "one two three"
 
 
-def test_back_and_a_tag_taken_out_again_takes_it_out(mongo, editor):
+def test_tag_removed_again_after_back_is_removed(mongo, editor):
     ann, node_id = editor(), node(tags=("a",))
     form = ann.open(change(node_id))
     for tags in ("a, x", "a"):
@@ -169,7 +169,7 @@ def test_back_and_a_tag_taken_out_again_takes_it_out(mongo, editor):
     assert stored(node_id)["tags"] == ["a"]
 
 
-def test_going_back_to_an_old_version_keeps_a_tag_added_concurrently(mongo, editor):
+def test_restoring_a_version_keeps_tags_added_meanwhile(mongo, editor):
     """Tags are changed as they were shown: tagging between the page and its button stays."""
     ann, node_id = editor(), node(text="old", tags=("a", "c"))
     first = nonce(node_id)
@@ -194,7 +194,7 @@ def test_conflict_without_a_known_base_shows_every_difference(mongo, editor):
     assert stored(node_id)["title"] == "Theirs"
 
 
-def test_new_page_thrown_away_while_its_form_was_open_is_saved_as_another(mongo, editor):
+def test_new_page_trashed_meanwhile_is_saved_as_another(mongo, editor):
     """The form made it, and goes on with it: where it is gone the same press would be refused for ever."""
     ann = editor()
     form = ann.open(ADD)
@@ -211,7 +211,7 @@ def test_new_page_thrown_away_while_its_form_was_open_is_saved_as_another(mongo,
 
 
 @pytest.mark.parametrize("page", ["publish", "history"])
-def test_what_is_decided_of_a_conflict_is_saved_wherever_it_was_met(mongo, editor, page):
+def test_decided_conflict_is_saved_from_any_page(mongo, editor, page):
     """Publishing a draft and going back are pages of their own: neither knows what to do with the form of the page."""
     ann, node_id = editor(), node(title="First", text="text")
     first = nonce(node_id)
@@ -233,7 +233,7 @@ def test_what_is_decided_of_a_conflict_is_saved_wherever_it_was_met(mongo, edito
     assert stored(node_id)["title"] == "Decided"
 
 
-def test_draft_that_clashes_with_the_live_version_is_decided_on_publishing(mongo, editor):
+def test_draft_conflict_is_decided_on_publishing(mongo, editor):
     ann, bob = editor("ann"), editor("bob")
     node_id = node(title="Base", text="text")
     ann.send(change(node_id), ann.open(change(node_id)), "_draft", title="Drafted", tags="of-draft")
@@ -250,7 +250,7 @@ def test_draft_that_clashes_with_the_live_version_is_decided_on_publishing(mongo
     assert "draft" not in mongo["cms.nodes"].find_one()
 
 
-def test_readers_see_the_live_version_while_there_is_a_draft(mongo, editor, client):
+def test_readers_see_the_live_version_during_a_draft(mongo, editor, client):
     ann, node_id = editor(), node(slug="page", title="Live", text="Live text")
     form = ann.open(change(node_id))
     ann.send(change(node_id), form, "_draft", title="Drafted", text="Drafted text")
@@ -263,7 +263,7 @@ def test_readers_see_the_live_version_while_there_is_a_draft(mongo, editor, clie
     assert "Drafted text" in client.get("/page").content.decode()
 
 
-def test_draft_of_a_draft_form_saved_twice_raises_nothing(mongo, editor):
+def test_draft_form_saved_twice_causes_no_conflict(mongo, editor):
     ann, node_id = editor(), node(title="Live")
     form = ann.open(change(node_id))
     for text in ("one", "one two", "one two"):
@@ -271,7 +271,7 @@ def test_draft_of_a_draft_form_saved_twice_raises_nothing(mongo, editor):
     assert mongo["cms.nodes"].find_one()["draft"]["metadata"]["detail"]["text"] == "one two"
 
 
-def test_draft_of_a_form_opened_before_a_move_is_saved(mongo, editor):
+def test_draft_form_opened_before_a_move_is_saved(mongo, editor):
     ann, node_id, folder = editor(), node(title="Live"), node("folder", "folder")
     form = ann.open(change(node_id))
     editing.save(EDITOR, node_id, nonce(node_id), {"parent_id": folder, "slug": "moved"})
@@ -281,7 +281,7 @@ def test_draft_of_a_form_opened_before_a_move_is_saved(mongo, editor):
 
 
 @pytest.mark.parametrize(("name", "typed"), [("slug", "other"), ("section", None)])
-def test_draft_with_another_address_is_refused_at_its_field(mongo, editor, name, typed):
+def test_draft_with_another_slug_is_refused_at_its_field(mongo, editor, name, typed):
     ann, node_id, folder = editor(), node(), node("folder", "folder")
     form = ann.open(change(node_id))
     answer = ann.send(change(node_id), form, "_draft", title="Typed", **{name: typed or str(folder)})
@@ -290,7 +290,7 @@ def test_draft_with_another_address_is_refused_at_its_field(mongo, editor, name,
     assert "draft" not in mongo["cms.nodes"].find_one({"_id": node_id})
 
 
-def test_form_of_a_page_trashed_while_it_is_saved_gives_its_text_back(mongo, editor):
+def test_page_trashed_during_a_save_returns_the_text(mongo, editor):
     ann, node_id = editor(), node()
     form = ann.open(change(node_id))
     looks = []
@@ -310,7 +310,7 @@ def preview_link(person, node_id):
     return html.partition("http://testserver")[2].partition('"')[0]
 
 
-def test_preview_link_shows_others_this_draft_until_it_expires(mongo, editor, client):
+def test_preview_link_shows_the_draft_until_it_expires(mongo, editor, client):
     from unittest.mock import patch
 
     ann, node_id = editor(), node(slug="page", title="Live", text="Live text")
@@ -325,7 +325,7 @@ def test_preview_link_shows_others_this_draft_until_it_expires(mongo, editor, cl
         assert client.get(path).status_code == 404
 
 
-def test_preview_link_of_what_was_published_leads_to_the_page(mongo, editor, client):
+def test_preview_link_of_a_published_draft_redirects(mongo, editor, client):
     ann, node_id = editor(), node(slug="page", text="Live text")
     saved = drafts.save_draft(Actor.of(ann.user), node_id, nonce(node_id), {"detail.text": "Drafted text"})
     path = preview_link(ann, node_id)
@@ -349,7 +349,7 @@ def test_preview_link_shows_no_later_draft(mongo, editor, client):
     assert "A later secret" in client.get(preview_link(ann, node_id)).content.decode()
 
 
-def test_preview_link_of_what_is_not_published(mongo, editor, client):
+def test_preview_link_of_an_unpublished_page_works(mongo, editor, client):
     ann, node_id = editor(), node("blog-entry", parent=node("blog", "blog"), published=None, text="Not yet public")
     path = preview_link(ann, node_id)
     assert "Not yet public" in client.get(path).content.decode()
@@ -361,7 +361,7 @@ def test_preview_link_of_what_is_not_published(mongo, editor, client):
     assert client.get(path)["Location"] == "/blog/page"
 
 
-def test_preview_link_of_what_was_scheduled_leads_to_the_page_in_time(mongo, editor, client, monkeypatch):
+def test_preview_link_of_a_scheduled_page_redirects_later(mongo, editor, client, monkeypatch):
     ann, node_id = editor(), node(slug="page", published=now() + timedelta(days=1), text="Not yet public")
     path = preview_link(ann, node_id)
     assert "Not yet public" in client.get(path).content.decode()
@@ -371,7 +371,7 @@ def test_preview_link_of_what_was_scheduled_leads_to_the_page_in_time(mongo, edi
 
 
 @pytest.mark.parametrize("hidden_by", ["scheduled", "expired", "section"])
-def test_stale_preview_link_gives_no_address_away_that_readers_cannot_see(mongo, editor, client, hidden_by):
+def test_stale_preview_link_reveals_no_hidden_address(mongo, editor, client, hidden_by):
     ann, blog = editor(), node("blog", "blog", published=None if hidden_by == "section" else PAST)
     dates = {"scheduled": {"published": now() + timedelta(days=1)}, "expired": {"expires": PAST + timedelta(days=1)}}
     node_id = node("blog-entry", "told", parent=blog, **dates.get(hidden_by, {}))

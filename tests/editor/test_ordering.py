@@ -38,7 +38,7 @@ def send(person, section, form, **typed):
     return person.client.post(address(section), {**form, **typed}, follow=True)
 
 
-def test_places_are_typed(editor, book, chapters):
+def test_pages_are_ordered_by_typed_places(editor, book, chapters):
     ann = editor()
     form = shown(ann, book)
     assert [form[f"place-{one}"] for one in chapters] == [["1"], ["2"], ["3"], ["4"], ["5"]]
@@ -51,7 +51,7 @@ def test_places_are_typed(editor, book, chapters):
     assert order(book) == "cedba"
 
 
-def test_arrows_move_one_after_what_was_typed_and_lead_to_it(editor, book, chapters):
+def test_arrows_move_a_page_after_applying_typed_places(editor, book, chapters):
     ann = editor()
     form = shown(ann, book)
     answer = ann.client.post(address(book), {**form, "up": str(chapters[2])})
@@ -66,7 +66,7 @@ def test_arrows_move_one_after_what_was_typed_and_lead_to_it(editor, book, chapt
     assert order(book) == "eacbd"
 
 
-def test_what_another_editor_did_meanwhile_stays(editor, book, chapters):
+def test_order_keeps_changes_by_other_editors(editor, book, chapters):
     ann, bob = editor("ann"), editor("bob")
     form = shown(ann, book)
     send(bob, book, shown(bob, book), **{f"place-{chapters[4]}": "1"})
@@ -77,7 +77,7 @@ def test_what_another_editor_did_meanwhile_stays(editor, book, chapters):
     assert order(book) == "eacbf"
 
 
-def test_a_long_section_has_pages_and_buttons_to_its_ends(editor, book, chapters, monkeypatch):
+def test_long_section_has_pages_and_buttons_to_its_ends(editor, book, chapters, monkeypatch):
     ann = editor()
     assert not re.search(r'name="(start|end)"', ann.client.get(address(book)).content.decode())
     monkeypatch.setattr(view, "SIZE", 2)
@@ -94,7 +94,7 @@ def test_a_long_section_has_pages_and_buttons_to_its_ends(editor, book, chapters
     assert ann.client.get(address(book) + "?from=nothing").status_code == 404
 
 
-def test_nonsense_moves_nothing(editor, book, chapters):
+def test_invalid_order_moves_nothing(editor, book, chapters):
     ann, form = editor(), None
     elsewhere = node("chapter", "elsewhere", parent=node("handbook", "other"))
     for typed in ("", "x", "nan", "inf", "1e999", "$gt"):
@@ -111,7 +111,7 @@ def test_nonsense_moves_nothing(editor, book, chapters):
     assert by_hand.all_nodes(stored(elsewhere)["parent_id"], size=5)[0][0].pk == elsewhere
 
 
-def test_it_is_offered_where_it_is_arranged_and_leads_back_elsewhere(editor, book, chapters):
+def test_order_is_offered_only_in_ordered_sections(editor, book, chapters):
     ann, folder = editor(), node("folder", "folder")
     link = 'href="/admin/nodes/node/{}/order/"'
     assert link.format(book) in ann.client.get(f"/admin/nodes/node/{book}/change/").content.decode()
@@ -128,7 +128,7 @@ def test_readers_see_the_new_order_at_once(editor, client, book, chapters):
         send(ann, book, shown(ann, book), **{f"place-{chapters[4]}": "0"})
 
 
-def test_looking_writes_nothing(mongo, editor, book, chapters):
+def test_viewing_the_order_writes_nothing(mongo, editor, book, chapters):
     mongo["cms.nodes"].update_many({}, {"$unset": {"position": ""}})
     before = list(mongo["cms.nodes"].find())
     assert order(book) == "abcde"

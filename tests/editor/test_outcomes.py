@@ -41,7 +41,7 @@ VIEW = " View it.[/page]"
         ({"expires": PAST + timedelta(days=1)}, "_publish", {}, "Published." + VIEW),
     ],
 )
-def test_what_a_save_came_to_is_told(mongo, editor, dates, button, typed, words):
+def test_save_reports_its_result(mongo, editor, dates, button, typed, words):
     node_id = node(**dates)
     assert submit(editor(), change(node_id), button, title="Typed", **typed) == words
     document = mongo["cms.nodes"].find_one()
@@ -49,7 +49,7 @@ def test_what_a_save_came_to_is_told(mongo, editor, dates, button, typed, words)
     assert said["title"] == "Typed"
 
 
-def test_a_new_page_is_told(editor):
+def test_new_page_reports_its_result(editor):
     assert submit(editor(), ADD, title="One", slug="one") == "Draft saved."
     assert submit(editor("bob"), ADD, "_publish", title="Two", slug="two") == "Published. View it.[/two]"
     assert (
@@ -58,7 +58,7 @@ def test_a_new_page_is_told(editor):
     )
 
 
-def test_an_author_is_told_who_publishes(author):
+def test_author_is_told_that_an_editor_publishes(author):
     own = Actor.of(author.user).as_document()
     assert submit(author, ADD, title="One", slug="one") == "Draft saved. An editor publishes it."
     public = node(slug="public", author=own)
@@ -66,7 +66,7 @@ def test_an_author_is_told_who_publishes(author):
     assert submit(author, change(public), "_draft", title="Typed") == told_of_changes
 
 
-def test_what_was_to_appear_in_the_trash_is_told(mongo, editor):
+def test_restored_scheduled_page_is_reported_as_a_draft(mongo, editor):
     ann, passed = editor(), " It was to appear while it was in the trash: now it is a draft."
     for slug, days, words in (("one", 1, ""), ("two", -1, passed)):
         page = node(slug=slug, title=slug, published=FUTURE)
@@ -82,14 +82,14 @@ def test_what_was_to_appear_in_the_trash_is_told(mongo, editor):
         assert last_message(ann.client.post("/admin/nodes/node/undo/", thrown, follow=True)) == f"Restored.{words}"
 
 
-def test_publishing_changes_is_told(editor):
+def test_publishing_a_draft_is_reported(editor):
     ann, node_id = editor(), node()
     drafts.save_draft(EDITOR, node_id, nonce(node_id), {"title": "Other"})
     assert submit(ann, change(node_id), "_publish") == "Changes published. View it.[/page]"
     assert stored(node_id)["title"] == "Other"
 
 
-def test_links_that_lead_nowhere_are_told_in_words_where_readers_see_them(editor):
+def test_broken_links_are_reported_when_publishing(editor):
     ann, node_id = editor(), node(published=None)
     hidden = node(slug="hidden", title="Plans", published=None)
     text = f"[our & plans](node:{hidden}) [gone](node:{ObjectId()})"
@@ -103,12 +103,12 @@ def test_links_that_lead_nowhere_are_told_in_words_where_readers_see_them(editor
     assert submit(ann, change(node_id), text=f"[fine](node:{node(slug='fine')})") == "Updated. View it.[/page]"
 
 
-def test_publishing_into_a_closed_section_promises_nothing(editor):
+def test_publishing_into_a_hidden_section_is_reported(editor):
     page = node(parent=node("folder", "closed", published=None), published=None)
     assert submit(editor(), change(page), "_publish") == "Published. Readers see the page once its section is public."
 
 
-def test_moving_and_going_back_are_told(editor):
+def test_moving_and_restoring_are_reported(editor):
     ann, node_id, folder = editor(), node(title="One"), node("folder", "folder")
     first = nonce(node_id)
     editing.save(EDITOR, node_id, first, {"title": "Two"})
@@ -122,7 +122,7 @@ def test_moving_and_going_back_are_told(editor):
 
 
 @pytest.mark.parametrize("button", ["_continue", "_publish"])
-def test_a_date_that_takes_a_page_down_is_asked_first(editor, client, button):
+def test_date_that_unpublishes_a_page_needs_confirmation(editor, client, button):
     ann, node_id = editor(), node()
     typed, until = {"expires_0": "2020-02-01", "expires_1": "00:00"}, "until it is published again."
     asked = ann.send(change(node_id), ann.open(change(node_id)), button, title="Typed", **typed)
@@ -138,7 +138,7 @@ def test_a_date_that_takes_a_page_down_is_asked_first(editor, client, button):
     assert client.get("/page").status_code == 404
 
 
-def test_a_draft_that_takes_a_page_down_asks_when_it_is_published(editor, client):
+def test_draft_that_unpublishes_a_page_needs_confirmation(editor, client):
     ann, node_id = editor(), node()
     question = "This takes the page down: readers get 404 until it is published again."
     ended = {"expires_0": "2020-02-01", "expires_1": "00:00"}
@@ -152,7 +152,7 @@ def test_a_draft_that_takes_a_page_down_asks_when_it_is_published(editor, client
 
 
 @pytest.mark.parametrize("button", ["_continue", "_publish", "_save"])
-def test_future_date_of_a_live_page_is_refused_at_its_field(editor, client, button):
+def test_future_date_of_a_live_page_is_a_field_error(editor, client, button):
     ann, node_id = editor(), node(title="Live")
     response = ann.send(change(node_id), ann.open(change(node_id)), button, title="Typed", **FUTURE_FIELDS)
     page = response.content.decode()
@@ -165,7 +165,7 @@ def test_future_date_of_a_live_page_is_refused_at_its_field(editor, client, butt
     assert client.get("/page").status_code == 200
 
 
-def test_what_stays_public_asks_nothing(editor):
+def test_page_that_stays_public_needs_no_confirmation(editor):
     ann, node_id = editor(), node()
     typed = {
         "published_0": "2021-01-01",
@@ -176,7 +176,7 @@ def test_what_stays_public_asks_nothing(editor):
     assert submit(ann, change(node_id), **typed) == "Updated. View it.[/page]"
 
 
-def test_unpublishing_says_what_it_does_and_then_what_it_did(editor, client):
+def test_unpublishing_is_confirmed_and_reported(editor, client):
     ann, node_id = editor(), node()
     assert "unpublish/" in ann.client.get(change(node_id)).content.decode()
     page = ann.client.get(change(node_id, "unpublish")).content.decode()
@@ -190,7 +190,7 @@ def test_unpublishing_says_what_it_does_and_then_what_it_did(editor, client):
     assert "unpublish/" not in ann.client.get(change(node_id)).content.decode()
 
 
-def test_unpublishing_what_changed_since_is_not_done(editor):
+def test_page_changed_meanwhile_is_not_unpublished(editor):
     ann, node_id = editor(), node()
     data = fields(ann.client.get(change(node_id, "unpublish")).content.decode(), "confirm_form")
     editing.save(EDITOR, node_id, nonce(node_id), {"published": now()})
@@ -199,7 +199,7 @@ def test_unpublishing_what_changed_since_is_not_done(editor):
     assert stored(node_id)["published"]
 
 
-def test_a_conflict_with_oneself_is_not_called_another_editor_s(editor):
+def test_conflict_with_own_window_is_described_as_own(editor):
     ann, bob, node_id = editor("ann"), editor("bob"), node(title="Base")
     form = ann.open(change(node_id))
     ann.send(change(node_id), ann.open(change(node_id)), title="One", summary="Mine too")
@@ -213,7 +213,7 @@ def sent_title(editor, node_id, form):
     return note[1].strip()
 
 
-def test_what_merged_with_oneself_is_not_called_another_editor_s(editor):
+def test_merge_with_own_window_is_described_as_own(editor):
     ann, node_id = editor("ann"), node(title="Base")
     form = ann.open(change(node_id))
     ann.send(change(node_id), ann.open(change(node_id)), summary="Mine too")
@@ -222,7 +222,7 @@ def test_what_merged_with_oneself_is_not_called_another_editor_s(editor):
     assert last_message(ann.client.post(change(node_id), other, follow=True)) == words
 
 
-def test_who_has_the_same_name_is_another_editor(editor):
+def test_editor_with_the_same_name_is_described_as_another(editor):
     ann, node_id = editor("ann"), node(title="Base")
     form = ann.open(change(node_id))
     editing.save(Actor(None, "ann"), node_id, nonce(node_id), {"summary": "Theirs"})

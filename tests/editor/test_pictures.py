@@ -42,7 +42,7 @@ def preview(html: str) -> list[str]:
         *(pytest.param(type, marks=pytest.mark.slow) for type in ("basic-page", "folder", "blog", "gallery")),
     ],
 )
-def test_every_text_takes_one_by_its_address_or_id(photo, editor, type):
+def test_every_type_accepts_a_picture_by_url_or_id(photo, editor, type):
     ann, place = editor(), node("blog" if type == "blog-entry" else "folder", "place")
     page = change(node(type, "page", parent=place))
     for typed in ("/plates/boats", f"photo:{photo}"):
@@ -56,7 +56,7 @@ def test_every_text_takes_one_by_its_address_or_id(photo, editor, type):
 
 
 @pytest.mark.parametrize("typed", ["/place", "/nowhere", "$ne", "photo:$", "javascript:alert(1)", "photo:" + "0" * 23])
-def test_what_is_no_photo_is_refused_at_its_field(photo, editor, typed):
+def test_invalid_picture_is_refused_at_its_field(photo, editor, typed):
     ann, page = editor(), change(node("folder", "place"))
     refused = ann.send(page, ann.open(page), picture=typed, seo_title=WORDS)
     assert refused.status_code == 200
@@ -66,7 +66,7 @@ def test_what_is_no_photo_is_refused_at_its_field(photo, editor, typed):
     assert stored(database()["cms.nodes"].find_one({"metadata.slug": "place"})["_id"])["detail"]["seo_title"] == ""
 
 
-def test_two_editors_merge_and_a_draft_keeps_its_own(photo, editor):
+def test_pictures_merge_and_drafts_keep_their_own(photo, editor):
     page_id = node()
     page, ann, bob = change(page_id), editor("ann"), editor("bob")
     hers, his = ann.open(page), bob.open(page)
@@ -82,7 +82,7 @@ def test_two_editors_merge_and_a_draft_keeps_its_own(photo, editor):
     )
 
 
-def test_the_preview_says_what_is_shown_and_what_stands_in(photo, editor):
+def test_preview_shows_values_and_fallbacks(photo, editor):
     page, ann = change(node(title="Quay", text="Of the sea.")), editor()
     html = ann.client.get(page).content.decode()
     assert preview(html) == ["Quay", "Of the sea.", ""]
@@ -96,7 +96,7 @@ def test_the_preview_says_what_is_shown_and_what_stands_in(photo, editor):
     assert WORDS not in html
 
 
-def test_one_that_went_to_the_trash_stays_named_and_is_told(photo, editor):
+def test_trashed_picture_is_kept_and_reported(photo, editor):
     page_id, ann = node(**{"detail.picture": photo}), editor()
     trash.trash(EDITOR, photo, document(photo)["metadata"]["nonce"], "cms.assets.files")
     html = ann.client.get(change(page_id)).content.decode()
@@ -114,7 +114,7 @@ class TestSettings:
     def stored(self) -> dict:
         return database()["cms.site"].find_one().get("settings", {})
 
-    def test_it_is_chosen_left_alone_and_dropped(self, photo, editor):
+    def test_share_picture_is_set_kept_and_removed(self, photo, editor):
         ann = editor()
         assert ann.send(SETTINGS, self.form(ann), share_picture="/plates/boats").status_code == 302
         assert self.stored() == {"share_picture": photo}
@@ -124,7 +124,7 @@ class TestSettings:
         assert self.stored()["share_picture"] is None
 
     @pytest.mark.parametrize("setting", ["share_picture", "logo", "logo_dark"])
-    def test_its_photo_says_so_and_is_not_thrown_away_unasked(self, photo, editor, setting):
+    def test_trashing_the_share_picture_needs_confirmation(self, photo, editor, setting):
         ann, address = editor(), f"/admin/nodes/photo/{photo}/"
         told = "It is the logo or the share picture of the site"
         throw = {"nonce": document(photo)["metadata"]["nonce"]}
@@ -142,7 +142,7 @@ class TestSettings:
         assert ann.client.post(f"{address}trash/", throw | {"confirmed": "1"}).status_code == 302
         assert database()["cms.trash"].find_one({"_id": photo})
 
-    def test_of_two_that_are_chosen_at_once_both_are_told(self, photo, editor):
+    def test_two_share_pictures_chosen_at_once_conflict(self, photo, editor):
         other = photo_build.upload(photo_build.gallery("walls"), pictures.jpeg(2), "wall.jpg")
         ann, bob = editor("ann"), editor("bob")
         hers, his = self.form(ann), self.form(bob)
@@ -153,14 +153,14 @@ class TestSettings:
         assert ann.send(SETTINGS, fields(answer.content.decode(), "settings_form")).status_code == 302
         assert self.stored() == {"share_picture": photo}
 
-    def test_what_is_no_photo_is_refused(self, photo, editor):
+    def test_invalid_share_picture_is_refused(self, photo, editor):
         ann = editor()
         refused = ann.send(SETTINGS, self.form(ann), share_picture="/plates")
         assert "No public photo has this address." in refused.content.decode()
         assert "share_picture" not in self.stored()
 
 
-def test_new_pictures_of_a_text_go_to_the_gallery_that_was_used_last(photo, editor):
+def test_new_pictures_go_to_the_last_used_gallery(photo, editor):
     ann, bob, add = editor("ann"), editor("bob"), "/admin/nodes/node/add/?type=basic-page"
     other = photo_build.gallery("zoo")
 

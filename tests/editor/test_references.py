@@ -60,7 +60,7 @@ class TestUsedOn:
         ]
         assert text(answer).count("in its draft") == 1
 
-    def test_what_one_may_not_see_is_counted_and_not_named(self, author):
+    def test_hidden_pages_are_counted_and_not_named(self, author):
         mine = node(slug="mine", published=None, author={"_id": author_id(author), "name": "Me"})
         node(slug="public", title="Public one", text=f"[a](node:{mine})")
         node(slug="secret", title="Secret one", text=f"[a](node:{mine})", published=None)
@@ -84,7 +84,7 @@ class TestWarnings:
         node(slug="page", title="On lakes", text=f"[a](node:{target})")
         return target
 
-    def test_trash_and_deletion_name_what_links_there(self, editor, target):
+    def test_trash_and_deletion_list_linking_pages(self, editor, target):
         warned = "Used on 1 page, which will show words alone in its place:"
         page = text(editor.get(f"{NODES}{target}/delete/"))
         assert warned in page
@@ -93,10 +93,10 @@ class TestWarnings:
         editor.force_login(User.objects.create_superuser("admin"))
         assert warned in text(editor.get(f"{NODES}{target}/delete-for-good/"))
 
-    def test_nothing_is_said_of_what_nothing_uses(self, editor):
+    def test_unused_page_causes_no_warning(self, editor):
         assert "uses-warning" not in text(editor.get(f"{NODES}{node()}/delete/"))
 
-    def test_a_section_counts_what_stands_in_it(self, editor):
+    def test_section_counts_its_contents(self, editor):
         outer = node("folder", "outer")
         inner = node("basic-page", "leaf", parent=node("folder", "inner", parent=outer))
         photo_id = upload(gallery("lakes", parent_id=outer))
@@ -120,13 +120,13 @@ class TestWarnings:
         assert editor.post(NODES, {**chosen, "confirmed": "1"}).status_code == 302
         assert editor.get("/target").status_code == 404
 
-    def test_taking_back_unused_pages_asks_nothing(self, editor, target):
+    def test_unpublishing_unused_pages_asks_nothing(self, editor, target):
         other = node(slug="other")
         sent = {"chosen": [str(other)], f"nonce-{other}": str(nonce(other)), "action": "unpublish"}
         assert editor.post(NODES, sent).status_code == 302
         assert stored(other)["published"] is None
 
-    def test_a_form_that_takes_a_page_back_asks_once(self, editor, target):
+    def test_form_that_unpublishes_a_page_asks_once(self, editor, target):
         address = f"{NODES}{target}/change/"
         said = fields(text(editor.get(address))) | {"published_0": "", "published_1": "", "_save": "x"}
         asked = editor.post(address, said)
@@ -152,7 +152,7 @@ class TestWarnings:
 
 
 class TestPreview:
-    def test_links_that_lead_nowhere_are_marked_with_the_reason(self, editor):
+    def test_broken_links_are_marked_with_the_reason(self, editor):
         hidden, thrown, live = node(slug="hidden", published=None), node(slug="thrown"), node(slug="live")
         trash.trash(EDITOR, thrown, nonce(thrown))
         typed = f"[a](node:{hidden}) [b](node:{thrown}) [c](node:{ObjectId()}) [d](node:no) [e](node:{live}) [f](photo:none)"
@@ -163,7 +163,7 @@ class TestPreview:
         told += ['<a href="/live">e</a>', marked.format("f", "not there any more")]
         assert f"<p>{' '.join(told)}</p>" in html
 
-    def test_who_may_not_see_all_is_not_told_what_is_there(self, author):
+    def test_reason_is_hidden_without_permission(self, author):
         hidden = node(slug="hidden", published=None)
         html = author.post(SHOW, {**NEW, "text": f"[a](node:{hidden}) [b](node:{ObjectId()})"}).json()["html"]
         assert html.count("(not public)") == 2
@@ -181,18 +181,18 @@ class TestReport:
         assert "fine" not in page
         assert "On hills" not in page
 
-    def test_those_of_drafts_are_marked(self, editor):
+    def test_broken_links_of_drafts_are_marked(self, editor):
         page = node(slug="page", title="On lakes")
         drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": f"[some words](node:{ObjectId()})"})
         shown = text(editor.get(BROKEN))
         for told in ("On lakes", "In the draft", "some words", "not there any more"):
             assert told in shown
 
-    def test_an_empty_list_says_so(self, editor):
+    def test_empty_list_says_that_no_link_is_broken(self, editor):
         node(slug="page", text=f"[fine](node:{node(slug='fine')})")
         assert "No link is broken." in text(editor.get(BROKEN))
 
-    def test_it_goes_on_page_by_page(self, editor, monkeypatch):
+    def test_list_is_paged(self, editor, monkeypatch):
         gone = ObjectId()
         monkeypatch.setattr(references, "LOOKED_AT_ONCE", 2)
         monkeypatch.setattr(links, "SIZE", 2)
@@ -207,7 +207,7 @@ class TestReport:
         assert after == ""
         assert editor.get(BROKEN, {"from": "no cursor"}).status_code == 404
 
-    def test_an_author_sees_his_own_pages_and_not_why(self, author):
+    def test_author_sees_only_own_pages_without_reasons(self, author):
         hidden = node(slug="hidden", published=None)
         node(
             slug="mine",
@@ -221,7 +221,7 @@ class TestReport:
         assert "Not mine" not in page
         assert "not there any more" not in page
 
-    def test_an_author_is_not_told_the_name_of_what_is_hidden(self, author):
+    def test_hidden_page_is_not_named_to_an_author(self, author):
         hidden = node(slug="hidden", title="Secret plan", published=None)
         node(slug="mine", text=f"[a](node:{hidden})", author={"_id": author_id(author), "name": "Me"})
         page = text(author.get(BROKEN))
@@ -229,7 +229,7 @@ class TestReport:
         assert "Secret plan" not in page
 
     @pytest.mark.parametrize("is_in_trash", [False, True])
-    def test_the_name_of_a_hidden_photo_is_for_those_who_see_photos(self, client, editor, is_in_trash):
+    def test_hidden_photo_is_named_only_with_permission(self, client, editor, is_in_trash):
         photo = upload(gallery(), name="secret-lake.jpg", fields={"published": None})
         plan, name = node(slug="plan", title="Secret plan", published=None), document(photo)["metadata"]["title"]
         node(slug="page", text=f"![](photo:{photo}) [a](node:{plan})")
@@ -240,18 +240,18 @@ class TestReport:
         page = text(client.get(BROKEN))
         assert ("Secret plan" in page, str(photo) in page, name in page) == (True, True, False)
 
-    def test_it_is_for_those_who_edit(self, client):
+    def test_list_is_only_for_editors(self, client):
         client.force_login(user("view_photo"))
         assert client.get(BROKEN).status_code == 403
 
 
-class TestLinkTo:
+class TestPastedUrl:
     """What a pasted address of the site becomes."""
 
     def to(self, client: Client, address: str) -> dict:
         return client.get(f"{NODES}link-to/", {"address": address}).json()
 
-    def test_a_public_page_or_photo_is_named_by_its_id(self, editor):
+    def test_public_page_or_photo_is_linked_by_its_id(self, editor):
         folder = node("folder", "wörter")
         page, photo_id = (
             node("basic-page", "page", parent=folder, title="On lakes"),
@@ -262,12 +262,12 @@ class TestLinkTo:
         home = node(slug="home", title="Welcome")
         assert self.to(editor, "/") == {"ref": f"node:{home}", "title": "Welcome"}
 
-    def test_an_old_address_leads_to_where_the_page_is_now(self, editor):
+    def test_old_url_leads_to_the_current_page(self, editor):
         page = node(slug="before")
         save(page, nonce(page), slug="now")
         assert self.to(editor, "/before")["ref"] == f"node:{page}"
 
-    def test_nothing_else_has_an_answer(self, editor, client):
+    def test_other_urls_have_no_result(self, editor, client):
         node(slug="hidden", published=None)
         for address in ("/", "/hidden", "/none", "", "/admin/", "/$gt", "/" + "a/" * 900):
             assert self.to(editor, address) == {}
@@ -275,7 +275,7 @@ class TestLinkTo:
         assert client.get(f"{NODES}link-to/", {"address": "/"}).status_code == 403
 
 
-class TestBrokenInTheForm:
+class TestBrokenLinksInForm:
     """What a form lists of what its text leads to and readers cannot see."""
 
     def listed(self, client: Client, node_id: ObjectId, query: str = "") -> str:
@@ -283,7 +283,7 @@ class TestBrokenInTheForm:
         part = page.partition('id="broken-references" role="status">')[2].partition("</div>")[0]
         return " ".join(re.sub("<[^>]*>", " ", part).split())
 
-    def test_each_place_is_listed_with_its_line_words_and_reason(self, editor):
+    def test_broken_link_is_listed_with_line_words_and_reason(self, editor):
         hidden, gone, other = node(slug="hidden", title="Plans", published=None), ObjectId(), ObjectId()
         trashed, live = node(slug="trashed", title="Old fees"), node(slug="live")
         photo = upload(gallery(), name="lake.jpg", fields={"published": None, "title": "The lake"})
@@ -311,26 +311,26 @@ class TestBrokenInTheForm:
         )
         assert self.listed(editor, live) == ""
 
-    def test_a_draft_lists_its_own(self, editor):
+    def test_draft_lists_its_own_links(self, editor):
         one, two = (node(slug=slug, title=slug, published=None) for slug in ("one", "two"))
         page = node(slug="page", text=f"[a](node:{one})")
         drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": f"[b](node:{two})"})
         assert "“b”" in self.listed(editor, page)
         assert "“a”" in self.listed(editor, page, "?version=live")
 
-    def test_what_was_sent_and_refused_lists_what_was_typed(self, editor):
+    def test_refused_form_lists_the_typed_links(self, editor):
         page = node(slug="page", text="Fine.")
         sent = {**fields(text(editor.get(f"{NODES}{page}/change/"))), "title": "", "text": f"[a](node:{ObjectId()})"}
         assert "not there any more" in text(editor.post(f"{NODES}{page}/change/", sent))
 
-    def test_a_preview_lists_them_too(self, editor):
+    def test_preview_lists_links_too(self, editor):
         sent = {**NEW, "text": f"[<b>a](node:{ObjectId()})", "format": "markdown"}
         broken = editor.post(SHOW, sent).json()["broken"]
         assert "“a”" in broken
         assert "(not there any more)" in broken
         assert editor.post(SHOW, {**NEW, "text": "[a](/b) `node:no`"}).json()["broken"].strip() == ""
 
-    def test_an_author_is_told_neither_why_nor_the_title(self, author):
+    def test_author_sees_neither_reason_nor_title(self, author):
         hidden = node(slug="hidden", title="Secret plan", published=None)
         said = f"[a](node:{hidden}) [b](node:{ObjectId()})"
         mine = node(slug="mine", published=None, text=said, author={"_id": author_id(author), "name": "Me"})
@@ -338,6 +338,6 @@ class TestBrokenInTheForm:
         assert listed.count("(not public)") == 2
         assert "Secret plan" not in listed
 
-    def test_a_long_list_ends(self, editor):
+    def test_long_list_is_cut(self, editor):
         page = node(slug="page", text="\n\n".join(f"[a](node:{ObjectId()})" for _ in range(60)))
         assert self.listed(editor, page).count("Line") == texts.MAX_BROKEN

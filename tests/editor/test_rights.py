@@ -42,7 +42,7 @@ def statuses(person, node_id, pages=PAGES):
     return {page: person.client.get(address(node_id, page)).status_code for page in pages}
 
 
-def test_stranger_to_a_node_gets_404_everywhere(mongo, member):
+def test_user_without_permission_gets_404_everywhere(mongo, member):
     """Holds the access check."""
     author, others = member("Authors"), node(published=None)
     revision = nonce(others)
@@ -56,7 +56,7 @@ def test_stranger_to_a_node_gets_404_everywhere(mongo, member):
     assert mongo["cms.trash"].count_documents({}) == 0
 
 
-def test_guessed_ids_are_404_like_those_of_others(mongo, editor):
+def test_guessed_ids_return_404(mongo, editor):
     ann = editor()
     assert set(statuses(ann, ObjectId()).values()) == {404}
     assert ann.client.get("/admin/nodes/node/1/change/").status_code == 404
@@ -64,7 +64,7 @@ def test_guessed_ids_are_404_like_those_of_others(mongo, editor):
     assert ann.client.get(f"{address(node_id, 'history')}{nonce(other)}/").status_code == 404, "a revision of another"
 
 
-def test_author_edits_own_drafts_but_does_not_publish(mongo, member):
+def test_author_edits_own_drafts_without_publishing(mongo, member):
     author = member("Authors")
     node_id = own(author)
     form = author.open(address(node_id))
@@ -77,7 +77,7 @@ def test_author_edits_own_drafts_but_does_not_publish(mongo, member):
     assert stored(node_id)["published"] is None
 
 
-def test_author_writes_a_draft_beside_own_public_page(mongo, member):
+def test_author_drafts_changes_of_an_own_public_page(mongo, member):
     author, chief = member("Authors"), member("Editors")
     node_id = own(author, published=PAST)
     form = author.open(address(node_id))
@@ -91,7 +91,7 @@ def test_author_writes_a_draft_beside_own_public_page(mongo, member):
     assert stored(node_id)["title"] == "Live?"
 
 
-def test_author_s_form_sent_again_does_not_change_what_was_published_since(mongo, member):
+def test_resent_form_of_an_author_leaves_a_published_page(mongo, member):
     """A form that made a page goes on with it: under the rights that the author has over the page now."""
     author, chief = member("Authors"), member("Editors")
     add = "/admin/nodes/node/add/?type=basic-page"
@@ -106,7 +106,7 @@ def test_author_s_form_sent_again_does_not_change_what_was_published_since(mongo
     assert mongo["cms.nodes"].find_one()["draft"]["metadata"]["title"] == "Replaced"
 
 
-def test_author_changes_nothing_that_is_published_while_his_form_is_saved(mongo, member, monkeypatch):
+def test_author_cannot_change_a_page_published_during_a_save(mongo, member, monkeypatch):
     """The right is looked up first, and the page read again to be merged with: in between an editor publishes it."""
     author = member("Authors")
     node_id = own(author, **{"detail.text": "agreed"})
@@ -126,7 +126,7 @@ def test_author_changes_nothing_that_is_published_while_his_form_is_saved(mongo,
 
 
 @pytest.mark.parametrize("action", ["tag", "move"])
-def test_author_changes_nothing_in_bulk_that_is_published_concurrently(mongo, member, action):
+def test_author_cannot_bulk_change_a_page_published_meanwhile(mongo, member, action):
     """Between the look at the author's right and the look of the service an editor publishes it."""
     author = member("Authors")
     node_id, section = own(author), node("folder", "folder")
@@ -145,7 +145,7 @@ def test_author_changes_nothing_in_bulk_that_is_published_concurrently(mongo, me
     assert (stored(node_id)["tags"], stored(node_id)["parent_id"]) == ([], None)
 
 
-def test_author_s_copy_made_again_does_not_change_what_was_published_since(mongo, member):
+def test_repeated_copy_leaves_a_page_published_since(mongo, member):
     author, chief = member("Authors"), member("Editors")
     source, copied = own(author, title="Source"), ObjectId()
     sent = {"nonce": str(nonce(source)), "section": "top", "new_id": str(copied)}
@@ -158,7 +158,7 @@ def test_author_s_copy_made_again_does_not_change_what_was_published_since(mongo
     assert stored(copied)["title"] == "Published"
 
 
-def test_author_does_not_open_comments_by_restoring_a_version(mongo, member):
+def test_author_cannot_open_comments_by_restoring_a_version(mongo, member):
     author = member("Authors")
     node_id = own(author, title="Mine")
     opened = nonce(node_id)
@@ -178,7 +178,7 @@ def test_restored_version_keeps_the_source_of_an_import(mongo, member):
     assert (stored(node_id)["title"], stored(node_id)["detail"]["source"]) == ("Old", {"key": "second"})
 
 
-def test_author_puts_nothing_where_readers_see_nothing(mongo, member):
+def test_author_cannot_put_pages_into_hidden_sections(mongo, member):
     """Both ends are checked: the node, and the section that it goes to."""
     author = member("Authors")
     hidden, public = node("folder", "hidden", published=None), node("folder", "public")
@@ -195,7 +195,7 @@ def test_author_puts_nothing_where_readers_see_nothing(mongo, member):
     assert stored(node_id)["parent_id"] == public
 
 
-def test_author_saves_a_page_that_was_moved_from_a_hidden_section(mongo, member):
+def test_author_saves_a_page_moved_from_a_hidden_section(mongo, member):
     author, hidden, public = member("Authors"), node("folder", "hidden", published=None), node("folder", "public")
     node_id = own(author)
     editing.save(EDITOR, node_id, nonce(node_id), {"parent_id": hidden})
@@ -205,7 +205,7 @@ def test_author_saves_a_page_that_was_moved_from_a_hidden_section(mongo, member)
     assert (stored(node_id)["title"], stored(node_id)["parent_id"]) == ("Typed", public)
 
 
-def test_author_lists_own_nodes_only(mongo, member):
+def test_author_lists_only_own_nodes(mongo, member):
     author = member("Authors")
     own(author, title="My own page")
     node(title="Another author's")
@@ -216,7 +216,7 @@ def test_author_lists_own_nodes_only(mongo, member):
     assert "Another author" not in html
 
 
-def test_author_finds_his_own_below_what_others_threw_away_since(mongo, member, monkeypatch):
+def test_author_finds_own_pages_in_a_long_trash(mongo, member, monkeypatch):
     monkeypatch.setattr("nodes.selectors.trash.SHOWN", 2)
     author = member("Authors")
     for node_id in (mine := own(author, title="My own"), *(node(slug=f"others-{n}") for n in range(3))):
@@ -227,7 +227,7 @@ def test_author_finds_his_own_below_what_others_threw_away_since(mongo, member, 
     assert "Others" not in html
 
 
-def test_author_does_in_bulk_only_what_he_may(mongo, member):
+def test_author_bulk_actions_need_permission(mongo, member):
     author, others = member("Authors"), node(published=None)
     sent = {"action": "trash", "confirmed": "1", "chosen": str(others), f"nonce-{others}": str(nonce(others))}
     author.client.post("/admin/nodes/node/", sent)
@@ -238,7 +238,7 @@ def test_author_does_in_bulk_only_what_he_may(mongo, member):
     assert stored(mine)["published"] is None
 
 
-def test_editor_does_everything_but_delete_for_good(mongo, member):
+def test_editor_does_everything_but_delete_permanently(mongo, member):
     chief, node_id = member("Editors"), node()
     assert set(statuses(chief, node_id).values()) == {200}
     assert chief.client.post(address(node_id, "delete"), {"nonce": str(nonce(node_id))}).status_code == 302
@@ -250,21 +250,21 @@ def test_editor_does_everything_but_delete_for_good(mongo, member):
     assert mongo["cms.trash"].count_documents({}) == 0
 
 
-def test_moderator_has_no_business_with_nodes(mongo, member):
+def test_moderator_cannot_see_nodes(mongo, member):
     moderator, node_id = member("Moderators"), node()
     assert set(statuses(moderator, node_id).values()) == {404}
     assert moderator.client.get("/admin/nodes/node/").status_code == 403
     assert moderator.client.get("/admin/nodes/node/add/?type=basic-page").status_code == 403
 
 
-def test_who_may_not_log_in_to_the_admin_sees_nothing(mongo, member):
+def test_account_without_admin_access_sees_nothing(mongo, member):
     reader, node_id = member("Editors", "reader"), node()
     reader.user.is_staff = False
     reader.user.save()
     assert set(statuses(reader, node_id).values()) == {302}
 
 
-def test_drafts_do_not_show_in_the_form_of_others(mongo, member):
+def test_drafts_are_not_shown_in_forms_of_others(mongo, member):
     author, chief = member("Authors"), member("Editors")
     node_id = own(author)
     drafts.save_draft(Actor.of(author.user), node_id, nonce(node_id), {"title": "Drafted"})
@@ -272,7 +272,7 @@ def test_drafts_do_not_show_in_the_form_of_others(mongo, member):
     assert member("Authors", "other").client.get(address(node_id)).status_code == 404
 
 
-def test_operations_write_by_post_alone(mongo, editor):
+def test_get_requests_write_nothing(mongo, editor):
     """A GET of every page, by any account, changes nothing."""
     ann, node_id = editor(), node()
     before = mongo["cms.nodes"].find_one()
@@ -283,7 +283,7 @@ def test_operations_write_by_post_alone(mongo, editor):
 
 
 @pytest.mark.parametrize("page", ["add", "duplicate"])
-def test_author_s_form_is_not_saved_under_the_id_of_a_photo(mongo, member, page):
+def test_author_form_is_not_saved_under_the_id_of_a_photo(mongo, member, page):
     """Such a page, deleted for good, took the photo's comments and history with it. What was typed is saved otherwise."""
     author, photo_id = member("Authors"), upload(gallery())
     copied = own(author, title="Copied")
@@ -305,7 +305,7 @@ def test_author_s_form_is_not_saved_under_the_id_of_a_photo(mongo, member, page)
     assert not mongo["cms.nodes"].find_one({"_id": photo_id})
 
 
-def test_a_proposed_slug_tells_of_nothing_that_its_asker_does_not_see(member):
+def test_proposed_slug_reveals_no_hidden_page(member):
     author, chief = member("Authors"), member("Editors")
     section = node("folder", "news")
     node(slug="hidden", parent=section, published=None)

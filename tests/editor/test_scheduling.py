@@ -45,7 +45,7 @@ def confirmed(ann, address, **typed):
     return ann.client.post(address, data | typed, follow=True)
 
 
-def test_changes_are_scheduled_by_a_page_that_shows_them(mongo, editor):
+def test_changes_are_scheduled_on_a_page_that_shows_them(mongo, editor):
     ann, page = editor(), node(title="Live")
     drafted(page)
     assert f'href="{change(page, "schedule")}">Schedule changes…' in ann.client.get(change(page)).content.decode()
@@ -61,7 +61,7 @@ def test_changes_are_scheduled_by_a_page_that_shows_them(mongo, editor):
 
 
 @pytest.mark.parametrize(("day", "words"), [("2020-01-01", "Choose a time ahead."), ("", "This field is required.")])
-def test_a_time_that_is_past_or_none_is_refused(mongo, editor, day, words):
+def test_past_or_missing_time_is_refused(mongo, editor, day, words):
     ann, page = editor(), node()
     drafted(page)
     response = confirmed(ann, change(page, "schedule"), due_0=day, due_1="09:00" if day else "")
@@ -69,7 +69,7 @@ def test_a_time_that_is_past_or_none_is_refused(mongo, editor, day, words):
     assert "due" not in draft_of(mongo, page)
 
 
-def test_a_page_that_expires_before_its_changes_appear_is_refused(mongo, editor):
+def test_schedule_after_the_expiry_is_refused(mongo, editor):
     ann, page = editor(), node(title="Live", expires=FUTURE - timedelta(days=1))
     response = ann.send(change(page), ann.open(change(page)), title="Typed", **FUTURE_FIELDS)
     assert "It would expire before it appears." in response.content.decode()
@@ -80,7 +80,7 @@ def test_a_page_that_expires_before_its_changes_appear_is_refused(mongo, editor)
     assert "due" not in draft_of(mongo, page)
 
 
-def test_a_schedule_is_changed_and_cancelled(mongo, editor):
+def test_schedule_is_changed_and_cancelled(mongo, editor):
     ann, page = editor(), scheduled_page(mongo)
     later = FUTURE + timedelta(days=1)
     confirmed(ann, change(page, "schedule"), due_0=f"{later:%Y-%m-%d}", due_1="09:00")
@@ -93,7 +93,7 @@ def test_a_schedule_is_changed_and_cancelled(mongo, editor):
 
 
 @pytest.mark.parametrize("button", ["_draft", "_publish", "_preview"])
-def test_future_date_in_the_draft_of_a_live_page_is_refused(mongo, editor, button):
+def test_draft_of_a_live_page_refuses_a_future_date(mongo, editor, button):
     ann, page = editor(), node(title="Live")
     drafted(page)
     before = draft_of(mongo, page)
@@ -102,7 +102,7 @@ def test_future_date_in_the_draft_of_a_live_page_is_refused(mongo, editor, butto
     assert (draft_of(mongo, page), stored(page)["title"]) == (before, "Live")
 
 
-def test_saving_the_draft_keeps_its_schedule_by_an_editor_and_ends_it_by_an_author(mongo, editor, author):
+def test_draft_saved_by_an_author_ends_its_schedule(mongo, editor, author):
     page = scheduled_page(mongo, author=author_of(author))
     words = submit(editor(), change(page), "_draft", title="Again")
     assert words == f"Saved. Readers see the changes from {FUTURE_TEXT} on. Until then readers see the live version."
@@ -118,7 +118,7 @@ def author_of(editor):
     return {"_id": editor.user.pk, "name": "Jo"}
 
 
-def test_authors_schedule_nothing(mongo, author):
+def test_authors_cannot_schedule(mongo, author):
     page = scheduled_page(mongo, author=author_of(author))
     for what in ("schedule", "unschedule"):
         assert author.client.get(change(page, what)).status_code == 403
@@ -129,7 +129,7 @@ def test_authors_schedule_nothing(mongo, author):
 
 
 @pytest.mark.parametrize("button", ["_continue", "_draft"])
-def test_saving_the_live_version_says_that_the_schedule_ended(mongo, editor, button):
+def test_saving_the_live_version_reports_the_ended_schedule(mongo, editor, button):
     ann, page = editor(), scheduled_page(mongo)
     address = f"{change(page)}?version=live"
     assert "they stay a draft and are not scheduled any more" in ann.client.get(address).content.decode()
@@ -138,7 +138,7 @@ def test_saving_the_live_version_says_that_the_schedule_ended(mongo, editor, but
     assert "due" not in draft_of(mongo, page)
 
 
-def test_what_both_changed_is_decided_and_then_scheduled(mongo, editor):
+def test_conflict_is_decided_and_then_scheduled(mongo, editor):
     ann, page = editor(), node(title="Live")
     drafted(page)
     editing.save(EDITOR, page, nonce(page), {"title": "Theirs"})
@@ -181,7 +181,7 @@ def test_decided_changes_are_published_if_their_time_has_passed(mongo, editor):
     assert (stored(page)["title"], draft_of(mongo, page)) == ("Typed", None)
 
 
-def test_a_page_that_is_not_live_has_no_schedule_of_changes(mongo, editor):
+def test_page_that_is_not_live_has_no_schedule_of_changes(mongo, editor):
     ann, page = editor(), node(published=None)
     drafted(page)
     assert change(page, "schedule") not in ann.client.get(change(page)).content.decode()
@@ -190,7 +190,7 @@ def test_a_page_that_is_not_live_has_no_schedule_of_changes(mongo, editor):
     assert "due" not in draft_of(mongo, page)
 
 
-def test_history_tells_that_they_were_published_by_themselves(mongo, editor):
+def test_history_shows_automatic_publication(mongo, editor):
     ann, page = editor(), scheduled_page(mongo)
     mongo["cms.nodes"].update_one({"_id": page}, {"$set": {"draft.due": now() - timedelta(seconds=1)}})
     assert " · changes appeared " in open_bar(ann, change(page))[0]
@@ -199,7 +199,7 @@ def test_history_tells_that_they_were_published_by_themselves(mongo, editor):
     assert open_bar(ann, change(page))[0] == LIVE
 
 
-def test_lists_and_the_start_page_tell_what_is_scheduled(mongo, editor):
+def test_lists_and_dashboard_show_scheduled_changes(mongo, editor):
     ann, page = editor(), scheduled_page(mongo)
     node(slug="other", title="Other")
     listed = ann.client.get(LIST, {"state": "due"}).content.decode()

@@ -31,7 +31,7 @@ def test_different_settings_saved_at_once_merge(mongo, editor):
     assert stored(mongo) == {"name": "Bob's", "tagline": "Ann's"}
 
 
-def test_the_same_setting_saved_at_once_shows_both(mongo, editor):
+def test_same_setting_saved_at_once_conflicts(mongo, editor):
     ann, bob = editor("ann"), editor("bob")
     hers, his = settings_form(ann), settings_form(bob)
     bob.send(PAGE, his, name="Bob's")
@@ -46,13 +46,13 @@ def test_the_same_setting_saved_at_once_shows_both(mongo, editor):
     assert stored(mongo) == {"name": "Ann's", "tagline": "kept"}
 
 
-def test_only_who_may_changes_settings(mongo, editor):
+def test_settings_need_permission(mongo, editor):
     stranger = editor("stranger", is_superuser=False)
     assert stranger.client.get(PAGE).status_code == 403
     assert stranger.client.post(PAGE, {"name": "x"}).status_code == 403
 
 
-def test_settings_that_others_keep_changing_are_shown_again(mongo, editor, monkeypatch):
+def test_save_that_keeps_conflicting_returns_the_form(mongo, editor, monkeypatch):
     ann = editor()
     form = settings_form(ann)
     monkeypatch.setattr("nodes.services.retrying.ATTEMPTS", 0)
@@ -63,7 +63,7 @@ def test_settings_that_others_keep_changing_are_shown_again(mongo, editor, monke
     assert fields(html, "settings_form")["name"] == ["Kept"]
 
 
-def test_the_settings_that_were_left_alone_are_not_stored(mongo, editor):
+def test_unchanged_settings_are_not_stored(mongo, editor):
     node("blog", "news", title="News")
     node("blog", "世界", title="World")
     ann = editor()
@@ -74,7 +74,7 @@ def test_the_settings_that_were_left_alone_are_not_stored(mongo, editor):
     assert stored(mongo) == {"tagline": "Said"}
 
 
-def test_a_long_menu_that_was_left_alone_is_not_stored(mongo, editor):
+def test_unchanged_long_menu_is_not_stored(mongo, editor):
     for n in range(25):
         node("folder", f"section-{n}")
     ann = editor()
@@ -82,7 +82,7 @@ def test_a_long_menu_that_was_left_alone_is_not_stored(mongo, editor):
     assert stored(mongo) == {"tagline": "Said"}
 
 
-def test_a_menu_is_arranged_by_rows(mongo, editor):
+def test_menu_is_arranged_by_rows(mongo, editor):
     news, about = node("blog", "news", title="News"), node("basic-page", "关于", title="About")
     ann = editor()
     typed = {
@@ -117,7 +117,7 @@ def test_a_menu_is_arranged_by_rows(mongo, editor):
         ({"accent": "red; } body {"}, "six digits"),
     ],
 )
-def test_what_cannot_be_shown_is_refused_with_the_reason(mongo, editor, typed, reason):
+def test_invalid_settings_are_refused_with_the_reason(mongo, editor, typed, reason):
     ann = editor()
     answer = ann.send(PAGE, settings_form(ann), **typed)
     assert answer.status_code == 200
@@ -142,7 +142,7 @@ def test_two_menus_saved_at_once_conflict(mongo, editor):
     assert stored(mongo)["menu"] == [{"label": "B", "target": "https://a.example/"}]
 
 
-def test_a_preview_shows_what_was_typed_and_stores_nothing(mongo, editor, client):
+def test_preview_shows_typed_settings_and_stores_nothing(mongo, editor, client):
     ann = editor()
     before = mongo["cms.site"].find_one()
     public = client.get("/").content

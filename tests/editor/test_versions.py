@@ -22,7 +22,7 @@ def address(node_id, what="change"):
     return f"/admin/nodes/node/{node_id}/{what}/"
 
 
-def test_a_form_of_the_old_release_sent_to_the_new_one_is_shown_with_what_was_typed(stew, editor):
+def test_form_of_the_old_release_is_shown_again_by_the_new(stew, editor):
     ann = editor()
     form = ann.open(address(stew))
     with installed(NewDish):
@@ -43,7 +43,7 @@ def test_a_form_of_the_old_release_sent_to_the_new_one_is_shown_with_what_was_ty
         assert (said["detail"]["notes"], said["schema_version"]) == ("Slowly", 3)
 
 
-def test_a_form_of_the_new_release_sent_to_the_old_one_is_refused(stew, editor):
+def test_form_of_the_new_release_is_refused_by_the_old(stew, editor):
     ann = editor()
     with installed(NewDish):
         form = ann.open(address(stew))
@@ -53,7 +53,7 @@ def test_a_form_of_the_new_release_sent_to_the_old_one_is_refused(stew, editor):
     assert (stored(stew)["title"], stored(stew)["detail"]["serves"]) == ("Stew", 4)
 
 
-def test_a_form_for_a_new_page_is_shown_again_too(blog, editor):
+def test_form_of_a_new_page_is_shown_again_too(blog, editor):
     ann = editor()
     form = ann.open("/admin/nodes/node/add/?type=dish")
     with installed(NewDish):
@@ -64,7 +64,7 @@ def test_a_form_for_a_new_page_is_shown_again_too(blog, editor):
         assert ann.send("/admin/nodes/node/add/?type=dish", again).status_code == 302
 
 
-def test_what_a_newer_release_saved_is_shown_and_its_form_comes_back(stew, editor):
+def test_page_of_a_newer_release_is_shown_read_only(stew, editor):
     ann = editor()
     form = ann.open(address(stew))
     with installed(NewDish):
@@ -83,7 +83,7 @@ def test_what_a_newer_release_saved_is_shown_and_its_form_comes_back(stew, edito
         assert "node_form" in ann.client.get(address(stew)).content.decode()
 
 
-def test_a_newer_draft_is_shown_and_kept(stew, editor, mongo):
+def test_newer_draft_is_shown_and_kept(stew, editor, mongo):
     with installed(NewDish):
         drafts.save_draft(EDITOR, stew, nonce(stew), {"detail.servings": 6})
     before = mongo["cms.nodes"].find_one({"_id": stew})
@@ -92,7 +92,7 @@ def test_a_newer_draft_is_shown_and_kept(stew, editor, mongo):
     assert mongo["cms.nodes"].find_one({"_id": stew}) == before
 
 
-def test_what_cannot_be_upgraded_is_shown_as_kept(stew, editor, mongo):
+def test_page_that_cannot_be_upgraded_is_shown_as_stored(stew, editor, mongo):
     mongo["cms.nodes"].update_one({"_id": stew}, {"$set": {"metadata.detail.amount": "unreadable"}})
     ann = editor()
     with installed(NewDish):

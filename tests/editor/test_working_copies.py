@@ -32,7 +32,7 @@ def kept(mongo):
     return [dict(copy["fields"]) for copy in mongo[WORKING_COPIES].find({"fields": {"$exists": True}})]
 
 
-def test_what_is_typed_is_kept_and_changes_nothing(mongo, editor):
+def test_typed_text_is_stored_without_changing_the_page(mongo, editor):
     ann, node_id = editor(), node(title="Old")
     before = stored(node_id)
     answer = ann.client.post(KEEP, typed(ann, node_id, title="Typed", text="one\r\ntwo"))
@@ -43,7 +43,7 @@ def test_what_is_typed_is_kept_and_changes_nothing(mongo, editor):
     assert stored(node_id) == before
 
 
-def test_also_of_a_new_page_and_of_a_photo(mongo, editor):
+def test_new_pages_and_photos_have_working_copies(mongo, editor):
     ann, photo = editor(), upload(gallery())
     assert ann.client.post(KEEP, typed(ann, title="New")).status_code == 200
     assert ann.client.post(KEEP, typed(ann, photo, type="photo", alt="A lake")).status_code == 200
@@ -67,13 +67,13 @@ def test_also_of_a_new_page_and_of_a_photo(mongo, editor):
         {"type": "$where"},
     ],
 )
-def test_what_makes_no_sense_is_refused(mongo, editor, wrong):
+def test_invalid_request_is_refused(mongo, editor, wrong):
     ann = editor()
     assert ann.client.post(KEEP, {**typed(ann, title="T"), **wrong}).status_code == 400
     assert kept(mongo) == []
 
 
-def test_only_fields_of_the_form_are_kept(mongo, editor):
+def test_only_fields_of_the_form_are_stored(mongo, editor):
     ann = editor()
     sent = typed(
         ann, title="T", published_0="2026-01-01", **{"mine-title": "M", "$where": "1", "a.b": "x", "_save": "x"}
@@ -83,7 +83,7 @@ def test_only_fields_of_the_form_are_kept(mongo, editor):
     assert set(said) == {"title", "published_0", "mine-title", "type", "form"}
 
 
-def test_too_much_is_refused_clearly(mongo, editor, settings):
+def test_oversized_text_is_refused_with_a_reason(mongo, editor, settings):
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 20_000
     ann = editor()
     assert ann.client.post(KEEP, typed(ann, text="x" * 30_000)).status_code == 413
@@ -91,7 +91,7 @@ def test_too_much_is_refused_clearly(mongo, editor, settings):
     assert ann.client.post(KEEP, typed(ann, text="x" * 10_000)).status_code == 200
 
 
-def test_too_often_is_refused_for_a_while(mongo, editor, monkeypatch):
+def test_frequent_requests_are_refused_for_a_while(mongo, editor, monkeypatch):
     monkeypatch.setattr(working_copies, "LIMIT", 2)
     ann, bob = editor("ann"), editor("bob")
     answers = [ann.client.post(KEEP, typed(ann, title=str(n))) for n in range(3)]
@@ -100,7 +100,7 @@ def test_too_often_is_refused_for_a_while(mongo, editor, monkeypatch):
     assert bob.client.post(KEEP, typed(bob, title="Bob's")).status_code == 200
 
 
-def test_without_token_log_in_or_post_nothing_is_kept(mongo, editor):
+def test_request_without_token_login_or_post_stores_nothing(mongo, editor):
     ann = editor()
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(ann.user)
@@ -110,13 +110,13 @@ def test_without_token_log_in_or_post_nothing_is_kept(mongo, editor):
     assert kept(mongo) == []
 
 
-def test_what_another_account_typed_in_this_browser_is_not_taken_for_one_s_own(mongo, editor):
+def test_text_of_another_account_is_refused(mongo, editor):
     ann, bob = editor("ann"), editor("bob")
     assert bob.client.post(KEEP, typed(ann, title="Ann's")).status_code == 403
     assert kept(mongo) == []
 
 
-def test_who_may_not_write_keeps_nothing(mongo, editor):
+def test_account_without_permission_stores_nothing(mongo, editor):
     reader, author = editor("reader", is_superuser=False), of_group(editor("author", is_superuser=False), "Authors")
     assert reader.client.post(KEEP, typed(reader, title="T")).status_code == 403
     photo = upload(gallery())
@@ -126,7 +126,7 @@ def test_who_may_not_write_keeps_nothing(mongo, editor):
     assert author.client.post(KEEP, typed(author, title="T")).status_code == 200
 
 
-def test_a_hidden_page_answers_as_one_that_is_gone(mongo, editor):
+def test_hidden_page_responds_like_a_deleted_one(mongo, editor):
     author, hidden = of_group(editor("author", is_superuser=False), "Authors"), node(published=None)
     answers = [author.client.post(KEEP, typed(author, of, title="T")) for of in (hidden, ObjectId())]
     assert [answer.status_code for answer in answers] == [200, 200]
@@ -161,7 +161,7 @@ def go_on(ann, address, mongo):
     return answer
 
 
-def test_coming_back_one_is_offered_what_was_not_saved_and_goes_on_with_it(mongo, editor):
+def test_unsaved_text_is_offered_and_continued(mongo, editor):
     ann, node_id = editor(), node(title="Old", text="one\n\ntwo")
     type_into(ann, ann.open(change(node_id)), text="one of Ann\n\ntwo", tags="x")
     offered = page(ann, change(node_id))
@@ -179,7 +179,7 @@ def test_coming_back_one_is_offered_what_was_not_saved_and_goes_on_with_it(mongo
     assert kept(mongo) == []
 
 
-def test_of_a_new_page_what_was_typed_is_shown_as_text(mongo, editor):
+def test_unsaved_text_of_a_new_page_is_shown(mongo, editor):
     ann = editor()
     type_into(ann, ann.open(ADD), title="Begun", text="One & two.\n\nThree.", tags="x, y")
     shown = page(ann, f"/admin/nodes/node/typed/{copy_id(mongo)}/").partition('id="content-main"')[2]
@@ -189,7 +189,7 @@ def test_of_a_new_page_what_was_typed_is_shown_as_text(mongo, editor):
     assert "Kept, not saved" in page(ann, "/admin/")
 
 
-def test_what_is_continued_merges_from_where_it_was_begun(mongo, editor):
+def test_continued_text_merges_from_its_own_base(mongo, editor):
     ann, bob, node_id = editor("ann"), editor("bob"), node(title="Old", text="one\n\ntwo")
     type_into(ann, ann.open(change(node_id)), text="one of Ann\n\ntwo")
     bob.send(change(node_id), bob.open(change(node_id)), title="Bob's", text="one\n\ntwo of Bob")
@@ -199,7 +199,7 @@ def test_what_is_continued_merges_from_where_it_was_begun(mongo, editor):
     assert (stored(node_id)["title"], stored(node_id)["detail"]["text"]) == ("Bob's", "one of Ann\n\ntwo of Bob")
 
 
-def test_nobody_conflicts_with_himself(mongo, editor):
+def test_own_working_copy_causes_no_conflict(mongo, editor):
     """Saved, typed on after Back, and gone on with later."""
     ann, node_id = editor(), node(text="old")
     form = ann.open(change(node_id))
@@ -209,7 +209,7 @@ def test_nobody_conflicts_with_himself(mongo, editor):
     assert stored(node_id)["detail"]["text"] == "saved and more"
 
 
-def test_a_new_page_is_offered_where_one_is_added(mongo, editor):
+def test_unsaved_new_page_is_offered_on_the_add_page(mongo, editor):
     ann = editor()
     type_into(ann, ann.open(ADD), text="no title yet")
     assert "You wrote “Untitled” and did not save it" in page(ann, ADD)
@@ -223,7 +223,7 @@ def test_a_new_page_is_offered_where_one_is_added(mongo, editor):
     assert "You wrote “On &lt;lakes&gt;” and did not save it" in page(ann, ADD)
 
 
-def test_a_photo_is_offered_too(mongo, editor):
+def test_unsaved_photo_is_offered(mongo, editor):
     ann, photo = editor(), upload(gallery())
     address = f"/admin/nodes/photo/{photo}/change/"
     type_into(ann, ann.open(address), alt="A lake at dawn")
@@ -234,7 +234,7 @@ def test_a_photo_is_offered_too(mongo, editor):
     assert kept(mongo) == []
 
 
-def test_a_draft_is_offered_as_one(mongo, editor):
+def test_unsaved_draft_is_offered_as_a_draft(mongo, editor):
     ann, node_id = editor(), node(text="live")
     ann.send(change(node_id), ann.open(change(node_id)), button="_draft", text="draft")
     type_into(ann, ann.open(change(node_id)), text="draft and more")
@@ -246,7 +246,7 @@ def test_a_draft_is_offered_as_one(mongo, editor):
     assert stored(node_id)["detail"]["text"] == "live"
 
 
-def test_what_is_stored_by_now_is_offered_to_nobody(mongo, editor):
+def test_saved_text_is_not_offered(mongo, editor):
     """As after a crash between the save and what follows it; and typed back to what it was."""
     ann, node_id = editor(), node(text="old")
     type_into(ann, ann.open(change(node_id)), text="typed")
@@ -260,7 +260,7 @@ def test_what_is_stored_by_now_is_offered_to_nobody(mongo, editor):
 
 
 @pytest.mark.parametrize("typed", ["one\n\ntwo\n\n\n", "\n\none\n\ntwo", "one\n\n\n\n\ntwo", "one\n\ntwo\n"])
-def test_blank_lines_are_no_unsaved_work(mongo, editor, typed):
+def test_blank_lines_are_no_unsaved_text(mongo, editor, typed):
     ann, node_id = editor(), node(text="one\n\ntwo")
     type_into(ann, ann.open(change(node_id)), text=typed)
     type_into(ann, ann.open(ADD), text="\n\n\n")
@@ -270,14 +270,14 @@ def test_blank_lines_are_no_unsaved_work(mongo, editor, typed):
     assert "Kept, not saved" not in page(ann, "/admin/")
 
 
-def test_lines_of_code_are_unsaved_work(mongo, editor):
+def test_lines_of_code_are_unsaved_text(mongo, editor):
     ann, node_id = editor(), node(text="one\n\ntwo")
     type_into(ann, ann.open(change(node_id)), text="one\n\n    two")
     assert "that were not saved" in page(ann, change(node_id))
     assert "Kept, not saved" in page(ann, "/admin/")
 
 
-def test_a_save_forgets_what_its_form_kept_and_what_comes_late(mongo, editor):
+def test_save_deletes_its_copy_and_ignores_late_ones(mongo, editor):
     ann, node_id = editor(), node(text="old")
     form = type_into(ann, ann.open(change(node_id)), seq=5, text="half")
     ann.send(change(node_id), form, text="whole", _seq="7")
@@ -287,7 +287,7 @@ def test_a_save_forgets_what_its_form_kept_and_what_comes_late(mongo, editor):
     assert "that were not saved" not in page(ann, change(node_id))
 
 
-def test_a_refused_save_forgets_nothing(mongo, editor):
+def test_refused_save_keeps_the_copy(mongo, editor):
     ann, node_id = editor(), node(text="old")
     form = type_into(ann, ann.open(change(node_id)), seq=5, text="typed")
     refused = ann.send(change(node_id), form, title="", _seq="7")
@@ -296,7 +296,7 @@ def test_a_refused_save_forgets_nothing(mongo, editor):
     assert [said["text"] for said in kept(mongo)] == ["typed"]
 
 
-def test_discarding_forgets_what_was_shown_and_no_more(mongo, editor):
+def test_discarding_deletes_only_the_shown_copy(mongo, editor):
     ann, node_id = editor(), node(text="old")
     form = type_into(ann, ann.open(change(node_id)), seq=5, text="typed")
     discard = f"/admin/nodes/node/typed/{copy_id(mongo)}/discard/"
@@ -313,7 +313,7 @@ def test_discarding_forgets_what_was_shown_and_no_more(mongo, editor):
     assert stored(node_id)["detail"]["text"] == "old"
 
 
-def test_going_on_in_a_second_tab_takes_it_over(mongo, editor):
+def test_continuing_in_a_second_tab_moves_the_copy_there(mongo, editor):
     ann, node_id = editor(), node(text="old")
     first = type_into(ann, ann.open(change(node_id)), seq=5, text="typed")
     second = ann.fields(go_on(ann, change(node_id), mongo))
@@ -324,7 +324,7 @@ def test_going_on_in_a_second_tab_takes_it_over(mongo, editor):
     assert sorted(said["text"] for said in kept(mongo)) == ["and in the first tab too", "typed on"]
 
 
-def test_what_another_typed_is_not_there(mongo, editor):
+def test_copies_of_others_are_not_offered(mongo, editor):
     ann, bob, node_id = editor("ann"), editor("bob"), node(text="old")
     type_into(ann, ann.open(change(node_id)), text="secret")
     assert "that were not saved" not in page(bob, change(node_id))
@@ -335,7 +335,7 @@ def test_what_another_typed_is_not_there(mongo, editor):
     assert len(kept(mongo)) == 1
 
 
-def test_what_was_typed_of_one_page_is_not_put_into_another(mongo, editor):
+def test_copy_of_one_page_is_not_put_into_another(mongo, editor):
     ann, node_id, other = editor(), node(text="old"), node(slug="other")
     type_into(ann, ann.open(change(node_id)), text="typed")
     for address in (change(other), ADD):
@@ -343,7 +343,7 @@ def test_what_was_typed_of_one_page_is_not_put_into_another(mongo, editor):
     assert ann.client.post(change(node_id), {"_put_back": "$ne"}).status_code == 404
 
 
-def test_a_page_that_went_in_between_comes_back_as_a_new_one(mongo, editor):
+def test_copy_of_a_trashed_page_becomes_a_new_page(mongo, editor):
     ann, node_id = editor(), node(title="Old", text="old")
     type_into(ann, ann.open(change(node_id)), text="typed")
     trash.trash(EDITOR, node_id, nonce(node_id))
@@ -353,7 +353,7 @@ def test_a_page_that_went_in_between_comes_back_as_a_new_one(mongo, editor):
     assert mongo["cms.nodes"].find_one()["metadata"]["detail"]["text"] == "typed"
 
 
-def test_what_a_browser_kept_is_offered_at_once(mongo, editor):
+def test_text_stored_by_a_browser_is_offered_at_once(mongo, editor):
     ann, node_id = editor(), node(text="old")
     form = ann.open(change(node_id))
     answer = ann.client.post(KEEP, {**form, "text": "typed offline <b>", "_seq": "1", "_offer": "1"})
@@ -361,7 +361,7 @@ def test_what_a_browser_kept_is_offered_at_once(mongo, editor):
     assert "html" not in ann.client.post(KEEP, {**form, "_seq": "2"}).json()
 
 
-def test_of_a_conflict_page_the_choices_are_kept(mongo, editor):
+def test_choices_of_a_conflict_page_are_stored(mongo, editor):
     ann, bob, node_id = editor("ann"), editor("bob"), node(title="Old")
     hers = ann.open(change(node_id))
     bob.send(change(node_id), bob.open(change(node_id)), title="Bob's")

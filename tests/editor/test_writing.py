@@ -34,7 +34,7 @@ def moderator(editor):
     return made
 
 
-def test_a_preview_is_what_readers_will_see(editor):
+def test_preview_equals_the_page_for_readers(editor):
     typed = {**NEW, "title": "Typed", "text": "## Hello\n\n*there* <script>alert(1)</script>"}
     html = editor().client.post(SHOW, typed).json()["html"]
     assert (
@@ -47,7 +47,7 @@ def test_a_preview_is_what_readers_will_see(editor):
     assert "*no*<b>yes</b>" in editor("bob").client.post(SHOW, typed).json()["html"]
 
 
-def test_a_preview_is_of_the_form_over_what_is_stored_and_stores_nothing(mongo, editor):
+def test_preview_merges_form_and_page_and_stores_nothing(mongo, editor):
     ann, node_id = editor(), node(title="Stored", text="Stored words.", summary="Stored summary.")
     form = ann.open(f"/admin/nodes/node/{node_id}/change/")
     before = mongo["cms.nodes"].find_one({"_id": node_id})
@@ -60,7 +60,7 @@ def test_a_preview_is_of_the_form_over_what_is_stored_and_stores_nothing(mongo, 
     assert mongo["cms.nodes"].find_one({"_id": node_id}) == before
 
 
-def test_a_preview_is_of_the_fields_of_a_type(editor):
+def test_preview_shows_the_fields_of_a_content_type(editor):
     with registered(Recipe, Cookbook):
         stew = node("recipe", "stew", parent=node("cookbook", "cooking"), **{"detail.course": "main"})
         ann = editor()
@@ -69,7 +69,7 @@ def test_a_preview_is_of_the_fields_of_a_type(editor):
         assert "<h1>Hot stew</h1>" in answer.json()["html"]
 
 
-def test_a_preview_is_of_what_its_asker_may_see(editor):
+def test_preview_shows_only_visible_pages(editor):
     typed = {"type": "basic-page", "_node": str(node(title="Zqsecret", published=None)), "title": ""}
     author = editor("author", is_superuser=False)
     author.user.groups.add(Group.objects.get(name="Authors"))
@@ -79,7 +79,7 @@ def test_a_preview_is_of_what_its_asker_may_see(editor):
 
 
 @pytest.mark.parametrize("published", [None, PAST])
-def test_a_preview_asks_for_no_comments(editor, published):
+def test_preview_queries_no_comments(editor, published):
     post = node("blog-entry", "post", parent=node("blog", "news"), published=published)
     client = editor().client
     for _time in range(2):
@@ -92,7 +92,7 @@ def test_a_preview_asks_for_no_comments(editor, published):
     assert "data-comments-form" not in html
 
 
-def test_the_previewed_page_marks_what_readers_do_not_see(editor):
+def test_preview_marks_photos_and_links_readers_cannot_see(editor):
     photo, hidden = upload(gallery(), fields={"published": None}), node(slug="hidden", published=None)
     page = node(text=f"![](photo:{photo})\n\n[there](node:{hidden})")
     html = editor().client.get(f"/admin/nodes/node/{page}/preview/").content.decode()
@@ -103,14 +103,14 @@ def test_the_previewed_page_marks_what_readers_do_not_see(editor):
     assert "not-public" not in Client().get(link).content.decode(), "nor to whom it is shown by a link"
 
 
-def test_a_preview_shows_photos_that_are_not_public(editor):
+def test_preview_shows_hidden_photos(editor):
     photo = upload(gallery(), fields={"published": None})
     html = editor().client.post(SHOW, {**NEW, "text": f"![](photo:{photo})"}).json()["html"]
     assert f"/{photo}/" in html
     assert 'alt="A lake"' in html
 
 
-def test_previews_are_bounded_by_account(editor, monkeypatch):
+def test_previews_are_limited_per_account(editor, monkeypatch):
     """Of texts with many marks few a minute, of others as many as a writer can ask for."""
     # Fewer, each step smaller: on a busy machine all of them take longer than the window.
     monkeypatch.setattr(writing, "PREVIEWS", {0: 20, 5_000: 8, 20_000: 3})
@@ -129,13 +129,13 @@ def test_previews_are_bounded_by_account(editor, monkeypatch):
     assert statuses(bob, cheap, often)[-1] == 429
 
 
-def test_all_previews_of_a_minute_take_a_third_of_a_processor_at_most():
+def test_previews_of_a_minute_use_a_third_of_a_processor():
     """A mark takes some 10 µs."""
     most = [*list(writing.PREVIEWS)[1:], limits.MAX_MARKS]
     assert sum(times * marks for times, marks in zip(writing.PREVIEWS.values(), most, strict=True)) <= 2_000_000
 
 
-def test_previews_need_rights_and_a_token(editor, moderator):
+def test_previews_need_permission_and_a_token(editor, moderator):
     assert moderator.client.post(SHOW, NEW).status_code == 403
     assert Client().post(SHOW, NEW)["Location"].startswith("/admin/login/")
     assert editor().client.get(SHOW).status_code == 405
@@ -144,7 +144,7 @@ def test_previews_need_rights_and_a_token(editor, moderator):
     assert strict.post(SHOW, NEW).status_code == 403
 
 
-def test_photos_are_found_by_words_and_by_their_beginnings(editor, moderator):
+def test_photos_are_found_by_words_and_prefixes(editor, moderator):
     place = gallery()
     made = {}
     for number, (title, alt) in enumerate([("Lake at dawn", "Mist"), ("Harbour", "Boats in fog"), ("岡山", "山")]):
@@ -168,7 +168,7 @@ def test_photos_are_found_by_words_and_by_their_beginnings(editor, moderator):
     assert moderator.client.get(PHOTOS).status_code == 403
 
 
-def test_tags_in_use_complete_what_is_typed(editor, moderator):
+def test_tags_in_use_complete_the_typed_text(editor, moderator):
     node(slug="a", tags=("Reading", "bread", "type"))
     upload(gallery(), tags=("real photo",))
     client = editor().client
@@ -183,13 +183,13 @@ def test_tags_in_use_complete_what_is_typed(editor, moderator):
 
 
 @pytest.mark.parametrize("title", ["Das Café über der Straße", "红楼梦的批注", "短歌を訳す", "Привет, мир"])
-def test_a_slug_is_proposed_for_titles_of_any_script(editor, title):
+def test_slug_is_proposed_for_titles_in_any_script(editor, title):
     answer = editor().client.get("/admin/nodes/node/propose-slug/", {"title": title, "section": "top"}).json()
     assert re.fullmatch(r"[\w-]+", answer["slug"])
     assert len(answer["slug"]) >= 4
 
 
-def test_what_others_wrote_is_as_it_was_fetched():
+def test_vendored_files_match_their_checksums():
     sums = (STATIC / "vendor/SHA256SUMS").read_text().splitlines()
     named = dict(reversed(line.split("  ")) for line in sums)
     present = {str(p.relative_to(STATIC / "vendor")) for p in (STATIC / "vendor").glob("*/*")}

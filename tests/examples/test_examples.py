@@ -25,7 +25,7 @@ EVERY_TYPE = [
         pytest.param(["-m", "", "-k", "recipe", *EVERY_TYPE], marks=pytest.mark.slow, id="every type"),
     ],
 )
-def test_recipes(tests):
+def test_recipes_example_works(tests):
     environment = os.environ | {
         "DJANGO_SETTINGS_MODULE": "examples.recipes.settings_for_tests",
         "TEST_MONGODB_NAME": f"recipes_{os.getpid()}",
@@ -37,7 +37,7 @@ def test_recipes(tests):
     assert "skipped" not in done.stdout
 
 
-def test_the_guide_shows_the_code_that_is_there():
+def test_guide_shows_the_code_of_the_example():
     for language, path in (
         ("python", "content.py"),
         ("django", "templates/nodes/recipe.html"),

@@ -70,7 +70,7 @@ def ask(mongo):
     return asking_by(Client())
 
 
-def test_with_a_token_it_has_what_its_owner_sees(mongo, tmp_path):
+def test_mirror_with_a_token_contains_what_its_owner_sees(mongo, tmp_path):
     editor = get_user_model()._default_manager.create_user("ed", "ed@example.org", "pw", is_staff=True)
     editor.groups.set(Group.objects.filter(name="Editors"))
     secret = tokens.create(editor, "mirror", (Scope.READ,))[1]
@@ -92,7 +92,7 @@ def test_with_a_token_it_has_what_its_owner_sees(mongo, tmp_path):
     assert kept(tmp_path)[str(page)]["path"] == "/house/one"
 
 
-def test_a_mirror_follows(ask, tmp_path):
+def test_mirror_follows_changes(ask, tmp_path):
     section = build.node("folder", "hall")
     page, moved = build.node("basic-page", "one", parent=section), build.node("blog", "news", parent=section)
     post = build.node("blog-entry", "hello", parent=moved, tags=("ink",), text="Some text")
@@ -238,7 +238,7 @@ def relayed(turn):
 
 
 @pytest.mark.slow
-def test_a_mirror_killed_at_random_is_equal_to_the_site_at_the_end(mongo, tmp_path, record_property):
+def test_mirror_killed_at_random_ends_equal_to_the_site(mongo, tmp_path, record_property):
     seed = random.randrange(1_000_000)
     writers, turn, folder = Writers(seed), threading.Lock(), tmp_path / "mirror"
     kills = set(writers.random.sample(range(CHANGES), KILLS))

@@ -82,7 +82,7 @@ def only(found, part):
     assert all(part in sentence for sentence in found), found
 
 
-def test_it_misses_a_comment_and_sees_a_second_one(audited, mongo):
+def test_lost_and_duplicate_comments_are_found(audited, mongo):
     document = mongo.comments.find_one({"source": "second"})
     mongo.comments.delete_one({"_id": document["_id"]})
     only(audited(), "a comment is there 0 times: second")
@@ -92,7 +92,7 @@ def test_it_misses_a_comment_and_sees_a_second_one(audited, mongo):
     assert any("there 2 times: second" in sentence for sentence in audited())
 
 
-def test_it_sees_a_comment_elsewhere_and_one_that_nobody_sent(audited, mongo):
+def test_misplaced_and_unknown_comments_are_found(audited, mongo):
     audited.ledger.posted["first"][1].clear()
     audited.ledger.posted["first"][1].add("b" * 16)
     audited.ledger.written.discard("third")
@@ -101,7 +101,7 @@ def test_it_sees_a_comment_elsewhere_and_one_that_nobody_sent(audited, mongo):
     assert any("from nowhere: ['third']" in sentence for sentence in found)
 
 
-def test_it_looks_into_targets_that_hold_their_comments(audited, short, mongo):
+def test_embedded_comments_are_audited(audited, short, mongo):
     mongo["cms.nodes"].update_one({"_id": short}, {"$pull": {"comments": {"source": "terse"}}})
     only(audited(), "a comment is there 0 times: terse")
     curt = mongo["cms.nodes"].find_one({"_id": short})["comments"][-1]
@@ -111,7 +111,7 @@ def test_it_looks_into_targets_that_hold_their_comments(audited, short, mongo):
     assert "a number was given twice" in found
 
 
-def test_it_misses_a_discussion_that_is_gone_as_a_whole(audited, short, mongo):
+def test_lost_discussion_is_found(audited, short, mongo):
     """The comments of a copy that is not the one to be read count for nothing."""
     mongo["cms.nodes"].update_one({"_id": short}, {"$inc": {"comments_epoch": 1}})
     assert len(audited()) == 3
@@ -121,7 +121,7 @@ def test_it_misses_a_discussion_that_is_gone_as_a_whole(audited, short, mongo):
     assert len(audited()) == 3
 
 
-def test_it_sees_decisions_undone(audited, mongo):
+def test_undone_decisions_are_found(audited, mongo):
     mongo["comments.pending"].update_one({"source": "no"}, {"$set": {"state": "waiting"}})
     only(audited(), "a rejected comment is waiting")
     mongo["comments.pending"].update_one({"source": "no"}, {"$set": {"state": "rejected"}})
@@ -129,7 +129,7 @@ def test_it_sees_decisions_undone(audited, mongo):
     only(audited(), "an approved comment is approved: yes")
 
 
-def test_it_misses_a_save_and_sees_one_undone(audited, mongo):
+def test_lost_and_undone_saves_are_found(audited, mongo):
     editing.save(ANN, audited.page, build.nonce(audited.page), {"detail.text": PARAGRAPHS.replace("ann 0", "ann 1")})
     found = audited()
     assert any("done twice or undone" in sentence for sentence in found)
@@ -138,12 +138,12 @@ def test_it_misses_a_save_and_sees_one_undone(audited, mongo):
     assert any("are lost: [4]" in sentence for sentence in audited())
 
 
-def test_it_misses_a_tag(audited, mongo):
+def test_lost_tag_is_found(audited, mongo):
     editing.change_tags(audited.page, TagChange(frozenset({"gone"}), frozenset({"there"})))
     only(audited(), "['there', 'gone']")
 
 
-def test_it_sees_half_a_photo_and_an_older_one(audited, mongo):
+def test_incomplete_and_outdated_photos_are_found(audited, mongo):
     (photo,) = audited.ledger.photos
     audited.ledger.photos[photo].append(Picture(3, acknowledged=True))
     only(audited(), "shows none of what it may show")
@@ -153,7 +153,7 @@ def test_it_sees_half_a_photo_and_an_older_one(audited, mongo):
     only(audited(), "half there")
 
 
-def test_it_misses_a_photo_and_sees_one_that_nobody_sent(audited, mongo):
+def test_lost_and_unknown_photos_are_found(audited, mongo):
     (photo,) = audited.ledger.photos
     known = audited.ledger.photos.pop(photo)
     only(audited(), "not sent, or twice")
@@ -162,7 +162,7 @@ def test_it_misses_a_photo_and_sees_one_that_nobody_sent(audited, mongo):
     only(audited(), "photos are lost")
 
 
-def test_errors_are_excused_while_something_is_broken_and_not_before(audited):
+def test_errors_are_excused_only_during_a_fault(audited):
     ledger = audited.ledger
     ledger.windows.append(Window("a fault", 10.0, 20.0))
     for began, ended in ((1, 9), (5, 11), (12, 13), (19, 25), (21, 22)):

@@ -60,7 +60,7 @@ def is_well(browser):
     return all(browser.get(path).status == 200 for path in ("/readyz", "/") for _ in range(12))
 
 
-def test_while_the_database_is_away_people_keep_their_text_and_workers_come_back(place, editor):
+def test_outage_keeps_text_and_workers_recover(place, editor):
     content, before = place.content, place.workers()
     style = style_sheet(editor)
     comment = editor.get(f"/comments/form/nodes.node/{content.discussed}").form(having="token")
@@ -100,7 +100,7 @@ def test_while_the_database_is_away_people_keep_their_text_and_workers_come_back
     assert TEXT in editor.get(content.path).text
 
 
-def test_while_the_database_hangs_requests_end_and_the_rest_is_served(place, browser):
+def test_hanging_database_ends_requests_and_spares_the_rest(place, browser):
     style = style_sheet(browser)
     pid, over, refused = place.primary_pid(), threading.Event(), []
 
@@ -156,7 +156,7 @@ def uploads(place):
         return client.marginalia["cms.assets.files"].count_documents({"metadata.locked": {"$ne": None}})
 
 
-def test_a_stop_lets_an_upload_end_and_does_not_wait_for_one_that_never_does():
+def test_stop_waits_only_for_uploads_that_progress():
     with running(OnOneMember) as place:
         place.content = make(place.site, Ledger())
         editor = Browser(place.site.port, Ledger())
@@ -182,7 +182,7 @@ def test_a_stop_lets_an_upload_end_and_does_not_wait_for_one_that_never_does():
             )
 
 
-def test_logs_say_why_in_one_line_and_nothing_of_who(place, browser):
+def test_logs_state_the_cause_and_no_personal_data(place, browser):
     """Reads what the tests above left: an outage, a hang, an upload broken off, all under a name and two addresses."""
     # A worker says so when it is asked next, and a busy machine may have had the other answer all.
     until(lambda: is_well(browser) and "The database answers again" in place.site.output.read_text(), 30)

@@ -38,13 +38,13 @@ def tried(kind, faults, record_property):
     return ledger, found
 
 
-def test_readers_outlive_what_dies_behind_varnish(record_property):
+def test_readers_are_served_whatever_dies_behind_varnish(record_property):
     ledger, found = tried(OnCdn, [KILL.format(WEB), RESTART.format(OnCdn.role), KILL.format(CACHE)], record_property)
     assert ledger.wrong == []
     assert found.availability(excusing=True) >= 0.999
 
 
-def test_where_varnish_is_not_told_readers_find_what_is_old(record_property):
+def test_unpurged_varnish_serves_stale_pages(record_property):
     ledger, found = tried(Untold, [], record_property)
     assert any("were old and did not say so" in one for one in ledger.wrong)
     assert max(map(found.behind, found.unmarked)) > 2
@@ -66,7 +66,7 @@ def findings():
     return made
 
 
-def test_pages_that_did_not_come_count_unless_varnish_was_away(findings):
+def test_failed_pages_count_unless_varnish_was_down(findings):
     gone = [Page("/", 55.0, 55.1, 0), Page("/", 59.0, 65.0, 503)] * 10
     assert findings(*gone).wrong() == []
     assert findings(*gone).availability(excusing=False) < 0.999
@@ -75,7 +75,7 @@ def test_pages_that_did_not_come_count_unless_varnish_was_away(findings):
     assert "no answer during peace" in wrong
 
 
-def test_pages_that_are_old_count_unless_they_say_so_or_there_was_no_primary(findings):
+def test_stale_pages_count_unless_marked_or_without_primary(findings):
     old = Page("/", 90.0, 90.1, 200, missing=88.5)
     [wrong] = findings(old).wrong()
     assert "/ 1.50 s, during peace" in wrong

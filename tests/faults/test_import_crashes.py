@@ -36,7 +36,7 @@ def contents() -> tuple[Any, ...]:
 
 
 @pytest.mark.slow
-def test_import_killed_after_any_write_goes_on_with_the_next_run(tmp_path: Path):
+def test_import_killed_after_any_write_resumes(tmp_path: Path):
     path = tmp_path / "export.xml"
     path.write_bytes(DATA)
 

@@ -50,7 +50,7 @@ def killed_at_each_write(work: Callable[[], Any], check: Callable[[], None]) -> 
     return writes
 
 
-def test_save_killed_after_any_write_leaves_the_node_whole_and_a_base():
+def test_save_killed_after_any_write_keeps_the_node_whole():
     node_id = node(slug="page", title="Old", text="one\n\ntwo", tags=("a",))
     seen = nonce(node_id)
     mine = {"title": "New", "detail.text": "one of Ann\n\ntwo", "slug": "renamed"}
@@ -70,7 +70,7 @@ def test_save_killed_after_any_write_leaves_the_node_whole_and_a_base():
     assert database()["cms.redirects"].find_one()["node_id"] == node_id
 
 
-def test_creation_killed_after_any_write_makes_the_node_or_nothing():
+def test_creation_killed_after_any_write_is_whole_or_absent():
     chosen = ObjectId()
 
     def make() -> None:
@@ -86,7 +86,7 @@ def test_creation_killed_after_any_write_makes_the_node_or_nothing():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("soon_over")
-def test_section_moved_and_killed_after_any_write_stands_in_one_place():
+def test_move_killed_after_any_write_leaves_one_place():
     outer, section = node("folder", "outer"), node("folder", "section")
     inside = node(slug="inside", parent=section)
 
@@ -102,7 +102,7 @@ def test_section_moved_and_killed_after_any_write_stands_in_one_place():
     assert stored(section)["parent_id"] == outer
 
 
-def test_draft_killed_after_any_write_is_old_or_new_and_publishes():
+def test_draft_killed_after_any_write_is_old_or_new():
     node_id = node(title="Live", text="text")
     first = drafts.save_draft(ANN, node_id, nonce(node_id), {"title": "First"}).nonce
 
@@ -130,7 +130,7 @@ def test_draft_killed_after_any_write_is_old_or_new_and_publishes():
     assert stored(node_id)["title"] == "Second"
 
 
-def test_scheduled_changes_killed_after_any_write_are_a_draft_or_scheduled_and_are_published_once():
+def test_schedule_killed_after_any_write_publishes_once():
     node_id = node(title="Live", text="text")
     draft = drafts.save_draft(ANN, node_id, nonce(node_id), {"title": "New"}).nonce
 
@@ -156,7 +156,7 @@ def test_scheduled_changes_killed_after_any_write_are_a_draft_or_scheduled_and_a
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("soon_over")
-def test_trash_and_restore_killed_after_any_write_keep_one_of_the_node():
+def test_trash_killed_after_any_write_keeps_one_copy():
     node_id = node(slug="page", text="text")
 
     def one() -> None:

@@ -34,7 +34,7 @@ NEW = pictures.encoded("PNG", pictures.image((1100, 800), seed=5).effect_spread(
 SOON, LATER = timedelta(minutes=10), timedelta(days=3)
 
 
-def test_an_upload_killed_after_any_write_is_there_or_leaves_nothing():
+def test_upload_killed_after_any_write_is_whole_or_absent():
     parent = gallery()
     empty = count()[:2]
     writes = 0
@@ -51,7 +51,7 @@ def test_an_upload_killed_after_any_write_is_there_or_leaves_nothing():
     audit()
 
 
-def test_a_replacement_killed_after_any_write_shows_old_bytes_or_new(client):
+def test_replacement_killed_after_any_write_is_old_or_new(client):
     photo_id = upload(gallery(), OLD, "a.png", tags=("lake",))
     before, writes, seen = document(photo_id)["metadata"], 0, set()
     while killed_after_writes(writes, lambda: replace(photo_id, NEW, "b.png")):
@@ -73,7 +73,7 @@ def test_a_replacement_killed_after_any_write_shows_old_bytes_or_new(client):
         assert after[name] == before[name]
 
 
-def test_sweeping_killed_after_any_write_is_done_by_the_next_one():
+def test_sweep_killed_after_any_write_is_completed_by_the_next():
     parent, other = gallery(), gallery("other")
 
     def mess() -> ObjectId:
@@ -95,7 +95,7 @@ def test_sweeping_killed_after_any_write_is_done_by_the_next_one():
     assert count()[0] == 2 * len(made)
 
 
-def test_a_dry_run_counts_what_a_sweep_then_does():
+def test_dry_run_counts_what_a_sweep_does():
     photo_id = upload(gallery(), OLD, "a.png")
     replace(photo_id, NEW)
     photos.Upload(build.EDITOR, gallery("other"), "stalled.png").feed(NEW)
@@ -109,7 +109,7 @@ def test_a_dry_run_counts_what_a_sweep_then_does():
     audit()
 
 
-def test_a_living_replacement_keeps_others_out_and_a_dead_one_does_not():
+def test_running_replacement_blocks_others_and_a_dead_one_not():
     photo_id = upload(gallery(), OLD, "a.png")
     first = photos.Replacement(build.EDITOR, photo_id, "b.png")
     with pytest.raises(PhotoLocked):
@@ -126,7 +126,7 @@ def test_a_living_replacement_keeps_others_out_and_a_dead_one_does_not():
     audit()
 
 
-def test_who_lost_the_photos_lock_but_not_his_files_replaces_nothing():
+def test_replacement_that_lost_the_lock_changes_nothing():
     """The lock in the filter of the one update decides, not what was known before."""
     photo_id = upload(gallery(), OLD, "a.png")
     first = photos.Replacement(build.EDITOR, photo_id, "b.png")
@@ -145,7 +145,7 @@ def test_who_lost_the_photos_lock_but_not_his_files_replaces_nothing():
     audit()
 
 
-def test_a_lock_lost_between_the_look_and_the_write_replaces_nothing():
+def test_lock_lost_before_the_write_changes_nothing():
     """Taking a lock changes no nonce: only the lock in the filter of the one update can tell."""
     photo_id = upload(gallery(), OLD, "a.png")
 
@@ -161,7 +161,7 @@ def test_a_lock_lost_between_the_look_and_the_write_replaces_nothing():
     assert count()[0] == 1
 
 
-def test_a_replacement_that_slept_takes_away_nothing_that_is_shown():
+def test_stalled_replacement_deletes_no_shown_content():
     """Its revision is there before its write: once its lock is stale, an editor can go back to what it brought."""
     photo_id = upload(gallery(), OLD, "a.png")
     coming = photos.Replacement(build.EDITOR, photo_id, "b.png")
@@ -182,7 +182,7 @@ def test_a_replacement_that_slept_takes_away_nothing_that_is_shown():
     audit()
 
 
-def test_an_upload_that_is_slow_but_alive_is_not_swept(monkeypatch):
+def test_slow_upload_is_not_swept(monkeypatch):
     monkeypatch.setattr(locks, "RENEW_INTERVAL", timedelta(milliseconds=20))
     coming = photos.Upload(build.EDITOR, gallery(), "a.png")
     coming.feed(OLD[:1000])
@@ -194,7 +194,7 @@ def test_an_upload_that_is_slow_but_alive_is_not_swept(monkeypatch):
     assert shown(coming.finish().id) == OLD
 
 
-def test_a_bad_replacement_leaves_the_photo_as_it_was():
+def test_invalid_replacement_leaves_the_photo_unchanged():
     photo_id = upload(gallery(), OLD, "a.png")
     before = count()
     coming = photos.Replacement(build.EDITOR, photo_id, "b.png")
@@ -205,7 +205,7 @@ def test_a_bad_replacement_leaves_the_photo_as_it_was():
     replace(photo_id, NEW, "b.png")
 
 
-def test_a_save_and_tags_that_race_a_replacement_survive():
+def test_save_and_tags_during_a_replacement_survive():
     photo_id = upload(gallery(), OLD, "a.png", tags=("old",))
     raced = []
 
@@ -225,7 +225,7 @@ def test_a_save_and_tags_that_race_a_replacement_survive():
     assert database()["cms.assets.files"].count_documents({"metadata.type": "photo"}) == 1
 
 
-def test_editors_who_save_all_the_time_race_with_replacements():
+def test_frequent_saves_during_replacements_survive():
     photo_id = upload(gallery(), OLD, "a.png")
     stop, saves = threading.Event(), []
 
@@ -250,7 +250,7 @@ def test_editors_who_save_all_the_time_race_with_replacements():
     assert set(saves) <= set(history)
 
 
-def test_going_back_shows_the_former_bytes_until_they_are_swept():
+def test_former_content_can_be_restored_until_it_is_swept():
     photo_id = upload(gallery(), OLD, "a.png")
     second = replace(photo_id, NEW, "b.png")
     photos.restore_content(build.EDITOR, photo_id, photo_id)
@@ -266,7 +266,7 @@ def test_going_back_shows_the_former_bytes_until_they_are_swept():
     audit()
 
 
-def test_going_back_and_sweeping_at_once_lose_nothing(monkeypatch):
+def test_restore_during_a_sweep_loses_nothing(monkeypatch):
     photo_id = upload(gallery(), OLD, "a.png")
     second = replace(photo_id, NEW, "b.png")
     replace(photo_id, OLD, "c.png")
@@ -289,7 +289,7 @@ def test_going_back_and_sweeping_at_once_lose_nothing(monkeypatch):
     audit()
 
 
-def test_going_back_killed_while_the_sweeper_deletes_shows_bytes_that_stay():
+def test_restore_killed_during_a_sweep_shows_kept_content():
     """The sweeper has looked for the last time and is about to delete: nothing may show the content from then on."""
     photo_id = upload(gallery(), OLD, "a.png")
     second = replace(photo_id, NEW, "b.png")
@@ -311,7 +311,7 @@ def test_going_back_killed_while_the_sweeper_deletes_shows_bytes_that_stay():
     audit()
 
 
-def test_a_download_under_way_ends_on_the_old_bytes(client):
+def test_running_download_finishes_with_the_old_bytes(client):
     photo_id = upload(gallery(), OLD, "a.png")
     parts = iter(client.get(original_path(stored_photos.get(photo_id))))
     begun = next(parts)
@@ -320,7 +320,7 @@ def test_a_download_under_way_ends_on_the_old_bytes(client):
     assert begun + b"".join(parts) == OLD
 
 
-def test_deleting_for_good_deletes_every_byte():
+def test_permanent_deletion_deletes_every_byte():
     photo_id = upload(gallery(), OLD, "a.png")
     replace(photo_id, NEW, "b.png")
     photos.move_to_trash(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
@@ -330,7 +330,7 @@ def test_deleting_for_good_deletes_every_byte():
     audit()
 
 
-def test_photo_whose_deletion_failed_can_be_deleted_again(monkeypatch):
+def test_failed_deletion_can_be_repeated(monkeypatch):
     photo_id = upload(gallery(), OLD, "a.png")
     photos.move_to_trash(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
     with monkeypatch.context() as patched:
@@ -344,7 +344,7 @@ def test_photo_whose_deletion_failed_can_be_deleted_again(monkeypatch):
     audit()
 
 
-def test_a_photo_in_the_trash_keeps_what_it_shows():
+def test_trashed_photo_keeps_its_content():
     photo_id = upload(gallery(), OLD, "a.png")
     photos.move_to_trash(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
     assert sweep(moment=now() + LATER) == Swept()

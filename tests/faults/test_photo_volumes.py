@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_file_nor_a_picture_of_100_megapixels_break_the_bounds():
+def test_memory_and_time_of_huge_photos_are_bounded():
     command = [sys.executable, str(ROOT / "benchmarks/photos.py"), "--mb", "800"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
     bounds = [line.split()[0] for line in done.stdout.splitlines() if " MiB" in line and "(at most" in line]

@@ -90,7 +90,7 @@ def shown_photo(place, editor):
     return shown[1]
 
 
-def test_readers_outlive_the_primary_and_see_nothing_old_unmarked(place, record_property):
+def test_readers_survive_the_primary_and_stale_pages_are_marked(place, record_property):
     ledger, over = Ledger(), threading.Event()
     readers = [KeptReader(place.site, place.content, ledger, over, seed) for seed in range(READERS)]
     people = [*readers, Editor(place.site, place.content, ledger, over, READERS, who="ann")]

@@ -28,7 +28,7 @@ def tried(place, chosen, record_property) -> Ledger:
     return ledger
 
 
-def test_nothing_is_lost_or_doubled_whatever_dies_on_one_machine(record_property):
+def test_nothing_is_lost_whatever_dies_on_one_machine(record_property):
     with running(OnEmbedded) as place:
         chosen = Faults.names(place)
         assert len(chosen) >= 6
@@ -36,7 +36,7 @@ def test_nothing_is_lost_or_doubled_whatever_dies_on_one_machine(record_property
         assert ledger.done["connections reset"] > 0
 
 
-def test_nothing_is_lost_or_doubled_when_the_primary_dies(record_property):
+def test_nothing_is_lost_when_the_primary_dies(record_property):
     with running(OnReplicaSet) as place:
         kill, stop = KILL.format(place.role), STOP.format(place.role)
         ledger = tried(place, [kill, stop, kill], record_property)

@@ -255,7 +255,7 @@ RUNS = [
 
 
 @pytest.mark.parametrize(("number", "start"), RUNS)
-def test_whatever_is_sent_is_answered(fuzzed, number, start, capsys):
+def test_every_mutated_request_gets_a_response(fuzzed, number, start, capsys):
     chosen = random.SystemRandom().randrange(2**32) if start is None else start
     before = sum(fuzzed.statuses.values())
     with capsys.disabled():
@@ -270,7 +270,7 @@ def test_whatever_is_sent_is_answered(fuzzed, number, start, capsys):
     assert len(fuzzed.reached) > 0.8 * len(fuzzed.routes), "every address is asked for, a new one too"
 
 
-def test_what_a_request_spells_would_be_found():
+def test_watch_sees_injected_operators():
     """The watch itself: what it must see, and what is no fault."""
     assert said_by_request({"find": "x", "filter": {"a": {"$fuzz": 1}}}) == ["$fuzz"]
     assert said_by_request({"find": "x", "filter": {"metadata.fuzz": 1}}) == ["metadata.fuzz"]

@@ -118,7 +118,7 @@ BAD = {
 }
 
 
-def test_what_is_no_request_harms_nobody(site, log):
+def test_invalid_bytes_harm_no_other_request(site, log):
     node(title="Ours")
     for name, data in BAD.items():
         began = time.monotonic()
@@ -137,7 +137,7 @@ def test_what_is_no_request_harms_nobody(site, log):
     assert "ValueError" not in log.read_text()
 
 
-def test_slow_senders_keep_nobody_waiting(site):
+def test_slow_senders_delay_no_other_request(site):
     """All but one thread wait for bodies that come byte by byte; other requests are answered first, and they in the end."""
     body, got, done = b"text=slow&token=none", [], threading.Event()
 

@@ -33,12 +33,12 @@ def machine(monkeypatch, tmp_path) -> Any:
         ("5000 100000", 1),
     ],
 )
-def test_cores_are_those_that_scheduler_and_quota_leave(machine, quota, expected):
+def test_usable_cores_respect_scheduler_and_quota(machine, quota, expected):
     machine(16, quota)
     assert cores.usable_cores() == expected
 
 
 @pytest.mark.parametrize(("number", "expected"), [(1, 2), (2, 2), (4, 4), (16, 16)])
-def test_a_worker_is_started_for_each_core_and_two_at_least(machine, number, expected):
+def test_one_worker_starts_per_core_and_at_least_two(machine, number, expected):
     machine(number)
     assert cores.default_workers() == expected

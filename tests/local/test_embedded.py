@@ -50,7 +50,7 @@ def has_the_document(state):
         return client.site.kept.count_documents({"_id": 1}) == 1
 
 
-def test_it_is_a_replica_set_on_loopback_without_compressors(server):
+def test_server_is_a_replica_set_on_loopback_without_compression(server):
     state = server.running()
     with MongoClient(state.uri) as client:
         hello = client.admin.command("hello")
@@ -62,7 +62,7 @@ def test_it_is_a_replica_set_on_loopback_without_compressors(server):
     assert listener(state.port) == state.pid
 
 
-def test_who_does_not_know_the_password_reads_nothing_and_makes_no_user(server):
+def test_client_without_the_password_reads_and_creates_nothing(server):
     state = server.running()
     with MongoClient(f"mongodb://127.0.0.1:{state.port}/?directConnection=true") as stranger:
         for ask in (
@@ -77,7 +77,7 @@ def test_who_does_not_know_the_password_reads_nothing_and_makes_no_user(server):
 
 
 @pytest.mark.slow
-def test_its_secrets_are_their_owner_s_alone(server):
+def test_secrets_are_readable_only_by_their_owner(server):
     state = server.running()
     password = state.uri.partition("@")[0].rpartition(":")[2]
     assert len(password) > 30
@@ -90,7 +90,7 @@ def test_its_secrets_are_their_owner_s_alone(server):
 
 
 @pytest.mark.slow
-def test_a_folder_that_was_open_is_closed(tmp_path):
+def test_world_readable_folder_is_closed(tmp_path):
     var = tmp_path / "var"
     (var / "mongod").mkdir(parents=True)
     (var / "mongod.json").write_text("{}")
@@ -102,7 +102,7 @@ def test_a_folder_that_was_open_is_closed(tmp_path):
     assert (var / "mongod").stat().st_mode & 0o777 == 0o700
 
 
-def test_others_find_it_and_only_its_owner_ends_it(server):
+def test_other_processes_connect_and_only_the_owner_stops_it(server):
     state = server.running()
     other = Embedded(server.var)
     assert other.running() == state
@@ -114,7 +114,7 @@ def test_others_find_it_and_only_its_owner_ends_it(server):
     assert command_line(state.pid) == ""
 
 
-def test_of_two_starts_at_once_one_owns_it_and_the_other_finds_it(tmp_path):
+def test_two_concurrent_starts_give_one_owner(tmp_path):
     both = [python(OWNER, VAR=str(tmp_path)) for _ in range(2)]
     uris = {process.stdout.readline().strip() for process in both}
     owner = Embedded(tmp_path).running().owner
@@ -127,7 +127,7 @@ def test_of_two_starts_at_once_one_owns_it_and_the_other_finds_it(tmp_path):
 
 
 @pytest.mark.slow
-def test_it_ends_with_an_owner_that_is_killed_and_loses_nothing(tmp_path):
+def test_mongod_ends_with_a_killed_owner_without_losses(tmp_path):
     process = python(OWNER, VAR=str(tmp_path))
     uri = process.stdout.readline().strip()
     server = Embedded(tmp_path)
@@ -143,7 +143,7 @@ def test_it_ends_with_an_owner_that_is_killed_and_loses_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("victims", [["mongod"], pytest.param(["guard", "mongod"], marks=pytest.mark.slow), ["guard"]])
-def test_its_owner_starts_it_again_where_it_was(server, victims):
+def test_owner_restarts_mongod_on_the_same_port(server, victims):
     keep_a_document(server)
     before = server.running()
     guard = int(Path(f"/proc/{before.pid}/stat").read_text().rpartition(")")[2].split()[1])
@@ -161,7 +161,7 @@ def test_its_owner_starts_it_again_where_it_was(server, victims):
 
 
 @pytest.mark.slow
-def test_its_owner_tries_again_when_it_does_not_start(server):
+def test_owner_retries_a_failed_restart(server):
     said = []
     (server.var / "mongod.key").chmod(0o644)
     kill(server.running().pid)
@@ -175,7 +175,7 @@ def test_its_owner_tries_again_when_it_does_not_start(server):
 
 
 @pytest.mark.slow
-def test_a_copy_of_the_folder_has_a_server_of_its_own(server):
+def test_copy_of_the_folder_has_its_own_server(server):
     """Copied while the server is down, as the documents say; then both run, whichever starts first."""
     keep_a_document(server)
     port = server.running().port
@@ -197,7 +197,7 @@ def test_a_copy_of_the_folder_has_a_server_of_its_own(server):
 
 
 @pytest.mark.slow
-def test_a_copy_of_a_running_server_s_folder_does_not_find_the_original(server):
+def test_copy_of_a_running_folder_does_not_find_the_original(server):
     copy = Embedded(server.var.with_name("copy"))
     copy.var.mkdir()
     shutil.copy2(server.var / "mongod.json", copy.var)
@@ -205,7 +205,7 @@ def test_a_copy_of_a_running_server_s_folder_does_not_find_the_original(server):
 
 
 @pytest.mark.slow
-def test_a_taken_port_gives_way_to_another(server):
+def test_port_in_use_is_replaced_by_another(server):
     keep_a_document(server)
     port = server.running().port
     server.stop()
@@ -220,7 +220,7 @@ def test_a_taken_port_gives_way_to_another(server):
 
 
 @pytest.mark.slow
-def test_data_of_a_server_without_users_are_taken_on(tmp_path):
+def test_data_of_a_server_without_users_are_migrated(tmp_path):
     """A folder of a version that did not authenticate its clients."""
     with Member(tmp_path / "mongod") as before, MongoClient(initiate([before])) as client:
         client.site.kept.insert_one({"_id": 1})
@@ -230,7 +230,7 @@ def test_data_of_a_server_without_users_are_taken_on(tmp_path):
 
 
 @pytest.mark.slow
-def test_data_that_another_program_holds_are_left_alone(tmp_path):
+def test_data_in_use_by_another_program_are_refused(tmp_path):
     with Member(tmp_path / "mongod") as other:
         with pytest.raises(MongodError, match=rf"process {other.pid}\) holds the data"):
             Embedded(tmp_path).start()

@@ -13,7 +13,7 @@ from tests.support.processes import python, until
 from tests.support.throwaway import EphemeralMongod
 
 
-def test_a_throwaway_server_is_gone_with_its_maker(tmp_path):
+def test_throwaway_server_ends_with_its_creator(tmp_path):
     process = python(
         "from tests.support.throwaway import EphemeralMongod; servers = EphemeralMongod(); servers.start();"
         "print(servers.members[0].pid, flush=True); input()",
@@ -53,7 +53,7 @@ def test_mongod_on_path_comes_before_the_wheel(monkeypatch, tmp_path):
     assert locate() == program
 
 
-def test_without_mongod_the_three_places_are_named(monkeypatch, tmp_path):
+def test_missing_mongod_lists_the_three_places(monkeypatch, tmp_path):
     monkeypatch.delenv("MONGOD", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(mongod, "WHEELS", ())
@@ -61,7 +61,7 @@ def test_without_mongod_the_three_places_are_named(monkeypatch, tmp_path):
         locate()
 
 
-def test_the_wheels_mongod_gets_its_run_bit(monkeypatch, tmp_path):
+def test_mongod_of_the_wheel_is_made_executable(monkeypatch, tmp_path):
     monkeypatch.delenv("MONGOD", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     (tmp_path / "wheel_of_mongod-1.dist-info").mkdir()
@@ -77,7 +77,7 @@ def test_the_wheels_mongod_gets_its_run_bit(monkeypatch, tmp_path):
     assert os.access(binary, os.X_OK)
 
 
-def test_a_failed_start_says_why(tmp_path):
+def test_failed_start_reports_the_reason(tmp_path):
     with pytest.raises(MongodError, match="unrecognised option '--nonsense'"):
         Mongod(tmp_path / "data", extra_args=["--nonsense"]).start()
     with socket.socket() as stranger:

@@ -18,7 +18,7 @@ from tests.markup.properties import holds
         ("\U0001f600", "\U0001f600"),
     ],
 )
-def test_scrub_removes_what_no_page_should_carry(text, scrubbed):
+def test_scrub_removes_control_characters(text, scrubbed):
     assert scrub(text) == scrubbed
 
 
@@ -45,7 +45,7 @@ def test_text_with_a_visible_character_is_not_blank(text):
 
 
 @pytest.mark.parametrize("text", ["shopkeeper's", "shopkeeper’s", "shopkeeperʼs", "shop\u00adkeeper\u200b’s\ufeff"])
-def test_spellings_of_an_apostrophe_are_one_word_to_search(text):
+def test_search_treats_all_apostrophes_alike(text):
     assert normalize_for_search(text) == "shopkeeper’s"
 
 
@@ -73,7 +73,7 @@ def test_unescape_decodes_any_reference(text, decoded):
     assert unescape(text) == decoded
 
 
-def test_newlines_are_unix_ones():
+def test_newlines_become_line_feeds():
     assert normalize_newlines("a\r\nb\rc\n\r\n") == "a\nb\nc\n\n"
 
 
@@ -91,5 +91,5 @@ def test_newlines_are_unix_ones():
         ("\u0301" * 9, 4, "\u0301" * 4),
     ],
 )
-def test_cut_keeps_characters_whole(text, length, expected):
+def test_truncate_keeps_characters_whole(text, length, expected):
     assert truncate(text, length) == expected

@@ -18,18 +18,18 @@ from marginalia.markup.directives import Line, find_fences, parse, parse_line, t
         (":::", Line("", is_container=True)),
     ],
 )
-def test_lines_that_are_directives(text, found):
+def test_directives_are_recognized(text, found):
     assert parse_line(text) == found
 
 
 @pytest.mark.parametrize(
     "text", ["", ":", "::", ":a", ":: a", "::A", "::a b", "a ::b", "::a{b} c"[:0] + "std::x", "::a{" + "b" * 2_000]
 )
-def test_lines_that_are_none(text):
+def test_other_lines_are_no_directives(text):
     assert parse_line(text) is None
 
 
-def test_values_stand_in_quotation_marks_where_they_have_spaces():
+def test_values_with_spaces_need_quotation_marks():
     assert parse("a{url=https://a.example/?b=c&d=e}") == ("a", {"url": "https://a.example/?b=c&d=e"})
     assert parse("""a{b=1 c="two words" d='it "is"' e="a \\"b\\" \\\\" }""") == (
         "a",
@@ -41,13 +41,13 @@ def test_values_stand_in_quotation_marks_where_they_have_spaces():
     "spelled",
     ["", "a{", "a{b}", "a{b=}", "a{b=1 b=2}", 'a{b="c}', 'a{b="1"c=2}', "a{=}", "a}", "{b=1}", "a b"],
 )
-def test_what_cannot_be_read_is_an_error(spelled):
+def test_malformed_directive_is_an_error(spelled):
     with pytest.raises(ValueError):
         parse(spelled)
 
 
 @given(st.text(), st.text())
-def test_what_is_written_is_read_again(one, other):
+def test_written_directive_is_parsed_back(one, other):
     """White space is one space each."""
     attributes = {"one": one, "other": other}
     said = {key: " ".join(value.split()) for key, value in attributes.items()}
@@ -59,7 +59,7 @@ def test_what_is_written_is_read_again(one, other):
 
 
 @given(st.text(alphabet="ab= {}\"\\:'", max_size=60))
-def test_reading_ends_whatever_is_typed(text):
+def test_parsing_ends_for_any_text(text):
     try:
         name, _attributes = parse(text)
     except ValueError:
@@ -67,7 +67,7 @@ def test_reading_ends_whatever_is_typed(text):
     assert text.startswith(name)
 
 
-def test_containers_of_a_text():
+def test_containers_of_a_text_are_found():
     text = "a\n\n:::note\nb\n\n:::tip\nc\n:::\n:::\n\nd\n:::x\n:::"
     found = find_fences(text)
     assert [text[start:end] for start, end in found.spans] == [":::note\nb\n\n:::tip\nc\n:::\n:::", ":::x\n:::"]
@@ -75,15 +75,15 @@ def test_containers_of_a_text():
 
 
 @pytest.mark.parametrize("text", [":::note\na", ":::", ":::a\n:::\n:::", "```\n```\n:::a"])
-def test_containers_that_are_not_closed(text):
+def test_unclosed_containers_are_reported(text):
     assert not find_fences(text).is_balanced
 
 
 @pytest.mark.parametrize("text", ["```\n:::a\n```", "~~~ x\n:::\n```\n~~~~"])
-def test_code_that_shows_a_container_is_kept_together(text):
+def test_code_that_shows_a_container_is_one_paragraph(text):
     assert find_fences(f"{text}\n") == (((0, len(text)),), True)
 
 
 @pytest.mark.parametrize("text", ["```\nx\n```\n    :::a", "a :::b", "`` ` :::a", "```\n:::a"])
-def test_what_is_code_or_in_a_line_is_no_container(text):
+def test_containers_in_code_or_lines_are_ignored(text):
     assert find_fences(text) == ((), True)

@@ -70,7 +70,7 @@ class Structure(HTMLParser):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_is_shown_with_every_attribute(name, ids):
+def test_every_insert_is_shown_with_every_attribute(name, ids):
     html = shown(name, attributes(name, ids), "*inside*" if base.find_insert(name).is_container else None)
     assert "data-insert" not in html
     assert len(Structure(html).elements) > 2
@@ -78,7 +78,7 @@ def test_each_is_shown_with_every_attribute(name, ids):
 
 
 @pytest.mark.parametrize("content", ["", "\n", "\u200b"])
-def test_note_without_words_shows_nothing(mongo, content):
+def test_empty_note_shows_nothing(mongo, content):
     assert re.findall(r"<\w+", shown("note", {}, content)) == ["<h2", "<h2"]
     assert "Mind" in shown("note", {"title": "Mind"}, content)
 
@@ -87,7 +87,7 @@ def test_note_without_words_shows_nothing(mongo, content):
     "payloads", [pytest.param(ALL[::FEW], id="few"), pytest.param(ALL, id="all", marks=pytest.mark.slow)]
 )
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_typed_into_an_attribute_is_markup(name, ids, payloads):
+def test_attributes_of_inserts_never_become_markup(name, ids, payloads):
     """Whatever it says: the same elements as with an innocent value, or, refused, none."""
     fine = attributes(name, ids)
     site = texts.InsertSource(stored_photos.by_references([ids[PhotoIdField].removeprefix("photo:")]))
@@ -111,7 +111,7 @@ def test_nothing_typed_into_an_attribute_is_markup(name, ids, payloads):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_written_as_html_does_what_the_directive_does(name, ids):
+def test_html_element_works_like_its_directive(name, ids):
     """An element that an editor writes is read by the same rules: there is nothing to forge."""
     said = attributes(name, ids)
     spelled = directives.parse_line(directives.to_markdown(name, said).partition("\n")[0]).source
@@ -134,14 +134,14 @@ def test_what_is_written_as_html_does_what_the_directive_does(name, ids):
         '<div data-fault="too deep" data-insert="contents">kept</div>',
     ],
 )
-def test_what_is_forged_is_refused_as_the_directive_would_be(mongo, element):
+def test_forged_element_is_refused_like_its_directive(mongo, element):
     html = shown("", {}, text=element, text_format="html")
     assert [tag for tag, _names in Structure(html).elements] == []
     assert html == ("kept" if "kept" in element else "")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_has_words_for_the_menu_and_an_example(name):
+def test_every_insert_has_menu_texts_and_an_example(name):
     made = base.find_insert(name)
     assert made.label
     assert made.help
@@ -163,13 +163,13 @@ def test_each_has_words_for_the_menu_and_an_example(name):
         (":::note\n:::\n" * (MAX_INSERTS + 1), "at most"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(text, told):
+def test_invalid_insert_is_reported_with_its_line(text, told):
     faults = TextInserts(rendering.to_html(text, "markdown")).faults
     assert str(faults[0]).startswith(told) or told in str(faults[0])
     assert not isinstance(faults[0], UnknownInsert)
 
 
-def test_a_text_of_nothing_else_costs_and_tells_no_more(mongo):
+def test_inserts_beyond_the_limit_are_cheap_and_silent(mongo):
     html = rendering.to_html("::contents{x=1}\n" * 20_000, "markdown")
     inserts = TextInserts(html)
     site = texts.InsertSource({})
@@ -179,7 +179,7 @@ def test_a_text_of_nothing_else_costs_and_tells_no_more(mongo):
     assert inserts.render(site).strip() == ""
 
 
-def test_an_unknown_insert_is_shown_to_editors_alone(mongo):
+def test_unknown_insert_is_shown_only_to_editors(mongo):
     source = "a\n\n:::map{x=1}\nb\n:::"
     html = rendering.to_html(source, "markdown")
     assert texts.render_for_readers(html) == "<p>a</p>\n\n<p>b</p>\n"
@@ -188,7 +188,7 @@ def test_an_unknown_insert_is_shown_to_editors_alone(mongo):
     assert isinstance(TextInserts(html).faults[0], UnknownInsert)
 
 
-def test_readers_see_what_is_public_only(ids):
+def test_readers_see_only_public_content(ids):
     hidden = upload(gallery("hidden"), fields={"published": None})
     html = shown("photo", {"photo": f"photo:{hidden}", "caption": "Secret"})
     assert "Secret" not in html
@@ -198,14 +198,14 @@ def test_readers_see_what_is_public_only(ids):
     assert "<img" in shown("gallery", {"section": ids[NodeIdField]})
 
 
-def test_what_an_insert_lists_is_never_stale(ids):
+def test_listing_insert_is_never_stale(ids):
     html = rendering.to_html("::posts{tag=news}", "markdown")
     assert "First post" in texts.render_for_readers(html)
     node("blog-entry", "second", parent=node("blog", "more"), title="Second post", tags=("news",))
     assert "Second post" in texts.render_for_readers(html)
 
 
-def test_contents_are_the_headings_of_the_text(mongo):
+def test_contents_lists_the_headings_of_the_text(mongo):
     source = "::contents{levels=2 title=Inside}\n\n## A & B\n\n### Deeper\n\n#### Deepest\n\n:::note\n## In a note\n:::"
     html = shown("contents", {}, text=source)
     assert (
@@ -216,7 +216,7 @@ def test_contents_are_the_headings_of_the_text(mongo):
     assert "In a note</a>" in html
 
 
-def test_references_are_what_attributes_name(ids):
+def test_references_are_read_from_attributes(ids):
     found = TextInserts(
         rendering.to_html(
             f"::gallery{{section={ids[NodeIdField]}}}\n\n::photo{{photo={ids[PhotoIdField]}}}", "markdown"
@@ -227,7 +227,7 @@ def test_references_are_what_attributes_name(ids):
     assert found.names == {"gallery", "photo"}
 
 
-def test_plain_text_has_the_words_of_inserts(mongo):
+def test_plain_text_contains_the_words_of_inserts(mongo):
     source = ":::note{title=Mind}\nthe gap\n:::\n\n::button{link=/a text=Press}\n\n::contents"
     plain = TextInserts(rendering.to_html(source, "markdown")).plain()
     assert "<p>Mind</p>" in plain
@@ -246,11 +246,11 @@ def test_names_are_registered_once():
         base.insert("fine")(type("Wrong", (base.Insert,), {"Attribute": forms.CharField()}))
 
 
-def test_a_wrong_name_registers_nothing():
+def test_invalid_name_registers_nothing():
     assert base.find_insert("fine") is None
 
 
-def test_an_insert_reads_a_page_that_readers_see(mongo):
+def test_insert_reads_only_public_pages(mongo):
     seen, unseen = node("basic-page", "seen", title="Seen"), node("basic-page", "unseen", published=None)
     site = texts.InsertSource({})
     assert (site.node(seen).metadata.title, site.node(unseen)) == ("Seen", None)

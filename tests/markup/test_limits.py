@@ -22,7 +22,7 @@ def tokens(html: str) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
-def test_marks_count_what_the_parser_makes(name):
+def test_counted_marks_match_the_parser(name):
     """Tokens of the result, each of some 10 µs: what `excessive` adds up bounds what is made."""
     made, marks = tokens(render(TEXTS[name], "article")), limits.count_marks(TEXTS[name])
     assert made <= 1.5 * marks + 1_000
@@ -31,21 +31,21 @@ def test_marks_count_what_the_parser_makes(name):
 @pytest.mark.parametrize(
     ("text", "times"), [(" - a\n", 74_500), ("- a\n", 74_500), ("|a|b|\n|-|-|\n|1|2|\n", 9_900), ("- - - a\n", 20_000)]
 )
-def test_lists_and_tables_without_end_are_shown_as_they_were_typed(text, times):
+def test_excessive_lists_and_tables_are_shown_as_typed(text, times):
     """An item takes as long as six plain marks, a cell too."""
     html = render(text * times, "article")
     assert tokens(html) <= 3
     assert html.count("a") == text.count("a") * times
 
 
-def test_a_short_row_makes_no_more_cells_than_a_text_may_leave_out():
+def test_short_rows_add_a_bounded_number_of_cells():
     """However many tables it has."""
     html = render("a|b|c\n-|-|-\na\na\na\na\n\n" * 2_000, "article")
     assert 100 < html.count("<td>") < 6_000
     assert html.count("a") >= 10_000
 
 
-def test_a_long_text_of_a_writer_is_rendered():
+def test_novel_length_text_is_rendered():
     """A megabyte: a novel with headings and dialogue, 3,000 items, tables of 500 rows, quotations, code and links."""
     paragraph = "– “It was *not* I,” she said - and left. " + "The snow fell on the roofs of the village. " * 12
     source = "".join(
@@ -77,7 +77,7 @@ def test_a_long_text_of_a_writer_is_rendered():
         ),
     ],
 )
-def test_a_megabyte_of_marks_is_shown_as_it_was_typed(text):
+def test_megabyte_of_marks_is_shown_as_typed(text):
     source = text * (1_000_000 // len(text))
     html = render(source, "article")
     assert limits.is_excessive(source)
@@ -85,13 +85,13 @@ def test_a_megabyte_of_marks_is_shown_as_it_was_typed(text):
     assert html.count("&lt;") == source.count("<")
 
 
-def test_a_text_with_many_links_is_no_attack():
+def test_text_with_many_links_is_rendered():
     source = "See www.example.org/page, write to ann@example.org, or read [this](https://example.org/a).\n\n" * 3_000
     assert render(source, "article").count("<a ") == 9_000
 
 
 @pytest.mark.parametrize("html", ["<h1>", "<td>1</td>", "<br>"])
-def test_tags_beyond_the_bound_are_left_out_and_the_text_stays(html, monkeypatch):
+def test_tags_beyond_the_limit_are_dropped_and_text_kept(html, monkeypatch):
     monkeypatch.setattr(balance, "MAX_TAGS", 5_000)
     source = "<table>" * html.startswith("<td") + "<p>begin</p>" + html * 6_000 + "the end"
     cleaned = clean(source, "article")
@@ -104,7 +104,7 @@ def test_tags_beyond_the_bound_are_left_out_and_the_text_stays(html, monkeypatch
 
 
 @pytest.mark.parametrize("name", [name for name in TEXTS if "<" in TEXTS[name]])
-def test_open_tags_are_looked_at_a_few_times_a_tag(name):
+def test_open_tags_are_compared_a_bounded_number_of_times(name):
     """However deep a text nests: not each tag by each that follows."""
     text = TEXTS[name]
     names = frozenset({"b", "i", "p", "a", "table", "tbody", "tr", "td", "li", "ul", "h2"})
@@ -113,7 +113,7 @@ def test_open_tags_are_looked_at_a_few_times_a_tag(name):
     assert balancer.steps <= balance.MAX_DEPTH // 2 * text.count("<")
 
 
-def test_plain_text_and_excerpts_look_at_the_beginning_alone():
+def test_plain_text_and_excerpts_read_only_the_beginning():
     html = "<p>word &amp; word</p>" * 50_000
     assert html_to_text(html, 1_000) == html_to_text(html)[: len(html_to_text(html, 1_000))]
     assert 500 < len(html_to_text(html, 1_000)) < 1_100
@@ -133,7 +133,7 @@ def test_merges_compare_a_bounded_number_of_times(name):
         assert {part.strip() for part in text.split("\n\n")} - set(base.split("\n\n")) <= kept
 
 
-def test_becoming_takes_its_comparisons_from_the_budget():
+def test_matching_paragraphs_uses_the_comparison_budget():
     """Fifty paragraphs of many words on each side are not compared, ten of a few are."""
     words = [" ".join(f"{side}{n}" for n in range(2_000)) for side in ("a", "b")]
     budget = Budget()
@@ -145,7 +145,7 @@ def test_becoming_takes_its_comparisons_from_the_budget():
     assert 0 < Budget().steps - budget.steps < 5_000
 
 
-def test_a_merge_that_is_not_compared_is_one_conflict_between_what_is_the_same():
+def test_merge_beyond_the_budget_is_one_conflict():
     base = [f"p {number}" for number in range(100_000)]
     mine, theirs = (
         ["first", *(f"{side} {number}" for number in range(100_000)), "last"] for side in ("mine", "theirs")
@@ -158,7 +158,7 @@ def test_a_merge_that_is_not_compared_is_one_conflict_between_what_is_the_same()
     assert merge.resolve(merged, ["theirs"]) == "\n\n".join(theirs)
 
 
-def test_a_long_text_with_a_few_changes_is_compared_to_the_end():
+def test_long_text_with_few_changes_is_fully_compared():
     """10,000 paragraphs, a megabyte: what people do to texts is far from the bound."""
     base = [f"Paragraph {number} " + "says something " * 6 for number in range(10_000)]
     mine = [text + "mine" if number % 500 == 0 else text for number, text in enumerate(base)]

@@ -41,7 +41,7 @@ def sound(html: str) -> bool:
     return not Nesting(html).wrong and len(ids) == len(set(ids))
 
 
-def test_a_note_stands_where_it_is_referred_to_and_in_the_list_for_paper():
+def test_note_is_in_the_margin_and_in_the_print_list():
     html = on_pages("A word[^a] and more.\n\n[^a]: What *it* says.")
     assert sound(html)
     assert '1</a></sup><span class="margin-note" id="s-fn:a" role="doc-footnote">' in html
@@ -50,7 +50,7 @@ def test_a_note_stands_where_it_is_referred_to_and_in_the_list_for_paper():
     assert re.sub(r"\s+", "", on_paper) == "<ol><li><p>What<em>it</em>says.</p></li></ol></div>"
 
 
-def test_paragraphs_of_a_note_are_spans_within_the_line():
+def test_paragraphs_of_a_note_are_spans_in_the_line():
     html = on_pages("Word[^a].\n\n[^a]: One.\n\n    Two.")
     assert sound(html)
     assert 'One.<span class="margin-paragraph">Two.' in html
@@ -59,20 +59,20 @@ def test_paragraphs_of_a_note_are_spans_within_the_line():
 @pytest.mark.parametrize(
     "block", ["- a list", "```python\n    x = 1\n    ```", "> quoted", "| a |\n    |---|\n    | b |"]
 )
-def test_a_note_of_blocks_follows_the_paragraph_that_refers_to_it(block):
+def test_block_note_follows_its_paragraph(block):
     html = on_pages(f"Word[^a] and on.\n\nNext.\n\n[^a]: See:\n\n    {block}")
     assert sound(html)
     assert ' and on.</p><aside class="margin-note" id="s-fn:a" role="doc-footnote">' in html
 
 
 @pytest.mark.parametrize("around", ["- {}", "> {}", "# {}", "| {} |\n|---|\n| b |", "<div>\n\n{}\n\n</div>"])
-def test_a_note_of_what_is_no_paragraph_follows_it(around):
+def test_note_of_a_heading_or_table_follows_it(around):
     html = on_pages(around.format("Word[^a]") + "\n\nNext.\n\n[^a]: Said.")
     assert sound(html)
     assert html.index("Word") < html.index('<aside class="margin-note" id="s-fn:a"') < html.index("Next.")
 
 
-def test_a_note_that_is_referred_to_twice_stands_once_and_leads_back_to_both():
+def test_note_referred_to_twice_is_shown_once():
     html = on_pages("One[^a], two[^a].\n\nThree[^b].\n\n[^a]: Said.\n[^b]: Other.")
     assert sound(html)
     assert len(SPAN.findall(html)) == 2
@@ -90,12 +90,12 @@ def test_a_note_that_is_referred_to_twice_stands_once_and_leads_back_to_both():
         'a > b " <p title="x>y">&lt;div class="footnotes"&gt;</p>',
     ],
 )
-def test_what_is_no_list_of_notes_stays_as_it_was(typed):
+def test_other_lists_stay_unchanged(typed):
     clean = rendering.to_html(typed, "html")
     assert rendering.margin.add_margin_notes(clean) == clean
 
 
-def test_hostile_notes_make_nothing_that_is_not_balanced():
+def test_hostile_notes_leave_balanced_html():
     typed = (
         '<p>a<sup class="footnote-ref"><a id="r" href="#s-x">1</a></sup>'
         '<sup class="footnote-ref"><a id="q" href="#s-y">2</a></sup>'
@@ -108,7 +108,7 @@ def test_hostile_notes_make_nothing_that_is_not_balanced():
     assert re.findall('<(?:aside|span) class="margin-note" id="(.*?)"', html) == ["s-x", "s-y", "s-z"]
 
 
-def test_the_list_for_paper_says_what_the_clean_text_said():
+def test_print_list_contains_the_clean_text():
     link = '<a href="java id=" title="script:alert(1)">x</a>'
     typed = (
         '<p>a<sup class="footnote-ref"><a id="r" href="#n">1</a></sup></p><div class="footnotes"><ol>'
@@ -121,7 +121,7 @@ def test_the_list_for_paper_says_what_the_clean_text_said():
     assert f"<p>{link}</p>" in html.partition('<div class="footnotes for-paper">')[2]
 
 
-def test_pages_have_notes_in_the_margin_and_feeds_a_list(client, mongo):
+def test_pages_have_margin_notes_and_feeds_a_list(client, mongo):
     blog = node("blog", "news", title="News")
     node("blog-entry", "post", parent=blog, text="A word[^a].\n\n[^a]: Said.")
     page, feed = (client.get(address).content.decode() for address in ("/news/post", "/news/feed/atom"))

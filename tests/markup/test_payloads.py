@@ -39,14 +39,14 @@ MARKDOWN = [
 WAYS = [(clean, HTML), (render, [*HTML, *MARKDOWN])]
 
 
-def test_there_are_enough_of_them():
+def test_payloads_are_many_and_unique():
     assert len(ALL) == len(set(ALL))
     assert len(ALL) >= 300
 
 
 @pytest.mark.parametrize("profile", ["article", "comment"])
 @pytest.mark.parametrize("kind", PAYLOADS)
-def test_only_what_is_allowed_comes_out(kind, profile):
+def test_output_contains_only_allowed_html(kind, profile):
     for payload in PAYLOADS[kind]:
         for way, surroundings in WAYS:
             for around in surroundings:
@@ -56,13 +56,13 @@ def test_only_what_is_allowed_comes_out(kind, profile):
 
 
 @pytest.mark.parametrize("profile", ["article", "comment"])
-def test_what_comes_out_goes_in_again_unchanged(profile):
+def test_cleaning_the_output_changes_nothing(profile):
     for payload in ALL:
         html = clean(payload, profile)
         assert clean(html, profile) == html, payload
 
 
-def test_resolvers_see_only_names_and_their_answers_stay_whole():
+def test_resolvers_get_only_names_and_their_results_are_kept():
     for payload in ALL:
         seen = []
 
@@ -79,7 +79,7 @@ def test_resolvers_see_only_names_and_their_answers_stay_whole():
         assert violations(html, "article") == [], payload
 
 
-def test_plain_text_of_all_of_them_is_text():
+def test_plain_text_of_payloads_is_harmless():
     for payload in ALL:
         html_to_text(payload)
         assert violations(render(html_to_text(payload), "comment"), "comment") == []
@@ -99,5 +99,5 @@ def test_plain_text_of_all_of_them_is_text():
         ("<p", True),
     ],
 )
-def test_the_policy_itself_finds_them(html, found):
+def test_policy_detects_payloads(html, found):
     assert bool(violations(html, "comment")) is found

@@ -22,7 +22,7 @@ TUBE = "https://www.youtube-nocookie.com/embed/aqz-KE-bpKQ?autoplay=1"
         ("https://social.example/@ann@other.example/1234#x", "https://social.example/@ann@other.example/1234/embed"),
     ],
 )
-def test_what_is_shown_in_a_frame(url, src):
+def test_known_players_are_found(url, src):
     player = find_player(url)
     assert player.src == src
     assert src.startswith(f"{player.origin}/")
@@ -45,5 +45,5 @@ def test_what_is_shown_in_a_frame(url, src):
         "https://vimeo.com/watch",
     ],
 )
-def test_what_is_none(url):
+def test_other_addresses_have_no_player(url):
     assert find_player(url) is None

@@ -29,7 +29,7 @@ def shown(html):
         ("<a b==c d = e f= >x", ["<a| b==c d = e f= >", "x"]),
     ],
 )
-def test_tokens_follow_the_standard_and_keep_what_is_unfinished(html, expected):
+def test_tokens_follow_the_html_standard(html, expected):
     assert shown(html) == expected
 
 
@@ -43,22 +43,22 @@ def test_tokens_follow_the_standard_and_keep_what_is_unfinished(html, expected):
         (" =x=y", {"=x": "y"}),
     ],
 )
-def test_attributes(text, expected):
+def test_attributes_are_parsed(text, expected):
     assert attributes(text) == expected
 
 
-def test_attributes_beyond_the_limit_are_left_out():
+def test_attributes_beyond_the_limit_are_dropped():
     assert len(attributes(" ".join(f"a{n}" for n in range(1000)), limit=10)) == 10
 
 
-def test_quote_writes_what_attributes_reads():
+def test_quoted_value_is_parsed_back():
     value = "a \"b\" 'c' <d> & &amp; \xa0"
     assert attributes(f' x="{quote(value)}"') == {"x": value}
 
 
 @holds
 @given(html=soup)
-def test_nothing_is_made_up(html):
+def test_tokens_contain_only_source_text(html):
     for token in tokens(html):
         assert isinstance(token, Token)
         assert token.text in html

@@ -38,13 +38,13 @@ from tests.markup.properties import holds, soup
         ("", ""),
     ],
 )
-def test_plain(html, text):
+def test_html_to_text_returns_plain_text(html, text):
     assert html_to_text(html) == text
 
 
 @holds
 @given(soup)
-def test_plain_of_any_html(html):
+def test_any_html_becomes_plain_text(html):
     text = html_to_text(html)
     assert text == text.strip(" \t\n")
     assert "\n\n\n" not in text or "<pre" in html.lower()
@@ -68,7 +68,7 @@ def test_plain_of_any_html(html):
         ("<p>a</p>", 0, "…"),
     ],
 )
-def test_excerpt(html, words, text):
+def test_excerpt_is_cut_at_words(html, words, text):
     assert excerpt(html, words) == text
 
 
@@ -112,7 +112,7 @@ def marked(text, terms, **options):
         ("1+1 (x)", ["+1", "(x"], 80, "1[+1] [(x])"),
     ],
 )
-def test_highlight(text, terms, around, expected):
+def test_highlight_marks_the_terms(text, terms, around, expected):
     assert marked(text, terms, around=around) == expected
 
 
@@ -130,15 +130,15 @@ def test_highlight(text, terms, around, expected):
         ("ก" * 11_000, 10),
     ],
 )
-def test_minutes(text, expected):
+def test_reading_minutes_are_counted(text, expected):
     assert reading_minutes(text) == expected
 
 
-def test_folded_is_without_case_and_accents():
+def test_fold_removes_case_and_accents():
     assert fold("Ink CAFÉ Straße cafe\u0301 \u0301 が Ǆ") == "ink cafe strasse cafe  が dz"
 
 
-def test_highlight_shows_as_many_places_as_asked_for():
+def test_highlight_shows_the_requested_number_of_extracts():
     text = ("needle" + " hay" * 50 + " ") * 5
     assert marked(text, ["needle"], around=5, extracts=2) == "[needle] hay … hay [needle] hay …"
 
@@ -150,7 +150,7 @@ def test_highlight_of_a_dense_text_stays_short():
 
 @holds
 @given(st.text(max_size=60), st.lists(st.text(max_size=3), max_size=3), st.integers(0, 30))
-def test_highlight_loses_nothing_between_its_gaps(text, terms, around):
+def test_highlight_loses_nothing_within_extracts(text, terms, around):
     shown = "".join(piece for piece, _ in highlight(text, terms, around))
     assert all(letters(extract) in letters(scrub(text)) for extract in shown.split("…"))
 
@@ -181,13 +181,13 @@ def letters(text: str) -> str:
         ("x" * 79 + " yz", "x" * 79),
     ],
 )
-def test_slugify(text, slug):
+def test_slugify_handles_any_script(text, slug):
     assert slugify(text) == slug
 
 
 @holds
 @given(st.text(st.characters(), max_size=120))
-def test_slugs_are_safe_and_settled(text):
+def test_slugs_are_safe_and_stable(text):
     slug = slugify(text)
     assert slugify(slug) == slug
     assert len(slug) <= SLUG_LENGTH
@@ -200,10 +200,10 @@ def test_slugs_are_safe_and_settled(text):
 @pytest.mark.parametrize(
     "html", ["", "<p></p>", "<p>\u200b</p>", "<p>&#x3164;&shy;</p>", "<ul><li></li></ul>", "<!-- a -->"]
 )
-def test_html_that_shows_nothing_is_empty(html):
+def test_html_without_visible_content_is_empty(html):
     assert is_empty(html)
 
 
 @pytest.mark.parametrize("html", ["<p>a</p>", '<img src="/a.png" alt="">', "<math><mi>x</mi></math>", "<p>&amp;</p>"])
-def test_html_that_shows_something_is_not_empty(html):
+def test_html_with_visible_content_is_not_empty(html):
     assert not is_empty(html)

@@ -46,13 +46,13 @@ def for_readers(source: str, language: str = "en") -> str:
         ("", "en", ""),
     ],
 )
-def test_punctuation_of_a_line(typed, language, set_):
+def test_punctuation_of_a_line_is_typographic(typed, language, set_):
     assert typography.smarten(typed, language) == set_
 
 
 @holds
 @given(st.lists(st.sampled_from(["'", '"', "--", "...", "a", " ", "1", "(", "中", "&nbsp;"]), max_size=30))
-def test_pieces_of_a_line_lose_nothing_but_signs(parts):
+def test_pieces_of_a_line_change_only_in_punctuation(parts):
     signs = re.compile(r"[\"'‘’“”„‚«»\-–—.…\s\u202f\u00a0]")
     for language in ("en", "fr", "de"):
         written = typography.smarten_pieces(parts, language)
@@ -61,13 +61,13 @@ def test_pieces_of_a_line_lose_nothing_but_signs(parts):
 
 @holds
 @given(soup)
-def test_the_tags_of_a_text_stay_as_they_are(typed):
+def test_tags_of_a_text_are_unchanged(typed):
     clean = rendering.to_html(typed, "html")
     set_ = typography.smarten_html(clean, "fr")
     assert re.findall("<[^<>]*>", set_) == re.findall("<[^<>]*>", clean)
 
 
-def test_punctuation_in_a_text_leaves_code_maths_and_addresses_alone():
+def test_punctuation_leaves_code_maths_and_urls_alone():
     html = for_readers('"*It\'s*" `"a"` http://a.b/x--y $a\'$ "[b](/c)"\n\n    "d"\n\n<kbd>"e"</kbd>')
     assert "“<em>It’s</em>”" in html
     for kept in ('<code>"a"</code>', ">http://a.b/x--y<", '"d"', '<kbd>"e"</kbd>'):
@@ -76,20 +76,20 @@ def test_punctuation_in_a_text_leaves_code_maths_and_addresses_alone():
     assert '“<a href="/c">b</a>”' in html
 
 
-def test_a_quotation_ends_with_its_paragraph():
+def test_quotation_ends_with_its_paragraph():
     html = for_readers('"one\n\n"two" three\n\n- "four"')
     assert "<p>“one</p>" in html
     assert "<p>“two” three</p>" in html
     assert "<li>“four”</li>" in html
 
 
-def test_what_a_text_says_is_cleaned_as_it_was_typed():
+def test_stored_html_keeps_the_typed_punctuation():
     clean = rendering.to_html('"a" -- it\'s', "markdown")
     assert clean == '<p>"a" -- it\'s</p>'
     assert rendering.for_readers(clean, "en") == "<p>“a” – it’s</p>"
 
 
-def test_a_title_has_the_punctuation_of_the_site_and_is_escaped():
+def test_title_gets_the_punctuation_of_the_site_language():
     template = engines["django"].from_string("{% load typography %}{{ title|smart }}")
     with translation.override("de"):
         assert template.render({"title": '"<b>" it\'s'}) == "„&lt;b&gt;“ it’s"
@@ -97,7 +97,7 @@ def test_a_title_has_the_punctuation_of_the_site_and_is_escaped():
         assert template.render({"title": "<b>"}) == "&lt;b&gt;", "whatever was marked as HTML before"
 
 
-def test_time_grows_with_the_text_alone():
+def test_time_is_linear_in_the_text():
     began = time.process_time()
     for unit in (
         "'",

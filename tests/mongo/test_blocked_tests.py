@@ -135,6 +135,6 @@ def test_blocked_tests_do_not_reach_mongodb(project):
 
 
 @pytest.mark.slow
-def test_a_blocked_test_does_not_connect(project):
+def test_blocked_test_does_not_connect(project):
     ((error,),) = project(DEFAULT).values()
     assert "not allowed" in error

@@ -40,7 +40,7 @@ def ended(*words: str) -> tuple[int, str]:
     return 0, out.getvalue()
 
 
-def test_every_command_of_ours_has_these_exit_codes():
+def test_every_command_has_these_exit_codes():
     from django.core.management import load_command_class
 
     ours = {name: app for name, app in get_commands().items() if app in OURS}
@@ -65,7 +65,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 
 # One of ours, and one of Django's.
 @pytest.mark.parametrize("command", ["doctor", "migrate"])
-def test_a_database_that_is_away_is_one_sentence(command):
+def test_unreachable_database_is_one_sentence(command):
     answer = run("manage.py", command)
     assert answer.returncode == COULD_NOT_RUN, answer.stderr
     said = answer.stdout + answer.stderr
@@ -93,7 +93,7 @@ print(json.dumps(ended))
 
 
 @pytest.mark.slow
-def test_every_command_without_a_database_is_one_sentence(mongo, tmp_path):
+def test_commands_report_an_unreachable_database_in_one_line(mongo, tmp_path):
     node()
     call_command("export_site", str(tmp_path / "site"), stdout=io.StringIO())
     (tmp_path / "discussions").write_text(json.dumps({"discussion": f"nodes.node:{ObjectId()}", "open": True}) + "\n")
@@ -137,7 +137,7 @@ def test_every_command_without_a_database_is_one_sentence(mongo, tmp_path):
         assert sentence.count("\n") == (2 if words == ["doctor"] else 0), words
 
 
-def test_audits_end_with_nothing_and_with_findings(mongo):
+def test_audits_exit_by_their_findings(mongo):
     page = node()
     assert [ended(name)[0] for name in ("check_nodes", "check_links", "check_comments", "doctor")] == [0] * 4
     mongo["cms.revisions"].delete_many({})
@@ -148,14 +148,14 @@ def test_audits_end_with_nothing_and_with_findings(mongo):
     assert str(page) in report["findings"][0]["about"]
 
 
-def test_the_doctor_fails_on_what_it_is_told_to(mongo):
+def test_doctor_fails_at_the_given_level(mongo):
     node()
     mongo["cms.revisions"].delete_many({})
     assert ended("doctor")[0] == 0
     assert ended("doctor", "--fail-on", "warning")[0] == FOUND_PROBLEMS
 
 
-def test_a_plan_tells_by_its_exit_code_that_there_is_something_to_do(mongo):
+def test_plan_exit_code_tells_whether_changes_are_needed(mongo):
     assert ended("setup_indexes", "--plan", "--exit-code")[0] == 0
     mongo["cms.nodes"].drop_index("by_tag")
     try:
@@ -165,12 +165,12 @@ def test_a_plan_tells_by_its_exit_code_that_there_is_something_to_do(mongo):
         call_command("setup_indexes", stdout=io.StringIO())
 
 
-def test_a_wrong_option_is_no_finding(mongo):
+def test_wrong_option_has_another_exit_code(mongo):
     assert ended("setup_indexes", "--collection", "no.such")[0] == COULD_NOT_RUN
     assert ended("check_comments", "--discussion", "nodes.node:" + str(ObjectId()))[0] == COULD_NOT_RUN
 
 
-def test_a_malformed_document_is_a_finding_and_the_other_looks_go_on(mongo):
+def test_malformed_document_is_a_finding_among_others(mongo):
     page = node()
     mongo["cms.revisions"].delete_many({"node_id": page})
     trashed = {"_id": ObjectId(), "metadata": "not a document"}
@@ -188,7 +188,7 @@ def test_a_malformed_document_is_a_finding_and_the_other_looks_go_on(mongo):
     assert "setup_indexes --check" in str(report["findings"])
 
 
-def test_errors_are_told_without_the_name_of_a_class_of_ours(mongo):
+def test_errors_do_not_contain_class_names(mongo):
     node()
     mongo["cms.revisions"].delete_many({})
     with pytest.raises(CommandError) as raised:

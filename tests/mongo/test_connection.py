@@ -17,7 +17,7 @@ from marginalia.mongo.servers import is_outage, outage_after, primary_answers
 from nodes.models import stored_site
 
 
-def test_what_begins_a_request_heeds_the_time_to_find_a_server(mongo, monkeypatch):
+def test_first_command_of_a_request_respects_its_time_limit(mongo, monkeypatch):
     """The driver does not, beside timeoutMS: every request of an outage would wait for the time of a whole operation."""
     began = time.monotonic()
     nowhere = "mongodb://127.0.0.1:9/?replicaSet=none"
@@ -35,14 +35,14 @@ def test_what_begins_a_request_heeds_the_time_to_find_a_server(mongo, monkeypatc
         lambda: stored_site.read_with(stored_site.ExtraQuery("discussions", {"_id": "x"}, ("version",))),
     ],
 )
-def test_the_site_is_read_promptly(mongo, monkeypatch, read):
+def test_site_is_read_promptly(mongo, monkeypatch, read):
     monkeypatch.setattr("nodes.models.stored_site.server_selection_time_limit", lambda: pymongo.timeout(1e-6))
     with pytest.raises(PyMongoError) as raised:
         read()
     assert is_outage(raised.value)
 
 
-def test_of_a_server_that_hung_the_driver_takes_no_time_limit_for_passed(mongo, monkeypatch):
+def test_slow_round_trips_do_not_shorten_time_limits(mongo, monkeypatch):
     """It measured a round trip of seconds, and would send nothing in less."""
     monkeypatch.setattr(ServerDescription, "min_round_trip_time", 2.5)
     with pytest.raises(ExecutionTimeout), pymongo.timeout(2.0):
@@ -54,7 +54,7 @@ def test_of_a_server_that_hung_the_driver_takes_no_time_limit_for_passed(mongo, 
         assert mongo.things.find_one() == {"_id": 1}
 
 
-def test_a_limit_holds_for_connecting_too(mongo, monkeypatch):
+def test_time_limit_includes_connecting(mongo, monkeypatch):
     began = time.monotonic()
     with MongoClient("mongodb://127.0.0.1:9/?replicaSet=none", timeoutMS=60_000) as unreachable:
 
@@ -68,7 +68,7 @@ def test_a_limit_holds_for_connecting_too(mongo, monkeypatch):
     assert time.monotonic() - began < 10
 
 
-def test_to_set_a_limit_is_to_read_nothing(mongo):
+def test_setting_a_time_limit_reads_nothing(mongo):
     """Else no page that shows comments of another database would be kept."""
     with watch_reads() as reads, outage_after(1.0):
         pass
@@ -78,7 +78,7 @@ def test_to_set_a_limit_is_to_read_nothing(mongo):
     assert reads.has_untracked
 
 
-def test_a_first_batch_is_asked_for_again_where_the_connection_broke(mongo, commands):
+def test_first_batch_is_retried_on_a_broken_connection(mongo, commands):
     mongo.things.insert_many([{"_id": 1, "n": 1}, {"_id": 2, "n": 2}])
     break_connections()
     with commands.recorded():
@@ -89,7 +89,7 @@ def test_a_first_batch_is_asked_for_again_where_the_connection_broke(mongo, comm
     assert [document["n"] for document in found] == [1, 2]
 
 
-def test_all_that_is_read_in_a_block_may_come_from_secondaries(mongo, commands):
+def test_reads_in_the_block_can_use_secondaries(mongo, commands):
     mongo.things.insert_one({"_id": 1})
     with commands.recorded(), secondaries.reading():
         assert first_batch("find", "things", filter={"_id": 1}) == [{"_id": 1}]

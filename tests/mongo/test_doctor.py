@@ -53,7 +53,7 @@ def test_healthy_site_has_no_errors_and_no_warnings(mongo):
     assert {"no-tls", "no-authentication", "few-members"} <= set(levels)
 
 
-def test_findings_as_json(mongo):
+def test_findings_are_written_as_json(mongo):
     out = StringIO()
     call_command("doctor", "--json", stdout=out)
     answer = json.loads(out.getvalue())
@@ -61,7 +61,7 @@ def test_findings_as_json(mongo):
     assert {"level", "name", "where", "message", "fix"} == set(answer["findings"][0])
 
 
-def test_production_makes_errors_of_what_production_needs(mongo):
+def test_production_requirements_become_errors(mongo):
     levels = found(production=True)
     for name in ("no-tls", "no-authentication", "few-members", "server-end-of-life"):
         assert levels[name] == ERROR
@@ -69,11 +69,11 @@ def test_production_makes_errors_of_what_production_needs(mongo):
         call_command("doctor", "--production", stdout=StringIO())
 
 
-def test_missing_key_in_production(mongo, settings):
+def test_missing_key_in_production_is_an_error(mongo, settings):
     assert "setting-unfit" in found(production=True)
 
 
-def test_a_check_that_the_site_silences_is_no_finding(mongo, settings):
+def test_silenced_check_is_no_finding(mongo, settings):
     def unfit():
         return {finding.where for finding in doctor.examine(production=True) if finding.name == "setting-unfit"}
 
@@ -83,7 +83,7 @@ def test_a_check_that_the_site_silences_is_no_finding(mongo, settings):
     assert unfit() == before - {sorted(before)[0]}
 
 
-def test_dropped_and_stray_index(mongo):
+def test_dropped_and_unknown_indexes_are_reported(mongo):
     mongo["cms.nodes"].drop_index("by_tag")
     mongo["cms.nodes"].create_index("strayId")
     try:
@@ -104,7 +104,7 @@ def hot(monkeypatch, **query) -> None:
     )
 
 
-def test_members_that_never_become_the_primary_count(mongo, monkeypatch):
+def test_passive_members_do_not_count_as_candidates(mongo, monkeypatch):
     with EphemeralMongod() as server, MongoClient(server.uri) as client:
         config = client.admin.command("replSetGetConfig")["config"]
         passive = [{"_id": n, "host": f"127.0.0.1:{n}", "priority": 0, "votes": 0} for n in (1, 2)]
@@ -115,14 +115,14 @@ def test_members_that_never_become_the_primary_count(mongo, monkeypatch):
         assert "few-members" not in found()
 
 
-def test_query_that_scans(declare, patients, monkeypatch):
+def test_query_that_scans_is_reported(declare, patients, monkeypatch):
     declare(unsharded_because="test")
     patients.insert_one({"a": 1})
     hot(monkeypatch, filter={"a": 1})
     assert found()["query-scan"] == ERROR
 
 
-def test_query_that_sorts_in_memory_or_reads_too_much(declare, patients, monkeypatch):
+def test_query_that_sorts_or_reads_too_much_is_reported(declare, patients, monkeypatch):
     index = Index("by_a", (("a", 1),))
     declare(index, unsharded_because="test")
     patients.insert_many([{"a": 1, "b": n} for n in range(50)])
@@ -134,7 +134,7 @@ def test_query_that_sorts_in_memory_or_reads_too_much(declare, patients, monkeyp
     assert not {"query-sort", "query-scan", "query-reads-much"} & set(found())
 
 
-def test_query_that_asks_every_shard(declare, patients, monkeypatch):
+def test_query_of_every_shard_is_reported(declare, patients, monkeypatch):
     declare(Index("by_b", (("b", 1),)), shard_key=ShardKey((("a", 1),)))
     patients.insert_one({"a": 1})
     hot(monkeypatch, filter={"b": 1})
@@ -153,7 +153,7 @@ def test_query_that_asks_every_shard(declare, patients, monkeypatch):
         ("document-big", [{"a": "x" * 200 * 1024}]),
     ],
 )
-def test_documents_of_a_bad_shape(declare, patients, name, documents):
+def test_documents_of_a_bad_shape_are_reported(declare, patients, name, documents):
     declare(unsharded_because="test")
     patients.insert_many(documents)
     assert found()[name] == WARNING
@@ -162,7 +162,7 @@ def test_documents_of_a_bad_shape(declare, patients, name, documents):
     assert name not in found()
 
 
-def test_types_that_the_validator_allows_are_no_mixture(declare, patients):
+def test_types_allowed_by_the_validator_are_not_reported(declare, patients):
     declare(unsharded_because="test", validator=document({}, {"a": array_of(document({"v": either(TEXT, NUMBER)}))}))
     patients.insert_many([{"a": [{"v": 1}]}, {"a": [{"v": "1"}, {"v": None}]}])
     assert "mixed-type" not in found()
@@ -172,13 +172,13 @@ def test_types_that_the_validator_allows_are_no_mixture(declare, patients):
     assert finding.message.startswith("b has several types")
 
 
-def test_document_that_its_validator_would_refuse(declare, patients):
+def test_document_refused_by_its_validator_is_reported(declare, patients):
     declare(unsharded_because="test", validator={"required": ["a"]})
     patients.insert_one({"b": 1})
     assert found()["invalid-document"] == WARNING
 
 
-def test_validator_that_was_made_outside_the_site(declare, mongo):
+def test_foreign_validator_is_reported(declare, mongo):
     declare(unsharded_because="test", validator={"required": ["a"]})
     mongo.create_collection(NAME, validator={"b": 1})
     assert found()["validator-foreign"] == WARNING
@@ -197,7 +197,7 @@ def test_large_collection_is_sampled(declare, patients, monkeypatch, commands):
     assert all({"$sample", "$indexStats"} & set(pipeline[0]) for pipeline in read)
 
 
-def test_check_that_takes_too_long_says_so_and_keeps_what_it_found(declare, patients, monkeypatch):
+def test_slow_check_reports_what_it_found_so_far(declare, patients, monkeypatch):
     declare(unsharded_because="test")
     patients.insert_one({"a": 1})
 
@@ -210,14 +210,14 @@ def test_check_that_takes_too_long_says_so_and_keeps_what_it_found(declare, pati
     assert (levels["found-before"], levels["not-looked-through"]) == (WARNING, ADVICE)
 
 
-def test_server_that_is_not_there_is_a_finding(mongo, monkeypatch):
+def test_unreachable_server_is_a_finding(mongo, monkeypatch):
     with MongoClient("mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50") as unreachable:
         monkeypatch.setattr("marginalia.mongo.doctor.findings.database", lambda alias: unreachable["test"])
         assert found() == {"unreachable": ERROR}
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
-def test_clock_that_differs_from_the_servers_is_an_error(mongo, monkeypatch, hours):
+def test_wrong_clock_is_an_error(mongo, monkeypatch, hours):
     assert "clock-skewed" not in found()
     monkeypatch.setattr("marginalia.mongo.doctor.topology.now", lambda: now() + timedelta(hours=hours))
     [skewed] = [finding for finding in doctor.examine() if finding.name == "clock-skewed"]
@@ -225,7 +225,7 @@ def test_clock_that_differs_from_the_servers_is_an_error(mongo, monkeypatch, hou
 
 
 @pytest.mark.parametrize("options", ["", "&replicaSet=rs"])
-def test_server_that_is_lost_during_a_check_is_a_finding(mongo, options):
+def test_server_lost_during_a_check_is_a_finding(mongo, options):
     with MongoClient(f"mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50{options}") as unreachable:
 
         def lost(examination):
@@ -235,7 +235,7 @@ def test_server_that_is_lost_during_a_check_is_a_finding(mongo, options):
         assert found(checks=[lost]) == {"unreachable": ERROR}
 
 
-def test_writes_that_may_be_lost(mongo, monkeypatch):
+def test_unsafe_write_concern_is_reported(mongo, monkeypatch):
     uri = mongo.client.address
     options = {"w": 1, "retryWrites": False, "readPreference": "secondaryPreferred", "directConnection": True}
     with MongoClient(*uri, **options) as careless:
@@ -244,7 +244,7 @@ def test_writes_that_may_be_lost(mongo, monkeypatch):
     assert (levels["weak-writes"], levels["no-retries"], levels["stale-reads"]) == (ERROR, WARNING, WARNING)
 
 
-def test_index_that_no_query_uses(mongo, monkeypatch):
+def test_unused_index_is_reported(mongo, monkeypatch):
     assert "index-unused" not in found()
     monkeypatch.setattr("marginalia.mongo.doctor.indexes.MIN_OBSERVATION", timedelta(0))
     unused = [finding.message for finding in doctor.examine() if finding.name == "index-unused"]
@@ -253,16 +253,16 @@ def test_index_that_no_query_uses(mongo, monkeypatch):
     assert not any(message.startswith(("by_spec ", "kept_for_a_month ")) for message in unused)
 
 
-def test_every_finding_says_what_to_do(mongo):
+def test_every_finding_has_a_fix(mongo):
     assert all(finding.fix and finding.message and finding.where for finding in doctor.examine(production=True))
 
 
-def test_impossible_shard_key(declare, patients):
+def test_impossible_shard_key_is_reported(declare, patients):
     declare(Index("u", (("a", 1),), unique=True), shard_key=ShardKey((("b", 1),)))
     assert found()["cannot-shard"] == ERROR
 
 
-def test_a_collection_for_each_user(mongo):
+def test_collection_per_user_is_reported(mongo):
     names = [f"inbox_{n}" for n in range(20)]
     for name in names:
         mongo.create_collection(name)
@@ -273,7 +273,7 @@ def test_a_collection_for_each_user(mongo):
             mongo.drop_collection(name)
 
 
-def test_pending_migration(mongo):
+def test_pending_migration_is_reported(mongo):
     row = mongo["django_migrations"].find_one({"app": "sessions"})
     mongo["django_migrations"].delete_one({"_id": row["_id"]})
     try:
@@ -283,7 +283,7 @@ def test_pending_migration(mongo):
     assert "migration-pending" not in found()
 
 
-def test_check_that_fails_is_a_finding_and_the_others_go_on(declare, patients):
+def test_failing_check_is_a_finding_and_others_continue(declare, patients):
     declare(unsharded_because="test")
     patients.insert_many([{"a": 1}, {"a": "1"}])
 
@@ -295,7 +295,7 @@ def test_check_that_fails_is_a_finding_and_the_others_go_on(declare, patients):
     assert (levels["found-before"], levels["check-failed"], levels["mixed-type"]) == (WARNING, ERROR, WARNING)
 
 
-def test_check_that_the_server_refuses_is_a_finding_and_the_others_go_on(declare, patients):
+def test_refused_check_is_a_finding_and_others_continue(declare, patients):
     declare(unsharded_because="test")
     patients.insert_many([{"a": 1}, {"a": "1"}])
 

@@ -21,7 +21,7 @@ def found(check) -> dict[str, str]:
     return {finding.name: finding.level for finding in findings(check)}
 
 
-def test_a_member_that_is_behind(mongo, monkeypatch):
+def test_lagging_member_is_reported(mongo, monkeypatch):
     assert found(capacity.replication) == {}
     monkeypatch.setattr(status, "oplog", lambda alias: None)
     monkeypatch.setattr(status, "members", lambda alias: status.Members(1, (), {"db2:27017": 61, "db3:27017": 59}))
@@ -32,7 +32,7 @@ def test_a_member_that_is_behind(mongo, monkeypatch):
 @pytest.mark.parametrize(
     ("seconds", "filled", "is_short"), [(3600, 0.95, True), (3600, 0.5, False), (90_000, 0.95, False)]
 )
-def test_an_oplog_that_is_full_and_short(mongo, monkeypatch, seconds, filled, is_short):
+def test_full_short_oplog_is_reported(mongo, monkeypatch, seconds, filled, is_short):
     monkeypatch.setattr(status, "oplog", lambda alias: status.Oplog(seconds, filled))
     assert found(capacity.replication) == {}, "a set of one"
     monkeypatch.setattr(status, "members", lambda alias: status.Members(1, (), {"db2:27017": 0}))
@@ -42,24 +42,24 @@ def test_an_oplog_that_is_full_and_short(mongo, monkeypatch, seconds, filled, is
 @pytest.mark.parametrize(
     ("total", "free", "is_low"), [(100, 9, True), (100, 11, False), (2_000, 19, True), (2_000, 21, False)]
 )
-def test_a_disk_that_fills(mongo, monkeypatch, total, free, is_low):
+def test_filling_disk_is_reported(mongo, monkeypatch, total, free, is_low):
     monkeypatch.setattr(status, "disk", lambda alias: status.Disk(total * GIB, free * GIB))
     assert found(capacity.disk_space) == ({"disk-low": WARNING} if is_low else {})
 
 
-def test_connections_that_run_out(mongo, monkeypatch):
+def test_exhausted_connections_are_reported(mongo, monkeypatch):
     assert found(capacity.connections) == {}
     monkeypatch.setattr(status, "server", lambda alias: status.Server(810, 1_000))
     assert found(capacity.connections) == {"connections-few": WARNING}
 
 
-def test_a_pool_that_the_server_cannot_fill(mongo, monkeypatch):
+def test_pool_larger_than_the_server_allows_is_reported(mongo, monkeypatch):
     with MongoClient(*mongo.client.address, maxPoolSize=10_000_000, directConnection=True) as greedy:
         monkeypatch.setattr(capacity, "client", lambda alias: greedy)
         assert found(capacity.connections) == {"pool-above-limit": WARNING}
 
 
-def test_versions_with_known_faults(mongo):
+def test_versions_with_known_faults_are_reported(mongo):
     def names(*version: int) -> list[str]:
         return [f"{fault.name}: {mended}" for fault, mended in topology.known_faults([*version, 0])]
 
@@ -78,7 +78,7 @@ def config(mongo):
     mongo.client.drop_database(name)
 
 
-def test_a_balancer_that_was_stopped(config):
+def test_stopped_balancer_is_reported(config):
     assert cluster.is_balancing(config)
     config.settings.insert_one({"_id": "balancer", "mode": "full", "stopped": False})
     assert cluster.is_balancing(config)
@@ -96,7 +96,7 @@ def test_jumbo_chunks_are_counted_by_collection(config):
     assert cluster.jumbo_chunks(config) == {"marginalia.cms.nodes": 2, str(gone): 1}
 
 
-def test_shards_without_a_primary(config):
+def test_shards_without_a_primary_are_reported(config):
     config.shards.insert_many([{"_id": f"shard-{name}", "host": f"{name}/db-{name}:27018"} for name in "abc"])
     well, second = {"ok": True, "ismaster": True}, {"ok": True, "ismaster": False}
     away = {"ok": False, "ismaster": False}
@@ -106,11 +106,11 @@ def test_shards_without_a_primary(config):
     assert cluster.unreachable_shards(config, {"replicaSets": sets}) == []
 
 
-def test_a_replica_set_is_not_asked_as_a_cluster(mongo, monkeypatch):
+def test_replica_set_has_no_cluster_findings(mongo, monkeypatch):
     assert found(cluster.shards) == {}
 
 
-def test_findings_of_a_mongos(config, monkeypatch):
+def test_findings_of_a_mongos_are_reported(config, monkeypatch):
     """A server that calls itself a mongos, with the answers of a cluster that has all three troubles."""
     config.settings.insert_one({"_id": "balancer", "stopped": True})
     config.chunks.insert_one({"uuid": Binary(b"n" * 16, 4), "jumbo": True})

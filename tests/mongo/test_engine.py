@@ -19,7 +19,7 @@ def plans(commands, db):
     return [stages(explain(db, event)) for event in commands.sent if event.command_name in ("find", "aggregate")]
 
 
-def test_log_in_uses_an_index(mongo, commands, rf):
+def test_login_uses_an_index(mongo, commands, rf):
     get_user_model().objects.create_user("ann", password="secret")
     with commands.recorded():
         assert authenticate(rf.post("/log-in"), username="ann", password="secret")
@@ -63,7 +63,7 @@ def test_only_the_columns_of_the_model_are_fetched(mongo, commands):
     }
 
 
-def test_admin_list_with_a_join_still_answers(mongo):
+def test_admin_list_with_a_join_works(mongo):
     user = get_user_model().objects.create_user("ann")
     LogEntry.objects.create(user=user, action_flag=1, object_repr="x", content_type=ContentType.objects.first())
     assert LogEntry.objects.select_related("user", "content_type").order_by("-action_time")[0].user.username == "ann"
@@ -83,7 +83,7 @@ def test_index_of_any_kind_is_introspected(mongo, kind):
     assert constraints["odd"]["orders"][0] in {"TEXT", "HASHED"}
 
 
-def test_connecting_asks_no_server_for_its_version(mongo, monkeypatch):
+def test_connecting_does_not_query_the_server_version(mongo, monkeypatch):
     """Else each process that starts while MongoDB is away would wait."""
 
     def asked(*arguments, **options):

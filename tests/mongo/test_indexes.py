@@ -36,7 +36,7 @@ def run(*arguments: str) -> str:
     return out.getvalue()
 
 
-def test_plan_names_all_that_is_missing_and_does_nothing(mongo, declare):
+def test_plan_lists_everything_missing_and_changes_nothing(mongo, declare):
     declare(BY_A, Index("by_b", (("b.c", -1),), unique=True), validator={"required": ["a"]})
     assert run("--plan").splitlines() == [
         "+ trial: collection",
@@ -48,7 +48,7 @@ def test_plan_names_all_that_is_missing_and_does_nothing(mongo, declare):
     assert NAME not in mongo.list_collection_names()
 
 
-def test_after_applying_the_plan_is_empty(mongo, declare):
+def test_plan_is_empty_after_applying_it(mongo, declare):
     declare(
         BY_A,
         Index("partial", (("b", 1),), partial={"b": {"$gt": 1}}),
@@ -63,7 +63,7 @@ def test_after_applying_the_plan_is_empty(mongo, declare):
     assert "0 changes made." in run()
 
 
-def test_dropped_and_stray_indexes_are_named(mongo, declare):
+def test_dropped_and_unknown_indexes_are_listed(mongo, declare):
     declare(BY_A)
     run()
     mongo[NAME].drop_index("by_a")
@@ -77,14 +77,14 @@ def test_dropped_and_stray_indexes_are_named(mongo, declare):
     assert set(mongo[NAME].index_information()) == {"_id_", "by_a"}
 
 
-def test_indexes_of_shared_collections_are_left_alone(mongo, declare):
+def test_unknown_indexes_of_shared_collections_are_kept(mongo, declare):
     declare(BY_A, shared=True)
     mongo[NAME].create_index("stray")
     run("--drop-unknown")
     assert set(mongo[NAME].index_information()) == {"_id_", "by_a", "stray_1"}
 
 
-def test_an_index_with_other_keys_is_built_beside_the_old_one_at_which_the_old_version_hints(mongo, declare):
+def test_changed_index_is_built_under_another_name(mongo, declare):
     declare(BY_A)
     run()
     declare(Index("by_a", (("a", 1), ("b", 1))))
@@ -97,7 +97,7 @@ def test_an_index_with_other_keys_is_built_beside_the_old_one_at_which_the_old_v
     assert run("--plan") == "Nothing to do.\n"
 
 
-def test_the_old_index_of_a_rebuild_that_was_broken_off_goes_with_the_next(mongo, declare):
+def test_interrupted_rebuild_is_completed_by_the_next(mongo, declare):
     declare(Index("by_a", (("a", 1),)))
     run()
     declare(Index("by_a", (("a", 1),), partial={"a": {"$gt": 1}}))
@@ -106,7 +106,7 @@ def test_the_old_index_of_a_rebuild_that_was_broken_off_goes_with_the_next(mongo
     assert set(mongo[NAME].index_information()) == {"_id_", "by_a_2"}
 
 
-def test_changed_index_that_keeps_values_unique_is_built_before_the_old_one_goes(mongo, declare, commands):
+def test_changed_unique_index_is_built_before_the_drop(mongo, declare, commands):
     declare(Index("by_a", (("a", 1),), unique=True))
     run()
     declare(Index("by_a", (("a", 1), ("b", 1))))
@@ -134,7 +134,7 @@ def test_changed_expiry_is_changed_in_place(mongo, declare):
         Index("by_a", (("a", 1),), options={"collation": {"locale": "en"}}),
     ],
 )
-def test_other_options_stand_beside_the_old_ones_until_they_are_built(mongo, declare, commands, changed):
+def test_changed_options_are_built_before_the_drop(mongo, declare, commands, changed):
     declare(BY_A)
     run()
     if "collation" in changed.options:  # the server lists it with all of its parts
@@ -156,7 +156,7 @@ def test_other_options_stand_beside_the_old_ones_until_they_are_built(mongo, dec
         (BY_A, Index("by_a", (("a", 1),), options={"hidden": True})),
     ],
 )
-def test_what_the_server_can_change_in_place_is_not_built_anew(mongo, declare, commands, before, after):
+def test_in_place_changes_rebuild_nothing(mongo, declare, commands, before, after):
     declare(before)
     run()
     declare(after)
@@ -173,7 +173,7 @@ def test_what_the_server_can_change_in_place_is_not_built_anew(mongo, declare, c
         (Index("words", (("a", "text"),)), Index("words", (("a", "text"), ("b", "text")))),
     ],
 )
-def test_where_the_server_takes_both_for_one_the_old_one_goes_first_and_the_plan_says_so(mongo, declare, before, after):
+def test_indistinguishable_index_is_dropped_first_as_planned(mongo, declare, before, after):
     declare(before)
     run()
     declare(after)
@@ -183,7 +183,7 @@ def test_where_the_server_takes_both_for_one_the_old_one_goes_first_and_the_plan
     assert set(mongo[NAME].index_information()) == {"_id_", after.name}
 
 
-def test_a_build_may_take_longer_than_other_commands(declare, commands):
+def test_index_build_has_no_time_limit(declare, commands):
     declare(BY_A)
     with commands.recorded():
         run()
@@ -191,7 +191,7 @@ def test_a_build_may_take_longer_than_other_commands(declare, commands):
     assert "maxTimeMS" not in build
 
 
-def test_unique_index_that_cannot_be_built_names_the_documents_and_keeps_no_other_from_it(mongo, declare):
+def test_failed_unique_index_names_documents_and_stops_no_other(mongo, declare):
     mongo[NAME].insert_many([{"_id": n, "a": n // 2} for n in range(4)])
     declare(Index("by_a", (("a", 1),), unique=True), Index("by_b", (("b", 1),)))
     for arguments, built in ((["--plan"], {"_id_"}), ([], {"_id_", "by_b"})):
@@ -200,14 +200,14 @@ def test_unique_index_that_cannot_be_built_names_the_documents_and_keeps_no_othe
         assert set(mongo[NAME].index_information()) == built
 
 
-def test_sparse_unique_index_is_not_kept_from_by_documents_without_the_field(mongo, declare):
+def test_sparse_unique_index_allows_missing_fields(mongo, declare):
     mongo[NAME].insert_many([{"b": 1}, {"b": 2}])
     declare(Index("by_a", (("a", 1),), unique=True, sparse=True))
     assert "1 changes to make." in run("--plan")
     run()
 
 
-def test_offenders_inside_arrays_are_named_by_what_the_server_says(mongo, declare):
+def test_duplicates_in_arrays_are_named_by_the_server(mongo, declare):
     mongo[NAME].insert_many([{"a": [1, 2]}, {"a": [2, 3]}])
     declare(Index("by_a", (("a", 1),), unique=True))
     with pytest.raises(CommandError, match=r"{'a': 2}"):
@@ -229,7 +229,7 @@ def test_changed_validator_is_shown_and_replaced(mongo, declare):
     assert run("--plan") == "Nothing to do.\n"
 
 
-def test_validator_made_outside_the_site_is_left_alone_unless_told(mongo, declare):
+def test_foreign_validator_is_kept_without_the_option(mongo, declare):
     mongo.create_collection(NAME, validator={"z": 1})
     declare(validator=document({"a": TEXT}))
     assert "not one of ours" in run("--plan")
@@ -239,7 +239,7 @@ def test_validator_made_outside_the_site_is_left_alone_unless_told(mongo, declar
     assert mongo[NAME].options()["validator"]["$jsonSchema"]["required"] == ["a"]
 
 
-def test_moderate_validator_refuses_new_faults_and_suffers_old_ones(mongo, declare):
+def test_moderate_validator_refuses_only_new_faults(mongo, declare):
     mongo[NAME].insert_many([{"_id": "old", "a": 1}, {"_id": "good", "a": "x"}])
     declare(validator=document({"a": TEXT}))
     run()
@@ -252,14 +252,14 @@ def test_moderate_validator_refuses_new_faults_and_suffers_old_ones(mongo, decla
             write()
 
 
-def test_migrate_sets_up_what_is_declared(mongo):
+def test_migrate_sets_up_declared_collections(mongo):
     mongo["auth_group"].drop_index("by_name")
     mongo.command("collMod", "cms.nodes", validator={})
     call_command("migrate", verbosity=0)
     assert run("--plan") == "Nothing to do.\n"
 
 
-def test_migrate_names_changed_validators(mongo, declare):
+def test_migrate_lists_changed_validators(mongo, declare):
     declare(validator=document({"a": TEXT}))
     run()
     declare(validator=document({"a": TEXT}, {"b": INTEGER}))
@@ -271,7 +271,7 @@ def test_migrate_names_changed_validators(mongo, declare):
     assert "trial" not in out.getvalue()
 
 
-def test_migrate_names_a_validator_that_a_collection_gets(mongo, declare):
+def test_migrate_lists_a_new_validator(mongo, declare):
     declare()
     run()
     declare(validator=document({"a": TEXT}))
@@ -280,7 +280,7 @@ def test_migrate_names_a_validator_that_a_collection_gets(mongo, declare):
     assert "  + trial: validator" in out.getvalue()
 
 
-def test_migrate_names_no_new_collections(mongo, declare):
+def test_migrate_does_not_list_new_collections(mongo, declare):
     declare(BY_A, validator=document({"a": TEXT}))
     out = StringIO()
     call_command("migrate", stdout=out)
@@ -288,7 +288,7 @@ def test_migrate_names_no_new_collections(mongo, declare):
     assert NAME in mongo.list_collection_names()
 
 
-def test_every_collection_has_a_validator_of_the_fields_it_must_have(mongo):
+def test_every_collection_has_a_validator_with_required_fields(mongo):
     for item in declared_collections():
         schema = item.collection.validator
         assert schema, item.collection.name
@@ -322,13 +322,13 @@ def test_status_shows_size_and_use(mongo, declare):
     assert "no app declares it" in lines["stray_1"]
 
 
-def test_only_the_named_collection_is_planned(mongo):
+def test_only_the_given_collection_is_planned(mongo):
     mongo["auth_group"].drop_index("by_name")
     assert run("--plan", "--collection", "auth_user") == "Nothing to do.\n"
     assert "auth_group" in run("--collection", "auth_group")
 
 
-def test_want_of_rights_is_told_with_the_role_that_gives_them(mongo):
+def test_missing_permission_is_reported_with_its_role(mongo):
     def refuse(db):
         raise OperationFailure("not authorized to execute collMod", 13)
 
@@ -336,12 +336,12 @@ def test_want_of_rights_is_told_with_the_role_that_gives_them(mongo):
         indexes.apply_change(indexes.Change("+", "default", NAME, "validator", refuse))
 
 
-def test_collection_that_no_app_declares_is_named(mongo):
+def test_undeclared_collection_is_refused(mongo):
     with pytest.raises(CommandError, match="No app declares misspelt"):
         run("--plan", "--collection", "misspelt")
 
 
-def test_what_a_driver_makes_for_gridfs_is_known(mongo):
+def test_indexes_of_the_gridfs_driver_are_accepted(mongo):
     bucket = GridFSBucket(mongo, "cms.renditions")
     mongo["cms.renditions.files"].drop_index("filename_1_uploadDate_1")
     mongo["cms.renditions.chunks"].drop_index("files_id_1_n_1")
@@ -351,5 +351,5 @@ def test_what_a_driver_makes_for_gridfs_is_known(mongo):
     assert [str(change) for change in indexes.plan()] == []
 
 
-def test_what_the_apps_declare_is_what_exists(mongo):
+def test_declared_indexes_equal_the_existing_ones(mongo):
     assert [str(change) for change in indexes.plan()] == []

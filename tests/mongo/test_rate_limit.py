@@ -15,23 +15,23 @@ def take(n, limit=5, key="k", seconds=60):
     return rate_limit.allow(key, limit=limit, seconds=seconds, token=f"t{n}")
 
 
-def test_limit_passes_and_no_more():
+def test_limit_is_enforced():
     assert [take(n) for n in range(8)] == [True] * 5 + [False] * 3
     assert take(1, key="other")
 
 
-def test_same_token_passes_again_uncounted():
+def test_same_token_is_counted_once():
     assert all(take(0) for _ in range(20))
     assert [take(n) for n in range(1, 8)] == [True] * 4 + [False] * 3
 
 
-def test_what_is_given_back_may_be_taken():
+def test_refunded_call_can_be_made_again():
     assert [take(n, 1) for n in (0, 1)] == [True, False]
     rate_limit.refund("k", token="t0")
     assert take(1, 1)
 
 
-def test_what_costs_more_passes_where_all_of_it_has_room():
+def test_costly_call_passes_only_if_all_of_it_fits():
     def count(n, cost):
         counted = rate_limit.count("k", limit=5, seconds=60, token=f"t{n}", cost=cost)
         return counted.allowed, counted.remaining
@@ -49,18 +49,18 @@ def test_window_slides(mongo):
     assert [take(n, 2) for n in (3, 4)] == [True, False]
 
 
-def test_what_is_forgotten_counts_no_more(mongo):
+def test_reset_counts_again_from_zero(mongo):
     assert [take(n, 1) for n in (0, 1)] == [True, False]
     assert (rate_limit.reset("k"), rate_limit.reset("k")) == (1, 0)
     assert take(1, 1)
 
 
-def test_token_that_looks_like_an_expression_is_a_token():
+def test_token_that_looks_like_an_expression_is_text():
     assert rate_limit.allow("$key", limit=1, seconds=60, token="$$ROOT")
     assert not rate_limit.allow("$key", limit=1, seconds=60, token="$passed")
 
 
-def test_threads_that_come_together_never_pass_more_than_the_limit():
+def test_concurrent_threads_never_exceed_the_limit():
     with ThreadPoolExecutor(16) as pool:
         assert sum(pool.map(take, range(100))) == 5
 
@@ -79,7 +79,7 @@ def _process(uri: str, name: str, start, n: int, passed) -> None:
 
 
 @pytest.mark.slow
-def test_forty_processes_never_pass_more_than_the_limit(mongo):
+def test_forty_processes_never_exceed_the_limit(mongo):
     context = multiprocessing.get_context("spawn")
     passed, start = context.Queue(), context.Barrier(40)
     arguments = os.environ["TEST_MONGODB_URI"], mongo.name, start

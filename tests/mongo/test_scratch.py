@@ -30,7 +30,7 @@ def others():
         client().drop_database(name)
 
 
-def test_what_is_written_in_it_goes_with_it(others):
+def test_scratch_database_is_dropped_with_its_content(others):
     own = database().name
     with scratch_database():
         assert database().name != own
@@ -39,7 +39,7 @@ def test_what_is_written_in_it_goes_with_it(others):
     assert (database().name, others()) == (own, set())
 
 
-def test_user_without_the_right_is_named_the_roles(others, monkeypatch):
+def test_user_without_permission_sees_the_needed_roles(others, monkeypatch):
     def refused():
         raise OperationFailure("not authorized", 13, {"lsid": "riddles"})
 
@@ -52,7 +52,7 @@ def test_user_without_the_right_is_named_the_roles(others, monkeypatch):
 
 
 @pytest.mark.parametrize(("code", "is_told"), [(13, False), (215, True)])
-def test_that_it_could_not_be_deleted_is_told_unless_no_right_was_there(others, monkeypatch, code, is_told):
+def test_failed_drop_is_reported_unless_not_permitted(others, monkeypatch, code, is_told):
     def refused(self, name):
         raise OperationFailure("refused", code)
 
@@ -67,7 +67,7 @@ def test_that_it_could_not_be_deleted_is_told_unless_no_right_was_there(others, 
     assert told == ([code] if is_told else [])
 
 
-def test_the_doctor_names_those_that_were_left_a_day_ago(others):
+def test_doctor_reports_databases_left_for_a_day(others):
     def findings():
         return list(capacity.scratch_databases(doctor.Examination("default", database(), (), production=False)))
 

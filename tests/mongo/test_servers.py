@@ -33,15 +33,15 @@ def refusal(uri):
     return text
 
 
-def test_a_replica_set_will_do():
+def test_replica_set_is_accepted():
     assert check(os.environ["TEST_MONGODB_URI"]).startswith("127.0.0.1:")
 
 
-def test_a_mongos_will_do():
+def test_mongos_is_accepted():
     assert unsuitable({"msg": "isdbgrid"}, [7, 0, 5, 0]) == ""
 
 
-def test_a_standalone_will_not(tmp_path):
+def test_standalone_server_is_refused(tmp_path):
     with Member(tmp_path / "data", replset="") as server:
         for uri in (server.uri, f"mongodb://{server.address}/?replicaSet=rs0&w=majority"):
             assert "is a standalone server, and the site needs a replica set or a mongos" in refusal(uri)
@@ -49,39 +49,39 @@ def test_a_standalone_will_not(tmp_path):
 
 
 @pytest.mark.parametrize("hosts", ["127.0.0.1:9", "127.0.0.1:9,127.0.0.1:10"])
-def test_an_unreachable_server_will_not(hosts):
+def test_unreachable_server_is_refused(hosts):
     assert refusal(f"mongodb://ann:secret@{hosts}/?replicaSet=rs0").startswith(f"MongoDB at {hosts} cannot be reached")
 
 
-def test_a_set_of_another_name_will_not():
+def test_replica_set_of_another_name_is_refused():
     uri = os.environ["TEST_MONGODB_URI"].replace("replicaSet=", "replicaSet=other-")
     assert "other-" in refusal(uri)
 
 
 @pytest.mark.parametrize("uri", ["nonsense", "mongodb://ann:sec@ret@host/", "mongodb://127.0.0.1/?nonsense=1"])
-def test_a_bad_address_will_not(uri):
+def test_malformed_address_is_refused(uri):
     assert refusal(uri).startswith("MONGODB_URI is not a MongoDB connection string")
 
 
-def test_an_old_server_will_not(old_server):
+def test_old_server_is_refused(old_server):
     assert "is version 5.0.31, and the site needs 6.0 or later" in refusal(f"mongodb://127.0.0.1:{old_server}/")
 
 
 @pytest.mark.parametrize(
     ("w", "reason"), [(7, "Not enough data-bearing nodes"), ("twoCentres", "No write concern mode")]
 )
-def test_write_concern_that_cannot_be_met_is_named(w, reason):
+def test_impossible_write_concern_is_reported(w, reason):
     entry = {"HOST": os.environ["TEST_MONGODB_URI"], "NAME": "test_none", "OPTIONS": {"w": w}}
     assert unmet_write_concern(entry).startswith(f"MongoDB can't meet MONGODB_WRITE_CONCERN. It reports: {reason}")
 
 
 @pytest.mark.parametrize("options", [{}, {"w": "majority"}, {"w": 1}])
-def test_write_concern_that_can_be_met_is_right(options):
+def test_possible_write_concern_is_accepted(options):
     entry = {"HOST": os.environ["TEST_MONGODB_URI"], "NAME": "test_none", "OPTIONS": options}
     assert unmet_write_concern(entry) == ""
 
 
-def test_write_concern_is_not_judged_while_mongodb_is_away():
+def test_write_concern_is_not_checked_during_an_outage():
     assert unmet_write_concern({"HOST": "mongodb://127.0.0.1:9/", "NAME": "test_none", "OPTIONS": {"w": 7}}) == ""
 
 
@@ -121,7 +121,7 @@ def serve(connection, answer):
             connection.sendall(struct.pack("<iiii", 16 + len(body) + len(answer), 1, request, reply) + body + answer)
 
 
-def test_what_is_known_is_told_without_asking(mongo):
+def test_known_server_state_is_returned_without_a_query(mongo):
     """Of a set of one: its primary, and no secondary."""
     assert primary_answers()
     assert knows_primary()
@@ -129,7 +129,7 @@ def test_what_is_known_is_told_without_asking(mongo):
     assert not secondary_answers(seconds=0.2)
 
 
-def test_write_that_a_server_cannot_promise_is_an_outage(mongo):
+def test_write_without_its_concern_counts_as_an_outage(mongo):
     """It steps down, or stops, while the write waits for the other members: the ORM says only that something went wrong."""
     failed = DatabaseError("Save with update_fields did not affect any rows.")
     failed.__cause__ = WriteConcernError("operation was interrupted", 11602)

@@ -30,7 +30,7 @@ def run(*arguments: str) -> str:
     return out.getvalue()
 
 
-def test_plan_names_every_declared_key(mongo):
+def test_plan_lists_every_declared_key(mongo):
     plan = run("--plan")
     assert "+ cms.nodes: shard by unique (metadata.parent_id, metadata.slug)" in plan
     assert "= cms.site: stays on one shard" in plan
@@ -74,7 +74,7 @@ def test_plan_of_ranges_can_be_pasted_into_mongosh(mongo):
     assert any('"middle": {"files_id": ObjectId("800000000000000000000000"), "n": MinKey()}' in line for line in plan)
 
 
-def test_ranges_that_hold_something_are_not_moved(mongo):
+def test_ranges_with_documents_are_not_moved(mongo):
     mongo["comments.ip_hashes"].insert_one({"discussion_id": "4123:x.y:1", "slug": "a", "ip_hash": "h", "at": now()})
     plan = run("--plan", "--presplit", "4", "--shard", "a", "--shard", "b")
     assert "= comments.ip_hashes: 1 ranges hold something" in plan
@@ -82,7 +82,7 @@ def test_ranges_that_hold_something_are_not_moved(mongo):
     assert moved == ["MinKey()", '"8000"', '"c000"']
 
 
-def test_hashes_are_cut_where_the_server_does_not_do_so_itself(mongo):
+def test_hashed_ranges_are_split_unless_the_server_does_it(mongo):
     """It deals out a hashed collection that is empty when it is sharded, and leaves another on one shard."""
 
     def plan() -> list[str]:
@@ -99,7 +99,7 @@ def test_hashes_are_cut_where_the_server_does_not_do_so_itself(mongo):
     ]
 
 
-def test_what_the_server_has_dealt_out_one_chunk_a_shard_is_left_so(mongo, monkeypatch):
+def test_evenly_distributed_chunks_are_left_alone(mongo, monkeypatch):
     """As MongoDB 8.0 does: of two shards the one edge is also one of ours."""
     entries = {f"{mongo.name}.discussions": {"uuid": 1}}
     halves = [{"min": {"_id": MinKey()}, "shard": "a"}, {"min": {"_id": Int64(0)}, "shard": "b"}]
@@ -126,12 +126,12 @@ def test_what_the_server_has_dealt_out_one_chunk_a_shard_is_left_so(mongo, monke
         (["--shard", "a"], "go with --presplit"),
     ],
 )
-def test_ranges_that_cannot_be_are_refused(mongo, words, why):
+def test_impossible_ranges_are_refused(mongo, words, why):
     with pytest.raises(CommandError, match=why):
         run("--plan", *words)
 
 
-def test_plan_says_what_the_keys_do_not_route_and_why(mongo, monkeypatch):
+def test_plan_lists_untargeted_queries_with_their_reasons(mongo, monkeypatch):
     node()
     assert "! cms.nodes: “the section tree” asks every shard  Sections are few" in run("--plan")
     for known in targeting.broadcasts():
@@ -141,7 +141,7 @@ def test_plan_says_what_the_keys_do_not_route_and_why(mongo, monkeypatch):
     assert "! cms.nodes: “everything” asks every shard  No reason is given" in run("--plan")
 
 
-def test_index_made_for_a_key_that_is_refused_does_not_stay(mongo):
+def test_index_of_a_refused_key_is_dropped(mongo):
     (statement, *_) = [s for s in sharding.plan() if s.index]
     before = set(mongo[statement.collection].index_information())
     with pytest.raises(sharding.CannotShard):
@@ -149,14 +149,14 @@ def test_index_made_for_a_key_that_is_refused_does_not_stay(mongo):
     assert set(mongo[statement.collection].index_information()) == before
 
 
-def test_server_that_is_no_mongos_is_refused_kindly_with_the_plan(mongo):
+def test_server_without_mongos_is_refused_with_the_plan(mongo):
     out = StringIO()
     with pytest.raises(CommandError, match="no mongos"):
         call_command("setup_shards", stdout=out)
     assert "shard by" in out.getvalue()
 
 
-def test_status_says_that_nothing_is_sharded(mongo):
+def test_status_reports_that_nothing_is_sharded(mongo):
     assert "no mongos" in run("--status")
 
 
@@ -171,11 +171,11 @@ def test_status_says_that_nothing_is_sharded(mongo):
         (Index("u", AB), ShardKey(AB, unique=True), True),
     ],
 )
-def test_keys_that_a_unique_index_forbids(index, key, refused):
+def test_keys_that_conflict_with_a_unique_index_are_refused(index, key, refused):
     assert bool(sharding.shard_key_problems(Collection("c", (index,), key))) is refused
 
 
-def test_checks_of_what_is_declared(monkeypatch):
+def test_wrong_declarations_fail_the_checks(monkeypatch):
     assert check_declarations() == []
     wrong = [
         Collection("one", (Index("i", AB), Index("i", AB)), unsharded_because="small"),
@@ -187,7 +187,7 @@ def test_checks_of_what_is_declared(monkeypatch):
     assert [message.id for message in check_declarations()] == ["mongo.E002", "mongo.E003", "mongo.W004"]
 
 
-def test_what_the_server_refuses_is_told_in_one_sentence(mongo):
+def test_refusal_of_the_server_is_one_sentence(mongo):
     (statement, *_rest) = [s for s in sharding.plan() if s.collection]
     with pytest.raises(sharding.CannotShard, match=f"^{statement.collection}: .*shardCollection"):
         sharding.apply(statement)

@@ -15,7 +15,7 @@ def member(name: str, state: int, behind: float = 0) -> dict:
     return {"name": name, "state": state, "optimeDate": MOMENT - timedelta(seconds=behind)}
 
 
-def test_secondaries_are_behind_the_primary():
+def test_lag_is_measured_from_the_primary():
     said = status.parse_members(
         {
             "term": 7,
@@ -25,11 +25,11 @@ def test_secondaries_are_behind_the_primary():
     assert said == status.Members(7, ("d",), {"b": 90, "c": 0})
 
 
-def test_without_a_primary_nothing_is_behind():
+def test_lag_is_zero_without_a_primary():
     assert status.parse_members({"term": 7, "members": [member("a", 2), member("b", 2, 90)]}).lag == {}
 
 
-def test_a_replica_set_answers(mongo):
+def test_replica_set_status_is_read(mongo):
     members = status.members()
     assert members.term >= 1
     assert (members.down, members.lag) == ((), {})
@@ -39,7 +39,7 @@ def test_a_replica_set_answers(mongo):
     assert 0 < disk.free < disk.total
 
 
-def test_what_a_server_does_not_answer_is_none(mongo, monkeypatch):
+def test_unavailable_values_are_none(mongo, monkeypatch):
     assert status._run_if_allowed(mongo, "noSuchCommand") is None
     with MongoClient("mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50") as unreachable:
         monkeypatch.setattr("marginalia.mongo.status.client", lambda alias: unreachable)

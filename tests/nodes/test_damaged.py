@@ -63,7 +63,7 @@ def checked(*arguments):
     return out.getvalue()
 
 
-def test_lists_leave_out_damaged_posts_and_have_the_others(mongo, blog):
+def test_lists_omit_damaged_posts(mongo, blog):
     for number, update in enumerate(DAMAGES):
         damage(mongo, post(blog, f"bad-{number}"), update)
     for path in LISTS:
@@ -94,7 +94,7 @@ def test_log_names_a_damaged_post_once(mongo, blog, caplog):
         ({"$unset": {"derived": ""}}, "has nothing derived, so searches don't find it"),
     ],
 )
-def test_page_without_a_part_is_shown_and_found(mongo, blog, update, fault):
+def test_page_with_a_missing_part_is_shown_and_reported(mongo, blog, update, fault):
     node_id = post(blog)
     damage(mongo, node_id, update)
     for path in (*LISTS, "/news/bad"):
@@ -105,7 +105,7 @@ def test_page_without_a_part_is_shown_and_found(mongo, blog, update, fault):
 
 
 @pytest.mark.parametrize("update", [*DAMAGES[:3], DAMAGES[8], {"$set": {"metadata.slug": "a/b"}}])
-def test_doctor_and_check_name_a_damaged_page(mongo, blog, update):
+def test_doctor_and_check_report_a_damaged_page(mongo, blog, update):
     node_id = post(blog)
     damage(mongo, node_id, update)
     (finding,) = findings("node-damaged")
@@ -115,7 +115,7 @@ def test_doctor_and_check_name_a_damaged_page(mongo, blog, update):
     assert mongo["cms.nodes"].count_documents({"_id": node_id}) == 1
 
 
-def test_doctor_names_pages_whose_section_is_gone(mongo, blog):
+def test_doctor_reports_pages_without_their_section(mongo, blog):
     node_id = post(blog)
     assert findings("section-gone") == []
     mongo["cms.nodes"].delete_one({"_id": blog})
@@ -123,7 +123,7 @@ def test_doctor_names_pages_whose_section_is_gone(mongo, blog):
     assert str(node_id) in finding.message
 
 
-def test_damaged_photo_is_left_out_of_its_gallery(mongo):
+def test_damaged_photo_is_omitted_from_its_gallery(mongo):
     album = gallery()
     whole, bad = upload(album), upload(album, pictures.jpeg(), name="hill.jpg")
     damage(mongo, bad, {"$unset": {"metadata.detail.resolution": ""}}, "cms.assets.files")
@@ -134,7 +134,7 @@ def test_damaged_photo_is_left_out_of_its_gallery(mongo):
 
 
 @pytest.mark.parametrize("is_hidden", [False, True])
-def test_missing_index_is_slow_and_an_error_of_the_doctor(mongo, blog, is_hidden):
+def test_missing_index_is_slow_and_a_doctor_error(mongo, blog, is_hidden):
     if is_hidden:
         mongo.command("collMod", "cms.nodes", index={"name": "by_section", "hidden": True})
     else:
@@ -147,7 +147,7 @@ def test_missing_index_is_slow_and_an_error_of_the_doctor(mongo, blog, is_hidden
         indexes.ensure()
 
 
-def test_revisions_of_a_lost_page_are_named_and_kept(mongo, blog):
+def test_revisions_of_a_lost_page_are_reported_and_kept(mongo, blog):
     node_id = post(blog)
     save(node_id, nonce(node_id), title="Saved again")
     mongo["cms.revisions"].update_many({}, {"$set": {"saved_at": now() - timedelta(days=30)}})
@@ -165,7 +165,7 @@ def test_sweep_keeps_the_contents_of_a_damaged_photo(mongo):
     assert mongo["cms.assets.chunks"].count_documents({"files_id": content_id}) > 0
 
 
-def test_one_damaged_discussion_does_not_keep_the_site_from_starting(mongo, post_page):
+def test_damaged_discussion_does_not_stop_the_start(mongo, post_page):
     services.post(post_page, author=CommentAuthor("Bea"), source="First", token="t1")
     copy = {**mongo["discussions"].find_one(), "_id": "nodes.node:damaged"}
     del copy["label"]

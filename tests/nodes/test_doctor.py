@@ -24,7 +24,7 @@ def findings(name: str) -> list[doctor.Finding]:
     return [finding for finding in doctor.examine() if finding.name == name]
 
 
-def test_site_with_pages_and_photos_is_well(mongo):
+def test_healthy_site_has_no_findings(mongo):
     blog = node("blog", "blog")
     node("blog-entry", "post", parent=blog, tags=("a",), text=f"[Hello](node:{blog})\n\n:::note\nThere.\n:::")
     upload(gallery())
@@ -34,7 +34,7 @@ def test_site_with_pages_and_photos_is_well(mongo):
     assert [finding for finding in doctor.examine() if finding.level != doctor.ADVICE] == []
 
 
-def test_stalled_upload(mongo):
+def test_stalled_upload_is_reported(mongo):
     photo_id = upload(gallery())
     mongo["cms.assets.files"].update_one({"_id": photo_id}, {"$set": {"metadata.locked": now()}})
     assert findings("stalled-upload") == []
@@ -43,7 +43,7 @@ def test_stalled_upload(mongo):
     assert (finding.level, finding.where, finding.fix) == (WARNING, "cms.assets.files", "manage.py sweep_uploads")
 
 
-def test_orphan_chunk(mongo):
+def test_orphan_chunk_is_reported(mongo):
     photo_id = upload(gallery())
     assert findings("orphan-chunk") == []
     lost = ObjectId()
@@ -66,7 +66,7 @@ def broken(mongo, photo_id: ObjectId, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["missing", "short", "dangling"])
-def test_photo_that_cannot_be_shown_is_found_and_answered_404(mongo, client, how):
+def test_broken_photo_is_reported_and_returns_404(mongo, client, how):
     photo_id = upload(gallery())
     upload(gallery("other"))
     address = original_path(stored_photos.get(photo_id))
@@ -85,7 +85,7 @@ def test_photo_that_cannot_be_shown_is_found_and_answered_404(mongo, client, how
             assert client.get(f"/media/{photo_id}/{content_id}/{spec}", follow=True).status_code == 404
 
 
-def test_chunk_missing_in_the_middle_is_answered_404(mongo, client):
+def test_missing_middle_chunk_returns_404(mongo, client):
     photo_id = upload(gallery(), pictures.encoded("PNG", pictures.image((600, 400)), compress_level=0), "a.png")
     mongo["cms.assets.chunks"].delete_one({"files_id": photo_id, "n": 1})
     address = original_path(stored_photos.get(photo_id))
@@ -93,7 +93,7 @@ def test_chunk_missing_in_the_middle_is_answered_404(mongo, client):
     assert client.get(address, headers={"range": "bytes=0-99"}).status_code == 206
 
 
-def test_chunk_short_in_the_middle_ends_the_answer_with_an_error(mongo, client):
+def test_short_middle_chunk_ends_the_response_with_an_error(mongo, client):
     """Its size is not asked for beforehand; what is sent is shorter than Content-Length says, and of the file's bytes alone."""
     photo_id = upload(gallery(), pictures.encoded("PNG", pictures.image((600, 400)), compress_level=0), "a.png")
     whole = client.get(original_path(stored_photos.get(photo_id))).getvalue()
@@ -107,7 +107,7 @@ def test_chunk_short_in_the_middle_ends_the_answer_with_an_error(mongo, client):
     assert sent
 
 
-def test_damaged_copy_is_made_anew(mongo, client):
+def test_damaged_copy_is_rendered_again(mongo, client):
     photo = stored_photos.get(upload(gallery()))
     whole = client.get(copy_path(photo, 320)).getvalue()
     mongo["cms.renditions.chunks"].delete_many({})
@@ -118,7 +118,7 @@ def test_damaged_copy_is_made_anew(mongo, client):
     assert client.get(copy_path(photo, 320)).getvalue() == whole
 
 
-def test_malformed_files_keep_no_check_from_looking(mongo):
+def test_malformed_files_stop_no_check(mongo):
     upload(gallery())
     now_long_ago = now() - 2 * STALE_AFTER
     for name in ("cms.assets", "cms.renditions"):
@@ -144,14 +144,14 @@ def test_malformed_files_keep_no_check_from_looking(mongo):
     assert failed.value.returncode == 1
 
 
-def test_photo_in_the_trash_keeps_its_chunks(mongo, ann):
+def test_chunks_of_a_trashed_photo_are_no_orphans(mongo, ann):
     photo_id = upload(gallery())
     nonce = mongo["cms.assets.files"].find_one({"_id": photo_id})["metadata"]["nonce"]
     photos.move_to_trash(ann, photo_id, nonce)
     assert findings("orphan-chunk") == []
 
 
-def test_site_document_that_is_gone(mongo):
+def test_missing_site_document_is_reported(mongo):
     node()
     assert findings("site-gone") == []
     mongo["cms.site"].delete_many({})
@@ -159,7 +159,7 @@ def test_site_document_that_is_gone(mongo):
     assert (finding.level, finding.where) == (ERROR, "cms.site")
 
 
-def test_history_that_is_gone(mongo):
+def test_missing_history_is_reported(mongo):
     page = node()
     assert findings("history-gone") == []
     mongo["cms.revisions"].delete_many({})

@@ -56,7 +56,7 @@ class Names(HTMLParser):
         self.words += data
 
 
-def test_maths_is_mathml_and_nothing_else():
+def test_formula_becomes_mathml_only():
     html = for_readers("$\\frac{a}{b}$ and\n\n$$\n\\sum_{i=0}^n i < 3\n$$")
     assert '<math display="inline"><mrow><mfrac>' in html
     assert '<math display="block">' in html
@@ -66,7 +66,7 @@ def test_maths_is_mathml_and_nothing_else():
 @pytest.mark.parametrize(
     "around", ["\\text{{{}}}", "\\href{{{}}}{{x}}", "\\class{{{}}}{{x}}", "\\style{{{}}}{{x}}", "{}", "\\color{{{}}}x"]
 )
-def test_nothing_typed_into_a_formula_is_markup(around):
+def test_formula_text_never_becomes_markup(around):
     for payload in ALL:
         html = maths.mathml(around.format(payload)[: maths.MAX_LENGTH], is_block=False) or ""
         assert Names(html).found <= {*maths._TAGS, *maths._VALUES}, payload
@@ -76,23 +76,23 @@ def test_nothing_typed_into_a_formula_is_markup(around):
 @pytest.mark.parametrize(
     "typed", ["\\frac", "\\left(", "x^", "\\begin{matrix}", "\\newcommand{\\a}{\\a\\a}\\a", "{" * 100 + "}" * 100]
 )
-def test_what_is_no_maths_stays_as_it_was_typed(typed):
+def test_invalid_formula_stays_as_typed(typed):
     assert f'<code class="language-math">{typed}</code>' in for_readers(f"${typed}$")
 
 
 @holds
 @given(st.lists(st.sampled_from(TEX), max_size=20).map("".join))
-def test_any_formula_is_mathml_or_left_alone(typed):
+def test_any_formula_is_mathml_or_unchanged(typed):
     html = maths.mathml(typed, is_block=True)
     assert html is None or Names(html).found <= {*maths._TAGS, *maths._VALUES}
 
 
-def test_much_maths_is_left_as_it_was_typed():
+def test_formulas_beyond_the_limit_stay_as_typed():
     html = for_readers("$" + "a" * 1_900 + "$\n\n" + "".join(f"${'b' * 1_900}{n}$\n\n" for n in range(20)))
     assert html.count("<math") == rendering.MOST_MATHS // 1_900
 
 
-def test_links_of_footnotes_have_names_in_the_language_of_the_site():
+def test_links_of_footnotes_are_translated():
     html = for_readers("a[^1] b[^1]\n\n[^1]: c")
     assert '<div class="footnotes" role="doc-endnotes" aria-label="Footnotes">' in html
     assert html.count('role="doc-noteref"') == 2
@@ -101,12 +101,12 @@ def test_links_of_footnotes_have_names_in_the_language_of_the_site():
     assert len(re.findall(r' id="([^"]*)"', html)) == len(set(re.findall(r' id="([^"]*)"', html))) == 3
 
 
-def test_references_in_a_formula_bring_in_no_character_that_pages_do_not_carry():
+def test_character_references_in_formulas_are_scrubbed():
     assert "\u202e" not in (maths.mathml("\\text{a&#x202e;b}", is_block=False) or "\u202e")
     assert "\u202e" not in (maths.mathml("\\text{a\u202eb}", is_block=False) or "\u202e")
 
 
-def test_headings_link_to_themselves_on_pages_alone(client, mongo):
+def test_headings_link_to_themselves_only_on_pages(client, mongo):
     text = '::contents\n\n## On *lakes*\n\n### [Fish](/x)\n\n<a href="/y">\n<h2>In a link</h2>\n</a>\n\n##### Small'
     node("blog-entry", "on-water", parent=node("blog", "news"), text=text)
     html = client.get("/news/on-water").content.decode()
@@ -119,7 +119,7 @@ def test_headings_link_to_themselves_on_pages_alone(client, mongo):
     assert "anchor" not in rendering.for_readers(rendering.to_html(text, "markdown"), "en")
 
 
-def test_the_first_headings_alone_have_links():
+def test_headings_beyond_the_limit_have_no_links():
     html = rendering.to_html("## A\n\n" * (anchors.MAX_HEADINGS + 1), "markdown")
     shown = rendering.for_readers(html, "en", is_page=True)
     assert shown.count('class="anchor"') == anchors.MAX_HEADINGS

@@ -18,15 +18,15 @@ from nodes import tags
         ("x" * (tags.LONGEST - 1) + "/y", "x" * (tags.LONGEST - 1)),
     ],
 )
-def test_a_tag_has_one_form_and_an_address(typed, stored):
+def test_tag_is_normalized_and_has_a_url(typed, stored):
     assert tags.normalized(typed) == stored
 
 
 @pytest.mark.parametrize("tag", [".", "..", "a/../b", "./a", "a/."])
-def test_tag_with_a_part_of_dots_has_no_address(tag):
+def test_tag_with_a_part_of_dots_has_no_url(tag):
     assert tags.has_no_address(tag)
 
 
 @pytest.mark.parametrize("tag", ["...", "a.b", ".net", "v1."])
-def test_other_dots_in_a_tag_do_no_harm(tag):
+def test_other_dots_in_a_tag_are_allowed(tag):
     assert not tags.has_no_address(tag)

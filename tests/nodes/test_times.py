@@ -12,6 +12,6 @@ from nodes import times
     ("passed", "said"),
     [(timedelta(), "just now"), (timedelta(seconds=59), "just now"), (timedelta(minutes=5), "5\xa0minutes ago")],
 )
-def test_what_was_within_a_minute_was_just_now(passed, said):
+def test_time_within_a_minute_is_just_now(passed, said):
     moment = now()
     assert times.ago(moment - passed, moment) == said

@@ -58,7 +58,7 @@ def test_authors_cannot_publish_or_sign_an_upload(field):
     assert upload_by(user("publish_node", name="bob"), parent, fields=fields)
 
 
-def test_published_upload_without_alternative_text_stores_nothing():
+def test_published_upload_without_alt_text_stores_nothing():
     editor = user("publish_node")
     parent = gallery()
     before = count()
@@ -122,7 +122,7 @@ def test_replacement_with_a_broken_file_releases_the_photo():
 @pytest.mark.parametrize(
     ("permission", "error"), [("change_photo", None), ("add_node", PermissionDenied), ("change_node", Http404)]
 )
-def test_former_content_is_restored_by_users_who_change_photos(permission, error):
+def test_former_content_is_restored_with_permission(permission, error):
     photo_id = upload(gallery(), LAKE, "lake.png")
     replace(photo_id, OTHER, "other.png")
     action = RestoreContent(user=user(permission), node_id=photo_id, content_id=photo_id)
@@ -134,7 +134,7 @@ def test_former_content_is_restored_by_users_who_change_photos(permission, error
     assert shown(photo_id) == (OTHER if error else LAKE)
 
 
-def test_page_is_no_photo_whose_content_is_restored():
+def test_content_of_a_page_cannot_be_restored():
     page = build.node()
     with pytest.raises(Http404, match="no such photo"):
         RestoreContent(user=user("publish_node"), node_id=page, content_id=page).execute()

@@ -29,11 +29,11 @@ def offered(html: str) -> list[tuple[int, int]]:
         ((1200, 400), [(320, 160), (640, 320), (960, 480), (1280, 600)]),
     ],
 )
-def test_of_a_wider_photo_the_srcset_says_how_much_is_seen(size, wanted):
+def test_srcset_of_a_wider_photo_describes_the_visible_width(size, wanted):
     assert offered(addresses.cropped_picture(photo(size), sizes="1px")) == wanted
 
 
-def test_a_higher_photo_is_as_wide_as_its_box():
+def test_tall_photo_is_as_wide_as_its_box():
     html = addresses.cropped_picture(photo((400, 900)), sizes="20rem")
     assert offered(html) == [(320, 320), (640, 400)]
     assert 'sizes="20rem"' in html
@@ -44,18 +44,18 @@ def test_a_higher_photo_is_as_wide_as_its_box():
     ("focal", "classes"),
     [(None, ""), ([0.5, 0.5], ""), ([0.5, 0.21], "down-2"), ([0.98, 0.0], "across-10 down-0")],
 )
-def test_classes_say_where_it_is_cropped(focal, classes):
+def test_classes_describe_the_focal_point(focal, classes):
     html = addresses.cropped_picture(photo((90, 60), focal=focal), sizes="1px")
     [found] = re.findall(r' class="([^"]*) ?red-4 green-4 blue-4"', html)
     assert found.strip() == classes
 
 
-def test_what_is_cut_off_moves_the_focal_point():
+def test_crop_moves_the_focal_point():
     html = addresses.cropped_picture(photo((90, 60), focal=[0.5, 0.5], crop=[0.5, 0.0, 0.5, 1.0]), sizes="1px")
     assert 'class="across-0 red-' in html
 
 
-def test_classes_say_what_colour_it_has_until_it_has_come():
+def test_classes_describe_the_colour_while_loading():
     stored = photo((90, 60))
     for colour, classes in (
         ("#000c80", "red-0 green-0 blue-5"),
@@ -73,5 +73,5 @@ def test_classes_say_what_colour_it_has_until_it_has_come():
 
 
 @pytest.mark.parametrize(("size", "shape"), [((90, 60), 150), ((60, 90), 67), ((100, 98), 100), ((900, 90), 300)])
-def test_a_photo_has_the_nearest_shape(size, shape):
+def test_photo_has_the_nearest_shape(size, shape):
     assert addresses.nearest_shape(photo(size)) == shape

@@ -55,7 +55,7 @@ def alike(one: Image.Image, other: Image.Image) -> bool:
         (270, (40, 50), (0.25, 0.5)),
     ],
 )
-def test_size_and_focal_point_are_those_of_what_is_shown(rotation, size, point):
+def test_size_and_focal_point_refer_to_the_crop(rotation, size, point):
     shown = Cut((0.5, 0.0, 0.5, 0.4), rotation)
     assert (shown.size((100, 100)), shown.point((0.75, 0.1))) == (size, point)
     assert shown.point(None) == (0.5, 0.5)
@@ -63,7 +63,7 @@ def test_size_and_focal_point_are_those_of_what_is_shown(rotation, size, point):
 
 
 @pytest.mark.parametrize("lying", STORED)
-def test_copies_show_the_part_however_the_file_lies(client, lying):
+def test_copies_show_the_crop_in_any_orientation(client, lying):
     upright = pictures.image((600, 400))
     stored = upright.transpose(STORED[lying]) if STORED[lying] is not None else upright
     photo_id = upload(gallery(), pictures.png(lying, stored), "a.png")
@@ -77,7 +77,7 @@ def test_copies_show_the_part_however_the_file_lies(client, lying):
         assert alike(opened(client.get(addresses.copy_path(photo, 320))), wanted)
 
 
-def test_a_square_is_cut_around_the_focal_point_in_what_is_shown(client):
+def test_square_is_cropped_around_the_focal_point(client):
     photo_id = upload(gallery(), pictures.encoded("PNG", pictures.image((1200, 300))), "a.png")
     cut(photo_id, crop=[0.25, 0.0, 0.5, 1.0], rotation=180, focal=[0.3, 0.5])
     # The dark half is on the right after half a turn.
@@ -97,7 +97,7 @@ def urls(photo_id):
     ]
 
 
-def test_readers_get_the_part_by_old_addresses_too(client):
+def test_old_urls_show_the_crop_to_readers(client):
     photo_id = upload(gallery(), pictures.encoded("PNG", pictures.image((600, 400))), "a.png")
     old = urls(photo_id)
     assert all(client.get(address).status_code == 200 for address in old)
@@ -114,8 +114,8 @@ def test_readers_get_the_part_by_old_addresses_too(client):
     assert client.get(addresses.copy_path(photo, 320)).headers["Cache-Control"].endswith("immutable")
 
 
-class TestWhatWasCutAway:
-    def test_editors_have_all_of_it_and_no_cache_keeps_it(self, client):
+class TestOutsideTheCrop:
+    def test_editors_see_the_whole_photo_uncached(self, client):
         photo_id = upload(gallery(), pictures.png(1, pictures.image((600, 400))), "a.png")
         cut(photo_id, crop=CORNER)
         photo = stored_photos.get(photo_id)
@@ -125,7 +125,7 @@ class TestWhatWasCutAway:
             assert (response.status_code, response.headers["Cache-Control"]) == (200, "private, no-store")
             assert opened(response).size in ((600, 400), (320, 213))
 
-    def test_while_no_copy_is_made_the_whole_is_not_sent_instead(self, client, monkeypatch):
+    def test_busy_decoder_does_not_send_the_whole_photo(self, client, monkeypatch):
         photo_id = upload(gallery())
         client.get(addresses.copy_path(stored_photos.get(photo_id), 640))
         cut(photo_id, crop=CORNER)
@@ -135,7 +135,7 @@ class TestWhatWasCutAway:
             assert client.get(addresses.copy_path(photo, 320)).status_code == 503
         assert client.get(addresses.copy_path(photo, 320)).status_code == 200
 
-    def test_the_photos_page_says_what_is_shown(self, client):
+    def test_page_of_the_photo_describes_the_crop(self, client):
         photo_id = upload(gallery(), pictures.png(1, pictures.image((600, 400))), "a.png")
         page = client.get("/gallery/a").content.decode()
         assert "Download the original" in page
@@ -147,7 +147,7 @@ class TestWhatWasCutAway:
         assert "/original" not in page
 
     @pytest.mark.parametrize("form", ["rss", "atom", "json"])
-    def test_feeds_name_what_is_shown(self, client, form):
+    def test_feeds_contain_the_crop(self, client, form):
         photo_id = upload(gallery(), pictures.png(1, pictures.image((600, 400))), "a.png")
         assert "/original" in client.get(f"/gallery/feed/{form}").content.decode()
         cut(photo_id, crop=CORNER)
@@ -158,7 +158,7 @@ class TestWhatWasCutAway:
 
 
 class TestSaving:
-    def test_edits_of_crop_and_rotation_merge_and_two_crops_do_not(self):
+    def test_crop_and_rotation_merge_and_two_crops_conflict(self):
         photo_id = upload(gallery())
         seen = document(photo_id)["metadata"]["nonce"]
         photos.save(build.EDITOR, photo_id, seen, {"detail.rotation": 90, "detail.crop": None})
@@ -183,7 +183,7 @@ class TestSaving:
             [{"$gt": 0}, 0, 1, 1],
         ],
     )
-    def test_what_is_no_part_of_a_picture_is_refused(self, crop):
+    def test_invalid_crop_is_refused(self, crop):
         photo_id = upload(gallery())
         with pytest.raises(InvalidField):
             cut(photo_id, crop=crop)
@@ -191,7 +191,7 @@ class TestSaving:
         with pytest.raises(InvalidField):
             cut(photo_id, rotation=45)
 
-    def test_the_worker_makes_the_copies_of_each_cut(self):
+    def test_worker_renders_the_copies_of_each_crop(self):
         photo_id = upload(gallery())
         while worker.work():
             continue
@@ -202,7 +202,7 @@ class TestSaving:
         assert {"w320.jpg", "w320-c0x0x2500x5000-r90.jpg", "s160-50x50-c0x0x2500x5000-r90.webp"} <= made
         audit()
 
-    def test_another_picture_is_shown_whole_and_the_former_one_as_it_was(self):
+    def test_new_file_is_shown_whole_and_the_former_one_cropped(self):
         photo_id = upload(gallery())
         cut(photo_id, crop=CORNER, rotation=90)
         colour = document(photo_id)["metadata"]["detail"]["colour"]

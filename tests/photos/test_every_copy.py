@@ -49,7 +49,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_copy_that_a_page_names_is_sent(mongo, client, shape):
+def test_every_copy_named_on_a_page_is_sent(mongo, client, shape):
     name, data = SHAPES[shape]
     photo = stored_photos.get(upload(gallery(), data(), name))
     urls = {addresses.file_path(photo, spec) for spec in copies_on_pages(photo)}
@@ -119,7 +119,7 @@ def test_copy_of_a_very_tall_picture_has_bounded_pixels(monkeypatch):
 
 @pytest.mark.parametrize("rotation", [0, 90, 180, 270])
 @pytest.mark.parametrize("focal", [(0.0, 0.0), (1.0, 1.0), (0.5, 0.5)])
-def test_square_shows_nothing_that_was_cut_away(rotation, focal):
+def test_square_shows_nothing_outside_the_crop(rotation, focal):
     picture = Image.new("RGB", (600, 400), "red")
     picture.paste((0, 0, 255), (60, 40, 360, 240))
     cut = Cut((0.1, 0.1, 0.5, 0.5), rotation)
@@ -127,13 +127,13 @@ def test_square_shows_nothing_that_was_cut_away(rotation, focal):
     assert square.getchannel(0).getextrema()[1] < 20
 
 
-def test_part_of_less_than_a_pixel_is_shown_as_one():
+def test_crop_smaller_than_a_pixel_is_shown_as_one_pixel():
     cut = Cut((0.99999, 0.00001, 0.00001, 0.00001))
     assert resized(noise((50, 40)), width=320, cut=cut).size == (1, 1)
     assert resized(noise((50, 40)), width=160, height=160, cut=cut).size == (160, 160)
 
 
-def test_worker_makes_every_copy_that_a_page_names(mongo):
+def test_worker_renders_every_copy_named_on_a_page(mongo):
     photo = stored_photos.get(upload(gallery(), pictures.encoded("PNG", noise((700, 500))), "a.png"))
     made = {str(spec) for spec in renditions.usual_specs(photo.metadata.detail.resolution, None, WHOLE)}
     assert copies_on_pages(photo) <= made

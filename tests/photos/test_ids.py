@@ -15,12 +15,12 @@ from tests.support.nodes.photo_build import document, gallery, replace, upload
 from tests.support.spreading import BOUND, fullest, moments
 
 
-def test_ids_fall_evenly_on_ranges_whenever_they_are_made():
+def test_ids_are_spread_evenly_over_ranges():
     assert fullest(str(ObjectId.from_datetime(moment))[:4] for moment in moments(20_000)) > BOUND
     assert fullest(str(new_id())[:4] for _ in range(20_000)) <= BOUND
 
 
-def test_uploads_and_replacements_have_such_ids(mongo):
+def test_uploads_and_replacements_have_spread_ids(mongo):
     place = gallery()
     ids = [upload(place) for _ in range(3)]
     ids += [replace(ids[0], pictures.png()) for _ in range(3)]
@@ -56,7 +56,7 @@ def walked(page) -> tuple[list, list]:
     return [one.pk for one in there], [one.pk for one in (*back, *found.nodes)]
 
 
-def test_a_gallery_goes_by_when_they_were_made(together):
+def test_gallery_is_sorted_by_creation_time(together):
     place, newest, _post = together
     there, back = walked(lambda cursor: stored_nodes.photos_of(place, now(), size=2, cursor=cursor))
     assert there == back == newest
@@ -64,19 +64,19 @@ def test_a_gallery_goes_by_when_they_were_made(together):
     assert [one.pk for one in stored_nodes.neighbours(middle, now())] == [newest[3], newest[1]]
 
 
-def test_photos_and_posts_have_one_order_under_a_tag(together):
+def test_photos_and_posts_share_one_order_under_a_tag(together):
     _place, newest, post = together
     there, back = walked(lambda cursor: stored_nodes.tagged(tree.load(), "water", now(), size=2, cursor=cursor))
     assert there == back == [post, *newest]
 
 
-def test_of_what_is_found_as_well_the_newest_comes_first(together):
+def test_equally_relevant_photos_are_sorted_newest_first(together):
     _place, newest, _post = together
     found = search.search(tree.load(), "lake water", now(), page=1, size=9)
     assert [hit.node.pk for hit in found.hits] == newest
 
 
-def test_a_cursor_of_one_time_alone_is_none(together):
+def test_cursor_without_a_complete_position_is_refused(together):
     place, newest, _post = together
     with pytest.raises(ValueError, match="<0"):
         stored_nodes.photos_of(place, now(), size=2, cursor=f"<0.{newest[0]}")

@@ -38,7 +38,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_a_folder_is_imported_once(folder):
+def test_folder_is_imported_once(folder):
     parent = gallery("lakes", parent=build.node("folder", "travels"))
     said = run("import_photos", str(folder), "--gallery", "travels/lakes", "--publish", "--tags", "a, b")
     assert said == "Photos: 3 imported, 0 left as they were, 0 refused.\n"
@@ -62,14 +62,14 @@ def test_text_file_in_another_unicode_form_is_read(tmp_path, picture, text):
     assert stored_photos.find(parent, "café").metadata.detail.alt == "A café"
 
 
-def test_a_path_is_given_as_it_is_read_or_as_it_is_in_an_address(folder):
+def test_gallery_path_can_be_readable_or_url_encoded(folder):
     gallery("湖", parent=build.node("folder", "旅行"))
     gallery("湖", parent=build.node("folder", "a"))
     for path, imported in (("旅行/湖", 3), ("/%E6%97%85%E8%A1%8C/%E6%B9%96/", 0)):
         assert run("import_photos", str(folder), "--gallery", path).startswith(f"Photos: {imported} imported, ")
 
 
-def test_what_an_editor_threw_away_is_not_brought_back(folder):
+def test_trashed_photo_is_not_imported_again(folder):
     parent = gallery("lakes")
     run("import_photos", str(folder), "--gallery", "lakes")
     photo = stored_photos.find(parent, "lake")
@@ -79,7 +79,7 @@ def test_what_an_editor_threw_away_is_not_brought_back(folder):
     assert stored_photos.find(parent, "lake") is None
 
 
-def test_pretending_changes_nothing(folder):
+def test_dry_run_changes_nothing(folder):
     gallery("lakes")
     before = count()
     said = run("import_photos", str(folder), "--gallery", "lakes", "--dry-run")
@@ -87,7 +87,7 @@ def test_pretending_changes_nothing(folder):
     assert count() == before
 
 
-def test_what_is_refused_is_named_and_the_rest_is_done(folder):
+def test_refused_file_is_named_and_the_rest_is_imported(folder):
     parent = gallery("lakes")
     (folder / "bad.jpg").write_bytes(b"<html>" * 99)
     out = io.StringIO()
@@ -115,7 +115,7 @@ def test_pictures_in_other_formats_are_refused_by_name(folder):
 
 
 @pytest.mark.parametrize("options", [(), ("--dry-run",)])
-def test_a_text_that_is_not_utf_8_is_named_and_one_with_its_mark_is_read(folder, options):
+def test_text_that_is_not_utf_8_is_named(folder, options):
     parent = gallery("lakes")
     (folder / "lake.jpg.txt").write_bytes("Zürich".encode("latin-1"))
     (folder / "deeper" / "pond.png.txt").write_bytes("Zürich".encode("utf-8-sig"))
@@ -129,7 +129,7 @@ def test_a_text_that_is_not_utf_8_is_named_and_one_with_its_mark_is_read(folder,
     assert stored_photos.find(parent, "lake") is None
 
 
-def test_mistakes_are_told_in_a_sentence(folder):
+def test_errors_are_one_sentence(folder):
     build.node("blog", "blog")
     for arguments, reason in (
         ([str(folder / "none"), "--gallery", "x"], "There is no folder"),
@@ -143,7 +143,7 @@ def test_mistakes_are_told_in_a_sentence(folder):
         run("import_photos", str(folder), "--gallery", "same")
 
 
-def test_sweeping_says_what_it_did():
+def test_sweep_reports_what_it_did():
     replace(upload(gallery()), pictures.png())
     photos.Upload(build.EDITOR, gallery("other"), "stalled.png")
     database()["cms.assets.files"].update_many(
@@ -155,7 +155,7 @@ def test_sweeping_says_what_it_did():
     audit()
 
 
-def test_copies_that_no_address_names_any_more_are_swept(client, settings):
+def test_copies_without_a_url_are_swept(client, settings):
     photo_id = upload(gallery())
     photo = stored_photos.get(photo_id)
     for address in (copy_path(photo, 320), copy_path(photo, 640), square_path(photo, 160)):

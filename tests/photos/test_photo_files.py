@@ -34,7 +34,7 @@ def body(response) -> bytes:
     return response.getvalue()
 
 
-def test_the_original_is_what_is_stored(client):
+def test_original_is_the_stored_file(client):
     photo_id = upload(gallery(), pictures.jpeg(6), name="Lake Zürich.jpg")
     response = client.get(original_path(stored_photos.get(photo_id)))
     assert body(response) == shown(photo_id)
@@ -48,7 +48,7 @@ def test_the_original_is_what_is_stored(client):
     assert download.headers["Content-Disposition"].startswith("attachment; ")
 
 
-def test_an_avif_is_sent_as_one(client):
+def test_avif_is_sent_as_avif(client):
     photo = stored_photos.get(upload(gallery(), pictures.avif(), name="lake.avif"))
     download = client.get(original_path(photo) + "?download")
     assert download.headers["Content-Type"] == "image/avif"
@@ -59,7 +59,7 @@ def test_an_avif_is_sent_as_one(client):
         assert (image.format, image.size) == ("WEBP", (60, 40))
 
 
-def test_a_copy_of_a_picture_that_is_stored_in_several_chunks(client):
+def test_copy_is_made_of_a_file_in_several_chunks(client):
     noise = Image.merge("RGB", [Image.effect_noise((600, 400), 90) for _band in "RGB"])
     photo = stored_photos.get(upload(gallery(), pictures.encoded("PNG", noise), "a.png"))
     assert len(shown(photo.pk)) > 2 * 255 * 1024
@@ -68,7 +68,7 @@ def test_a_copy_of_a_picture_that_is_stored_in_several_chunks(client):
         assert (image.format, image.size) == ("WEBP", (320, 213))
 
 
-def test_ranges_conditions_and_head(client):
+def test_ranges_conditions_and_head_are_answered(client):
     photo_id = upload(
         gallery(), pictures.encoded("PNG", pictures.image((600, 400)).effect_spread(200), compress_level=0), "a.png"
     )
@@ -86,7 +86,7 @@ def test_ranges_conditions_and_head(client):
 
 @pytest.mark.parametrize("make", [pictures.jpeg, pictures.png, pictures.webp, pictures.avif])
 @pytest.mark.parametrize("turned", [1, 3, 6, 8])
-def test_copies_are_upright_and_tell_nothing(client, make, turned):
+def test_copies_are_upright_without_metadata(client, make, turned):
     name = {"jpeg": "a.jpg"}.get(make.__name__, f"a.{make.__name__}")
     upright = pictures.image((900, 600))
     turns = {3: Image.Transpose.ROTATE_180, 6: Image.Transpose.ROTATE_90, 8: Image.Transpose.ROTATE_270}
@@ -115,7 +115,7 @@ def test_copies_are_upright_and_tell_nothing(client, make, turned):
     audit()
 
 
-def test_a_square_keeps_the_focal_point(client):
+def test_square_contains_the_focal_point(client):
     wide = pictures.image((1200, 300))
     photo_id = upload(gallery(), pictures.encoded("JPEG", wide), fields={"detail.focal": [0.9, 0.5]})
     with Image.open(io.BytesIO(body(client.get(square_path(stored_photos.get(photo_id), 160))))) as image:
@@ -139,13 +139,13 @@ def test_a_square_keeps_the_focal_point(client):
         "..%2Foriginal",
     ],
 )
-def test_other_copies_are_not_made(client, spec):
+def test_other_sizes_are_not_rendered(client, spec):
     photo_id = upload(gallery())
     assert client.get(f"/media/{photo_id}/{photo_id}/{spec}").status_code == 404
     assert database()["cms.renditions.files"].count_documents({}) == 0
 
 
-def test_a_copy_is_made_once_and_kept(client):
+def test_copy_is_rendered_once_and_stored(client):
     photo = stored_photos.get(upload(gallery(), pictures.jpeg(1, pictures.image((700, 500)))))
     first = client.get(copy_path(photo, 320))
     again = client.get(copy_path(photo, 320))
@@ -159,7 +159,7 @@ def large_originals(monkeypatch):
     monkeypatch.setattr(views, "MAX_INSTEAD_OF_COPY", 0)
 
 
-def test_of_sixteen_who_ask_at_once_some_wait_for_the_one_that_is_made_and_the_others_come_again(large_originals):
+def test_sixteen_concurrent_requests_render_a_copy_once(large_originals):
     photo = stored_photos.get(upload(gallery(), pictures.jpeg(1, pictures.image((1600, 1200)))))
     answers: list[Any] = []
     start = threading.Barrier(16)
@@ -183,7 +183,7 @@ def test_of_sixteen_who_ask_at_once_some_wait_for_the_one_that_is_made_and_the_o
     audit()
 
 
-def test_fifty_who_ask_for_copies_that_are_not_made_hold_up_no_reader(client, large_originals):
+def test_fifty_requests_for_missing_copies_delay_no_reader(client, large_originals):
     """Sixteen threads, as a web worker may have, while the one picture that a process decodes at a time takes long."""
     build.node("blog-entry", "post", parent=build.node("blog", "news"), text="Read me.")
     there = [stored_photos.get(upload(gallery(f"photos-{n}"))) for n in range(5)]
@@ -205,7 +205,7 @@ def test_fifty_who_ask_for_copies_that_are_not_made_hold_up_no_reader(client, la
     assert [answer.status_code for answer in waited] == [200] * renditions.MAX_MAKERS
 
 
-def test_who_cannot_wait_gets_the_nearest_size_for_now(client):
+def test_busy_decoder_sends_the_nearest_size_temporarily(client):
     photo = stored_photos.get(upload(gallery(), pictures.jpeg(1, pictures.image((1500, 1000)))))
     for made in (copy_path(photo, 320), copy_path(photo, 960), copy_path(photo, 1280, "webp"), square_path(photo, 160)):
         assert client.get(made).status_code == 200
@@ -233,7 +233,7 @@ def test_who_cannot_wait_gets_the_nearest_size_for_now(client):
     audit()
 
 
-def test_the_worker_makes_the_usual_sizes_after_the_upload(client, commands):
+def test_worker_renders_the_usual_sizes_after_the_upload(client, commands):
     photo_id = upload(gallery(), pictures.jpeg(1, pictures.image((700, 500))))
     assert worker.work().name == "photos.copies"
     assert worker.work() is None
@@ -250,7 +250,7 @@ def test_the_worker_makes_the_usual_sizes_after_the_upload(client, commands):
     audit()
 
 
-def test_the_worker_makes_nothing_of_what_is_gone(mongo):
+def test_worker_renders_nothing_for_a_trashed_photo(mongo):
     photo_id = upload(gallery())
     photos.move_to_trash(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
     assert worker.work().name == "photos.copies"
@@ -258,7 +258,7 @@ def test_the_worker_makes_nothing_of_what_is_gone(mongo):
     assert mongo["jobs"].find_one()["state"] == queue.DONE
 
 
-def test_while_no_copy_is_made_a_small_picture_is_sent_itself_for_now(client, monkeypatch):
+def test_busy_decoder_sends_a_small_original_temporarily(client, monkeypatch):
     photo = stored_photos.get(upload(gallery()))
     with monkeypatch.context() as hurried, images.decoder_slot:
         hurried.setattr(images, "DECODER_TIMEOUT", 0.01)
@@ -269,7 +269,7 @@ def test_while_no_copy_is_made_a_small_picture_is_sent_itself_for_now(client, mo
     assert len(body(client.get(copy_path(photo, 320)))) < len(shown(photo.pk))
 
 
-def test_a_copy_that_others_keep_from_being_made_is_promised_for_later(client, large_originals, monkeypatch):
+def test_busy_decoder_without_a_substitute_asks_to_retry(client, large_originals, monkeypatch):
     photo = stored_photos.get(upload(gallery()))
     with monkeypatch.context() as hurried, images.decoder_slot:
         hurried.setattr(images, "DECODER_TIMEOUT", 0.01)
@@ -280,7 +280,7 @@ def test_a_copy_that_others_keep_from_being_made_is_promised_for_later(client, l
     audit()
 
 
-def test_a_copy_whose_maker_died_is_made_anew(mongo, monkeypatch):
+def test_copy_of_a_dead_process_is_rendered_again(mongo, monkeypatch):
     photo_id = upload(gallery())
     source, spec = find(photo_id, photo_id), renditions.Spec(320, "jpg")
     dead = {"source": photo_id, "spec": str(spec), "content_type": "image/jpeg", "locked": now()}
@@ -295,7 +295,7 @@ def test_a_copy_whose_maker_died_is_made_anew(mongo, monkeypatch):
     audit()
 
 
-class TestWhoMaySee:
+class TestPermissions:
     def hidden(self) -> dict[str, ObjectId]:
         private = gallery("private", published=None)
         return {
@@ -304,18 +304,18 @@ class TestWhoMaySee:
             "expired": upload(gallery("old"), fields={"expires": build.PAST}),
         }
 
-    def test_what_is_not_public_is_not_found(self, client):
+    def test_hidden_photo_is_not_found(self, client):
         for photo_id in self.hidden().values():
             photo = stored_photos.get(photo_id)
             for address in (original_path(photo), copy_path(photo, 320), square_path(photo, 160)):
                 assert client.get(address).status_code == 404
 
-    def test_nor_by_accounts_without_the_right(self, client):
+    def test_hidden_photo_is_not_found_without_permission(self, client):
         client.force_login(User.objects.create_user("reader"))
         for photo_id in self.hidden().values():
             assert client.get(original_path(stored_photos.get(photo_id))).status_code == 404
 
-    def test_but_by_editors_and_kept_by_no_cache(self, client):
+    def test_hidden_photo_is_sent_uncached_to_editors(self, client):
         editor = User.objects.create_user("editor", is_staff=True)
         editor.user_permissions.add(Permission.objects.get(codename="view_photo"))
         client.force_login(editor)
@@ -323,7 +323,7 @@ class TestWhoMaySee:
             response = client.get(original_path(stored_photos.get(photo_id)))
             assert (response.status_code, response.headers["Cache-Control"]) == (200, "private, no-store")
 
-    def test_what_is_in_the_trash_is_gone(self, client):
+    def test_trashed_photo_is_not_found(self, client):
         photo_id = upload(gallery())
         address = original_path(stored_photos.get(photo_id))
         photos.move_to_trash(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
@@ -332,13 +332,13 @@ class TestWhoMaySee:
         assert client.get(address).status_code == 200
         audit()
 
-    def test_what_was_never_finished_has_no_address(self, client):
+    def test_unfinished_upload_has_no_url(self, client):
         coming = photos.Upload(build.EDITOR, gallery(), "a.jpg")
         assert client.get(f"/media/{coming.id}/{coming.id}/original").status_code == 404
         coming.abort()
 
 
-def test_the_address_of_replaced_bytes_leads_to_the_present_ones(client):
+def test_url_of_replaced_content_redirects_to_the_current(client):
     photo_id = upload(gallery())
     old = original_path(stored_photos.get(photo_id))
     replace(photo_id, pictures.png(), "new.png")
@@ -348,7 +348,7 @@ def test_the_address_of_replaced_bytes_leads_to_the_present_ones(client):
     assert body(client.get(response.headers["Location"])) == shown(photo_id)
 
 
-def test_former_bytes_of_a_public_photo_are_kept_by_no_cache(client):
+def test_former_content_of_a_public_photo_is_not_cached(client):
     """Editors alone may look at them: a cache that knows nothing of cookies would give them to everybody."""
     photo_id = upload(gallery())
     old = original_path(stored_photos.get(photo_id))
@@ -362,7 +362,7 @@ def test_former_bytes_of_a_public_photo_are_kept_by_no_cache(client):
     assert (present.status_code, present.headers["Cache-Control"]) == (200, "public, max-age=31536000, immutable")
 
 
-def test_a_picture_offers_what_the_layout_needs():
+def test_picture_offers_the_sizes_of_the_layout():
     photo = stored_photos.get(
         upload(gallery(), pictures.jpeg(1, pictures.image((1000, 500))), fields={"detail.alt": 'A "lake"'})
     )
@@ -373,7 +373,7 @@ def test_a_picture_offers_what_the_layout_needs():
 
 
 @pytest.mark.slow
-def test_a_picture_too_long_for_webp_is_offered_as_jpeg_alone(client):
+def test_picture_too_long_for_webp_is_offered_as_jpeg(client):
     photo = stored_photos.get(upload(gallery(), pictures.encoded("PNG", pictures.image((1080, 20_000))), "strip.png"))
     html = picture(photo)
     offered = re.findall(r"/media/[^ \"]+", html)
@@ -384,13 +384,13 @@ def test_a_picture_too_long_for_webp_is_offered_as_jpeg_alone(client):
     assert client.get(copy_path(photo, 960)).status_code == 200
 
 
-def test_a_picture_that_is_too_long_for_any_webp_offers_no_source():
+def test_picture_too_long_for_any_webp_offers_no_source():
     photo = stored_photos.get(upload(gallery(), pictures.encoded("PNG", pictures.image((200, 20_000))), "strip.png"))
     assert "<source" not in picture(photo)
     assert f'src="{copy_path(photo, 320)}"' in picture(photo)
 
 
-def test_sixteen_bits_of_grey_are_shown_as_they_are(client):
+def test_sixteen_bit_grey_is_rendered_correctly(client):
     data = bytes(part for n in range(64 * 64) for part in ((n * 16) & 255, (n * 16) >> 8))
     grey = Image.frombytes("I;16", (64, 64), data)
     photo = stored_photos.get(upload(gallery(), pictures.encoded("PNG", grey), "scan.png"))
@@ -400,7 +400,7 @@ def test_sixteen_bits_of_grey_are_shown_as_they_are(client):
         assert image.convert("L").getpixel((32, 61)) > 235
 
 
-def test_settings_that_nothing_reads_are_refused(settings):
+def test_unknown_settings_are_refused(settings):
     settings.PHOTOS = {"MAX_BYTE": 1}
     with pytest.raises(limits.ImproperlyConfigured, match="MAX_BYTE"):
         limits.limits()

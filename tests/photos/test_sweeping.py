@@ -38,7 +38,7 @@ def stall(copies: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_thousand_stalled_uploads_take_a_hundred_commands(commands):
+def test_thousand_stalled_uploads_take_a_hundred_commands(commands):
     stall(MANY)
     with commands.recorded():
         assert sweep() == Swept(stalled=MANY)
@@ -47,7 +47,7 @@ def test_a_thousand_stalled_uploads_take_a_hundred_commands(commands):
     audit()
 
 
-def test_what_is_in_order_takes_few_commands_too(commands, client):
+def test_healthy_photos_take_few_commands(commands, client):
     db = database()
     model = document(upload(gallery()))
     files, chunks = [], []
@@ -63,7 +63,7 @@ def test_what_is_in_order_takes_few_commands_too(commands, client):
     assert len(commands) <= MANY // 10
 
 
-def test_a_sweep_writes_to_the_shards_that_it_is_about(commands, client):
+def test_sweep_writes_only_to_the_right_shards(commands, client):
     stall(3)
     photo_id = upload(gallery("photos"))
     assert client.get(f"/media/{photo_id}/{photo_id}/w320.webp").status_code == 200
@@ -145,7 +145,7 @@ def test_sweep_deletes_damaged_copies(client, damage):
 
 @pytest.mark.parametrize("damage", OF_FILES, ids=str)
 @pytest.mark.parametrize("kind", ["photo", "photo-content"])
-def test_sweep_leaves_what_a_damaged_photo_may_show(client, damage, kind):
+def test_sweep_keeps_content_a_damaged_photo_could_show(client, damage, kind):
     photo_id, stored = upload(gallery("photos")), database()["cms.assets.files"]
     assert client.get(f"/media/{photo_id}/{photo_id}/w320.webp").status_code == 200
     shown = replace(photo_id, pictures.png(), "new.png")
@@ -157,7 +157,7 @@ def test_sweep_leaves_what_a_damaged_photo_may_show(client, damage, kind):
     assert database()["cms.assets.chunks"].count_documents({"files_id": shown}) > 0
 
 
-def test_one_sweeper_at_a_time():
+def test_sweeps_run_one_at_a_time():
     stall(1)
     with exclusively() as first, exclusively() as second:
         assert (first, second) == (True, False)
@@ -169,7 +169,7 @@ def test_one_sweeper_at_a_time():
     assert out.getvalue().startswith("Swept: 1 stalled uploads,")
 
 
-def test_a_sweeper_that_died_holds_the_lease_for_a_time_only():
+def test_lease_of_a_dead_sweeper_expires():
     with exclusively():
         database()["rate_limits"].update_one({"_id": "lease:sweep_uploads"}, {"$set": {"expires": now()}})
         with exclusively() as second:

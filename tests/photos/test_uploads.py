@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("mongo")
 LARGE = pictures.encoded("PNG", pictures.image((1000, 800)).effect_spread(300), compress_level=0)
 
 
-def test_a_photo_has_the_shape_of_a_node_and_what_its_bytes_say():
+def test_photo_has_the_shape_of_a_node_and_its_properties():
     parent = gallery()
     photo_id = upload(parent, pictures.jpeg(6), tags=("lake",))
     stored = document(photo_id)
@@ -48,14 +48,14 @@ def test_a_photo_has_the_shape_of_a_node_and_what_its_bytes_say():
     audit()
 
 
-def test_many_chunks_read_back_through_the_drivers_own_gridfs():
+def test_large_file_reads_back_through_the_gridfs_driver():
     photo_id = upload(gallery(), LARGE, "noise.png", step=70_001)
     assert len(LARGE) > 9 * CHUNK
     assert shown(photo_id) == LARGE
     audit()
 
 
-def test_a_locked_document_is_there_from_the_first_byte_and_shows_nowhere():
+def test_locked_document_exists_from_the_first_byte_unseen():
     parent = gallery()
     coming = photos.Upload(build.EDITOR, parent, "noise.png")
     coming.feed(LARGE[:1000])
@@ -68,21 +68,21 @@ def test_a_locked_document_is_there_from_the_first_byte_and_shows_nowhere():
     assert stored_photos.get(coming.id).metadata.title == "noise"
 
 
-def test_the_same_bytes_are_pointed_out_and_taken():
+def test_duplicate_content_is_reported_and_accepted():
     first = upload(gallery())
     coming = photos.Upload(build.EDITOR, gallery("other"), "again.jpg")
     send(coming, pictures.jpeg())
     assert coming.finish().duplicates == (first,)
 
 
-def test_names_that_are_taken_are_numbered_and_a_wanted_slug_is_refused():
+def test_file_names_are_numbered_and_given_slugs_refused():
     parent = gallery()
     assert [document(upload(parent))["metadata"]["slug"] for _ in range(3)] == ["lake", "lake-2", "lake-3"]
     with pytest.raises(SlugTaken, match="lake-4"):
         photos.Upload(build.EDITOR, parent, "x.jpg", slug="lake")
 
 
-def test_a_title_that_comes_after_the_file_makes_the_address():
+def test_title_sent_after_the_file_sets_the_slug():
     parent = gallery()
     taken = upload(parent, name="a-lake.jpg")
     typed = upload(parent, name="DSC_0815.jpg", title="A lake")
@@ -99,14 +99,14 @@ def test_a_title_that_comes_after_the_file_makes_the_address():
     audit()
 
 
-def test_photos_stand_in_galleries_only():
+def test_photos_can_be_only_in_galleries():
     blog = build.node("blog", "blog")
     with pytest.raises(InvalidPlace):
         photos.Upload(build.EDITOR, blog, "x.jpg")
     assert count()[0] == 0
 
 
-def test_a_photo_is_published_with_alternative_text_or_not_at_all():
+def test_photo_is_published_only_with_alternative_text():
     parent = gallery()
     before = count()
     with pytest.raises(NotReady, match="alternative text"):
@@ -124,7 +124,7 @@ def test_a_photo_is_published_with_alternative_text_or_not_at_all():
     assert document(photo_id)["metadata"]["nonce"] == saved.nonce
 
 
-def test_upload_with_a_late_tag_without_a_url_leaves_nothing():
+def test_upload_with_an_invalid_late_tag_stores_nothing():
     upload = photos.Upload(build.EDITOR, gallery(), "lake.jpg")
     upload.feed(pictures.jpeg())
     with pytest.raises(FieldRefused, match="can't be a tag"):
@@ -133,7 +133,7 @@ def test_upload_with_a_late_tag_without_a_url_leaves_nothing():
     assert database()["cms.assets.chunks"].count_documents({}) == 0
 
 
-def test_a_picture_that_others_keep_from_being_looked_at_is_refused_in_time_and_leaves_nothing(monkeypatch):
+def test_upload_at_a_busy_decoder_is_refused_and_stores_nothing(monkeypatch):
     parent = gallery()
     before = count()
     coming = photos.Upload(build.EDITOR, parent, "lake.jpg")
@@ -146,7 +146,7 @@ def test_a_picture_that_others_keep_from_being_looked_at_is_refused_in_time_and_
     assert upload(parent), "the next one is looked at"
 
 
-def test_a_picture_that_has_arrived_waits_longer_for_its_turn_than_a_copy_of_one(monkeypatch):
+def test_finished_upload_waits_longer_than_a_copy(monkeypatch):
     coming = photos.Upload(build.EDITOR, gallery(), "lake.jpg")
     send(coming, pictures.jpeg())
     monkeypatch.setattr(images, "DECODER_TIMEOUT", 0.01)
@@ -155,7 +155,7 @@ def test_a_picture_that_has_arrived_waits_longer_for_its_turn_than_a_copy_of_one
     assert shown(coming.finish().id)
 
 
-def test_an_upload_that_is_given_up_leaves_nothing():
+def test_cancelled_upload_leaves_nothing():
     parent = gallery()
     before = count()
     coming = photos.Upload(build.EDITOR, parent, "noise.png")
@@ -178,7 +178,7 @@ class _Unanswered:
         raise AutoReconnect("the answer was lost")
 
 
-def test_a_photo_whose_last_answer_was_lost_keeps_its_bytes(monkeypatch):
+def test_photo_with_a_lost_last_response_keeps_its_bytes(monkeypatch):
     """The server has it whole, and may be showing it: who is told nothing and gives up must not take its bytes away."""
     real = Writer.finish
 

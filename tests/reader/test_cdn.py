@@ -37,7 +37,7 @@ def seconds(response) -> dict[str, int]:
     return {name: int(value) for name, value in re.findall(r"([\w-]+)=(\d+)", response["Cache-Control"])}
 
 
-def test_without_a_setting_nothing_is_told(post, settings, client):
+def test_no_cdn_header_is_sent_without_the_setting(post, settings, client):
     settings.CDN_PURGE_URLS = []
     for _ in ("made", "kept"):
         response = client.get("/blog/post")
@@ -45,7 +45,7 @@ def test_without_a_setting_nothing_is_told(post, settings, client):
         assert not set(NAMES) & set(response.headers)
 
 
-def test_pages_have_keys_of_what_they_are_made_of(post, client):
+def test_pages_have_keys_of_their_dependencies(post, client):
     own, discussion = post
     section = Node.objects.get(pk=own).metadata.parent_id
     expected = {
@@ -65,7 +65,7 @@ def test_pages_have_keys_of_what_they_are_made_of(post, client):
     assert found == expected
 
 
-def test_a_page_and_its_304_may_be_kept_until_it_ends_by_itself(post, client):
+def test_page_and_its_304_can_be_cached_until_they_expire(post, client):
     made = client.get("/blog/post")
     for response in (made, client.get("/blog/post"), client.get("/blog/post", headers={"if-none-match": made["ETag"]})):
         said = seconds(response)
@@ -76,7 +76,7 @@ def test_a_page_and_its_304_may_be_kept_until_it_ends_by_itself(post, client):
     assert response.status_code == 304
 
 
-def test_nothing_is_kept_beyond_what_falls_due(post, client):
+def test_cdn_lifetime_ends_at_the_next_due_time(post, client):
     own, _discussion = post
     save(own, nonce(own), expires=now() + timedelta(seconds=15))
     response = client.get("/blog/post")
@@ -86,7 +86,7 @@ def test_nothing_is_kept_beyond_what_falls_due(post, client):
     assert not set(NAMES) & set(client.get("/").headers)
 
 
-def test_out_of_order_the_site_shows_nothing_that_was_due_to_vanish(post, client, settings):
+def test_stale_pages_end_before_content_expires(post, client, settings):
     own, _discussion = post
     save(own, nonce(own), expires=now() + timedelta(minutes=10))
     said = seconds(client.get("/blog/post"))
@@ -97,7 +97,7 @@ def test_out_of_order_the_site_shows_nothing_that_was_due_to_vanish(post, client
     assert seconds(client.get("/blog/post"))["stale-if-error"] == 10
 
 
-def test_what_is_ones_own_or_not_kept_here_is_not_kept_there(post, client, editor):
+def test_personal_and_uncached_pages_are_not_for_the_cdn(post, client, editor):
     personal = Client()
     personal.cookies["messages"] = "anything"
     for response in (
@@ -114,7 +114,7 @@ def test_what_is_ones_own_or_not_kept_here_is_not_kept_there(post, client, edito
     assert keys(client.get("/blog/post"))
 
 
-def test_a_page_of_a_discussion_that_is_written_to_is_not_kept_there(post, client):
+def test_page_of_a_discussion_being_written_is_not_for_the_cdn(post, client):
     target = Target("nodes.node", str(post[0]))
     discussions = backend().store.discussions
     claim = discussions.claim(target, Intent("op", "abc", "post", number=True, delta=1))
@@ -123,20 +123,20 @@ def test_a_page_of_a_discussion_that_is_written_to_is_not_kept_there(post, clien
     assert keys(client.get("/blog/post"))
 
 
-def test_a_page_with_too_many_keys_is_not_kept_there(post, client, monkeypatch):
+def test_page_with_too_many_keys_is_not_for_the_cdn(post, client, monkeypatch):
     monkeypatch.setattr(cdn, "MAX_KEYS", 3)
     assert keys(client.get("/blog/post"))
     monkeypatch.setattr(cdn, "MAX_KEYS", 2)
     assert not set(NAMES) & set(client.get("/blog/post").headers)
 
 
-def test_varnish_has_the_times_that_pages_are_told_and_the_names_of_cookies(settings):
+def test_varnish_uses_the_times_and_cookies_of_the_site(settings):
     text = (ROOT / "deploy/varnish.vcl").read_text()
     assert re.findall(r"set req\.grace = (\d+)s;", text) == [str(cdn.STALE_WHILE_REVALIDATE)]
     assert f"({settings.SESSION_COOKIE_NAME}|messages|just_sent)=" in text
 
 
-class TestTrust:
+class TestTrustTime:
     """PAGE_CACHE_TRUST_MS: what was compared is shown again for so long without asking."""
 
     def commands_of(self, client, commands) -> list[str]:
@@ -144,11 +144,11 @@ class TestTrust:
             client.get("/blog/post")
         return list(commands.names)
 
-    def test_by_default_every_page_is_compared(self, post, client, commands):
+    def test_every_page_is_compared_by_default(self, post, client, commands):
         client.get("/blog/post")
         assert [self.commands_of(client, commands) for _ in range(2)] == [["aggregate"]] * 2
 
-    def test_a_page_that_was_compared_is_shown_for_so_long(self, post, client, commands, settings):
+    def test_compared_page_is_trusted_for_the_time_set(self, post, client, commands, settings):
         settings.PAGE_CACHE_TRUST_MS = 1_000
         client.get("/blog/post")
         assert self.commands_of(client, commands) == ["aggregate"]
@@ -158,7 +158,7 @@ class TestTrust:
         entry.checked_at -= timedelta(seconds=1)
         assert self.commands_of(client, commands) != []
 
-    def test_not_beyond_what_falls_due(self, post, client, commands, settings):
+    def test_trust_ends_at_the_next_due_time(self, post, client, commands, settings):
         settings.PAGE_CACHE_TRUST_MS = 1_000
         client.get("/blog/post")
         assert self.commands_of(client, commands) == ["aggregate"]

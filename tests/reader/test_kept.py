@@ -34,7 +34,7 @@ def save(node_id, text):
     return editing.save(EDITOR, node_id, nonce(node_id), {"detail.text": text}, NO_TAGS)
 
 
-def test_a_kept_page_is_packed_for_who_unpacks_it(post, client):
+def test_cached_page_is_compressed_as_accepted(post, client):
     first = client.get("/blog/post", headers={"accept-encoding": "gzip, br"})
     kept = client.get("/blog/post", headers={"accept-encoding": "br, gzip;q=0.5"})
     plain = client.get("/blog/post")
@@ -53,20 +53,20 @@ def test_a_kept_page_is_packed_for_who_unpacks_it(post, client):
         assert client.get("/blog/post", headers=headers).status_code == 304
 
 
-def test_bytes_that_were_not_escaped_share_no_key(rf):
+def test_unescaped_bytes_share_no_key(rf):
     raw, escaped = (rf.get("/", QUERY_STRING=query) for query in ("from=Ã©", "from=%C3%83%C2%A9"))
     assert (raw.GET["from"], escaped.GET["from"]) == ("é", "Ã©")
     assert (cache_key(raw), cache_key(escaped)) == (None, ("http", "testserver", "/", "from", "Ã©"))
 
 
-def test_head_is_answered_from_the_page_and_without_it(post, client):
+def test_head_is_answered_from_the_cache_without_a_body(post, client):
     client.get("/blog/post")
     answer = client.head("/blog/post")
     assert answer.status_code == 200
     assert not answer.content
 
 
-def test_addresses_with_parameters_displace_no_others():
+def test_urls_with_parameters_displace_no_others():
     own = PageCache(100_000)
 
     def put(*key):
@@ -85,7 +85,7 @@ def test_addresses_with_parameters_displace_no_others():
     assert own.size <= own.max_bytes
 
 
-def test_bytes_are_bounded():
+def test_cached_bytes_are_limited():
     small = PageCache(100_000)
     for n in range(200):
         small.put((str(n),), entry(b"x" * 1_000))
@@ -96,7 +96,7 @@ def test_bytes_are_bounded():
     assert small.get(("big",)) is None
 
 
-def test_a_stranger_s_addresses_take_no_more_than_is_counted(mongo, client):
+def test_memory_of_cached_pages_is_counted_fully(mongo, client):
     folder = node("folder", "folder", published=now() - timedelta(days=2))
     client.get("/folder")
     tracemalloc.start()
@@ -116,7 +116,7 @@ def test_a_stranger_s_addresses_take_no_more_than_is_counted(mongo, client):
 
 
 @pytest.mark.parametrize("host", ["EXAMPLE.org", "example.org.", "example.org:0080", "example.org:81"])
-def test_a_host_in_another_spelling_displaces_no_page(host, settings, rf):
+def test_host_in_another_spelling_displaces_no_page(host, settings, rf):
     settings.SITE_URL, settings.ALLOWED_HOSTS = "https://example.org", ["example.org"]
     assert len(cache_key(rf.get("/", headers={"host": "example.org"}))) == PLAIN_KEY_PARTS
     assert len(cache_key(rf.get("/", headers={"host": host}))) > PLAIN_KEY_PARTS
@@ -125,7 +125,7 @@ def test_a_host_in_another_spelling_displaces_no_page(host, settings, rf):
 class TestShared:
     """What one process has made, others find; simulated by a process that has forgotten, and once by a real one."""
 
-    def test_what_another_process_has_made_is_not_made_again(self, post, client, commands):
+    def test_page_of_another_process_is_not_rendered_again(self, post, client, commands):
         made = client.get("/blog/post")
         cache.clear()
         with commands.recorded():
@@ -134,7 +134,7 @@ class TestShared:
         assert (found.content, found["ETag"]) == (made.content, made["ETag"])
         assert found["Content-Security-Policy"] == made["Content-Security-Policy"]
 
-    def test_what_another_process_has_made_anew_takes_the_place_of_the_own(self, post, client, commands):
+    def test_newer_page_of_another_process_replaces_the_own(self, post, client, commands):
         client.get("/blog/post")
         (own,) = cache.entries.items()
         save(post, "Second text")
@@ -144,13 +144,13 @@ class TestShared:
             assert b"Second text" in client.get("/blog/post").content
         assert commands.names == ["aggregate"]
 
-    def test_what_does_not_hold_is_made_anew_wherever_it_is_from(self, post, client):
+    def test_outdated_shared_page_is_rendered_again(self, post, client):
         client.get("/blog/post")
         cache.clear()
         save(post, "Second text")
         assert b"Second text" in client.get("/blog/post").content
 
-    def test_it_is_compared_with_all_its_discussions(self):
+    def test_shared_page_is_compared_with_all_its_discussions(self):
         """A discussion that the own page has not, and that has begun since."""
         other = replace(entry(b""), discussions={"a": "1", "b": ""}, expires=now() + timedelta(minutes=1))
         site = Site(VERSIONS, None, 0, StoredSettings())
@@ -162,7 +162,7 @@ class TestShared:
         shared.put(("http", "testserver", "/", "from", "junk"), entry(b"1"))
         assert shared.get(("http", "testserver", "/", "from", "junk")) is None
 
-    def test_a_child_puts_what_its_parent_finds(self):
+    def test_parent_finds_the_page_that_its_child_stored(self):
         shared, key = SharedPages(100_000), ("http", "testserver", "/")
         child = multiprocessing.get_context("fork").Process(target=shared.put, args=(key, entry(b"of the child")))
         child.start()
@@ -170,26 +170,26 @@ class TestShared:
         assert shared.get(key).compressed == b"of the child"
         assert shared.get(("http", "testserver", "/other")) is None
 
-    def test_of_two_pages_of_one_place_the_last_stays_and_is_no_other(self):
+    def test_second_page_in_a_slot_replaces_the_first(self):
         shared = SharedPages(SharedPages.SLOT_SIZE)
         shared.put(("one",), entry(b"1"))
         shared.put(("two",), entry(b"2"))
         assert shared.get(("one",)) is None
         assert shared.get(("two",)).compressed == b"2"
 
-    def test_what_is_written_over_while_it_is_read_is_not_found(self):
+    def test_page_overwritten_while_it_is_read_is_not_found(self):
         shared = SharedPages(SharedPages.SLOT_SIZE)
         shared.put(("one",), entry(b"1" * 1_000))
         assert shared.get(("one",))
         shared._memory[600:700] = b"2" * 100
         assert shared.get(("one",)) is None
 
-    def test_what_is_too_long_is_not_shared(self):
+    def test_page_that_is_too_long_is_not_shared(self):
         shared = SharedPages(100_000)
         shared.put(("long",), entry(b"x" * shared.SLOT_SIZE))
         assert shared.get(("long",)) is None
 
-    def test_none_is_kept_where_nothing_is(self):
+    def test_shared_cache_of_size_zero_stores_nothing(self):
         shared = SharedPages(0)
         shared.put(("one",), entry(b"1"))
         assert shared.get(("one",)) is None

@@ -44,7 +44,7 @@ def test_second_reader_costs_one_command(post, client, commands):
     assert second["Content-Language"] == first["Content-Language"] == "en"
 
 
-def test_after_a_comment_only_the_discussion_is_made_anew(post, client, commands):
+def test_comment_renders_only_the_discussion_again(post, client, commands):
     save(post, TagChange(added=frozenset({"ink"})))
     client.get("/blog/post")
     comments.post(Node.objects.get(pk=post), author=CommentAuthor("Bea"), source="Hello there", token="t" * 16)
@@ -66,7 +66,7 @@ def _lines(response):
     return [line.strip() for line in response.content.decode().splitlines() if line.strip()]
 
 
-def test_a_theme_that_shows_its_page_beside_the_discussion_shows_it_after_a_comment_too(post, client, settings):
+def test_theme_with_text_beside_the_discussion_is_correct(post, client, settings):
     theme = (
         "{% load comments %}<!-- discussion -->{{ detail.text }}"
         '{% render_comment_list for node order="threaded" %}<!-- end of discussion -->'
@@ -83,7 +83,7 @@ def test_a_theme_that_shows_its_page_beside_the_discussion_shows_it_after_a_comm
     assert b"Hello there" in anew
 
 
-def test_a_page_that_tells_of_its_discussion_elsewhere_is_made_anew(post, client):
+def test_page_that_shows_comment_counts_elsewhere_is_rendered(post, client):
     client.get("/blog/post")
     ((key, entry),) = page_cache.storage.cache.entries.items()
     page_cache.storage.cache.put(
@@ -100,7 +100,7 @@ def test_a_page_that_tells_of_its_discussion_elsewhere_is_made_anew(post, client
     assert b"Hello there" in page
 
 
-def test_a_comment_and_a_save_make_the_whole_page_anew(post, client):
+def test_comment_and_save_render_the_whole_page_again(post, client):
     client.get("/blog/post")
     comments.post(Node.objects.get(pk=post), author=CommentAuthor("Bea"), source="Hello there", token="t" * 16)
     save(post, title="Another title")
@@ -109,14 +109,14 @@ def test_a_comment_and_a_save_make_the_whole_page_anew(post, client):
     assert b"Another title" in page
 
 
-def test_a_node_of_the_api_has_one_form_for_its_nonce(post, client):
+def test_api_node_has_one_representation_per_nonce(post, client):
     answer = client.get(f"/api/v1/nodes/{post}", headers={"accept-encoding": "gzip"})
     assert answer["ETag"].startswith(f'"{nonce(post)}')
     assert "Content-Encoding" not in client.get(f"/api/v1/nodes/{post}", headers={"accept-encoding": "gzip"}).headers
 
 
 @pytest.mark.parametrize("path", ["/feed/atom", "/blog/feed/json", "/blog/archive", f"/blog/archive/{now().year}"])
-def test_feeds_and_archives_are_kept_until_something_changes(post, client, commands, path):
+def test_feeds_and_archives_are_cached_until_a_change(post, client, commands, path):
     save(post, title="Before", published=now() - timedelta(seconds=1))
     first = client.get(path)
     since = first.headers.get("Last-Modified")
@@ -141,7 +141,7 @@ def test_comments_in_another_database_are_compared_too(post, client, commands, m
     assert b"Hello there" in client.get("/blog/post").content
 
 
-def test_a_page_that_no_longer_holds_costs_no_second_look_at_the_site(post, client, commands):
+def test_outdated_page_reads_the_site_once(post, client, commands):
     client.get("/blog/post")
     save(post, title="Changed")
     with commands.recorded():
@@ -151,13 +151,13 @@ def test_a_page_that_no_longer_holds_costs_no_second_look_at_the_site(post, clie
     assert read.count("cms.site") == 1
 
 
-def test_a_page_in_another_language_is_not_shown_from_before(post, client):
+def test_page_in_another_language_is_not_reused(post, client):
     assert client.get("/blog/post")["Content-Language"] == "en"
     save_settings({"language": "zh-hans"}, {"language": "en"})
     assert client.get("/blog/post")["Content-Language"] == "zh-hans"
 
 
-def test_a_restored_backup_serves_nothing_old(post, client, mongo):
+def test_restored_backup_serves_no_old_page(post, client, mongo):
     """A restore puts documents back behind the services: the versions of the backup are none that a worker keeps pages of."""
     backup = {name: list(mongo[name].find()) for name in ("cms.nodes", "cms.site")}
     save(post, detail__text="Written after the backup")
@@ -168,7 +168,7 @@ def test_a_restored_backup_serves_nothing_old(post, client, mongo):
     assert b"First text" in client.get("/blog/post").content
 
 
-def test_a_restored_backup_under_a_version_that_was_kept(post, client, mongo):
+def test_restored_backup_with_a_known_version_is_correct(post, client, mongo):
     """The pages of the backed up state are the same as those that come back with it."""
     client.get("/blog/post")
     backup = list(mongo["cms.site"].find()), list(mongo["cms.nodes"].find())
@@ -180,19 +180,19 @@ def test_a_restored_backup_under_a_version_that_was_kept(post, client, mongo):
     assert b"First text" in client.get("/blog/post").content
 
 
-def test_a_save_shows_at_once(post, client):
+def test_save_is_visible_at_once(post, client):
     assert b"First text" in client.get("/blog/post").content
     save(post, detail__text="Second text")
     assert b"Second text" in client.get("/blog/post").content
 
 
-def test_a_comment_shows_at_once(post, client):
+def test_comment_is_visible_at_once(post, client):
     client.get("/blog/post")
     comments.post(Node.objects.get(pk=post), author=CommentAuthor("Bea"), source="Hello there", token="t" * 16)
     assert b"Hello there" in client.get("/blog/post").content
 
 
-def test_conditional_request(post, client):
+def test_conditional_request_returns_304(post, client):
     etag = client.get("/blog/post")["ETag"]
     assert client.get("/blog/post", headers={"if-none-match": etag}).status_code == 304
     save(post, title="Changed")
@@ -201,7 +201,7 @@ def test_conditional_request(post, client):
     assert changed["ETag"] != etag
 
 
-def test_no_304_after_what_was_due(post, client, monkeypatch):
+def test_conditional_request_after_a_due_time_returns_200(post, client, monkeypatch):
     """A page whose text expires, or that something joins, changes without a write."""
     soon = now() + timedelta(seconds=30)
     save(post, expires=soon)
@@ -216,7 +216,7 @@ def test_no_304_after_what_was_due(post, client, monkeypatch):
 
 
 @pytest.mark.parametrize("field", ["published", "expires"])
-def test_entry_ends_at_the_next_due_time_of_anything(post, client, field):
+def test_entry_ends_at_the_next_due_time(post, client, field):
     soon = now() + timedelta(seconds=20)
     node(slug="other", **{field: soon})
     client.get("/blog/post")
@@ -224,7 +224,7 @@ def test_entry_ends_at_the_next_due_time_of_anything(post, client, field):
     assert entry.expires == soon
 
 
-def test_scheduled_changes_end_what_is_kept_and_show_in_time(post, client, monkeypatch):
+def test_scheduled_changes_end_the_entry_and_show_in_time(post, client, monkeypatch):
     """Nothing is written when they are due: the kept page ends, and its ETag with it."""
     soon = now() + timedelta(seconds=30)
     before = client.get("/blog/post")
@@ -242,7 +242,7 @@ def test_scheduled_changes_end_what_is_kept_and_show_in_time(post, client, monke
     assert changed["ETag"] != etag
 
 
-def test_what_falls_due_while_a_page_is_made_ends_it(post, client, monkeypatch):
+def test_due_time_during_rendering_ends_the_entry(post, client, monkeypatch):
     soon = now() + timedelta(seconds=20)
     node(slug="other", published=soon)
 
@@ -275,7 +275,7 @@ def test_entry_ends_after_ten_minutes(post, client):
 
 @pytest.mark.parametrize("beside", [True, False])
 @pytest.mark.parametrize("is_first", [True, False])
-def test_a_comment_shows_though_a_failing_server_lost_its_commit(post, client, mongo, monkeypatch, beside, is_first):
+def test_comment_is_visible_though_its_commit_was_lost(post, client, mongo, monkeypatch, beside, is_first):
     """Acknowledged, as a commit waits for no journal: what is left is the claim, and the version from before."""
     if not beside:
         monkeypatch.setattr(page_cache.entries, "DEFAULT_DB_ALIAS", "another")
@@ -295,7 +295,7 @@ def test_a_comment_shows_though_a_failing_server_lost_its_commit(post, client, m
     assert b"Second comment" in client.get("/blog/post").content
 
 
-def test_a_retry_that_changes_nothing_gives_a_new_version(post, client):
+def test_retry_that_changes_nothing_renews_the_version(post, client):
     client.get("/blog/post")
     before = next(iter(page_cache.storage.cache.entries.values())).site_versions
     editing.save(EDITOR, post, ObjectId(), {"title": "Post"})
@@ -303,13 +303,13 @@ def test_a_retry_that_changes_nothing_gives_a_new_version(post, client):
     assert next(iter(page_cache.storage.cache.entries.values())).site_versions != before
 
 
-def test_nothing_is_kept_for_a_session(post, client):
+def test_pages_of_sessions_are_not_cached(post, client):
     client.force_login(get_user_model().objects.create_superuser("ann", password="x"))
     assert client.get("/blog/post").status_code == 200
     assert not page_cache.storage.cache.entries
 
 
-def test_a_session_is_never_shown_what_was_kept(post, client):
+def test_session_never_gets_a_cached_page(post, client):
     client.get("/blog/post")
     client.force_login(get_user_model().objects.create_superuser("ann", password="x"))
     assert "ETag" not in client.get("/blog/post")
@@ -318,17 +318,17 @@ def test_a_session_is_never_shown_what_was_kept(post, client):
 @pytest.mark.parametrize(
     "path", ["/blog/post?utm=1", "/blog/post?comments=newest&x=2", "/nothing-here", "/admin/login/", "/blog/post/"]
 )
-def test_what_is_not_kept(post, client, path):
+def test_uncacheable_urls_are_not_cached(post, client, path):
     client.get(path)
     assert not page_cache.storage.cache.entries
 
 
-def test_parameters_of_another_route_are_not_kept(post, client):
+def test_parameters_of_another_route_are_not_cached(post, client):
     client.get("/?comments=oldest")
     assert not page_cache.storage.cache.entries
 
 
-def test_a_parameter_that_stands_there_twice_is_not_kept(post, client):
+def test_repeated_parameter_is_not_cached(post, client):
     """A view reads the last of them, in the order of the address: `?from=A&from=` and `?from=&from=A` are two pages."""
     edge = f"<{10**12}.0.{'0' * 24}"
     queries = [{"from": [edge, ""]}, {"from": ["", edge]}, {"from": ["junk", ""]}, {"from": ["", ""]}]
@@ -339,7 +339,7 @@ def test_a_parameter_that_stands_there_twice_is_not_kept(post, client):
     assert len(page_cache.storage.cache.entries) == 1
 
 
-def test_hosts_languages_and_schemes_are_kept_apart(post, client):
+def test_hosts_and_schemes_are_cached_separately(post, client):
     client.get("/blog/post", headers={"host": "localhost"})
     client.get("/blog/post", headers={"host": "127.0.0.1"})
     client.get("/blog/post", secure=True)
@@ -364,7 +364,7 @@ class _Reading(list):
 
 
 @pytest.mark.parametrize("what", ["text", "section", "comment"])
-def test_readers_between_any_two_commands_of_a_save_leave_nothing_stale(post, what):
+def test_reads_between_commands_of_a_save_leave_nothing_stale(post, what):
     """Whatever was kept for a reader during the save, one after it sees the change: its version is set after the change."""
 
     def read():
@@ -389,7 +389,7 @@ def test_readers_between_any_two_commands_of_a_save_leave_nothing_stale(post, wh
     assert "Second text" in read()
 
 
-def test_what_is_made_under_a_prefix_is_not_kept(post, client, settings):
+def test_page_under_a_script_prefix_is_not_cached(post, client, settings):
     settings.FORCE_SCRIPT_NAME = None  # as where the request's environment says it
     prefixed = client.get("/blog/post", SCRIPT_NAME="/gone").content.decode()
     assert "/gone/blog" in prefixed

@@ -107,7 +107,7 @@ def begun(cache: Cache) -> None:
     cache.heard.clear()
 
 
-def test_a_cache_hears_of_each_change_twice(cache):
+def test_cache_is_purged_twice_for_each_change(cache):
     post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)
     with following():
         begun(cache)
@@ -121,7 +121,7 @@ def test_a_cache_hears_of_each_change_twice(cache):
         until(lambda: cache.times(purging.LISTS) == 2)
 
 
-def test_what_a_cache_did_not_hear_is_told_again(cache, caplog):
+def test_failed_purge_is_repeated(cache, caplog):
     post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)
     with following():
         begun(cache)
@@ -136,7 +136,7 @@ def test_what_a_cache_did_not_hear_is_told_again(cache, caplog):
     ]
 
 
-def test_a_worker_goes_on_where_the_last_one_ended(cache):
+def test_worker_continues_where_the_last_one_ended(cache):
     post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)
     with following():
         begun(cache)
@@ -147,7 +147,7 @@ def test_a_worker_goes_on_where_the_last_one_ended(cache):
     assert not cache.times(purging.LISTS)
 
 
-def test_a_cache_hears_though_the_driver_takes_a_round_trip_for_slow(cache, monkeypatch):
+def test_purge_works_despite_slow_round_trips(cache, monkeypatch):
     """Of a member that hung, and then became the primary, it does so for some seconds."""
     post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)
     monkeypatch.setattr(ServerDescription, "min_round_trip_time", 2.0)
@@ -157,7 +157,7 @@ def test_a_cache_hears_though_the_driver_takes_a_round_trip_for_slow(cache, monk
         until(lambda: cache.times(f"node-{post}") == 2)
 
 
-def test_to_store_how_far_it_is_a_worker_waits_for_no_majority(cache, commands):
+def test_progress_is_stored_without_waiting_for_a_majority(cache, commands):
     """While a secondary hangs that others follow, it would tell nothing meanwhile."""
     with commands.recorded(), following():
         begun(cache)
@@ -166,7 +166,7 @@ def test_to_store_how_far_it_is_a_worker_waits_for_no_majority(cache, commands):
     assert all(one["update"] == "cms.purges" and one["writeConcern"] == {"w": 1} for one in stored)
 
 
-def test_where_the_history_is_lost_all_pages_are_dropped(cache):
+def test_lost_history_purges_all_pages(cache):
     with following():
         begun(cache)
     positions = database()["cms.purges"]
@@ -178,7 +178,7 @@ def test_where_the_history_is_lost_all_pages_are_dropped(cache):
         until(lambda: positions.find_one({"_id": cache.url, "resume": {"$ne": ancient}}))
 
 
-def test_after_a_long_time_without_a_worker_all_pages_are_dropped(cache):
+def test_long_time_without_a_worker_purges_all_pages(cache):
     """What changed meanwhile is not looked through: it may be much, and no page is kept for so long."""
     assert timedelta(seconds=purging.MAX_PAGE_AGE) == cdn.MAX_AGE
     post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)
@@ -191,7 +191,7 @@ def test_after_a_long_time_without_a_worker_all_pages_are_dropped(cache):
     assert not cache.times(f"node-{post}")
 
 
-def test_what_fails_while_the_history_is_lost_ends_no_following(cache, monkeypatch):
+def test_failure_during_lost_history_does_not_stop_the_purges(cache, monkeypatch):
     tries = []
 
     def lost(*_: object) -> None:
@@ -207,7 +207,7 @@ def test_what_fails_while_the_history_is_lost_ends_no_following(cache, monkeypat
         until(lambda: len(tries) > 3)
 
 
-def test_a_cache_that_does_not_hear_keeps_no_other_waiting(cache, settings):
+def test_unreachable_cache_does_not_delay_the_others(cache, settings):
     page = node()
     with caching() as other:
         settings.CDN_PURGE_URLS = [other.url, cache.url]
@@ -228,7 +228,7 @@ def tell(cache: str, keys: set[str]) -> None:
     told.append((cache, set(keys)))
 
 
-def test_another_cache_is_told_by_a_function_of_ones_own(cache, settings):
+def test_custom_function_purges_another_cache(cache, settings):
     settings.CDN_PURGE_URLS = ["https://cache.example.org/service/7"]
     settings.CDN_PURGER = f"{__name__}.tell"
     told.clear()
@@ -237,21 +237,21 @@ def test_another_cache_is_told_by_a_function_of_ones_own(cache, settings):
     assert told == [("https://cache.example.org/service/7", {purging.LISTS})] * 2
 
 
-def test_without_a_cache_nothing_follows(mongo, settings):
+def test_purging_without_a_cache_does_nothing(mongo, settings):
     assert settings.CDN_PURGE_URLS == []
     with following():
         pass
     assert mongo["cms.purges"].count_documents({}) == 0
 
 
-def test_a_worker_follows_beside_its_jobs(cache):
+def test_worker_purges_alongside_its_jobs(cache):
     stopping = threading.Event()
     worker.begin_beside(stopping)
     begun(cache)
     stopping.set()
 
 
-def test_the_doctor_and_the_metrics_say_whether_a_cache_hears(mongo, settings):
+def test_doctor_and_metrics_report_unpurged_caches(mongo, settings):
     def found() -> tuple[list[str], float | None]:
         examination = doctor.Examination("default", mongo, collections(), production=False)
         scraped = Scraped(Client().get("/metrics").content.decode())
@@ -322,7 +322,7 @@ def silent(pid):
 
 
 @pytest.mark.slow
-def test_after_a_primary_fell_silent_a_cache_hears_of_the_next_one_s_changes_within_a_second(tmp_path, record_property):
+def test_purge_takes_a_second_after_the_primary_hung(tmp_path, record_property):
     with heard_on_three(tmp_path) as (client, primary, behind):
         usual, before = behind("0000:a:1"), client.primary
         until(lambda: len(client.secondaries) == 2)
@@ -341,7 +341,7 @@ def test_after_a_primary_fell_silent_a_cache_hears_of_the_next_one_s_changes_wit
 
 
 @pytest.mark.slow
-def test_a_cache_hears_within_a_second_though_the_primary_of_before_falls_silent(tmp_path, record_property):
+def test_purge_takes_a_second_after_a_stepdown_and_hang(tmp_path, record_property):
     """It stepped down, and would go on with the stream as a secondary, which writes do not wait for."""
     with heard_on_three(tmp_path) as (client, primary, behind):
         former, before = primary(), client.primary
@@ -358,7 +358,7 @@ def test_a_cache_hears_within_a_second_though_the_primary_of_before_falls_silent
 
 
 @pytest.mark.slow
-def test_a_cache_hears_within_a_second_while_the_primary_of_before_ends(tmp_path, record_property):
+def test_purge_takes_a_second_while_the_old_primary_ends(tmp_path, record_property):
     """It hands over, and answers for fifteen seconds more what it was asked for before."""
     with heard_on_three(tmp_path) as (client, primary, behind):
         usual, before = behind("0000:a:1"), client.primary
@@ -375,7 +375,7 @@ def test_a_cache_hears_within_a_second_while_the_primary_of_before_ends(tmp_path
     [[one for one in CHANGES if one[0] == "comment"], pytest.param(CHANGES, marks=pytest.mark.slow)],
     ids=["few", "all"],
 )
-def test_just_the_pages_that_are_old_are_dropped(mongo, changes):
+def test_only_outdated_pages_are_purged(mongo, changes):
     """By the keys of all that changed: what the page cache of a worker would not show any more."""
     world, client = World(), Client()
     with database().watch(PIPELINE, max_await_time_ms=200) as stream:

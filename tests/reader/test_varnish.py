@@ -109,7 +109,7 @@ def raced(post, cache: Varnish, seconds: float) -> tuple[float, float, int, floa
     return pages, hits, number, behind
 
 
-def test_no_reader_sees_what_was_before_later_than_a_second(mongo, post, running, record_property):
+def test_no_reader_sees_a_page_stale_for_over_a_second(mongo, post, running, record_property):
     """Of two workers one is killed on the way."""
     cache, workers = running
     killing = threading.Timer(SECONDS / 2, workers[0].kill)
@@ -124,13 +124,13 @@ def test_no_reader_sees_what_was_before_later_than_a_second(mongo, post, running
     assert behind < 1
 
 
-def test_without_a_worker_they_do(mongo, post, running):
+def test_pages_are_stale_for_longer_without_a_worker(mongo, post, running):
     cache, workers = running
     ended(workers)
     assert raced(post, cache, 5)[-1] > 1
 
 
-def test_what_falls_due_shows_and_goes_within_a_second(mongo, post, cache):
+def test_due_pages_appear_and_vanish_within_a_second(mongo, post, cache):
     """Without a word from the worker."""
     at = now() + timedelta(seconds=3)
     blog = Node.objects.get(pk=post).metadata.parent_id

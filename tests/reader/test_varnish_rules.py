@@ -96,7 +96,7 @@ def both(running) -> tuple[Stand, Varnish]:
     return running
 
 
-def test_a_page_with_keys_is_kept_and_readers_see_none_of_that(both):
+def test_page_with_keys_is_cached_without_showing_them(both):
     stand, cache = both
     stand.pages["/page"] = KEPT
     for _ in range(3):
@@ -109,7 +109,7 @@ def test_a_page_with_keys_is_kept_and_readers_see_none_of_that(both):
 
 
 @pytest.mark.parametrize("key", ["lists", "node-1", "discussion-3fa9:nodes.node:1"])
-def test_a_page_is_dropped_by_any_of_its_keys(both, key):
+def test_page_is_purged_by_any_of_its_keys(both, key):
     stand, cache = both
     stand.pages["/page"] = KEPT
     cache.ask("/page")
@@ -119,7 +119,7 @@ def test_a_page_is_dropped_by_any_of_its_keys(both, key):
     assert cache.ask("/page")[2] == b"/page 2"
 
 
-def test_readers_drop_nothing(both):
+def test_readers_cannot_purge(both):
     stand, cache = both
     stand.pages["/page"] = KEPT
     cache.ask("/page")
@@ -129,7 +129,7 @@ def test_readers_drop_nothing(both):
 
 
 @pytest.mark.parametrize("cookie", ["sessionid=x", "a=b; sessionid=x", "messages=x"])
-def test_sessions_pass_it(both, cookie):
+def test_sessions_bypass_the_cache(both, cookie):
     stand, cache = both
     stand.pages["/page"] = KEPT
     cache.ask("/page")
@@ -138,7 +138,7 @@ def test_sessions_pass_it(both, cookie):
     assert cache.ask("/page", Cookie="xsessionid=x")[2] == b"/page 1"
 
 
-def test_who_has_just_sent_something_sees_what_came_of_it(both):
+def test_reader_sees_own_submission_at_once(both):
     stand, cache = both
     stand.pages["/page"] = KEPT
     cache.ask("/page")
@@ -160,13 +160,13 @@ def test_who_has_just_sent_something_sees_what_came_of_it(both):
     ],
     ids=["nothing", "no-cache", "photo", "cookie"],
 )
-def test_what_is_never_dropped_is_never_kept(both, headers):
+def test_page_without_keys_is_not_cached(both, headers):
     stand, cache = both
     stand.pages["/media/photo"] = headers
     assert [cache.ask("/media/photo")[2] for _ in range(2)] == [b"/media/photo 1", b"/media/photo 2"]
 
 
-def test_files_whose_names_change_with_them_are_kept(both):
+def test_files_with_hashed_names_are_cached(both):
     stand, cache = both
     stand.pages["/static/site.123.css"] = {"Cache-Control": "max-age=315360000, public, immutable"}
     for _ in range(2):
@@ -174,7 +174,7 @@ def test_files_whose_names_change_with_them_are_kept(both):
         assert (body, headers["cache-control"]) == (b"/static/site.123.css 1", "max-age=315360000, public, immutable")
 
 
-def test_a_page_that_took_long_is_not_kept(both):
+def test_slow_page_is_not_cached(both):
     stand, cache = both
     stand.pages["/page"] = KEPT
     assert f"> {purging.MAX_RESPONSE_TIME}s" in VCL
@@ -184,7 +184,7 @@ def test_a_page_that_took_long_is_not_kept(both):
     assert [cache.ask("/page")[2] for _ in range(2)] == [b"/page 2", b"/page 2"]
 
 
-def test_a_page_that_was_being_made_is_dropped_by_the_second_word(both):
+def test_page_rendered_during_a_purge_is_purged_again(both):
     stand, cache = both
     stand.pages["/page"] = KEPT
     stand.slowness = 0.3
@@ -199,7 +199,7 @@ def test_a_page_that_was_being_made_is_dropped_by_the_second_word(both):
     assert purging.REPEAT_AFTER > purging.MAX_RESPONSE_TIME
 
 
-def test_a_page_that_was_compared_has_the_keys_of_the_answer(both):
+def test_revalidated_page_has_the_keys_of_the_304(both):
     stand, cache = both
     stand.pages["/page"] = BRIEF
     cache.ask("/page")
@@ -216,7 +216,7 @@ def test_a_page_that_was_compared_has_the_keys_of_the_answer(both):
     assert cache.ask("/page")[2] == b"/page 3"
 
 
-def test_what_ended_is_shown_while_the_site_is_out_of_order_and_says_so(both):
+def test_expired_page_is_served_with_a_warning_during_an_outage(both):
     stand, cache = both
     stand.pages["/page"] = BRIEF
     stand.pages["/short"] = SHORT
@@ -241,7 +241,7 @@ def test_what_ended_is_shown_while_the_site_is_out_of_order_and_says_so(both):
     assert "warning" not in cache.ask("/page")[1]
 
 
-def test_the_site_hears_whom_the_proxy_speaks_for(both):
+def test_site_gets_the_address_of_the_client(both):
     stand, cache = both
     cache.ask("/x", X_Forwarded_For="spoofed, 203.0.113.9")
     assert stand.said[-1]["x-forwarded-for"] == "spoofed, 203.0.113.9"
@@ -252,7 +252,7 @@ def test_the_site_hears_whom_the_proxy_speaks_for(both):
     assert [said["x-forwarded-for"] for said in stand.said[-2:]] == ["spoofed, 203.0.113.9"] * 2
 
 
-def test_what_the_second_try_brings_is_not_called_stale(both):
+def test_successful_retry_is_not_marked_stale(both):
     stand, cache = both
     stand.pages["/page"] = KEPT
     stand.failures = 1
@@ -285,7 +285,7 @@ def total(stands: list[Stand]) -> Counter[str]:
     return sum((stand.asked for stand in stands), Counter())
 
 
-def test_two_processes_are_asked_about_alike(two):
+def test_two_processes_share_the_requests(two):
     stands, cache = two
     for number in range(60):
         assert cache.ask(f"/page{number}")[0] == 200
@@ -293,7 +293,7 @@ def test_two_processes_are_asked_about_alike(two):
 
 
 @pytest.mark.parametrize("trouble", ["is_broken", "hangs_up"])
-def test_a_reader_whom_one_process_fails_is_answered_by_the_other(two, trouble):
+def test_failed_request_is_retried_on_the_other_process(two, trouble):
     stands, cache = two
     setattr(stands[0], trouble, True)
     for number in range(30):
@@ -305,7 +305,7 @@ def test_a_reader_whom_one_process_fails_is_answered_by_the_other(two, trouble):
     assert cache.ask("/none")[0] == 503
 
 
-def test_a_reader_does_not_wait_for_a_process_that_hangs(two):
+def test_hanging_process_delays_no_reader(two):
     stands, cache = two
     stands[0].slowness = 15.0
     asked = 0
@@ -317,7 +317,7 @@ def test_a_reader_does_not_wait_for_a_process_that_hangs(two):
     assert stands[1].asked[f"/page{asked}"] == 1
 
 
-def test_what_a_process_may_have_taken_is_never_sent_again(two):
+def test_request_that_may_have_arrived_is_not_repeated(two):
     stands, cache = two
     # Over connections that are there already, too.
     for number in range(10):
@@ -333,7 +333,7 @@ def test_what_a_process_may_have_taken_is_never_sent_again(two):
     assert len(total(stands)) == 10
 
 
-def test_what_is_sent_while_a_process_is_gone_reaches_the_other(two):
+def test_request_to_a_stopped_process_reaches_the_other(two):
     stands, cache = two
     gone = stands.pop()
     gone.shutdown()
@@ -349,7 +349,7 @@ def test_what_is_sent_while_a_process_is_gone_reaches_the_other(two):
     assert set(stands[0].asked.values()) == {1}
 
 
-def test_addresses_of_two_schemes_and_hosts_are_two_pages(both):
+def test_schemes_and_hosts_are_cached_separately(both):
     stand, cache = both
     stand.pages["/page"] = KEPT
     assert cache.ask("/page", X_Forwarded_Proto="http")[2] == b"/page 1"

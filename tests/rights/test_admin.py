@@ -212,13 +212,13 @@ def samples(world: World) -> Samples:
     return Samples(world)
 
 
-def test_the_table_has_every_route_of_the_admin_and_no_other():
+def test_table_contains_exactly_the_routes_of_the_admin():
     known = {route.replace("(start)", "") for route, _method, _who in table(TABLE, METHODS)}
     assert known == set(routes())
 
 
 @pytest.mark.parametrize(("route", "method", "who"), asked())
-def test_who_is_answered(world, samples, route, method, who):
+def test_route_responds_to_the_right_accounts(world, samples, route, method, who):
     wanted = set(LETTERS.values()) if who == "+" else {LETTERS[letter] for letter in who.strip("-")}
     answered, path = set(), samples.path(route)
     for kind in LETTERS.values():
@@ -234,7 +234,7 @@ def test_who_is_answered(world, samples, route, method, who):
     assert answered == wanted
 
 
-def test_staff_are_not_led_to_what_they_may_not_see(world, samples):
+def test_staff_are_not_redirected_to_hidden_pages(world, samples):
     """The admin's own redirect to the page of any object, by its content type, asked for no right."""
     drafts = {"node": samples.things["draft"], "photo": samples.photo}
     for model, thing in drafts.items():

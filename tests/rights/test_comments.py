@@ -154,7 +154,7 @@ def shows_it(world, said, action, state, kind, shows):
 
 
 @pytest.mark.parametrize(("action", "row"), rows(READING, STATES))
-def test_where_it_shows(world, said, action, row):
+def test_comment_is_shown_to_the_right_accounts(world, said, action, row):
     row.ask(partial(shows_it, world, said, action))
 
 
@@ -195,5 +195,5 @@ def does(world, untouched, action, state, kind, may):
 
 
 @pytest.mark.parametrize(("action", "row"), rows(WRITING, STATES))
-def test_what_it_can_be_made_to(world, untouched, action, row):
+def test_comment_actions_need_the_right_account(world, untouched, action, row):
     row.ask(partial(does, world, untouched, action))

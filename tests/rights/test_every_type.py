@@ -42,7 +42,7 @@ def draft(site: World, type: str):
 
 
 @pytest.mark.parametrize("type", NAMES)
-def test_who_changes_a_draft(site, type):
+def test_draft_is_changed_by_the_right_accounts(site, type):
     node_id, _section = draft(site, type)
     for kind in KINDS:
         before = stored(node_id)
@@ -58,7 +58,7 @@ def test_who_changes_a_draft(site, type):
 
 
 @pytest.mark.parametrize("type", NAMES)
-def test_who_creates_one(site, type):
+def test_node_is_created_by_the_right_accounts(site, type):
     place = {"title": "New", "slug": "", "parent_id": valid.create_parent(type)}
     for kind in KINDS:
         action = CreateNode(user=site.user(kind), type=type, fields={**place, **valid.minimal_values(type)})
@@ -83,7 +83,7 @@ def test_form_shows_and_changes_a_draft_of_its_author(site, type):
 
 
 @pytest.mark.parametrize("type", NAMES)
-def test_readers_do_not_see_a_draft(site, type):
+def test_readers_cannot_see_a_draft(site, type):
     node_id, section = draft(site, type)
     slug = stored(node_id)["metadata"]["slug"]
     above = f"/{stored(section)['metadata']['slug']}" if section else ""

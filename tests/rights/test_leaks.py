@@ -49,7 +49,7 @@ HOW = ("unpublished", "expired", "trashed", "its section unpublished", "its sect
 @pytest.mark.parametrize(
     "how", [pytest.param(how, marks=() if "unpublished" in how else pytest.mark.slow) for how in HOW]
 )
-def test_what_a_client_kept_is_not_confirmed_once_it_is_hidden(site, client, how):
+def test_hidden_page_is_not_confirmed_to_a_client_cache(site, client, how):
     """No 304 for what is not public any more, by entity tag or by time, from any page that showed it."""
     thing = site.thing("live")
     services.post(Target("nodes.node", str(thing.id)), author=CommentAuthor("A"), source="Zqcomment", token="t" * 24)
@@ -71,7 +71,7 @@ def test_what_a_client_kept_is_not_confirmed_once_it_is_hidden(site, client, how
         assert "Zqcomment" not in body(after)
 
 
-def test_a_file_that_a_client_kept_is_not_confirmed_once_its_photo_is_hidden(site, client):
+def test_hidden_photo_is_not_confirmed_to_a_client_cache(site, client):
     photo = photo_build.upload(site.gallery)
     content = photo_build.document(photo)["metadata"]["content_id"]
     for spec in ("original", "w320.jpg", "s160-50x50.webp"):
@@ -87,7 +87,7 @@ def test_a_file_that_a_client_kept_is_not_confirmed_once_its_photo_is_hidden(sit
 
 
 @pytest.mark.parametrize("how", HOW[:3])
-def test_counts_leave_out_what_is_hidden(site, client, how):
+def test_counts_exclude_hidden_pages(site, client, how):
     shown, hidden = site.thing("live"), site.thing("live")
     assert '<span class="count">2</span>' in body(client.get("/news/archive"))
     assert "2 results" in body(client.get("/search?q=common"))
@@ -97,7 +97,7 @@ def test_counts_leave_out_what_is_hidden(site, client, how):
     assert shown.slug in body(client.get("/search?q=common"))
 
 
-def test_newest_comments_leave_out_those_of_what_is_hidden(site):
+def test_newest_comments_exclude_hidden_pages(site):
     things = {state: site.thing(state) for state in ("live", "draft", "scheduled", "expired", "private")}
     for state, thing in things.items():
         services.post(
@@ -108,7 +108,7 @@ def test_newest_comments_leave_out_those_of_what_is_hidden(site):
     assert shown.render(Context()).split() == ["live"]
 
 
-def test_a_preview_of_a_draft_leaves_nothing_behind_for_readers(site, client):
+def test_preview_of_a_draft_leaves_nothing_for_readers(site, client):
     """The draft says it was published earlier: readers' page keeps the neighbours that its own time gives it."""
     early, middle, late = (
         build.node("blog-entry", name, parent=site.blog, title=name.title(), published=build.PAST + timedelta(days=day))
@@ -122,7 +122,7 @@ def test_a_preview_of_a_draft_leaves_nothing_behind_for_readers(site, client):
     assert middle != early
 
 
-def test_authors_are_not_told_what_others_draft(site):
+def test_authors_do_not_learn_about_drafts_of_others(site):
     """Neither by the tags in use, nor by where a photo is used, nor by the sections that they may choose."""
     photo = photo_build.upload(site.gallery)
     build.node(slug="secret", title="Zqtitle", published=None, tags=("zqtag",), text=f"![](photo:{photo})")

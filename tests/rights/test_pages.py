@@ -253,7 +253,7 @@ def meets(world, things, action, state, kind, shows):
 
 
 @pytest.mark.parametrize(("action", "row"), rows(READING, STATES))
-def test_where_readers_meet_it(world, things, action, row):
+def test_page_is_shown_to_the_right_readers(world, things, action, row):
     row.ask(partial(meets, world, things, action))
 
 
@@ -327,7 +327,7 @@ def sees(world, things, action, state, kind, may):
 
 
 @pytest.mark.parametrize(("action", "row"), rows(EDITING, STATES))
-def test_what_editors_see_of_it(world, things, action, row):
+def test_page_is_shown_to_the_right_editors(world, things, action, row):
     row.ask(partial(sees, world, things, action))
 
 
@@ -386,12 +386,12 @@ def does(world, untouched, action, state, kind, may):
 
 
 @pytest.mark.parametrize(("action", "row"), rows(WRITING, STATES, quick=KINDS))
-def test_what_it_can_be_made_to(world, untouched, action, row):
+def test_page_actions_need_the_right_account(world, untouched, action, row):
     row.ask(partial(does, world, untouched, action))
 
 
 @pytest.mark.parametrize(("action", "state", "may", "not_"), translations(TRANSLATED))
-def test_requests_do_what_the_action_does(world, action, state, may, not_):
+def test_requests_have_the_same_permissions_as_actions(world, action, state, may, not_):
     thing = world.thing(state)
     before = stored(thing.id)
     assert not send(world, thing, action, not_)
@@ -399,7 +399,7 @@ def test_requests_do_what_the_action_does(world, action, state, may, not_):
     assert send(world, thing, action, may)
 
 
-def test_a_signed_link_of_another_site_or_purpose_opens_nothing(world, things):
+def test_signed_link_of_another_site_or_purpose_is_refused(world, things):
     from django.core import signing
 
     forged = signing.dumps([str(things["draft"].id), ""], salt="nodes.other")

@@ -128,7 +128,7 @@ def shows_it(world, photos, action, state, kind, shows):
 
 
 @pytest.mark.parametrize(("action", "row"), rows(READING, STATES))
-def test_where_it_shows(world, photos, action, row):
+def test_photo_is_shown_to_the_right_accounts(world, photos, action, row):
     row.ask(partial(shows_it, world, photos, action))
 
 
@@ -172,12 +172,12 @@ def does(world, untouched, action, state, kind, may):
 
 
 @pytest.mark.parametrize(("action", "row"), rows(WRITING, STATES, quick=KINDS))
-def test_what_it_can_be_made_to(world, untouched, action, row):
+def test_photo_actions_need_the_right_account(world, untouched, action, row):
     row.ask(partial(does, world, untouched, action))
 
 
 @pytest.mark.parametrize(("action", "state", "may", "not_"), translations(TRANSLATED))
-def test_requests_do_what_the_action_does(world, action, state, may, not_):
+def test_requests_have_the_same_permissions_as_actions(world, action, state, may, not_):
     thing = world.photo(state)
     before = stored(thing.id)
     assert not send(world, thing, action, not_)
@@ -186,7 +186,7 @@ def test_requests_do_what_the_action_does(world, action, state, may, not_):
 
 
 @pytest.mark.parametrize("kind", ["anonymous", "reader", "owner", "author", "editor", "moderator", "administrator"])
-def test_who_may_upload(world, kind):
+def test_photos_are_uploaded_by_the_right_accounts(world, kind):
     for gallery, who in ((world.gallery, "owner author editor administrator"), (world.dark, "editor administrator")):
         file = SimpleUploadedFile("new.jpg", pictures.jpeg(picture=pictures.image(seed=hash(kind) % 99)), "image/jpeg")
         answer = world.ask(kind, f"/admin/nodes/photo/upload/{gallery}/", {"files": file, "publish": "1", "alt": "x"})

@@ -93,7 +93,7 @@ def scope_rows() -> list:
 
 
 @pytest.mark.parametrize(("name", "row"), scope_rows())
-def test_token_allows_what_its_scopes_and_its_owner_allow(world, things, handbook, name, row):
+def test_token_has_the_permissions_of_its_scopes_and_owner(world, things, handbook, name, row):
     def ask(scope, kind, may):
         user = principal(world, kind, tuple(Scope) if scope == "all" else (scope,))
         action, _, state = name.partition(": ")
@@ -114,7 +114,7 @@ def test_token_allows_what_its_scopes_and_its_owner_allow(world, things, handboo
 
 
 @pytest.mark.parametrize("kind", ["owner", "editor", "administrator"])
-def test_token_that_writes_creates_drafts_in_public_sections(world, kind):
+def test_writing_token_creates_drafts_in_public_sections(world, kind):
     user = principal(world, kind, (Scope.READ, Scope.WRITE))
     fields = {"title": "New", "slug": "", "parent_id": world.blog}
     with pytest.raises(FieldForbidden):
@@ -126,7 +126,7 @@ def test_token_that_writes_creates_drafts_in_public_sections(world, kind):
 
 
 @pytest.mark.parametrize("kind", ["owner", "editor"])
-def test_no_operation_of_the_api_writes_with_a_token_that_reads(world, things, kind):
+def test_reading_token_cannot_write_with_any_operation(world, things, kind):
     before = {state: stored(thing.id) for state, thing in things.items()}
     headers = {"Authorization": f"Bearer {tokens.create(world.users[kind], 'test', (Scope.READ,))[1]}"}
     for name, (method, rest, said) in REQUESTS.items():

@@ -130,7 +130,7 @@ def test_result_of_a_running_job_names_its_worker():
     assert result.started_at == result.last_attempted_at
 
 
-def test_result_of_a_finished_job_has_what_was_returned():
+def test_result_of_a_finished_job_contains_the_return_value():
     result = ended(answer, {"n": [1, None, True, 1.5, "é"]})
     assert (result.status, result.is_finished) == (Status.SUCCESSFUL, True)
     assert result.return_value == {"n": [1, None, True, 1.5, "é"]}
@@ -180,7 +180,7 @@ def test_result_of_another_task_is_refused():
         asyncio.run(note.aget_result(result.id))
 
 
-def test_values_come_back_as_json_gives_them():
+def test_values_are_returned_as_json_converts_them():
     result = ended(answer, value=(1, {"2": b"three"}))
     assert result.return_value == [1, {"2": "three"}]
     assert ended(answer, {4: 5}).return_value == {"4": 5}
@@ -224,7 +224,7 @@ def test_deferred_job_waits_for_its_time(seen, clock):
     assert seen == [2, 1]
 
 
-def test_task_that_takes_context_knows_its_attempt_and_result(seen, clock):
+def test_task_with_context_knows_its_attempt_and_result(seen, clock):
     result = attempt.enqueue()
     worker.work()
     result.refresh()
@@ -236,7 +236,7 @@ def test_task_that_takes_context_knows_its_attempt_and_result(seen, clock):
     assert (result.status, result.return_value, result.attempts) == (Status.SUCCESSFUL, result.id, 2)
 
 
-def test_exit_of_a_task_fails_its_job_and_not_the_worker():
+def test_task_that_exits_fails_its_job_and_not_the_worker():
     assert ended(leave).errors[0].exception_class is SystemExit
 
 
@@ -357,12 +357,12 @@ def test_job_without_a_task_is_retried_then_failed(name, clock, mongo):
     ],
     ids=str,
 )
-def test_check_names_wrong_options(settings, options, wanted):
+def test_check_reports_wrong_options(settings, options, wanted):
     settings.TASKS = {"default": {**settings.TASKS["default"], "OPTIONS": options}}
     assert [message.id for message in run_checks() if message.id.startswith("tasks.")] == wanted
 
 
-def test_check_names_the_missing_app(monkeypatch):
+def test_check_reports_the_missing_app(monkeypatch):
     monkeypatch.setattr("marginalia.tasks.backend.apps.is_installed", lambda name: name != "marginalia.tasks")
     assert [message.id for message in note.get_backend().check()] == ["tasks.E003"]
 

@@ -12,7 +12,7 @@ def findings(name: str) -> list[doctor.Finding]:
     return [finding for finding in doctor.examine() if finding.name == name]
 
 
-def test_no_worker(mongo):
+def test_missing_worker_is_reported(mongo):
     (finding,) = findings("no-worker")
     assert (finding.level, finding.fix) == (WARNING, "Run manage.py work beside the site.")
     worker.tend()
@@ -21,7 +21,7 @@ def test_no_worker(mongo):
     assert len(findings("no-worker")) == 1
 
 
-def test_jobs_that_no_worker_does(mongo):
+def test_jobs_of_unserved_queues_are_reported(mongo):
     queue.put("kind", [], {})
     assert findings("jobs-waiting") == []
     mongo.jobs.update_one({}, {"$set": {"due": now() - timedelta(minutes=11)}})
@@ -32,7 +32,7 @@ def test_jobs_that_no_worker_does(mongo):
     assert [finding.where for finding in findings("stale-lease")] == ["jobs"]
 
 
-def test_jobs_that_fail_are_warnings_with_kind_and_error(mongo):
+def test_failed_jobs_are_warnings_with_kind_and_error(mongo):
     queue.put("kind", [], {})
     mongo.jobs.update_one({}, {"$set": {"tries": 5, "error": "the mail server: SMTPAuthenticationError (535)"}})
     (retried,) = findings("jobs-retrying")
@@ -43,7 +43,7 @@ def test_jobs_that_fail_are_warnings_with_kind_and_error(mongo):
     assert findings("jobs-retrying") == []
 
 
-def test_machine_whose_worker_was_killed_is_named(mongo):
+def test_machine_with_a_killed_worker_is_reported(mongo):
     worker.tend()
     assert findings("worker-silent") == []
     mongo.workers.insert_one({"_id": "web2:7", "host": "web2", "at": now() - timedelta(minutes=4)})

@@ -36,7 +36,7 @@ def work_all(clock, step=timedelta(hours=2)):
         clock(step)
 
 
-def test_jobs_are_done_in_turn_once_each(seen):
+def test_jobs_run_in_turn_once_each(seen):
     for n in range(3):
         note.enqueue(n)
     while worker.work():
@@ -44,7 +44,7 @@ def test_jobs_are_done_in_turn_once_each(seen):
     assert seen == [0, 1, 2]
 
 
-def test_key_adds_one_job_also_after_it_is_done(seen, mongo):
+def test_key_adds_one_job_even_after_it_is_done(seen, mongo):
     first = note.using(key="a").enqueue(1)
     assert note.using(key="a").enqueue(2).id == first.id
     worker.work()
@@ -55,7 +55,7 @@ def test_key_adds_one_job_also_after_it_is_done(seen, mongo):
     assert mongo.jobs.count_documents({}) == 1
 
 
-def test_key_of_a_failed_job_tries_it_again(clock):
+def test_key_of_a_failed_job_retries_it(clock):
     first = fail.using(key="a").enqueue()
     work_all(clock)
     first.refresh()
@@ -137,7 +137,7 @@ def test_postponed_job_waits_without_an_error_in_the_log(caplog):
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
-def test_each_try_is_logged_with_error_and_without_address(seen, clock, caplog, monkeypatch):
+def test_each_try_is_logged_with_its_error_and_no_address(seen, clock, caplog, monkeypatch):
     for name in ("queue", "worker"):
         caplog.set_level("INFO", logger=f"marginalia.tasks.{name}")
     monkeypatch.setattr("tests.tasks.test_queue.call_mail_server", tasks.task(retries=1)(call_mail_server.func))
@@ -154,7 +154,7 @@ def test_each_try_is_logged_with_error_and_without_address(seen, clock, caplog, 
     ]
 
 
-def test_reason_of_a_refused_mail_has_no_text_of_the_server(mongo):
+def test_error_of_a_refused_email_has_no_text_of_the_server(mongo):
     call_strict_mail_server.enqueue()
     worker.work()
     assert mongo.jobs.find_one()["error"] == "the mail server: SMTPResponseException (550)"
@@ -168,7 +168,7 @@ def test_emails_are_urgent_and_retried_for_a_day(name):
     assert timedelta(hours=23) < sum(waits, timedelta()) < timedelta(hours=25)
 
 
-def test_numbers_tell_waiting_from_retried_and_failed(mongo):
+def test_numbers_distinguish_waiting_retrying_and_failed(mongo):
     for task in (later, fail, fail, note):
         task.enqueue()
     for _ in range(3):
@@ -178,7 +178,7 @@ def test_numbers_tell_waiting_from_retried_and_failed(mongo):
     assert queue.numbers(2).retrying <= 2
 
 
-def test_each_worker_reports_and_a_stopped_one_leaves(monkeypatch):
+def test_each_worker_reports_until_it_stops(monkeypatch):
     worker.tend()
     monkeypatch.setattr(queue.os, "getpid", lambda: 7)
     worker.tend()
@@ -238,7 +238,7 @@ def test_worker_of_a_queue_takes_only_its_jobs(settings, seen):
     assert seen == [1, 2]
 
 
-def test_looking_for_urgent_jobs_reads_no_others(mongo, seen):
+def test_query_for_urgent_jobs_reads_no_others(mongo, seen):
     note.enqueue(0)
     urgent.enqueue(1)
     stored = {document["priority"]: document for document in mongo.jobs.find()}

@@ -82,7 +82,7 @@ def test_running_and_failed_jobs_of_a_former_release_run_again(mongo):
     assert mongo.jobs.count_documents({"state": queue.DONE}) == 2
 
 
-def test_key_of_a_former_release_still_names_its_work(mongo, client, post_page, rules):
+def test_key_of_a_former_release_still_identifies_its_work(mongo, client, post_page, rules):
     rules(MODE="hold-all", MODERATORS=["mona@example.org"])
     site.post(client, post_page, "Please look")
     key = mongo.jobs.find_one({"kind": "comments.held"})["key"]

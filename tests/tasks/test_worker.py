@@ -78,7 +78,7 @@ def test_command_deletes_failed_jobs(mongo):
     assert [job["kind"] for job in mongo.jobs.find()] == [note.module_path]
 
 
-def test_command_takes_only_the_queues_that_are_named(seen, settings):
+def test_command_takes_only_jobs_of_the_given_queues(seen, settings):
     settings.TASKS = {"default": {**settings.TASKS["default"], "QUEUES": ["default", "slow"]}}
     note.enqueue(1)
     note.using(queue_name="slow").enqueue(2)
@@ -124,7 +124,7 @@ def test_worker_ends_when_one_of_its_loops_fails(monkeypatch, started, of_urgent
         started().result(30)
 
 
-def test_work_beside_has_a_thread_until_the_worker_ends(monkeypatch):
+def test_parallel_work_has_a_thread_until_the_worker_ends(monkeypatch):
     began, ended, stopping = threading.Event(), threading.Event(), threading.Event()
 
     def work(stopping):

@@ -56,13 +56,13 @@ def report(**differing: object) -> str:
     return json.dumps({"dependencies": packages})
 
 
-def test_all_packages_without_an_advisory_are_well():
+def test_packages_without_advisories_pass():
     status, said = verdict(report(), "")
     assert status == CLEAN
     assert said.startswith("No advisory names any of ")
 
 
-def test_an_advisory_is_told():
+def test_advisory_is_reported():
     vulnerable = {"name": "one", "version": "1.0", "vulns": [{"id": "TEST-1", "fix_versions": []}]}
     assert verdict(report(**vulnerable), "") == (VULNERABLE, "one 1.0: TEST-1, mended in no version")
 
@@ -72,11 +72,11 @@ def test_an_advisory_is_told():
     [report(name="one", skip_reason="not found"), '{"dependencies": []}', "{}", "", "Not JSON"],
     ids=["one not known", "none asked", "no list", "nothing", "another text"],
 )
-def test_what_was_not_asked_is_not_well(output):
+def test_missing_response_does_not_pass(output):
     assert verdict(output, "")[0] == UNKNOWN
 
 
-def test_a_service_that_cannot_be_reached():
+def test_unreachable_service_is_reported():
     status, said = audit(["--vulnerability-service", "osv", "--osv-url", f"http://127.0.0.1:{free_port()}/"])
     assert status == UNKNOWN
     assert said.startswith("Not audited: ")
@@ -94,7 +94,7 @@ def test_a_service_that_cannot_be_reached():
     ],
     ids=["nothing known", "one known", "another service", "out of order"],
 )
-def test_a_service_that_answers(options, expected, part):
+def test_reachable_service_is_evaluated(options, expected, part):
     with advisories(**options) as where:
         status, said = audit(where)
     assert status == expected, said

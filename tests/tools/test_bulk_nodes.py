@@ -7,7 +7,7 @@ from nodes.services import editing
 from tests.support.nodes.build import EDITOR
 
 
-def test_bulk_content_is_what_the_editor_would_have_made(mongo, client):
+def test_bulk_content_equals_content_of_the_editor(mongo, client):
     moment = now()
     assert sum(volume.load(300, moment)) == 300
     assert sum(volume.load(310, moment)) == 10

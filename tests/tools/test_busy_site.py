@@ -27,7 +27,7 @@ def key(post):
     return Target("nodes.node", str(post)).id
 
 
-def test_what_is_loaded_is_sound_and_of_the_size_that_is_said(mongo, posts):
+def test_loaded_discussions_are_sound_and_of_the_given_size(mongo, posts):
     found = [maintenance.examine(target) for target in maintenance.select_targets()]
     assert [fault for one in found for fault in one.faults] == []
     counts = [mongo.discussions.find_one({"_id": key(post)})["count"] for post in posts]
@@ -36,7 +36,7 @@ def test_what_is_loaded_is_sound_and_of_the_size_that_is_said(mongo, posts):
     assert abs(sum(counts) - 120) <= len(posts)
 
 
-def test_what_writers_do_is_sound(mongo, posts):
+def test_writers_leave_sound_data(mongo, posts):
     dice, seen = random.Random(1), nonce(posts[0])
     for what in (busy_site.comment, busy_site.save, busy_site.tag):
         what(dice, posts[0])
@@ -48,7 +48,7 @@ def test_what_writers_do_is_sound(mongo, posts):
     )
 
 
-def test_so_many_comments_are_loaded_as_are_asked_for(mongo, posts):
+def test_requested_numbers_of_comments_are_loaded(mongo, posts):
     mongo.discussions.delete_many({})
     mongo.comments.delete_many({})
     counts = [3] * (len(posts) - 1) + [5]
@@ -56,7 +56,7 @@ def test_so_many_comments_are_loaded_as_are_asked_for(mongo, posts):
     assert [mongo.discussions.find_one({"_id": key(post)})["count"] for post in posts] == counts
 
 
-def test_writers_write_while_the_block_lasts_and_say_how_often():
+def test_writers_run_during_the_block_and_are_counted():
     written = threading.Event()
 
     def write(_dice, post):
@@ -68,7 +68,7 @@ def test_writers_write_while_the_block_lasts_and_say_how_often():
     assert done == {"write": 1}
 
 
-def test_what_writers_raise_is_raised_at_the_end():
+def test_errors_of_writers_are_raised_at_the_end():
     begun = threading.Event()
 
     def fail(_dice, post):

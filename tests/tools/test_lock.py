@@ -15,7 +15,7 @@ def pinned() -> dict[str, str]:
     return dict(re.findall(r"^([\w-]+)==(\S+)$", PINS.read_text(), re.MULTILINE))
 
 
-def test_each_pin_is_locked_and_nothing_else():
+def test_exactly_the_pins_are_locked():
     lines = [line for line in LOCK.read_text().splitlines() if not line.startswith("#")]
     found = [_LOCKED.match(line) for line in lines]
     assert all(found), lines
@@ -23,7 +23,7 @@ def test_each_pin_is_locked_and_nothing_else():
     assert len({match[3] for match in found}) == len(lines)
 
 
-def test_the_list_of_parts_has_each_package_and_its_hash(tmp_path):
+def test_parts_list_contains_every_package_and_hash(tmp_path):
     written = tmp_path / "sbom.json"
     program = Path(sys.executable).with_name("cyclonedx-py")
     subprocess.run(

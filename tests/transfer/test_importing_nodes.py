@@ -92,7 +92,7 @@ def answers(client) -> dict[str, int]:
     return {page: code for page in PAGES if (code := client.get(page).status_code) >= 400}
 
 
-def test_what_was_exported_comes_and_is_shown(site, client):
+def test_exported_nodes_are_imported_and_shown(site, client):
     records, pieces, clear = site
     clear()
     for record in records:
@@ -125,7 +125,7 @@ def test_what_was_exported_comes_and_is_shown(site, client):
         (1, "detail.colour", "#zzzzzz"),
     ],
 )
-def test_a_field_that_no_form_takes_is_named_before_anything_is_stored(site, number, path, value):
+def test_field_no_form_accepts_is_refused_before_storing(site, number, path, value):
     records, pieces, clear = site
     clear()
     record = changed(records[number], ("metadata", *path.split(".")), value)
@@ -137,7 +137,7 @@ def test_a_field_that_no_form_takes_is_named_before_anything_is_stored(site, num
     ("name", "value"),
     [("resolution", [7, 5]), ("size", 7), ("sha256", "0" * 64), ("content_type", "image/png")],
 )
-def test_what_is_said_of_a_picture_is_what_was_read_from_it(site, name, value):
+def test_picture_properties_come_from_the_picture(site, name, value):
     records, pieces, clear = site
     clear()
     record = changed(records[1], ("metadata", "detail", name), value)
@@ -150,7 +150,7 @@ def exported_page(page):
     return next(one for one in exported.leaves(Selection()) if one["_id"] == page)
 
 
-def test_a_draft_that_was_discarded_here_does_not_come_back_and_a_later_one_comes(mongo):
+def test_discarded_draft_stays_discarded_and_a_later_one_comes(mongo):
     page = build.node()
     first = drafts.save_draft(build.EDITOR, page, build.nonce(page), {"title": "One"}).nonce
     early = exported_page(page)
@@ -170,7 +170,7 @@ def test_a_draft_that_was_discarded_here_does_not_come_back_and_a_later_one_come
     assert mongo["cms.nodes"].find_one({"_id": page})["draft"]["metadata"]["title"] == "Three"
 
 
-def test_what_no_version_tells_is_left_and_blamed_on_nobody(mongo):
+def test_unversioned_change_is_skipped_without_an_author(mongo):
     page = build.node(tags=("a",))
     record = exported_page(page)
     editing.change_tags(page, TagChange(added=frozenset({"b"})))
@@ -182,7 +182,7 @@ def test_what_no_version_tells_is_left_and_blamed_on_nobody(mongo):
     assert importing_nodes.import_node(record).reason == "it was changed here since"
 
 
-def test_a_former_address_is_told_as_one_and_is_the_same_when_its_node_was_deleted_there(mongo):
+def test_old_address_is_imported_once_even_if_its_node_is_gone(mongo):
     post = build.node("blog-entry", "post", parent=build.node("blog", "news"))
     build.save(post, build.nonce(post), slug="moved")
     [record] = exported.redirects(Selection(), frozenset({post}))
@@ -200,7 +200,7 @@ def test_a_former_address_is_told_as_one_and_is_the_same_when_its_node_was_delet
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_whatever_one_field_says_it_is_left_or_no_page_fails(site, client, data):
+def test_any_changed_field_is_skipped_or_breaks_no_page(site, client, data):
     records, pieces, clear = site
     clear()
     record = data.draw(st.sampled_from(records))

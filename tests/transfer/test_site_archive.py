@@ -36,7 +36,7 @@ def finished(writer, path):
 
 
 @pytest.mark.parametrize("name", ["export", "export.zip"])
-def test_what_was_written_is_read_and_its_owner_alone_can_read_it(tmp_path, name):
+def test_archive_is_read_back_and_private(tmp_path, name):
     path = written(tmp_path / name)
     with Archive.open(path) as archive:
         archive.check()
@@ -52,7 +52,7 @@ def check(path):
 
 
 @pytest.mark.parametrize("name", ["export", "export.zip"])
-def test_of_two_exports_to_one_place_the_first_that_ends_is_there_whole(tmp_path, name):
+def test_first_finished_export_to_a_place_wins(tmp_path, name):
     path = tmp_path / name
     first, second = ArchiveWriter(path), ArchiveWriter(path)
     second.picture(ObjectId(), iter([b"half"]))
@@ -65,7 +65,7 @@ def test_of_two_exports_to_one_place_the_first_that_ends_is_there_whole(tmp_path
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_nothing_is_left_of_an_export_that_the_disk_cannot_hold(tmp_path):
+def test_export_to_a_full_disk_leaves_nothing(tmp_path):
     writer = ArchiveWriter(tmp_path / "export.zip")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
@@ -78,7 +78,7 @@ def test_nothing_is_left_of_an_export_that_the_disk_cannot_hold(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_another_program_keeps_beside_an_export_stays(tmp_path):
+def test_files_of_other_programs_beside_an_export_are_kept(tmp_path):
     mine = tmp_path / "notes.part"
     mine.mkdir()
     (mine / "precious").write_text("mine")
@@ -120,7 +120,7 @@ def linked(path):
         (shutil.rmtree, "there is no such folder or file"),
     ],
 )
-def test_a_folder_that_is_not_what_was_exported_is_refused(tmp_path, spoil, told):
+def test_altered_folder_is_refused(tmp_path, spoil, told):
     path = written(tmp_path / "export")
     spoil(path)
     with pytest.raises(BadArchive, match=told):
@@ -157,7 +157,7 @@ def boasting(path):
         (boasting, "it says that it holds more than it is long"),
     ],
 )
-def test_a_zip_that_was_cut_or_made_to_harm_is_refused(tmp_path, spoil, told):
+def test_truncated_or_hostile_zip_is_refused(tmp_path, spoil, told):
     path = written(tmp_path / "export.zip")
     spoil(path)
     with pytest.raises(BadArchive, match=told):
@@ -179,7 +179,7 @@ def test_a_zip_that_was_cut_or_made_to_harm_is_refused(tmp_path, spoil, told):
         "[" * 99 + "]" * 99,
     ],
 )
-def test_values_that_no_document_of_a_site_has_are_refused(tmp_path, value):
+def test_values_no_site_stores_are_refused(tmp_path, value):
     path = written(tmp_path / "export")
     change_file_and_manifest(path, NODES, lambda data: data.replace(b'"Lake"', value.encode()))
     with pytest.raises(BadArchive, match="nodes.jsonl, line 1, is no document that an export holds"):
@@ -187,14 +187,14 @@ def test_values_that_no_document_of_a_site_has_are_refused(tmp_path, value):
 
 
 @pytest.mark.parametrize("value", [b"{}", b"[]", b"1", b'"ab"'])
-def test_a_line_of_too_many_values_is_refused_before_it_is_parsed(value, monkeypatch):
+def test_line_with_too_many_values_is_refused_before_parsing(value, monkeypatch):
     assert len(decode(b'{"a":[' + b",".join([value] * 1_000) + b"]}")["a"]) == 1_000
     monkeypatch.setattr(lines.json_util, "loads", None)
     with pytest.raises(BadLine, match="too many values"):
         decode(b'{"a":[' + b",".join([value] * MOST_SIGNS) + b"]}")
 
 
-def test_a_line_holds_exactly_what_was_stored():
+def test_line_contains_exactly_what_was_stored():
     record = {"_id": PHOTO, "metadata": {"a": [1, 2**40, 1.0, None, True, "“é”"]}}
     assert decode(encode(record)) == record
     assert [type(one) for one in decode(encode(record))["metadata"]["a"][:3]] != [int, int, int]

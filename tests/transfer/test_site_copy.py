@@ -53,7 +53,7 @@ def exported(path, *words):
     return path
 
 
-def test_a_site_comes_into_an_empty_one_as_it_was_and_a_second_time_changes_nothing(tmp_path):
+def test_site_is_imported_unchanged_and_rerun_changes_nothing(tmp_path):
     ids = site()
     bytes_before = shown(ids["crop"])
     before = read(exported(tmp_path / "one"))
@@ -82,7 +82,7 @@ def test_a_site_comes_into_an_empty_one_as_it_was_and_a_second_time_changes_noth
     assert {name: list(database()[name].find()) for name in stored} == stored
 
 
-def test_an_export_holds_no_password_token_session_or_address(tmp_path, client):
+def test_export_contains_no_secrets_or_email_addresses(tmp_path, client):
     ann = User.objects.create_user("ann", "ann@example.org", "secret", is_superuser=True)
     client.force_login(ann)
     _token, secret = tokens.create(ann, "reader", [Scope.READ])
@@ -99,7 +99,7 @@ def test_an_export_holds_no_password_token_session_or_address(tmp_path, client):
     assert ADDRESS in (tmp_path / "more" / DISCUSSIONS).read_text()
 
 
-def test_what_was_changed_here_since_is_left_and_told_and_what_is_older_here_is_brought_up(tmp_path):
+def test_local_changes_are_kept_and_older_pages_updated(tmp_path):
     ids = {slug: build.node(slug=slug, text="one") for slug in ("mine", "theirs", "gone")}
     exported(tmp_path / "old.zip")
     for slug in ("theirs", "mine"):
@@ -125,7 +125,7 @@ def test_what_was_changed_here_since_is_left_and_told_and_what_is_older_here_is_
     assert (code, "2 newer than here" in said, build.stored(ids["theirs"])["title"]) == (FOUND_PROBLEMS, False, "Again")
 
 
-def test_an_edit_at_the_same_moment_is_kept_and_a_section_that_moved_there_moves_here(tmp_path):
+def test_concurrent_edit_is_kept_and_moved_section_moves(tmp_path):
     ids = {slug: build.node(slug=slug) for slug in ("page", "tagged")}
     ids |= {slug: build.node("folder", slug) for slug in ("out", "in")}
     exported(tmp_path / "old.zip")
@@ -147,7 +147,7 @@ def test_an_edit_at_the_same_moment_is_kept_and_a_section_that_moved_there_moves
     assert tree.fresh().ancestors(ids["in"]) is not None
 
 
-def test_what_is_no_node_is_refused_alone_and_no_archive_is_refused_before_anything_is_stored(tmp_path):
+def test_invalid_node_is_skipped_and_invalid_archive_refused(tmp_path):
     kept, bad = build.node(slug="kept"), build.node(slug="spoiled", title="Bad")
     path = exported(tmp_path / "export")
     empty()
@@ -162,7 +162,7 @@ def test_what_is_no_node_is_refused_alone_and_no_archive_is_refused_before_anyth
     assert [node["_id"] for node in database()["cms.nodes"].find()] == [kept]
 
 
-def test_bytes_that_fit_their_manifest_and_are_no_picture_are_refused_alone(tmp_path):
+def test_file_that_is_no_picture_is_skipped(tmp_path):
     parent = gallery()
     bad, kept = upload(parent), upload(parent, pictures.png(), "kept.png", slug="kept")
     size = document(bad)["length"]
@@ -180,7 +180,7 @@ def test_bytes_that_fit_their_manifest_and_are_no_picture_are_refused_alone(tmp_
     audit()
 
 
-def test_nothing_is_written_over_by_an_export_and_a_wrong_section_is_told(tmp_path):
+def test_export_overwrites_nothing_and_reports_a_wrong_section(tmp_path):
     path = exported(tmp_path / "export")
     assert run("export_site", path) == (COULD_NOT_RUN, f"There is something at {path} already.")
     assert run("export_site", tmp_path / "b", "--section", "/no") == (COULD_NOT_RUN, "There is no section /no.")
@@ -188,13 +188,13 @@ def test_nothing_is_written_over_by_an_export_and_a_wrong_section_is_told(tmp_pa
 
 
 @pytest.mark.parametrize("name", ["missing/site.zip", "missing/site", "a/b/site"])
-def test_export_to_a_folder_that_does_not_exist_is_refused(tmp_path, name):
+def test_export_to_a_missing_folder_is_refused(tmp_path, name):
     code, said = run("export_site", tmp_path / name)
     assert (code, "doesn't exist. Create it" in said) == (COULD_NOT_RUN, True), said
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_cannot_be_read_is_named_and_all_else_is_exported(tmp_path):
+def test_unreadable_content_is_reported_and_the_rest_exported(tmp_path):
     parent = gallery()
     lost, kept = upload(parent), upload(parent, slug="kept")
     database()["cms.assets.chunks"].delete_many({"files_id": lost})
@@ -206,7 +206,7 @@ def test_what_cannot_be_read_is_named_and_all_else_is_exported(tmp_path):
     audit()
 
 
-def test_a_photo_without_the_picture_that_it_shows_is_named_by_both_and_all_else_comes(tmp_path):
+def test_photo_without_its_content_is_reported_by_both(tmp_path):
     parent = gallery()
     bare, kept = upload(parent), upload(parent, slug="kept")
     lost, there = replace(bare, pictures.png()), replace(kept, pictures.png())
@@ -225,7 +225,7 @@ def test_a_photo_without_the_picture_that_it_shows_is_named_by_both_and_all_else
     audit()
 
 
-def test_a_photo_whose_first_picture_was_swept_since_is_as_in_the_export(tmp_path):
+def test_photo_with_a_swept_first_file_is_verified(tmp_path):
     photo = upload(gallery())
     replace(photo, pictures.png())
     path = exported(tmp_path / "export.zip")
@@ -236,7 +236,7 @@ def test_a_photo_whose_first_picture_was_swept_since_is_as_in_the_export(tmp_pat
     audit()
 
 
-def test_a_discussion_that_is_converted_all_the_time_is_left_and_told_by_both(tmp_path, monkeypatch):
+def test_discussion_always_being_converted_is_reported_by_both(tmp_path, monkeypatch):
     pages = [build.node(slug=slug) for slug in ("busy", "calm")]
     for page in pages:
         backend().post(target(page), new("Hello"))
@@ -257,9 +257,7 @@ def test_a_discussion_that_is_converted_all_the_time_is_left_and_told_by_both(tm
 
 
 @pytest.mark.parametrize("conversions", [transfer.ATTEMPTS - 1, transfer.ATTEMPTS])
-def test_of_a_discussion_that_is_converted_while_it_is_written_all_is_there_once_or_nothing(
-    tmp_path, monkeypatch, conversions
-):
+def test_discussion_being_converted_is_exported_whole_or_not(tmp_path, monkeypatch, conversions):
     page = build.node()
     for text in ("One", "Two"):
         backend().post(target(page), new(text))
@@ -281,7 +279,7 @@ def test_of_a_discussion_that_is_converted_while_it_is_written_all_is_there_once
     assert (code, sorted(filter(None, texts))) == ((0, ["One", "Two"]) if is_whole else (FOUND_PROBLEMS, [])), said
 
 
-def test_a_discussion_is_written_and_compared_as_it_is_read_however_long_it_is(tmp_path, monkeypatch):
+def test_long_discussion_is_exported_in_constant_memory(tmp_path, monkeypatch):
     page = build.node()
     backend().post(target(page), new("Hello"))
 
@@ -307,7 +305,7 @@ def test_a_discussion_is_written_and_compared_as_it_is_read_however_long_it_is(t
 
 
 @pytest.mark.slow
-def test_a_section_comes_with_the_photos_it_shows_and_the_sections_it_stands_in(tmp_path):
+def test_section_is_exported_with_its_photos_and_parents(tmp_path):
     ids = site()
     before = read(exported(tmp_path / "news.zip", "--section", "/news"))
     assert {one["_id"] for one in before[SECTIONS]} == {ids["news"], ids["attic"], ids["lakes"]}
@@ -320,7 +318,7 @@ def test_a_section_comes_with_the_photos_it_shows_and_the_sections_it_stands_in(
 
 
 @pytest.mark.slow
-def test_what_was_changed_since_goes_on_top_of_an_earlier_export(tmp_path):
+def test_incremental_export_updates_an_earlier_one(tmp_path):
     ids = site()
     exported(tmp_path / "all.zip", "--addresses")
     long_ago = {"$set": {"metadata.updated": build.PAST}}
@@ -351,7 +349,7 @@ def test_what_was_changed_since_goes_on_top_of_an_earlier_export(tmp_path):
 
 
 @pytest.mark.slow
-def test_killed_ten_times_on_the_way_it_is_whole_after_the_last_run(tmp_path):
+def test_import_killed_ten_times_is_whole_after_the_last_run(tmp_path):
     site(("jpeg", "png", "webp", "gif", "avif"))
     before = read(exported(tmp_path / "one.zip"))
     empty()
@@ -372,7 +370,7 @@ def test_killed_ten_times_on_the_way_it_is_whole_after_the_last_run(tmp_path):
     assert list(integrity.check(files=True)) == []
 
 
-def test_what_was_made_since_is_taken_whatever_dates_it_has(tmp_path):
+def test_incremental_export_goes_by_creation_not_by_dates(tmp_path):
     aged, dated = build.node(slug="aged"), build.node(slug="dated")
     long_ago = {"metadata.updated": build.PAST}
     database()["cms.nodes"].update_one(
@@ -387,7 +385,7 @@ def test_what_was_made_since_is_taken_whatever_dates_it_has(tmp_path):
     assert {one["_id"] for one in found[NODES]} == {aged, dated}
 
 
-def test_what_goes_on_top_of_an_earlier_export_is_not_verified_by_itself(tmp_path):
+def test_incremental_export_cannot_be_verified_alone(tmp_path):
     build.node(slug="page")
     path = exported(tmp_path / "week.zip", "--since", "2026-01-31")
     code, said = run("import_site", path, "--verify")
@@ -395,7 +393,7 @@ def test_what_goes_on_top_of_an_earlier_export_is_not_verified_by_itself(tmp_pat
 
 
 @pytest.mark.slow
-def test_an_export_is_verified_in_a_database_of_its_own(tmp_path):
+def test_export_is_verified_in_a_scratch_database(tmp_path):
     site()
     path = exported(tmp_path / "one.zip")
     empty()

@@ -28,7 +28,7 @@ def of(records: list[dict[str, Any]], id: ObjectId, key: str = "_id") -> dict[st
     return next(record for record in records if record[key] == id)
 
 
-def test_versions_come_only_with_the_page_whose_past_they_are(tmp_path):
+def test_revisions_are_imported_only_with_their_page(tmp_path):
     page, other = build.node(slug="page", text="ours"), build.node(slug="other", text="ours too")
     build.save(other, build.nonce(other), detail__text="ours, again")
     path = tmp_path / "export"
@@ -50,7 +50,7 @@ def test_versions_come_only_with_the_page_whose_past_they_are(tmp_path):
     assert database()["cms.revisions"].count_documents({"node_id": page}) == 0
 
 
-def test_what_a_hundred_thousand_versions_belong_to_takes_little_memory():
+def test_hundred_thousand_revisions_use_little_memory():
     class Long:
         def records(self, name):
             number = 1_000 if name == NODES else 0
@@ -64,7 +64,7 @@ def test_what_a_hundred_thousand_versions_belong_to_takes_little_memory():
         tracemalloc.stop()
 
 
-def test_the_mark_of_a_moderator_stays_only_where_the_account_is_one_here(tmp_path):
+def test_moderator_names_are_kept_only_for_existing_accounts(tmp_path):
     accounts = [User.objects.create_user(name, is_superuser=name == "root") for name in ("root", "ann")]
     keys = [*(str(user.pk) for user in accounts), str(ObjectId()), "nobody"]
     page = build.node(slug="page")
@@ -86,7 +86,7 @@ def test_the_mark_of_a_moderator_stays_only_where_the_account_is_one_here(tmp_pa
     assert (code, "Imported: 0 new" in said) == (0, True), said
 
 
-def test_what_is_written_over_is_named_as_it_stands_here_and_not_without_its_history(tmp_path):
+def test_overwritten_page_is_named_by_its_local_title(tmp_path):
     news = build.node("blog", "news")
     post = build.node("blog-entry", "post", parent=news, title="Ours\x1b[2J")
     photo = upload(gallery("lakes"), title="Lake", slug="lake")
@@ -112,7 +112,7 @@ def test_what_is_written_over_is_named_as_it_stands_here_and_not_without_its_his
     assert f"Written over: “Bare” ({bare})" not in said
 
 
-def test_what_is_said_of_a_picture_that_replaces_another_is_read_from_it(tmp_path):
+def test_properties_of_a_replaced_picture_come_from_its_file(tmp_path):
     photo = upload(gallery("lakes"), slug="lake")
     assert run("export_site", tmp_path / "old.zip")[0] == 0
     replace(photo, pictures.png((30, 20)), "other.png")
@@ -136,7 +136,7 @@ def lefts(said: str) -> list[str]:
     return sorted(line for line in said.splitlines() if line.startswith("Left: "))
 
 
-def test_dry_run_ends_as_the_import_does_and_names_the_same(tmp_path):
+def test_dry_run_reports_what_the_import_does(tmp_path):
     news = build.node("blog", "news")
     posts = [build.node("blog-entry", f"post-{n}", parent=news, title=f"Post {n}") for n in range(3)]
     lakes = gallery("lakes")

@@ -43,7 +43,7 @@ SMALL = export(
 )
 
 
-def test_post_is_stored_in_the_shape_of_a_node(mongo, run):
+def test_post_is_stored_as_a_node(mongo, run):
     said = run(SMALL)
     assert set(stored(mongo)) == {"about", "blog", "blog/post-1"}
     post = stored(mongo)["blog/post-1"]
@@ -83,13 +83,13 @@ def test_post_is_stored_in_the_shape_of_a_node(mongo, run):
         ("one & two", "one & two"),
     ],
 )
-def test_a_summary_does_not_repeat_how_the_text_begins(mongo, run, client, excerpt, summary):
+def test_summary_does_not_repeat_the_start_of_the_text(mongo, run, client, excerpt, summary):
     run(export(item(1, "One", "One &amp; <b>two</b><!--more-->\n\nThree and four", excerpt=excerpt)))
     assert stored(mongo)["blog/post-1"]["summary"] == summary
     assert client.get("/blog/post-1").content.decode().count("<b>two</b>") == 1
 
 
-def test_readers_find_it(run, client):
+def test_readers_see_the_imported_posts(run, client):
     run(SMALL)
     shown = client.get("/blog/post-1").content.decode()
     assert "<p>Three</p>" in shown
@@ -101,13 +101,13 @@ def test_readers_find_it(run, client):
 
 @pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_every_version(mongo, run, version, scheme):
+def test_every_version_is_imported(mongo, run, version, scheme):
     run(export(item(1, "One", "Text", comment(1)), page(2, "Two"), version=version, scheme=scheme))
     assert set(stored(mongo)) == {"blog", "blog/post-1", "page-2"}
 
 
-class TestAgain:
-    def test_changes_nothing(self, mongo, run):
+class TestSecondRun:
+    def test_second_run_changes_nothing(self, mongo, run):
         data = export(
             item(1, "One", "x", comment(1), comment(2, parent=1), comment(3, approved="0"), comment(4, parent=3)),
             page(3, "Below", post_parent=2),
@@ -119,7 +119,7 @@ class TestAgain:
         assert run(data)[-1] == "0 changes"
         assert snapshot(mongo) == before
 
-    def test_leaves_what_editors_did(self, mongo, run):
+    def test_changes_of_editors_are_kept(self, mongo, run):
         data = export(
             *(item(number, f"Post {number}", "Text", comment(number)) for number in (1, 2, 3)), page(4, "Page")
         )
@@ -137,7 +137,7 @@ class TestAgain:
         assert run(data)[-1] == "0 changes"
         assert snapshot(mongo) == before
 
-    def test_leaves_what_moderators_decided(self, mongo, run):
+    def test_decisions_of_moderators_are_kept(self, mongo, run):
         data = export(item(1, "One", "x", *(comment(number, approved="0") for number in (1, 2, 3))))
         run(data)
         approved, rejected, _ = selectors.held()
@@ -147,13 +147,13 @@ class TestAgain:
         assert run(data)[-1] == "0 changes"
         assert snapshot(mongo) == before
 
-    def test_brings_what_is_new(self, mongo, run):
+    def test_new_items_are_added(self, mongo, run):
         run(export(item(1, "One", "x", comment(1))))
         said = run(export(item(1, "One", "x", comment(1), comment(2, parent=1)), item(5, "Two")))
         assert said[-1] == "2 changes: 1 post, 1 comment"
         assert selectors.count(target(stored(mongo)["blog/post-1"], mongo)) == 2
 
-    def test_a_queue_that_has_forgotten_is_not_filled_again(self, mongo, run, monkeypatch):
+    def test_cleaned_queue_is_not_filled_again(self, mongo, run, monkeypatch):
         """What moderators decided is kept for 30 days."""
         data = export(item(1, "One", "x", comment(1, approved="0")))
         run(data)
@@ -165,20 +165,20 @@ class TestAgain:
         assert selectors.held() == ()
 
 
-class TestTwoSitesWithOneAddress:
+class TestSitesWithOneDomain:
     def other(self, day: int):
         return item(
             1, "Other", "x", comment(9, "Other words"), post_name="other", post_date_gmt=f"2015-01-{day:02} 00:00:00"
         )
 
-    def test_the_second_is_refused_and_nothing_changes(self, mongo, run):
+    def test_second_site_is_refused_and_changes_nothing(self, mongo, run):
         run(export(item(1, "One", "x", comment(9))))
         before = snapshot(mongo)
         with pytest.raises(CommandError, match="1 of the 1 posts and pages .* from old.example .* --source NAME"):
             run(export(self.other(2), item(2, "Two")))
         assert snapshot(mongo) == before
 
-    def test_under_a_name_it_is_another(self, mongo, run):
+    def test_second_site_is_imported_with_a_source_name(self, mongo, run):
         run(export(item(1, "One", "x", comment(9))))
         data = export(self.other(2))
         assert run(data, source="second")[-1] == "2 changes: 1 post, 1 comment"
@@ -187,17 +187,17 @@ class TestTwoSitesWithOneAddress:
         with pytest.raises(CommandError, match="from second"):
             run(export(item(1, "One")), source="second")
 
-    def test_a_few_changed_dates_are_an_editor_s(self, run):
+    def test_few_changed_dates_are_changes_of_an_editor(self, run):
         same = [item(number, "Same") for number in (2, 3)]
         run(export(item(1, "One"), *same))
         assert run(export(self.other(3), *same))[-1] == "1 change: 1 comment"
 
-    def test_drafts_that_were_published_since_are_no_other_site_s(self, run):
+    def test_drafts_published_since_are_of_the_same_site(self, run):
         run(export(item(1, "One", status="draft", post_date_gmt=EMPTY_DATE, post_date="2012-01-01 00:00:00")))
         assert run(export(item(1, "One", post_date_gmt="2012-06-01 09:00:00")))[-1] == "0 changes"
 
 
-class TestNotPublic:
+class TestPrivatePosts:
     HIDDEN = export(
         item(1, "Draft", "secret", status="draft", post_name="", post_date_gmt=EMPTY_DATE),
         item(
@@ -227,7 +227,7 @@ class TestNotPublic:
         item(11, "Old", "secret", status="inherit", post_type="revision"),
     )
 
-    def test_is_stored_unpublished(self, mongo, run):
+    def test_private_post_is_stored_unpublished(self, mongo, run):
         said = run(self.HIDDEN)
         nodes = stored(mongo)
         public = {path for path, metadata in nodes.items() if metadata["published"]}
@@ -245,7 +245,7 @@ class TestNotPublic:
         assert "1 comment (1 approved, 0 of them public)" in said
         assert "Left out: 1 post in the state auto-draft, 1 post in the state trash, 1 revision" in said
 
-    def test_is_shown_to_no_reader(self, mongo, run, client):
+    def test_private_post_is_shown_to_no_reader(self, mongo, run, client):
         run(self.HIDDEN)
         assert "shown" in client.get("/blog/post-8").content.decode()
         for path in stored(mongo):
@@ -285,7 +285,7 @@ class TestMedia:
         item(10, "Four", "Words alone.", meta("_thumbnail_id", "$ne")),
     )
 
-    def test_found_by_the_end_of_the_path(self, run, tmp_path):
+    def test_file_is_found_by_the_end_of_its_path(self, run, tmp_path):
         for name in ("2012/07/a.jpg", "2012/07/b c.jpg", "deep/2012/08/d.jpg"):
             path = tmp_path / "uploads" / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -294,7 +294,7 @@ class TestMedia:
         assert "4 attachments missing, 2 found" in said
         assert "  https://old.example/wp-content/uploads/2012/08/d.jpg" in said
 
-    def test_pictures_become_photos_that_texts_show(self, mongo, run, tmp_path, client):
+    def test_pictures_become_photos_shown_in_texts(self, mongo, run, tmp_path, client):
         path = tmp_path / "uploads" / "2012/07/a.jpg"
         path.parent.mkdir(parents=True)
         path.write_bytes(pictures.jpeg())
@@ -311,7 +311,7 @@ class TestMedia:
         run(self.FILES, media=tmp_path / "uploads")
         assert mongo["cms.assets.files"].count_documents({}) == 1
 
-    def test_without_a_folder_all_are_missing_and_none_is_shown_broken(self, mongo, run):
+    def test_missing_pictures_become_links(self, mongo, run):
         said = run(self.FILES)
         assert "6 attachments missing, 0 found" in said
         assert "<img" not in stored(mongo)["blog/post-7"]["detail"]["text"]
@@ -323,7 +323,7 @@ class TestMedia:
 
 
 class TestPeople:
-    def test_an_account_of_the_name_is_the_author_and_none_is_made(self, mongo, run):
+    def test_existing_account_becomes_the_author(self, mongo, run):
         user = get_user_model().objects.create_user("ada", first_name="Ada", last_name="Lovelace")
         head = author("ada", "Ada L.") + author("bea", "bea@private.example")
         run(export(item(1, "One"), item(2, "Two", creator="bea"), item(3, "Three", creator=">ada"), head=head))
@@ -333,14 +333,14 @@ class TestPeople:
         assert nodes["blog/post-3"]["author"]["_id"] == user.pk
         assert get_user_model().objects.count() == 1
 
-    def test_many_tags(self, mongo, run):
+    def test_many_tags_are_cut_and_reported(self, mongo, run):
         tags = [term(f"Tag {number}", "post_tag") for number in range(tags_of_nodes.MOST + 20)]
         said = run(export(item(1, "One", "x", *tags, term("AC/DC"), term("news"), term("News", "post_tag", "n"))))
         assert len(stored(mongo)["blog/post-1"]["tags"]) == tags_of_nodes.MOST
         assert any(line.startswith("Tags left out") for line in said)
 
 
-def test_dry_run_says_what_would_be_done_and_does_nothing(mongo, run):
+def test_dry_run_reports_the_import_and_changes_nothing(mongo, run):
     data = export(
         item(1, "One", "x", comment(1), comment(2, approved="0")),
         page(2, "B", post_name="blog"),
@@ -355,8 +355,8 @@ def test_dry_run_says_what_would_be_done_and_does_nothing(mongo, run):
     assert run(data, dry_run=True)[-1] == "0 changes"
 
 
-class TestTelling:
-    def test_repairs_of_the_file_are_reported_and_no_failure(self, mongo, run):
+class TestOutput:
+    def test_repairs_of_the_file_are_reported_without_failing(self, mongo, run):
         data = export(item(1, "One", "a\x0bb"), item(2, "Two &nbsp;")) + b"<br />\n<b>Warning</b>: in foo.php"
         said = run(b"\n" + data)
         assert said[said.index("Characters that XML forbids, left out:") + 1].startswith("  on line ")
@@ -364,7 +364,7 @@ class TestTelling:
         assert "Skipped after the end of the document:" in said
         assert said[-1] == "3 changes: 1 section, 2 posts"
 
-    def test_posts_without_a_date(self, mongo, run):
+    def test_posts_without_a_date_are_reported(self, mongo, run):
         none = {"post_date": EMPTY_DATE, "post_date_gmt": EMPTY_DATE}
         said = run(export(item(1, "One", "x", comment(1, date=EMPTY_DATE, gmt=EMPTY_DATE), **none)))
         assert "Dated today because there was no usable date:" in said
@@ -373,20 +373,20 @@ class TestTelling:
         (found,) = selectors.iterate(target(post, mongo))
         assert found.posted == post["published"]
 
-    def test_long_lists_are_cut_unless_asked_for(self, run):
+    def test_long_lists_are_cut_unless_verbose(self, run):
         data = export(*(attachment(number, f"https://old.example/{number}.jpg") for number in range(60)))
         said = run(data)
         assert "  … and 10 more (--verbosity 2 lists them)" in said
         assert "  https://old.example/59.jpg" not in said
         assert "  https://old.example/59.jpg" in run(data, verbosity=2)
 
-    def test_a_line_now_and_then_where_there_is_no_terminal(self, run, monkeypatch):
+    def test_progress_is_printed_as_lines_without_a_terminal(self, run, monkeypatch):
         monkeypatch.setattr(import_wordpress, "LINE_INTERVAL", 0)
         said = run(export(item(1), item(2)))
         assert "2 of 2 posts and pages" in said
         assert not any(" of " in line for line in run(export(item(1), item(2)), verbosity=0)[:-4])
 
-    def test_a_bar_on_a_terminal(self, tmp_path, capsys):
+    def test_progress_is_a_bar_on_a_terminal(self, tmp_path, capsys):
         class Terminal(io.StringIO):
             def isatty(self) -> bool:
                 return True
@@ -399,7 +399,7 @@ class TestTelling:
         assert "/2 [" in capsys.readouterr().err
 
 
-def test_a_text_that_is_too_long_is_named_and_the_others_are_imported(mongo, run, settings):
+def test_text_that_is_too_long_is_reported_and_the_rest_imported(mongo, run, settings):
     settings.TEXT_MAX_BYTES = 2_000
     with pytest.raises(CommandError):
         run(export(item(1, "Long", "One word and another. " * 200), item(2, "Short", "One word")))

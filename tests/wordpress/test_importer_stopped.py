@@ -24,7 +24,7 @@ ANN = Actor(None, "Ann")
 class TestBroken:
     WHOLE = export(*(item(number, f"Post {number}", "Text", comment(number)) for number in range(1, 6)))
 
-    def test_truncated_brings_what_is_whole_and_names_the_line(self, mongo, run):
+    def test_truncated_file_is_imported_up_to_the_reported_line(self, mongo, run):
         cut = self.WHOLE[: self.WHOLE.index(b"Post 4")]
         with pytest.raises(
             CommandError, match=rf"export.xml, line {cut.count(bytes([10])) + 1}: the file ends too early"
@@ -34,26 +34,26 @@ class TestBroken:
         assert "3 posts" in run.said
         assert run(self.WHOLE)[-1] == "4 changes: 2 posts, 2 comments"
 
-    def test_harmful_or_no_export_brings_nothing(self, mongo, run):
+    def test_hostile_or_foreign_file_imports_nothing(self, mongo, run):
         bomb = self.WHOLE.replace(b"<rss", b'<!DOCTYPE rss [<!ENTITY a "b">]><rss', 1)
         for data, reason in ((bomb, "entity 'a'"), (b"<html/>", "no WordPress export"), (b"", "empty")):
             with pytest.raises(CommandError, match=reason):
                 run(data)
         assert stored(mongo) == {}
 
-    def test_before_the_first_post_leaves_no_empty_section(self, mongo, run):
+    def test_error_before_the_first_post_leaves_no_section(self, mongo, run):
         cut = self.WHOLE[: self.WHOLE.index(b"Post 1")]
         with pytest.raises(CommandError, match="ends too early"):
             run(cut, section="old")
         assert stored(mongo) == {}
         assert run(self.WHOLE, section="old")[-1] == "12 changes: 2 sections, 5 posts, 5 comments"
 
-    def test_an_export_without_posts_makes_no_blog(self, mongo, run):
+    def test_export_without_posts_creates_no_blog(self, mongo, run):
         assert run(export())[-1] == "0 changes"
         assert run(export(page(1, "One", post_name="blog")))[-1] == "1 change: 1 page"
         assert set(stored(mongo)) == {"blog"}
 
-    def test_files_and_folders_that_are_not_there(self, tmp_path):
+    def test_missing_files_and_folders_are_reported(self, tmp_path):
         with pytest.raises(CommandError, match="There is no file"):
             call_command("import_wordpress", str(tmp_path / "none.xml"))
         (tmp_path / "some.xml").write_bytes(self.WHOLE)
@@ -76,7 +76,7 @@ class TestInterrupted:
         return nodes, comments + sorted(held.slug for held in selectors.held())
 
     @pytest.mark.parametrize("at", range(5))
-    def test_the_next_run_goes_on(self, mongo, run, tmp_path, at):
+    def test_next_run_resumes(self, mongo, run, tmp_path, at):
         path = tmp_path / "some.xml"
         path.write_bytes(self.DATA)
         steps = 0
@@ -102,7 +102,7 @@ class TestInterrupted:
         run(self.DATA)
         assert self.contents(mongo) == found
 
-    def test_before_the_first_post_leaves_no_empty_section(self, mongo, tmp_path):
+    def test_interrupt_before_the_first_post_leaves_no_section(self, mongo, tmp_path):
         path = tmp_path / "some.xml"
         path.write_bytes(self.DATA)
 
@@ -114,7 +114,7 @@ class TestInterrupted:
             Importer(path, Options(section="old"), begin=begin).run()
         assert stored(mongo) == {}
 
-    def test_between_a_post_and_its_comments(self, mongo, run, monkeypatch):
+    def test_interrupt_between_a_post_and_its_comments_resumes(self, mongo, run, monkeypatch):
         def stop(*args: Any) -> int:
             raise KeyboardInterrupt
 
@@ -138,7 +138,7 @@ class TestConcurrentWriters:
         path.write_bytes(data)
         return Importer(path, Options(), begin=lambda total, unit: change() if unit == "" else None)
 
-    def test_an_address_that_was_taken_is_numbered(self, mongo, tmp_path):
+    def test_slug_taken_meanwhile_is_numbered(self, mongo, tmp_path):
         def take() -> None:
             build.node("basic-page", "page-1")
 
@@ -146,9 +146,7 @@ class TestConcurrentWriters:
         assert {"page-1", "page-1-2", "page-2"} <= set(stored(mongo))
         assert report.notes["Renamed because the URL is taken"] == {"page 1 “One”: page-1 → page-1-2": 1}
 
-    def test_a_section_that_was_thrown_away_takes_nothing_and_fails_the_command(
-        self, mongo, run, tmp_path, monkeypatch
-    ):
+    def test_section_trashed_meanwhile_fails_the_command(self, mongo, run, tmp_path, monkeypatch):
         run(export(page(1, "Above"), page(2, "Below", post_parent=1)))
 
         def throw() -> None:
@@ -161,7 +159,7 @@ class TestConcurrentWriters:
         assert "page 3 “New”" in next(iter(report.notes["Not imported"]))
         assert {node["metadata"]["slug"] for node in mongo["cms.nodes"].find()} == {"page-2", "page-4"}
 
-    def test_a_post_that_another_run_made_and_an_editor_threw_away_stays_away(self, mongo, run, tmp_path):
+    def test_post_trashed_meanwhile_stays_trashed(self, mongo, run, tmp_path):
         data = export(item(1, "One", "x", comment(1)), item(2, "Two"))
 
         def another_run() -> None:
@@ -173,7 +171,7 @@ class TestConcurrentWriters:
         assert report.failed == 1
         assert set(stored(mongo)) == {"blog", "blog/post-2"}
 
-    def test_a_slug_that_cannot_be_is_replaced(self, mongo, run, monkeypatch):
+    def test_invalid_slug_is_replaced(self, mongo, run, monkeypatch):
         create = editing.create
 
         def strict(actor: Actor, *, slug: str, **rest: Any) -> ObjectId:
@@ -185,7 +183,7 @@ class TestConcurrentWriters:
         run(export(item(7, "One", post_name="one"), page(8, "Two", post_name="two")))
         assert set(stored(mongo)) == {"blog", "blog/post-7", "page-8"}
 
-    def test_the_command_fails_when_something_was_not_imported(self, run, monkeypatch):
+    def test_incomplete_import_fails_the_command(self, run, monkeypatch):
         def full(*args: Any, **kwargs: Any) -> None:
             raise SlugTaken("post-1", "post-1")
 

@@ -37,7 +37,7 @@ def id_of(mongo, path: str) -> tuple[ObjectId, ObjectId]:
     return ObjectId(target(metadata, mongo).pk), metadata["nonce"]
 
 
-def test_every_old_address_leads_to_the_present_one(run, client):
+def test_every_old_url_redirects_to_the_current_one(run, client):
     run(SITE)
     for address, present in {
         "/2012/03/post-1/": "/blog/post-1",
@@ -57,7 +57,7 @@ def test_every_old_address_leads_to_the_present_one(run, client):
     assert client.get("/?p=1")["Cache-Control"] == client.get("/about/")["Cache-Control"] == "no-cache"
 
 
-def test_what_readers_may_not_see_is_as_any_wrong_address(run, client):
+def test_old_url_of_a_hidden_page_returns_404(run, client):
     run(SITE)
     for address in ("/2012/six/", "/2012/six", "/2012/seven/"):
         assert leads(client, address) == ""
@@ -74,11 +74,11 @@ def test_what_readers_may_not_see_is_as_any_wrong_address(run, client):
         assert client.get(address).status_code == 404
 
 
-def test_without_an_import_numbers_are_nothing(mongo, client):
+def test_numbers_without_an_import_are_ignored(mongo, client):
     assert client.get("/?p=5").status_code == 200
 
 
-def test_they_follow_what_moves_and_end_with_what_goes(mongo, run, client):
+def test_redirects_follow_moves_and_end_with_the_page(mongo, run, client):
     run(SITE)
     folder = build.node("folder", "archive")
     editing.save(ANN, *id_of(mongo, "page-2"), {"parent_id": folder, "slug": "us"})
@@ -88,13 +88,13 @@ def test_they_follow_what_moves_and_end_with_what_goes(mongo, run, client):
     assert client.get("/?p=1").status_code == 404
 
 
-def test_an_address_of_the_new_site_s_own_goes_first(run, client):
+def test_page_at_its_own_url_overrides_a_redirect(run, client):
     run(export(page(2, "Two", link="https://old.example/about/")))
     build.node("basic-page", "about")
     assert client.get("/about").status_code == 200
 
 
-def test_endings_that_wordpress_added_lead_on(mongo, run, client):
+def test_wordpress_endings_redirect(mongo, run, client):
     run(SITE)
     post, page_id = id_of(mongo, "blog/post-1")[0], id_of(mongo, "page-2")[0]
     for address, present in {
@@ -124,7 +124,7 @@ def test_endings_that_wordpress_added_lead_on(mongo, run, client):
         assert client.get(present).status_code == 200
 
 
-def test_endings_after_what_is_not_public_are_404(run, client):
+def test_wordpress_endings_of_hidden_pages_return_404(run, client):
     run(SITE)
     for ending in ("feed/", "amp/", "comment-page-1/", "2/", "?feed=rss2"):
         assert leads(client, f"/2012/six/{ending}") == ""
@@ -132,25 +132,25 @@ def test_endings_after_what_is_not_public_are_404(run, client):
     assert leads(client, "/nowhere/comments/feed/") == ""
 
 
-def test_without_an_import_no_ending_leads_on(mongo, client):
+def test_wordpress_endings_without_an_import_return_404(mongo, client):
     for address in ("/feed/", "/comments/feed/", "/amp/", "/comment-page-1", "/2/"):
         assert leads(client, address) == ""
     assert client.get("/?feed=rss2").status_code == 200
 
 
-def test_feed_of_a_page_that_became_a_folder_leads_to_it(run, client):
+def test_feed_of_a_page_made_a_folder_redirects_to_it(run, client):
     run(export(page(1, "Above"), page(2, "Below", post_parent=1)))
     assert leads(client, "/page-1/feed/") == "/page-1"
 
 
-def test_feed_of_a_site_in_a_folder_leads_on(run, client):
+def test_feed_of_a_site_in_a_folder_redirects(run, client):
     site = "https://old.example/weblog"
     run(export(item(1, "One", "x", link=f"{site}/2012/one/"), site=site))
     assert leads(client, "/weblog/feed/") == leads(client, "/weblog/comments/feed") == "/feed/rss"
     assert leads(client, "/feed/") == ""
 
 
-def test_old_address_is_found_in_either_unicode_form(run, client):
+def test_old_url_is_found_in_either_unicode_form(run, client):
     run(
         export(item(1, "One", "x", link="https://old.example/caf%C3%A9/"), item(2, link="https://old.example/e%CC%81/"))
     )
@@ -158,19 +158,19 @@ def test_old_address_is_found_in_either_unicode_form(run, client):
     assert leads(client, "/%C3%A9/") == "/blog/post-2"
 
 
-def test_a_site_in_a_folder(run, client):
+def test_old_site_in_a_folder_redirects(run, client):
     site = "https://old.example/weblog"
     run(export(item(1, "One", "x", link=f"{site}/2012/one/"), site=site))
     assert leads(client, "/weblog/?p=1") == leads(client, "/weblog/2012/one/") == "/blog/post-1"
     assert client.get("/?p=1").status_code == 404
 
 
-def test_a_doubled_slash(run, client):
+def test_doubled_slash_redirects(run, client):
     run(export(item(1, "One", "x", link="https://old.example//greek/one/")))
     assert leads(client, "/", PATH_INFO="//greek/one/") == "/blog/post-1"
 
 
-def test_two_sites_are_told_apart_by_their_host(run, client, settings):
+def test_two_sites_are_distinguished_by_host(run, client, settings):
     settings.ALLOWED_HOSTS = ["*"]
     other = "https://www.other.example"
     run(SITE)
@@ -183,7 +183,7 @@ def test_two_sites_are_told_apart_by_their_host(run, client, settings):
     assert leads(client, "/2012/03/post-1/") == "/blog/post-1"
 
 
-def test_no_address_leads_off_the_site(run, client):
+def test_no_redirect_leaves_the_site(run, client):
     run(
         export(
             item(1, "One", "x", link="https://evil.example//evil.example/x/"),
@@ -194,13 +194,13 @@ def test_no_address_leads_off_the_site(run, client):
     assert leads(client, "/?p=2&next=//evil.example") == "/blog/post-2"
 
 
-def test_a_form_is_not_led_elsewhere(run, client):
+def test_form_is_not_redirected(run, client):
     run(SITE)
     assert client.post("/2012/03/post-1/").status_code != 301
     assert client.post("/?p=1").status_code == 405
 
 
-def test_pictures(run, client, tmp_path):
+def test_urls_of_pictures_redirect(run, client, tmp_path):
     (tmp_path / "a.jpg").write_bytes(pictures.jpeg())
     url = "https://old.example/wp-content/uploads/a.jpg"
     run(
@@ -210,7 +210,7 @@ def test_pictures(run, client, tmp_path):
     assert leads(client, "/?attachment_id=7") == leads(client, "/one/a/") == "/pictures/a"
 
 
-def test_a_second_run_changes_none_and_a_rehearsal_writes_none(mongo, run):
+def test_second_run_changes_no_redirect_and_dry_run_writes_none(mongo, run):
     run(SITE, dry_run=True)
     assert "wordpress.links" not in snapshot(mongo) or not mongo["wordpress.links"].count_documents({})
     run(SITE)
@@ -220,7 +220,7 @@ def test_a_second_run_changes_none_and_a_rehearsal_writes_none(mongo, run):
     assert snapshot(mongo) == before
 
 
-def test_they_are_read_by_their_index(mongo, run):
+def test_redirects_are_found_by_an_index(mongo, run):
     run(SITE)
     plan = mongo["wordpress.links"].find({"path": "about"}).explain()["queryPlanner"]["winningPlan"]
     assert "IXSCAN" in str(plan)

@@ -25,11 +25,11 @@ def listed(said: list[str], heading: str) -> list[str]:
         ([meta("_thumbnail_id", "7")], {}, "Missing featured images", "attachment 7"),
     ],
 )
-def test_names_what_a_post_had_besides_its_text(run, parts, values, heading, line):
+def test_report_lists_unsupported_parts_of_a_post(run, parts, values, heading, line):
     assert listed(run(export(item(1, "One", "x", *parts, **values))), heading) == [f"post 1 “One”: {line}"]
 
 
-def test_looks_of_themes_are_nothing_to_report(run):
+def test_theme_settings_are_not_reported(run):
     said = run(export(item(1, "One", "x", term("Gallery", "post_format"), meta("_wp_page_template", "x"))))
     assert said[1] == "1 post"
 
@@ -42,16 +42,16 @@ def test_looks_of_themes_are_nothing_to_report(run):
         ({"status": "future"}, "scheduled"),
     ],
 )
-def test_names_posts_that_are_unpublished_here(run, values, why):
+def test_report_lists_posts_unpublished_here(run, values, why):
     assert listed(run(export(item(1, "One", "x", **values))), "Unpublished here") == [f"post 1 “One”, {why}"]
 
 
-def test_names_sticky_posts(run):
+def test_report_lists_sticky_posts(run):
     said = run(export(item(1, "One", "x", is_sticky=1)))
     assert listed(said, "No longer sticky because posts are listed by date") == ["post 1 “One”"]
 
 
-def test_names_items_of_other_types(run):
+def test_report_lists_items_of_other_types(run):
     said = run(
         export(item(1, "Shoe", "x", post_type="product"), item(2, "", post_type="nav_menu_item"), item(3, "One", "x"))
     )
@@ -59,7 +59,7 @@ def test_names_items_of_other_types(run):
     assert "Left out: 1 nav_menu_item, 1 product" in said
 
 
-def test_names_links_to_the_old_site(run):
+def test_report_lists_links_to_the_old_site(run):
     body = (
         '<a href="https://old.example/category/x/">c</a> <a href="https://old.example/?p=2">two</a>'
         '<a href="https://old.example/wp-content/uploads/a.pdf">a</a> <a href="https://elsewhere.example/">e</a>'
@@ -72,7 +72,7 @@ def test_names_links_to_the_old_site(run):
     ]
 
 
-def test_names_files_that_are_no_pictures(run, tmp_path):
+def test_report_lists_files_that_are_no_pictures(run, tmp_path):
     (tmp_path / "a.pdf").write_bytes(b"%PDF")
     (tmp_path / "b.jpg").write_bytes(pictures.jpeg())
     uploads = "https://old.example/wp-content/uploads"

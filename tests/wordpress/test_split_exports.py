@@ -57,7 +57,7 @@ def found(mongo, path: str) -> tuple[ObjectId, ObjectId, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("files", [(FIRST, SECOND), (SECOND, FIRST)], ids=["in order", "reversed"])
-def test_either_order_brings_everything(mongo, run, uploads, client, files):
+def test_files_are_imported_completely_in_either_order(mongo, run, uploads, client, files):
     for data in files:
         run(data, media=uploads)
     nodes = stored(mongo)
@@ -81,7 +81,7 @@ def test_either_order_brings_everything(mongo, run, uploads, client, files):
     assert snapshot(mongo) == before
 
 
-def test_report_names_what_is_missing_and_what_was_completed(run, uploads):
+def test_report_lists_missing_and_completed_items(run, uploads):
     said = run(FIRST, media=uploads)
     assert "  page 3 “Below”" in said[said.index("Put at the top because the parent page is missing:") :]
     assert "  post 1 “First”: attachment 11" in said[said.index("Missing featured images:") :]
@@ -93,7 +93,7 @@ def test_report_names_what_is_missing_and_what_was_completed(run, uploads):
     assert run(SECOND, media=uploads)[-1].endswith("2 photos, 1 completed page, 1 completed post")
 
 
-def test_what_an_editor_changed_stays(mongo, run, uploads):
+def test_changes_of_editors_are_kept(mongo, run, uploads):
     run(FIRST, media=uploads)
     post, nonce, _metadata = found(mongo, "blog/post-1")
     editing.save(ANN, post, nonce, {"detail.text": "Mine"})
@@ -109,7 +109,7 @@ def test_what_an_editor_changed_stays(mongo, run, uploads):
     assert "Not completed because somebody changed them:" not in said
 
 
-def test_page_that_an_editor_changed_becomes_no_folder(mongo, run, uploads):
+def test_edited_page_does_not_become_a_folder(mongo, run, uploads):
     run(SECOND, media=uploads)
     above, nonce, _metadata = found(mongo, "page-4")
     editing.save(ANN, above, nonce, {"detail.text": "Mine"})
@@ -118,7 +118,7 @@ def test_page_that_an_editor_changed_becomes_no_folder(mongo, run, uploads):
     assert "page-3" in stored(mongo)
 
 
-def test_pictures_come_later(mongo, run, uploads):
+def test_pictures_can_be_imported_later(mongo, run, uploads):
     run(FIRST)
     run(SECOND)
     assert "<img" not in stored(mongo)["blog/post-1"]["detail"]["text"]
@@ -133,7 +133,7 @@ def test_photo_of_an_earlier_run_needs_no_file(mongo, run, uploads):
     assert f'<img src="photo:{first["picture"]}"' in first["text"]
 
 
-def test_sources_of_deleted_texts_are_forgotten(mongo, run):
+def test_sources_of_deleted_texts_are_deleted(mongo, run):
     run(FIRST)
     post, nonce, _metadata = found(mongo, "blog/post-1")
     trash.trash(ANN, post, nonce)
@@ -143,7 +143,7 @@ def test_sources_of_deleted_texts_are_forgotten(mongo, run):
     assert mongo["wordpress.items"].find_one({"_id": post}) is None
 
 
-def test_another_source_knows_nothing_of_it(mongo, run, uploads):
+def test_other_source_uses_none_of_its_photos(mongo, run, uploads):
     run(SECOND, media=uploads)
     run(FIRST, media=uploads, source="other", section="other")
     assert "<img" not in stored(mongo)["other/blog/post-1"]["detail"]["text"]
@@ -164,7 +164,7 @@ def test_another_source_knows_nothing_of_it(mongo, run, uploads):
         ("https://elsewhere.example/2012/", False),
     ],
 )
-def test_text_waits_only_for_what_an_export_may_have(mongo, run, address, waits):
+def test_text_waits_only_for_items_of_an_export(mongo, run, address, waits):
     run(export(item(1, "One", f'<a href="{address}">there</a>')))
     assert mongo["wordpress.items"].count_documents({"waiting": {"$exists": True}}) == waits
 
@@ -175,7 +175,7 @@ def test_page_in_another_folder_stays_there(mongo, run):
     assert {"two/page-4", "two/page-4/page-3", "one/blog/post-1"} <= set(stored(mongo))
 
 
-def test_front_page_that_becomes_a_folder_leads_to_itself(mongo, run):
+def test_front_page_made_a_folder_links_to_itself(mongo, run):
     run(export(page(4, "Start", "x", post_name="home"), item(1, "One", '<a href="https://old.example/page-5/">5</a>')))
     run(export(page(5, "Below", '<a href="https://old.example/page-4/">up</a>', post_parent=4)))
     nodes = stored(mongo)
@@ -183,7 +183,7 @@ def test_front_page_that_becomes_a_folder_leads_to_itself(mongo, run):
     assert '<a href="/home/page-5">5</a>' in nodes["blog/post-1"]["detail"]["text"]
 
 
-def test_comments_of_a_page_that_becomes_a_folder_are_named(run):
+def test_comments_of_a_page_made_a_folder_are_reported(run):
     run(export(page(4, "Above", "above", comment(1))))
     said = run(export(page(3, "Below", "below", post_parent=4)))
     for heading in ("Made folders because they contain pages now", UNSEEN):

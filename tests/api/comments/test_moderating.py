@@ -40,7 +40,7 @@ def decide(chief, action, *held, seen="waiting", rev=1):
     return [one["done"] for one in said(answer)["items"]]
 
 
-def test_what_waits_is_listed_page_by_page(chief, post_page, writer):
+def test_queue_lists_held_comments_in_pages(chief, post_page, writer):
     waiting = [hold(post_page, f"Waits {number}", f"w{number}") for number in range(3)]
     spam = hold(post_page, "Buy", "s")
     pending.reject(spam.id, verdict=Verdict.SPAM)
@@ -68,7 +68,7 @@ def test_what_waits_is_listed_page_by_page(chief, post_page, writer):
     assert writer.asker.get("/comments/pending").status_code == 401
 
 
-def test_decisions_are_those_of_the_queue(chief, discussed):
+def test_decisions_have_the_same_effect_as_in_the_queue(chief, discussed):
     good, bad, junk = (hold(discussed, name, name) for name in ("good", "bad", "junk"))
     for _again in range(2):
         assert decide(chief, "approve", good) == [True]
@@ -84,7 +84,7 @@ def test_decisions_are_those_of_the_queue(chief, discussed):
     assert [one.source for one in selectors.iterate(discussed) if not one.removed] == ["bad"]
 
 
-def test_what_changed_since_it_was_seen_is_not_approved(chief, post_page):
+def test_comment_changed_since_it_was_seen_is_not_approved(chief, post_page):
     held, gone = hold(post_page), hold(post_page, "Gone", "g")
     services.change_held(held.id, source="Now an advertisement", rev=1)
     services.withdraw(gone.id)
@@ -105,7 +105,7 @@ WRONG = (
 )
 
 
-def test_decisions_that_are_none(chief, post_page):
+def test_invalid_decisions_are_refused(chief, post_page):
     held = hold(post_page)
     body = {"action": "approve", "items": [{"id": held.id, "rev": 1}]}
     for wrong in WRONG:
@@ -114,7 +114,7 @@ def test_decisions_that_are_none(chief, post_page):
     assert chief.send("post", "/comments/decisions", body).status_code == 200
 
 
-def test_removing_and_restoring(chief, discussed):
+def test_moderator_removes_and_restores_a_comment(chief, discussed):
     path = of(discussed, (posted := site.post_directly(discussed, "Said")).slug)
     flags.flag(posted, "user:1")
     assert chief.send("delete", path, If_Match="1").status_code == 204
@@ -200,7 +200,7 @@ def people(request, account, asker, rules):
     return own, {name: Writer(one) for name, one in made.items() if (name in QUICK) is (request.param == "quick")}
 
 
-def test_who_sees_what_in_each_state(people):
+def test_each_role_sees_the_right_comments_in_each_state(people):
     own, askers = people
     blog = build.node("blog", "news")
     made = {(state, shown): Said(blog, own, state, shown) for state in STATES for shown in (True, False)}
@@ -229,7 +229,7 @@ def test_who_sees_what_in_each_state(people):
 
 
 @pytest.mark.parametrize("state", ["public", *(pytest.param(one, marks=pytest.mark.slow) for one in STATES[1:])])
-def test_who_changes_what_in_each_state(people, state):
+def test_each_role_changes_the_right_comments_in_each_state(people, state):
     own, askers = people
     blog = build.node("blog", "news")
     for shown in (True, False):

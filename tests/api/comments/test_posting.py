@@ -32,7 +32,7 @@ def member(account, asker):
     return user, Writer(asker(user, Scope.WRITE))
 
 
-def test_a_visitor_posts_once_and_another_text_under_the_key_is_refused(writer, discussed, mongo):
+def test_visitor_posts_once_per_key(writer, discussed, mongo):
     answers = [writer.post(discussed, "As **typed**", email="ann@example.org") for _again in range(2)]
     assert [answer.status_code for answer in answers] == [201, 201]
     told = said(answers[0])
@@ -49,7 +49,7 @@ def test_a_visitor_posts_once_and_another_text_under_the_key_is_refused(writer, 
     assert said(reply)["parent"] == told["slug"]
 
 
-def test_one_key_at_once_makes_one_comment(discussed, writer):
+def test_concurrent_posts_with_one_key_store_one_comment(discussed, writer):
     answers = run_concurrently(20, lambda _number: Writer(Asker()).post(discussed, "Once"))
     told = [said(answer) for answer in answers if answer.status_code == 201]
     # Who was told to come again does: with the same key.
@@ -59,7 +59,7 @@ def test_one_key_at_once_makes_one_comment(discussed, writer):
     assert selectors.count(discussed) == 1
 
 
-def test_what_waits_says_so_and_is_shown_to_its_author(writer, post_page, rules, member):
+def test_held_comment_is_shown_only_to_its_author(writer, post_page, rules, member):
     rules(MODE="hold-all")
     user, own = member
     for who, sees in ((writer, 404), (own, 200)):
@@ -71,7 +71,7 @@ def test_what_waits_says_so_and_is_shown_to_its_author(writer, post_page, rules,
     assert selectors.held(author_id=str(user.pk))[0].source == "Please wait"
 
 
-def test_accounts_comment_in_their_own_name(post_page, account, asker, writer, member):
+def test_accounts_comment_under_their_own_name(post_page, account, asker, writer, member):
     user, own = member
     told = said(own.post(post_page, "By token", name="Another"))
     assert (told["author"]["name"], told["source"]) == ("own", "By token")
@@ -110,7 +110,7 @@ WRONG = (
 )
 
 
-def test_what_is_wrong_is_named_by_its_field(writer, post_page):
+def test_invalid_field_is_named_in_the_error(writer, post_page):
     for wrong, field in WRONG:
         answer = writer.post(post_page, **{"text": "Hello", **wrong})
         assert (answer.status_code, answer["Content-Type"]) == (422, "application/problem+json"), wrong
@@ -120,7 +120,7 @@ def test_what_is_wrong_is_named_by_its_field(writer, post_page):
     assert stored(post_page) == []
 
 
-def test_what_rules_refuse(writer, post_page, rules):
+def test_refused_comment_reports_the_rule(writer, post_page, rules):
     assert writer.post(post_page, "First").status_code == 201
     repeated = writer.post(post_page, "First", key=KEY[::-1])
     assert (repeated.status_code, said(repeated)["rule"]) == (409, "repeat")
@@ -138,7 +138,7 @@ def test_what_rules_refuse(writer, post_page, rules):
     assert stored(post_page) == ["First"]
 
 
-def test_replies_are_announced_to_who_asked(writer, post_page, member):
+def test_author_who_asked_is_notified_of_replies(writer, post_page, member):
     _user, own = member
     asked = said(own.post(post_page, "Tell me", notify=True))
     site.work()
@@ -149,7 +149,7 @@ def test_replies_are_announced_to_who_asked(writer, post_page, member):
     assert [one.recipients() for one in mail.outbox] == [["own@example.org"]]
 
 
-def test_authors_change_their_own_once_for_each_version(post_page, rules, member, account, asker, writer):
+def test_author_changes_each_version_of_a_comment_once(post_page, rules, member, account, asker, writer):
     user, own = member
     path = of(post_page, said(own.post(post_page, "First"))["slug"])
     etag = own.asker.get(path)["ETag"]
@@ -170,7 +170,7 @@ def test_authors_change_their_own_once_for_each_version(post_page, rules, member
     assert stored(post_page) == ["Mended"]
 
 
-def test_one_of_many_changes_of_a_version_is_made(discussed, member):
+def test_concurrent_changes_of_one_version_store_one(discussed, member):
     _user, own = member
     path = of(discussed, said(own.post(discussed, "First"))["slug"])
     answers = run_concurrently(6, lambda n: own.send("patch", path, {"text": f"Change {n}"}, If_Match="1"))
@@ -179,7 +179,7 @@ def test_one_of_many_changes_of_a_version_is_made(discussed, member):
     assert stored(discussed) == [won]
 
 
-def test_authors_change_and_withdraw_what_waits(post_page, rules, member, writer):
+def test_author_changes_and_withdraws_a_held_comment(post_page, rules, member, writer):
     _user, own = member
     rules(MODE="hold-all")
     path = of(post_page, said(own.post(post_page, "First"))["slug"])
@@ -192,7 +192,7 @@ def test_authors_change_and_withdraw_what_waits(post_page, rules, member, writer
     assert own.asker.get(path).status_code == 404
 
 
-def test_authors_delete_their_own(discussed, rules, member, account, asker):
+def test_authors_delete_their_own_comments(discussed, rules, member, account, asker):
     _user, own = member
     path = of(discussed, said(own.post(discussed, "First"))["slug"])
     assert own.send("delete", path).status_code == 428
@@ -207,7 +207,7 @@ def test_authors_delete_their_own(discussed, rules, member, account, asker):
     assert own.post(discussed, "First").status_code == 422
 
 
-def test_nothing_that_is_posted_runs(writer, post_page, rules):
+def test_posted_payloads_never_run(writer, post_page, rules):
     rules(MAX_LINKS=1_000)
     for number, payload in enumerate(ALL[::FEW]):
         writer.post(post_page, f"{payload} n{number}", key=f"{number:020}", name=payload[:200] or "x")

@@ -37,7 +37,7 @@ def walk(asker, path, direction="next", cursor=""):
     return pages
 
 
-def test_every_order_has_every_comment_once_there_and_back(visitor, discussed):
+def test_every_order_lists_each_comment_once_both_ways(visitor, discussed):
     threads(discussed)
     oldest = [one.slug for one in selectors.iterate(discussed)]
     wanted = {
@@ -63,7 +63,7 @@ def _last(asker, path):
     return cursor
 
 
-def test_a_page_is_answered_as_the_schema_says(visitor, discussed):
+def test_page_of_comments_matches_the_schema(visitor, discussed):
     posted = threads(discussed)
     services.remove(discussed, posted[0].slug)
     answer = visitor.get(f"{of(discussed)}?order=threaded")
@@ -86,7 +86,7 @@ def test_a_page_is_answered_as_the_schema_says(visitor, discussed):
     assert visitor.client.get(below["url"]).status_code == 302
 
 
-def test_a_thread_and_a_comment_with_its_page(visitor, discussed):
+def test_thread_is_returned_with_the_page_of_its_comment(visitor, discussed):
     posted = threads(discussed)
     whole = [posted[number].slug for number in (0, 2, 3, 4)]
     assert [one["slug"] for one in said(visitor.get(f"{of(discussed, whole[0])}/thread"))["items"]] == whole
@@ -101,7 +101,7 @@ def test_a_thread_and_a_comment_with_its_page(visitor, discussed):
     assert visitor.get(of(discussed, MISSING)).status_code == 404
 
 
-def test_counts_of_many_are_one_query(visitor, post_page, commands):
+def test_counts_of_many_discussions_cost_one_query(visitor, post_page, commands):
     threads(post_page)
     quiet = build.node("blog-entry", "quiet", parent=build.node("blog", "second"))
     hidden = build.node("blog-entry", "hidden", parent=build.node("blog", "dark"), published=None)
@@ -116,7 +116,7 @@ def test_counts_of_many_are_one_query(visitor, post_page, commands):
     assert visitor.get("/comments/counts").status_code == 422
 
 
-def test_a_304_of_what_readers_get_costs_one_command(visitor, post_page, commands):
+def test_unchanged_comments_return_304_with_one_command(visitor, post_page, commands):
     posted = threads(post_page)
     for path in (of(post_page), of(post_page, posted[0].slug), f"{of(post_page, posted[0].slug)}/thread?limit=2"):
         first = visitor.get(path)
@@ -139,7 +139,7 @@ ASKED = {
 }
 
 
-def test_what_makes_no_page_is_refused(visitor, post_page):
+def test_invalid_page_parameters_are_refused(visitor, post_page):
     site.post_directly(post_page)
     for rest, status in ASKED.items():
         answer = visitor.get(of(post_page) + rest)
@@ -147,7 +147,7 @@ def test_what_makes_no_page_is_refused(visitor, post_page):
         assert answer["Content-Type"] == ("application/json" if status == 200 else "application/problem+json")
 
 
-def test_what_readers_do_not_see_has_no_discussion(visitor, post_page):
+def test_page_hidden_from_readers_has_no_discussion(visitor, post_page):
     posted = site.post_directly(post_page)
     assert visitor.get(of(post_page)).status_code == 200
     editing.save(build.EDITOR, posted_id := _id(post_page), build.nonce(posted_id), {"published": None})
@@ -161,14 +161,14 @@ def _id(target):
     return build.ObjectId(target.pk)
 
 
-def test_photos_are_discussed(visitor, mongo, rules):
+def test_photos_have_discussions(visitor, mongo, rules):
     key = photo_build.upload(photo_build.gallery("plates"), fields={"published": build.PAST})
     answer = Writer(visitor).post(site.Target("nodes.photo", str(key)))
     assert answer.status_code == 201
     assert said(visitor.get(f"/nodes/{key}/comments"))["discussion"]["count"] == 1
 
 
-def test_the_source_is_for_its_author_and_moderators(visitor, post_page, account, asker):
+def test_source_is_shown_only_to_its_author_and_moderators(visitor, post_page, account, asker):
     author, other, chief = account("own"), account("oth"), account("mod", "Moderators")
     written = services.post(
         post_page, author=CommentAuthor("Own", str(author.pk)), source="As *typed*", token="t"
@@ -191,7 +191,7 @@ def test_the_source_is_for_its_author_and_moderators(visitor, post_page, account
     assert seeing["own"].get(of(post_page))["Cache-Control"] == "private, no-cache"
 
 
-def test_a_stored_url_that_is_no_web_address_is_empty(visitor, post_page, mongo):
+def test_stored_url_with_an_unsafe_scheme_is_returned_empty(visitor, post_page, mongo):
     (comment, *_others) = threads(post_page)
     found = mongo["comments"].find_one({"slug": comment.slug})
     assert found["author"]["url"] == "https://bea.example"

@@ -9,7 +9,7 @@ from tests.api.conftest import Asker
 PATH = "/photos/may-send"
 
 
-def test_visitors_and_invalid_tokens_may_send_no_photo(visitor):
+def test_visitors_and_invalid_tokens_cannot_upload(visitor):
     answer = visitor.get(PATH)
     assert (answer.status_code, answer["WWW-Authenticate"]) == (401, "Bearer")
     assert Asker("mrg_unknown").get(PATH).status_code == 401
@@ -25,20 +25,20 @@ def test_visitors_and_invalid_tokens_may_send_no_photo(visitor):
         ("Editors", Scope.PUBLISH, 204),
     ],
 )
-def test_a_token_may_send_photos_by_its_scope(account, asker, group, scope, status):
+def test_token_uploads_only_with_the_right_scope(account, asker, group, scope, status):
     answer = asker(account("ann", group), scope).get(PATH)
     assert (answer.status_code, answer.content) == (status, b"")
     assert "no-store" in answer["Cache-Control"]
 
 
 @pytest.mark.parametrize(("group", "status"), [("", 403), ("Moderators", 403), ("Authors", 204)])
-def test_a_session_may_send_photos_by_its_rights(mongo, account, group, status):
+def test_session_uploads_only_with_the_right_permission(mongo, account, group, status):
     client = Client()
     client.force_login(account("ann", group))
     assert client.get(f"/api/v1{PATH}").status_code == status
 
 
-def test_a_closed_account_may_send_no_photo(account, asker):
+def test_closed_account_cannot_upload(account, asker):
     ann = account("ann", "Editors")
     token = asker(ann, Scope.PUBLISH)
     ann.is_active = False

@@ -27,7 +27,7 @@ LAKE = pictures.jpeg()
 NOISE = pictures.encoded("PNG", pictures.image((1100, 800), seed=5).effect_spread(100), compress_level=0)
 
 
-def test_a_file_is_answered_by_ranges_and_by_its_etag(visitor, gallery):
+def test_file_supports_ranges_and_etags(visitor, gallery):
     key = photo_build.upload(gallery, OTHER, "lake.png")
     path = f"/photos/{key}/file"
     whole = visitor.get(path)
@@ -44,7 +44,7 @@ def test_a_file_is_answered_by_ranges_and_by_its_etag(visitor, gallery):
     assert (other.status_code, body(other)) == (200, shown(key))
 
 
-def test_of_a_photo_that_was_cut_readers_get_the_part(visitor, gallery):
+def test_readers_get_only_the_crop_of_a_cropped_photo(visitor, gallery):
     key = photo_build.upload(gallery, OTHER, "lake.png")
     photos.save(build.EDITOR, key, document(key)["metadata"]["nonce"], {"detail.crop": [0.5, 0, 0.5, 1]})
     answer = visitor.get(f"/photos/{key}/file")
@@ -52,7 +52,7 @@ def test_of_a_photo_that_was_cut_readers_get_the_part(visitor, gallery):
     assert Image.open(io.BytesIO(body(answer))).size == (30, 40)
 
 
-def test_a_hidden_file_is_for_who_sees_the_photo(visitor, author, editor, account, asker, gallery):
+def test_file_of_a_hidden_photo_needs_permission(visitor, author, editor, account, asker, gallery):
     key = photo_build.upload(gallery, OTHER, "lake.png", fields={"published": None})
     path = f"/photos/{key}/file"
     reader = asker(account("rea"), Scope.READ)
@@ -63,7 +63,7 @@ def test_a_hidden_file_is_for_who_sees_the_photo(visitor, author, editor, accoun
     assert problem(visitor.get(f"/photos/{ObjectId()}/file")) == problem(visitor.get(path)) == (404, "not-found")
 
 
-def test_who_uploaded_a_photo_describes_it_until_it_is_published(author, account, asker, editor, gallery):
+def test_uploader_describes_a_photo_until_it_is_published(author, account, asker, editor, gallery):
     made = post(author, gallery)
     said, etag = json.loads(made.content), made["ETag"]
     path, key = said["node"].removeprefix("/api/v1"), ObjectId(said["id"])
@@ -97,7 +97,7 @@ def test_who_uploaded_a_photo_describes_it_until_it_is_published(author, account
     assert (document(key)["metadata"]["title"], document(key)["metadata"]["tags"]) == ("Lake", ["a", "b"])
 
 
-def test_an_upload_is_a_photo(author, gallery):
+def test_upload_creates_a_photo(author, gallery):
     answer = post(author, gallery, LAKE, "&title=Lake&alt=A+lake&tags=a&tags=b", kind="image/jpeg")
     assert problem(answer) == (422, "invalid")  # the name says PNG
     answer = send(
@@ -119,14 +119,14 @@ def test_an_upload_is_a_photo(author, gallery):
     assert json.loads(twin.content)["duplicates"] == [said["id"]]
 
 
-def test_picture_whose_exif_has_odd_types_is_a_photo(author, gallery):
+def test_photo_with_unusual_exif_types_is_accepted(author, gallery):
     make = exif_block(Base.Make, 5, inner=False)
     data = pictures.encoded("PNG", exif=b"Exif\0\0" + make)
     assert post(author, gallery, data).status_code == 201
     audit()
 
 
-def test_what_is_no_upload_is_refused_and_leaves_nothing(author, editor, visitor, account, asker, gallery, mongo):
+def test_invalid_upload_is_refused_and_stores_nothing(author, editor, visitor, account, asker, gallery, mongo):
     blog = build.node("blog", "news")
     nothing = count()
     reading = asker(account("rea", "Editors"), Scope.READ)
@@ -174,7 +174,7 @@ def test_what_is_no_upload_is_refused_and_leaves_nothing(author, editor, visitor
     assert json.loads(taken.content)["free"] == "a-2"
 
 
-def test_one_key_makes_one_photo(author, editor, gallery):
+def test_upload_sent_again_with_one_key_creates_one_photo(author, editor, gallery):
     first = post(author, gallery, Idempotency_Key="one")
     again = post(author, gallery, LAKE, more="&title=Other", Idempotency_Key="one")
     assert first.status_code == again.status_code == 201
@@ -188,7 +188,7 @@ def test_one_key_makes_one_photo(author, editor, gallery):
     assert problem(post(author, gallery, Idempotency_Key="one")) == (409, "conflict")
 
 
-def test_one_key_sent_by_many_at_once_makes_one_photo(account, asker, gallery):
+def test_concurrent_uploads_with_one_key_create_one_photo(account, asker, gallery):
     user = account("ann", "Authors")
     askers = [asker(user, Scope.WRITE) for _n in range(6)]
     together, answers = threading.Barrier(len(askers)), []
@@ -211,7 +211,7 @@ def test_one_key_sent_by_many_at_once_makes_one_photo(account, asker, gallery):
     audit()
 
 
-def test_what_a_process_left_that_died_is_made_by_the_next_with_the_key(author, gallery, mongo):
+def test_upload_of_a_dead_process_is_completed_by_a_retry(author, gallery, mongo):
     files = mongo["cms.assets.files"]
     made = json.loads(post(author, gallery, NOISE, Idempotency_Key="one").content)["id"]
     files.update_one({"_id": ObjectId(made)}, {"$set": {"metadata.content_id": None, "metadata.locked": now()}})
@@ -225,7 +225,7 @@ def test_what_a_process_left_that_died_is_made_by_the_next_with_the_key(author, 
     audit()
 
 
-def test_a_replacement_is_of_the_version_that_was_seen(visitor, author, editor, gallery):
+def test_replacement_needs_the_current_version(visitor, author, editor, gallery):
     key = photo_build.upload(gallery, OTHER, "lake.png", tags=("a",))
     before = document(key)["metadata"]
     seen, path = f'"{before["nonce"]}.abc"', f"/photos/{key}/content?filename=lake.png"
@@ -247,7 +247,7 @@ def test_a_replacement_is_of_the_version_that_was_seen(visitor, author, editor, 
     assert shown(key) == OTHER
 
 
-def test_a_replacement_gives_way_to_what_was_saved_while_it_came(gallery):
+def test_replacement_conflicts_with_a_save_during_the_upload(gallery):
     key = photo_build.upload(gallery, OTHER, "lake.png")
     nonce = document(key)["metadata"]["nonce"]
     coming = photos.Replacement(build.EDITOR, key, "lake.png", seen_nonce=nonce)
@@ -260,7 +260,7 @@ def test_a_replacement_gives_way_to_what_was_saved_while_it_came(gallery):
     assert shown(key) == NOISE
 
 
-def test_while_another_replaces_it_a_photo_is_locked(editor, gallery):
+def test_photo_is_locked_while_it_is_replaced(editor, gallery):
     key = photo_build.upload(gallery, OTHER, "lake.png")
     seen, path = f'"{document(key)["metadata"]["nonce"]}"', f"/photos/{key}/content?filename=lake.png"
     held = photos.Replacement(build.EDITOR, key, "lake.png")
@@ -292,7 +292,7 @@ def stream(asker: Any, gallery: ObjectId, source: io.IOBase, length: int) -> Any
     return asker.client.generic("POST", path, **said)
 
 
-def test_a_large_body_is_never_whole_in_memory(author, gallery):
+def test_large_body_is_never_whole_in_memory(author, gallery):
     length = 24 * 2**20
     post(author, gallery)  # what is loaded once
     source = Zeros(LAKE, length)
@@ -307,7 +307,7 @@ def test_a_large_body_is_never_whole_in_memory(author, gallery):
     assert peak < length / 2
 
 
-def test_nothing_is_left_of_an_upload_that_broke_off(author, gallery):
+def test_interrupted_upload_stores_nothing(author, gallery):
     nothing = count()
     answer = stream(author, gallery, io.BytesIO(NOISE[:-9]), len(NOISE))
     assert problem(answer) == (400, "bad-request")

@@ -61,7 +61,7 @@ def stored() -> tuple[int, int]:
     return db["api.uploads"].count_documents({}), db["api.upload_parts"].count_documents({})
 
 
-def test_pieces_in_order_make_a_photo(author, gallery, mongo):
+def test_pieces_in_order_create_a_photo(author, gallery, mongo):
     assert LENGTH > 3 * PART_SIZE
     path = place(begin(author, gallery, title="Lake", alt="A lake", tags=["a"]))
     assert received(ask(author, path)) == 0
@@ -92,7 +92,7 @@ def test_pieces_in_order_make_a_photo(author, gallery, mongo):
     audit()
 
 
-def test_parts_of_a_former_upload_are_not_taken_over(author, gallery, mongo):
+def test_upload_with_a_used_key_ignores_old_parts(author, gallery, mongo):
     path = place(begin(author, gallery, key="lake"))
     assert received(put(author, path, 0, PART_SIZE)) == PART_SIZE
     # As a process leaves it that dies while it removes the upload.
@@ -102,7 +102,7 @@ def test_parts_of_a_former_upload_are_not_taken_over(author, gallery, mongo):
     assert put(author, path, 0, LENGTH).status_code == 201
 
 
-def test_an_upload_is_its_account_s(author, account, asker, visitor, gallery):
+def test_upload_belongs_to_one_account(author, account, asker, visitor, gallery):
     path = place(begin(author, gallery))
     other = asker(account("bob", "Authors"), Scope.WRITE)
     reading = asker(account("cleo", "Editors"), Scope.READ)
@@ -123,7 +123,7 @@ def test_an_upload_is_its_account_s(author, account, asker, visitor, gallery):
     assert ask(author, path).status_code == 201
 
 
-def test_what_cannot_become_a_photo_is_refused_before_its_bytes_come(author, gallery):
+def test_invalid_announcement_is_refused_before_the_upload(author, gallery):
     for said, named in (
         ({"slug": "a/b"}, "slug"),
         ({"title": "\0"}, "title"),
@@ -135,7 +135,7 @@ def test_what_cannot_become_a_photo_is_refused_before_its_bytes_come(author, gal
     assert stored() == (0, 0)
 
 
-def test_ranges_that_do_not_fit_say_what_is_expected(author, editor, gallery):
+def test_wrong_range_reports_the_expected_range(author, editor, gallery):
     path = place(begin(author, gallery))
     put(author, path, 0, PART_SIZE)
     for header in (
@@ -165,7 +165,7 @@ def test_ranges_that_do_not_fit_say_what_is_expected(author, editor, gallery):
     assert stored() == (1, 1)
 
 
-def test_of_what_is_no_picture_nothing_stays(author, gallery):
+def test_file_that_is_no_picture_stores_nothing(author, gallery):
     nothing = count()
     path = place(begin(author, gallery))
     answer = put(author, path, 0, LENGTH, bytes(LENGTH))
@@ -174,7 +174,7 @@ def test_of_what_is_no_picture_nothing_stays(author, gallery):
     assert problem(ask(author, path)) == (404, "not-found")
 
 
-def test_an_account_has_so_many_uploads_and_may_give_one_up(author, account, asker, gallery):
+def test_account_has_a_limit_of_uploads_and_can_cancel_one(author, account, asker, gallery):
     paths = [place(begin(author, gallery)) for _n in range(MAX_UPLOADS)]
     put(author, paths[0], 0, PART_SIZE)
     assert problem(begin(author, gallery)) == (409, "conflict")
@@ -185,7 +185,7 @@ def test_an_account_has_so_many_uploads_and_may_give_one_up(author, account, ask
     assert begin(author, gallery).status_code == 201
 
 
-def test_one_key_begins_one_upload(author, gallery):
+def test_one_key_starts_one_upload(author, gallery):
     first, again = begin(author, gallery, key="one"), begin(author, gallery, key="one")
     assert place(first) == place(again)
     put(author, place(first), 0, PART_SIZE)
@@ -200,7 +200,7 @@ def test_one_key_begins_one_upload(author, gallery):
     assert (count()[0], stored()) == (1, (0, 0))
 
 
-def test_a_key_is_of_one_announcement(author, gallery):
+def test_key_of_another_announcement_is_refused(author, gallery):
     path = place(begin(author, gallery, key="one", title="Lake", tags=["a"]))
     for said in ({"title": "Hill"}, {"filename": "hill.png"}, {"tags": ["b"]}):
         answer = begin(author, gallery, key="one", **{"title": "Lake", "tags": ["a"], **said})
@@ -218,7 +218,7 @@ def test_a_key_is_of_one_announcement(author, gallery):
     assert place(begin(author, gallery, key="two", filename="my: lake.png")) == path
 
 
-def test_an_upload_ends_after_a_day(author, gallery, mongo):
+def test_upload_expires_after_a_day(author, gallery, mongo):
     path = place(begin(author, gallery))
     mongo["api.uploads"].update_one({}, {"$set": {"begun": now() - LIFETIME + timedelta(minutes=1)}})
     assert received(put(author, path, 0, PART_SIZE)) == PART_SIZE
@@ -231,7 +231,7 @@ def test_an_upload_ends_after_a_day(author, gallery, mongo):
         assert index["expireAfterSeconds"] > LIFETIME.total_seconds()
 
 
-def test_parts_that_are_gone_make_no_photo(author, gallery, mongo):
+def test_upload_with_missing_parts_creates_no_photo(author, gallery, mongo):
     nothing = count()
     path = place(begin(author, gallery))
     put(author, path, 0, 3 * PART_SIZE)
@@ -241,7 +241,7 @@ def test_parts_that_are_gone_make_no_photo(author, gallery, mongo):
 
 
 @pytest.mark.slow
-def test_killed_after_any_write_an_upload_goes_on_to_one_photo(author, gallery, mongo):
+def test_upload_killed_after_any_write_resumes_to_one_photo(author, gallery, mongo):
     """The sender asks how far it is, and goes on from there, as often as it breaks off."""
     files = mongo["cms.assets.files"]
 

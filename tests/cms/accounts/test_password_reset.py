@@ -11,7 +11,7 @@ from marginalia.tasks import queue, worker
 from nodes.services.site import save_settings
 
 
-def test_password_is_reset_by_mail(mongo, client):
+def test_password_is_reset_by_email(mongo, client):
     get_user_model().objects.create_user("ann", "ann@example.org", "old", is_staff=True)
     assert "/admin/password-reset/" in client.get("/admin/login/").content.decode()
     asked = client.post("/admin/password-reset/", {"email": "Ann@example.org"}, follow=True)
@@ -29,7 +29,7 @@ def test_password_is_reset_by_mail(mongo, client):
     assert "used" in client.get(address, follow=True).content.decode(), "a link serves once"
 
 
-def test_unknown_address_is_answered_alike_and_gets_no_mail(mongo, client):
+def test_unknown_address_gets_the_same_page_and_no_email(mongo, client):
     asked = client.post("/admin/password-reset/", {"email": "nobody@example.org"}, follow=True)
     assert "emailed" in asked.content.decode()
     assert worker.work().name == "accounts.reset"
@@ -37,7 +37,7 @@ def test_unknown_address_is_answered_alike_and_gets_no_mail(mongo, client):
     assert mail.outbox == []
 
 
-def test_request_does_the_same_work_whether_the_account_exists_or_not(mongo, client, commands):
+def test_request_does_the_same_work_for_unknown_accounts(mongo, client, commands):
     """So its duration tells nothing: the same commands on the same collections, in the same order, and no mail."""
     get_user_model().objects.create_user("ann", "ann@example.org", "old", is_staff=True)
     asked = {}
@@ -53,7 +53,7 @@ def test_request_does_the_same_work_whether_the_account_exists_or_not(mongo, cli
     assert [letter.to for letter in mail.outbox] == [["ann@example.org"]]
 
 
-def test_mail_comes_in_the_language_of_the_page(mongo, client):
+def test_email_is_in_the_language_of_the_page(mongo, client):
     get_user_model().objects.create_user("ann", "ann@example.org", "old", is_staff=True)
     save_settings({"language": "zh-hans"}, {"language": "en"})
     client.post("/admin/password-reset/", {"email": "ann@example.org"})
@@ -61,7 +61,7 @@ def test_mail_comes_in_the_language_of_the_page(mongo, client):
     assert "密码" in mail.outbox[0].body
 
 
-def test_mail_that_the_server_refuses_is_tried_again(mongo, client, settings):
+def test_refused_email_is_sent_again(mongo, client, settings):
     get_user_model().objects.create_user("ann", "ann@example.org", "old", is_staff=True)
     client.post("/admin/password-reset/", {"email": "ann@example.org"})
     settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT = (

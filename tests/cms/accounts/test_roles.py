@@ -16,13 +16,13 @@ def root(mongo) -> Client:
     return client
 
 
-def test_every_group_that_the_site_comes_with_is_explained(mongo):
+def test_every_default_group_is_described(mongo):
     assert set(Group.objects.values_list("name", flat=True)) == set(roles.ROLES)
     assert all(roles.describe_group(name) for name in roles.ROLES)
     assert roles.describe_group("Proofreaders") == ""
 
 
-def test_roles_are_explained_where_they_are_given(root, group):
+def test_roles_are_described_where_they_are_assigned(root, group):
     group("Proofreaders")
     ann = get_user_model().objects.create_user("ann", "ann@example.org", "pw")
     form = reverse("admin:auth_user_change", args=[ann.pk])
@@ -35,7 +35,7 @@ def test_roles_are_explained_where_they_are_given(root, group):
     assert "Approve, reject and remove comments." in listed
 
 
-def test_roles_are_given_by_ticking_them(root):
+def test_roles_are_assigned_by_checkboxes(root):
     ann = get_user_model().objects.create_user("ann", "ann@example.org", "pw")
     moderators = Group.objects.get(name="Moderators")
     form = reverse("admin:auth_user_change", args=[ann.pk])
@@ -49,7 +49,7 @@ def test_roles_are_given_by_ticking_them(root):
     assert ann.check_password("pw")
 
 
-def test_a_new_account_gets_its_role_at_once_and_may_log_in(root):
+def test_new_account_has_its_role_and_can_log_in(root):
     add = reverse("admin:auth_user_add")
     html = root.get(add).content.decode()
     assert "Moderators: Approve, reject and remove comments." in html

@@ -30,7 +30,7 @@ def use_up(count=throttling.NETWORK_AND_ACCOUNT_LIMIT, **options):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_right_password_does_not_help_after_too_many_wrong_ones(page):
+def test_right_password_is_refused_after_too_many_wrong_ones(page):
     assert use_up(page=page) == [200] * throttling.NETWORK_AND_ACCOUNT_LIMIT
     refused = attempt(page, password=RIGHT)
     assert refused.status_code == 429
@@ -41,18 +41,18 @@ def test_the_right_password_does_not_help_after_too_many_wrong_ones(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_one_wrong_one_less_and_it_does(page):
+def test_right_password_works_below_the_limit(page):
     use_up(throttling.NETWORK_AND_ACCOUNT_LIMIT - 1, page=page)
     assert attempt(page, password=RIGHT).status_code == 302
 
 
-def test_both_pages_count_together():
+def test_attempts_on_both_pages_are_counted_together():
     use_up(2, page=PAGES[0])
     use_up(3, page=PAGES[1])
     assert attempt(PAGES[0], password=RIGHT).status_code == 429
 
 
-def test_the_log_in_over_an_expired_form_counts_too_and_keeps_the_text():
+def test_login_over_an_expired_form_counts_and_keeps_the_text():
     address = f"/admin/nodes/node/{node()}/change/"
     client = Client()
     sent = {"_username": "rea", "_password": "wrong", "title": "Typed for hours"}
@@ -65,31 +65,31 @@ def test_the_log_in_over_an_expired_form_counts_too_and_keeps_the_text():
     assert attempt(password=RIGHT, address="127.0.0.1").status_code == 429
 
 
-def test_others_are_not_kept_out():
+def test_other_accounts_and_networks_are_not_blocked():
     use_up()
     assert attempt(name="other", password=RIGHT).status_code == 302, "another account from there"
     assert attempt(password=RIGHT, address="198.51.100.1").status_code == 302, "the account from elsewhere"
 
 
-def test_a_network_has_a_limit_over_all_accounts():
+def test_network_has_a_limit_over_all_accounts():
     for guess in range(throttling.NETWORK_LIMIT):
         attempt(name=f"name{guess}", address=f"192.0.2.{guess}")
     assert attempt(name="other", password=RIGHT).status_code == 429
 
 
-def test_an_account_has_a_limit_over_all_networks(monkeypatch):
+def test_account_has_a_limit_over_all_networks(monkeypatch):
     monkeypatch.setattr(throttling, "ACCOUNT_LIMIT", 10)
     for network in range(10):
         attempt(address=f"198.51.{network}.1", name="REA" if network % 2 else "rea")
     assert attempt(password=RIGHT, address="203.0.113.1").status_code == 429
 
 
-def test_who_knows_the_password_is_never_counted():
+def test_right_passwords_are_not_counted():
     for _ in range(2 * throttling.NETWORK_AND_ACCOUNT_LIMIT):
         assert attempt(password=RIGHT).status_code == 302
 
 
-def test_a_thousand_at_once_get_no_more_tries_than_one_by_one(monkeypatch):
+def test_concurrent_attempts_do_not_exceed_the_limit(monkeypatch):
     checked = []
     monkeypatch.setattr(
         "django.contrib.auth.backends.ModelBackend.authenticate", lambda *args, **more: checked.append(1)
@@ -107,7 +107,7 @@ def test_a_thousand_at_once_get_no_more_tries_than_one_by_one(monkeypatch):
     assert statuses.count(429) == 64 - throttling.NETWORK_AND_ACCOUNT_LIMIT
 
 
-def test_neither_names_nor_addresses_are_kept():
+def test_names_and_addresses_are_not_stored():
     use_up(2, name="rea")
     kept = str(list(database()["rate_limits"].find()))
     assert "rea" not in kept
@@ -115,7 +115,7 @@ def test_neither_names_nor_addresses_are_kept():
     assert all(document["expires"] for document in database()["rate_limits"].find())
 
 
-def test_an_unknown_name_is_answered_like_a_known_one():
+def test_unknown_name_gets_the_same_response():
     known, unknown = attempt(), attempt(name="nobody")
     assert known.status_code == unknown.status_code == 200
     assert "rea" not in unknown.content.decode().replace("already", "").replace("read", "")

@@ -60,7 +60,7 @@ def waiting_pages(author=EDITOR):
     node(slug="ended", expires=now() - timedelta(days=1))
 
 
-def test_everything_that_waits_is_counted(person):
+def test_pending_items_are_counted(person):
     root = person()
     waiting_pages()
     services.hold(
@@ -86,7 +86,7 @@ def test_everything_that_waits_is_counted(person):
     assert re.search(r'id="coming".*>Later<', html)
 
 
-def test_authors_see_their_own_and_no_more(person):
+def test_authors_see_only_their_own_items(person):
     author = person("Authors")
     waiting_pages()
     assert cards(author) == {}
@@ -103,7 +103,7 @@ def sections(client) -> list[str]:
     return re.findall(r'<section aria-labelledby="(\w+)">', client.get("/admin/").content.decode())
 
 
-def test_the_page_begins_with_what_one_is_there_for(person):
+def test_sections_are_ordered_by_role(person):
     node(published=None)
     ends = ["changed", "everything"]
     assert sections(person()) == ["attention", "pending", "drafts", *ends]
@@ -113,7 +113,7 @@ def test_the_page_begins_with_what_one_is_there_for(person):
     assert sections(person("Moderators")) == ["pending", "attention", "everything"]
 
 
-def test_drafts_are_ones_own_the_last_changed_first(person):
+def test_own_drafts_are_listed_last_changed_first(person):
     editor = person("Editors")
     assert "You have no drafts. Press one of the buttons above" in editor.get("/admin/").content.decode()
     node(slug="other", published=None)
@@ -131,7 +131,7 @@ def test_drafts_are_ones_own_the_last_changed_first(person):
     assert found.index(("second", "Draft")) < found.index(("first", "Draft"))
 
 
-def test_the_drafts_of_old_pages_are_told_by_when_they_were_saved(person, mongo):
+def test_drafts_of_old_pages_show_when_they_were_saved(person, mongo):
     editor = person("Editors")
     editor_is, live = Actor.of(editor.user), {"published": now() - timedelta(days=400)}
     public = editing.create(editor_is, type="basic-page", parent_id=None, slug="public", title="public", fields=live).id
@@ -143,7 +143,7 @@ def test_the_drafts_of_old_pages_are_told_by_when_they_were_saved(person, mongo)
     assert 'change/">public</a><span>Live, changes not published · just now' in html
 
 
-def test_what_one_typed_and_did_not_save_is_offered(person):
+def test_unsaved_text_is_offered(person):
     author, other = person("Authors"), person("Editors")
     copy = ObjectId()
     typed = [("title", "Half a thought"), ("text", "And")]
@@ -154,7 +154,7 @@ def test_what_one_typed_and_did_not_save_is_offered(person):
     assert "Half a thought" not in other.get("/admin/").content.decode()
 
 
-def test_moderators_see_the_comments_that_wait_longest(person):
+def test_moderators_see_the_oldest_held_comments(person):
     moderator = person("Moderators")
     assert "No comments are pending." in moderator.get("/admin/").content.decode()
     target = Target("nodes.node", str(node(slug="discussed")))
@@ -179,7 +179,7 @@ STORED = {
         ("Moderators", ["Content", "Settings and people"], False),
     ],
 )
-def test_the_admin_lists_content_first_and_storage_for_those_who_set_up(person, group, groups, sees_operations):
+def test_admin_lists_content_first_and_storage_for_superusers(person, group, groups, sees_operations):
     client = person(group)
     for page in ("/admin/", "/admin/password_change/"):
         html = client.get(page).content.decode()
@@ -196,7 +196,7 @@ def test_the_admin_lists_content_first_and_storage_for_those_who_set_up(person, 
         ("Editors", {"Drafts", "Changes not published", "Scheduled", "Expiring this week"}),
     ],
 )
-def test_cards_are_of_what_one_may_do(person, group, labels):
+def test_cards_match_permissions(person, group, labels):
     client = person(group)
     waiting_pages()
     target = Target("nodes.node", str(node(slug="discussed")))
@@ -206,7 +206,7 @@ def test_cards_are_of_what_one_may_do(person, group, labels):
     assert set(cards(client)) == labels
 
 
-def test_troubles_are_told_to_those_who_can_help_and_mended_from_there(person):
+def test_problems_are_shown_to_users_who_can_fix_them(person):
     root, author, photo = person(), person("Authors"), upload(gallery())
     long_ago = now() - timedelta(minutes=10)
     files = database()["cms.assets.files"]
@@ -232,7 +232,7 @@ def test_troubles_are_told_to_those_who_can_help_and_mended_from_there(person):
     assert "No job has failed" in root.get("/admin/jobs/").content.decode()
 
 
-def test_a_new_site_says_how_to_begin(person):
+def test_empty_site_explains_the_first_steps(person):
     root, author = person(), person("Authors")
     html = root.get("/admin/").content.decode()
     assert "There is nothing here yet" in html
@@ -246,7 +246,7 @@ def test_a_new_site_says_how_to_begin(person):
     assert "Nothing needs your attention" in root.get("/admin/").content.decode()
 
 
-def test_the_start_page_costs_the_same_at_any_size(person, commands):
+def test_dashboard_costs_the_same_at_any_size(person, commands):
     root = person()
     waiting_pages()
     root.get("/admin/")
@@ -261,12 +261,12 @@ def test_the_start_page_costs_the_same_at_any_size(person, commands):
     assert few <= MOST_COMMANDS, commands.names
 
 
-def test_counts_stop_at_a_bound():
+def test_counts_stop_at_a_limit():
     assert index.format_count(1_000) == "1,000"
     assert index.format_count(1_001) == "1,000+"
 
 
-def test_lists_are_searched_by_a_box_with_a_label(person):
+def test_lists_have_a_labelled_search_box(person):
     root = person()
     person("Authors")
     html = root.get("/admin/auth/user/?q=auth&is_superuser__exact=0").content.decode()

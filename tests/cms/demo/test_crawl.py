@@ -31,7 +31,7 @@ class Links(HTMLParser):
 
 
 @pytest.mark.slow
-def test_every_address_is_answered(client, mongo):
+def test_every_url_of_the_demo_responds(client, mongo):
     loading.load(now(), lambda: None)
     pending, found_on, ids = [f"{ORIGIN}/", f"{ORIGIN}/sitemap.xml", f"{ORIGIN}/robots.txt"], {}, {}
     wanted: list[tuple[str, str, str]] = []

@@ -40,7 +40,7 @@ def test_loading_twice_changes_nothing(mongo):
     assert list(mongo["cms.nodes"].find().sort("_id")) == before
 
 
-def test_holds_what_a_visitor_should_meet(mongo, client):
+def test_demo_contains_every_kind_of_content(mongo, client):
     loading.load(now(), nothing)
     types = [item.type for item in content.items()]
     assert types.count("blog-entry") >= 12
@@ -71,7 +71,7 @@ def test_holds_what_a_visitor_should_meet(mongo, client):
 
 
 @pytest.mark.slow
-def test_shows_what_a_magazine_needs(mongo, client):
+def test_demo_shows_the_features_of_a_magazine(mongo, client):
     loading.load(now(), nothing)
     posts = [item for item in content.items() if item.type == "blog-entry"]
     assert sum(bool(item.picture) for item in posts) > len(posts) / 2
@@ -102,7 +102,7 @@ def test_shows_what_a_magazine_needs(mongo, client):
 
 
 @pytest.mark.slow
-def test_removing_leaves_nothing(mongo):
+def test_removal_deletes_everything(mongo):
     loading.load(now(), nothing)
     assert loading.remove(nothing).left == 0
     assert documents(mongo) == {}
@@ -111,7 +111,7 @@ def test_removing_leaves_nothing(mongo):
 
 
 @pytest.mark.slow
-def test_settings_of_an_operator_are_left_alone(mongo):
+def test_settings_of_an_operator_are_kept(mongo):
     node("folder", "mine")
     loading.load(now(), nothing)
     settings = stored_site.read().settings
@@ -123,7 +123,7 @@ def test_settings_of_an_operator_are_left_alone(mongo):
 
 
 @pytest.mark.slow
-def test_removing_spares_what_others_wrote(mongo, capsys):
+def test_removal_keeps_content_of_others(mongo, capsys):
     loading.load(now(), nothing)
     essays = content.identifier("essays")
     own = node("blog-entry", "mine", parent=essays)
@@ -139,7 +139,7 @@ def test_removing_spares_what_others_wrote(mongo, capsys):
 
 
 @pytest.mark.slow
-def test_loading_beside_other_content(mongo):
+def test_demo_loads_alongside_other_content(mongo):
     node("folder", "essays")
     site = stored_site.read()
     editing_name = {"name": "My own name"}
@@ -160,7 +160,7 @@ def test_trashed_part_of_the_demo_stays_trashed(mongo):
     assert documents(mongo) == {}
 
 
-def test_command_says_what_it_did(mongo, capsys):
+def test_command_reports_what_it_did(mongo, capsys):
     call_command("load_demo")
     assert f"Demo: {loading.size()} created, 0 left as they were." in capsys.readouterr().out
     call_command("load_demo", remove=True)

@@ -43,7 +43,7 @@ def refusal(site):
     return line.removeprefix("CommandError: ")
 
 
-def test_from_nothing_to_a_site_and_back(site):
+def test_first_start_creates_a_site_and_stop_ends_it(site):
     said = site.start()
     assert site.fetch("admin/login/") == 200
     assert site.url in said
@@ -60,7 +60,7 @@ def test_from_nothing_to_a_site_and_back(site):
 
 
 @pytest.mark.slow
-def test_a_site_is_served_once_does_its_jobs_and_outlives_its_mongod(site):
+def test_site_is_served_once_and_survives_its_mongod(site):
     site.start()
     assert refusal(site) == f"Process {site.run.pid} serves this site already, at {site.url}."
     neighbour = Site(site.var.with_name("neighbour"))
@@ -83,7 +83,7 @@ def test_a_site_is_served_once_does_its_jobs_and_outlives_its_mongod(site):
 
 
 @pytest.mark.slow
-def test_a_terminal_is_shown_the_password_once(site):
+def test_terminal_shows_the_password_once(site):
     site.var.mkdir()
     ours, theirs = os.openpty()
     command = [sys.executable, "manage.py", "serve"]
@@ -108,14 +108,14 @@ def test_a_terminal_is_shown_the_password_once(site):
     ],
     ids=" ".join,
 )
-def test_commands_without_a_database_start_none(site, words):
+def test_commands_without_a_database_start_no_mongod(site, words):
     result = site.manage(*words)
     assert result.returncode == 0, result.stderr
     assert not (site.var / "mongod.json").exists()
 
 
 @pytest.mark.slow
-def test_a_command_starts_the_server_for_its_own_duration(site):
+def test_command_starts_mongod_for_its_own_duration(site):
     result = site.manage("migrate", "-v0")
     assert result.returncode == 0, result.stderr
     assert (site.var / "mongod.json").exists()
@@ -124,7 +124,7 @@ def test_a_command_starts_the_server_for_its_own_duration(site):
 
 
 @pytest.mark.slow
-def test_mongod_in_the_foreground(site):
+def test_mongod_runs_in_the_foreground(site):
     site.var.mkdir()
     run = subprocess.Popen(
         [sys.executable, "manage.py", "mongod"], cwd=ROOT, env=site.environment, stdout=subprocess.PIPE, text=True
@@ -144,7 +144,7 @@ def test_mongod_in_the_foreground(site):
 
 
 @pytest.mark.slow
-def test_a_site_is_not_served_by_a_server_that_ends_with_another_command(site):
+def test_serve_refuses_the_mongod_of_another_command(site):
     site.var.mkdir()
     with subprocess.Popen(
         [sys.executable, "manage.py", "mongod"], cwd=ROOT, env=site.environment, stdout=subprocess.PIPE, text=True
@@ -155,7 +155,7 @@ def test_a_site_is_not_served_by_a_server_that_ends_with_another_command(site):
         run.send_signal(signal.SIGINT)
 
 
-def test_without_a_mongod_it_says_where_one_may_be(site):
+def test_missing_mongod_is_reported_with_its_setting(site):
     site.environment["MONGOD"] = str(site.var / "none")
     result = site.manage("migrate")
     assert result.returncode == COULD_NOT_RUN
@@ -173,14 +173,14 @@ def terminal():
 @pytest.mark.slow
 @pytest.mark.usefixtures("terminal")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_other_signals_end_it_as_well(site, number):
+def test_other_signals_stop_the_site(site, number):
     site.start()
     assert site.stop(number) == 0
     assert site.remaining_processes() == []
 
 
 @pytest.mark.slow
-def test_a_second_start_does_little_and_keeps_the_password(site):
+def test_second_start_is_quick_and_keeps_the_password(site):
     site.start()
     password = (site.var / "editor-password").read_text()
     collected = (site.var / "static" / "staticfiles.json").stat().st_mtime_ns
@@ -197,7 +197,7 @@ def test_a_second_start_does_little_and_keeps_the_password(site):
 @pytest.mark.parametrize(
     "victims", [["run"], ["gunicorn"], ["mongod", "gunicorn"], ["run", "gunicorn", "mongod", "guards"]]
 )
-def test_it_comes_back_after_kill_9(site, victims):
+def test_site_restarts_after_kill_9(site, victims):
     site.start()
     pids = {"run": [site.run.pid], "gunicorn": [site.gunicorn], "mongod": [site.mongod.pid]}
     pids["guards"] = [
@@ -231,7 +231,7 @@ def write(uri, acknowledged):
 
 
 @pytest.mark.slow
-def test_a_copy_of_the_folder_is_served_beside_the_original(site):
+def test_copy_of_the_folder_is_served_at_the_same_time(site):
     site.start()
     assert site.stop() == 0
     copy = Site(site.var.with_name("copy"))
@@ -247,7 +247,7 @@ def test_a_copy_of_the_folder_is_served_beside_the_original(site):
 
 
 @pytest.mark.slow
-def test_it_ends_with_the_make_that_started_it(site):
+def test_site_stops_with_the_make_that_started_it(site):
     site.var.mkdir()
     with (site.var / "output").open("w") as output:
         maker = subprocess.Popen(
@@ -265,7 +265,7 @@ def test_it_ends_with_the_make_that_started_it(site):
 
 
 @pytest.mark.slow
-def test_a_replica_set_of_others_is_used(site):
+def test_external_replica_set_is_used(site):
     with EphemeralMongod() as server:
         site.environment["MONGODB_URI"] = server.uri
         site.start()
@@ -277,19 +277,19 @@ def test_a_replica_set_of_others_is_used(site):
 
 
 @pytest.mark.slow
-def test_an_unreachable_server_is_refused(site):
+def test_unreachable_server_is_refused(site):
     site.environment["MONGODB_URI"] = "mongodb://127.0.0.1:9/"
     assert refusal(site).startswith("MongoDB at 127.0.0.1:9 cannot be reached")
 
 
 @pytest.mark.slow
-def test_a_standalone_is_refused(site, tmp_path):
+def test_standalone_server_is_refused(site, tmp_path):
     with Member(tmp_path / "data", replset="") as server:
         site.environment["MONGODB_URI"] = server.uri
         assert "is a standalone server" in refusal(site)
 
 
 @pytest.mark.slow
-def test_a_port_that_a_stranger_holds_is_named(site):
+def test_port_in_use_is_reported_with_its_process(site):
     with socket.create_server(("127.0.0.1", site.port)):
         assert f"Port {site.port} is held by process {os.getpid()} (" in refusal(site)

@@ -36,7 +36,7 @@ def browser():
     return Client(raise_request_exception=False)
 
 
-def test_outage_is_a_503_that_says_when_to_come_back(outage, browser):
+def test_outage_returns_503_with_retry_after(outage, browser):
     answer = browser.get("/")
     assert answer.status_code == 503
     assert answer["Retry-After"] == "15"
@@ -45,7 +45,7 @@ def test_outage_is_a_503_that_says_when_to_come_back(outage, browser):
 
 
 @pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data"])
-def test_outage_gives_a_form_back(outage, browser, kind):
+def test_outage_returns_the_form_with_its_text(outage, browser, kind):
     data = {"text": TEXT, "name": "<b>Ann", "password1": "secret-word"}
     if kind.startswith("multipart"):
         answer = browser.post("/somewhere?a=1", data)
@@ -59,7 +59,7 @@ def test_outage_gives_a_form_back(outage, browser, kind):
     assert "secret-word" not in page
 
 
-def test_outage_shows_what_was_written_and_hides_what_no_one_wrote(outage, browser):
+def test_outage_shows_typed_fields_and_hides_tokens(outage, browser):
     token = "x" * 90
     answer = browser.post("/somewhere", {"title": "Two words", "text": "\n\nIndented\nby lines", "token": token})
     page = answer.content.decode()
@@ -70,11 +70,11 @@ def test_outage_shows_what_was_written_and_hides_what_no_one_wrote(outage, brows
 
 
 @pytest.mark.parametrize("text", ["页边写满了字。" * 30, "https://example.org/" + "x" * 500])
-def test_outage_shows_what_was_written_without_spaces(outage, browser, text):
+def test_outage_shows_text_without_spaces(outage, browser, text):
     assert f"{text}</textarea>" in browser.post("/somewhere", {"text": text}).content.decode()
 
 
-def test_a_session_that_an_outage_keeps_from_being_saved_is_a_503(post_page, browser, monkeypatch):
+def test_unsaved_session_during_an_outage_returns_503(post_page, browser, monkeypatch):
     """Django answers 400 where a session could not be saved: it takes any failure for a log-out in another window."""
     browser.force_login(User.objects.create_superuser("ann"))
     held = services.hold(post_page, author=CommentAuthor("Bo"), source="Hello", token="t").held
@@ -88,7 +88,7 @@ def test_a_session_that_an_outage_keeps_from_being_saved_is_a_503(post_page, bro
     assert (answer.status_code, answer["Retry-After"]) == (503, "15")
 
 
-def test_other_failures_are_a_500_with_the_id_of_the_log_line(mongo, browser, monkeypatch, caplog):
+def test_other_failures_return_500_with_the_request_id(mongo, browser, monkeypatch, caplog):
     def fail():
         raise KeyError("oops")
 
@@ -99,18 +99,18 @@ def test_other_failures_are_a_500_with_the_id_of_the_log_line(mongo, browser, mo
     assert "oops" not in answer.content.decode()
 
 
-def test_health_tells_the_truth(mongo, client):
+def test_health_pages_report_a_healthy_site(mongo, client):
     assert client.get("/healthz").content == b"ok\n"
     assert client.get("/readyz").status_code == 200
 
 
-def test_not_ready_while_the_database_is_away(mongo, client, monkeypatch):
+def test_site_is_not_ready_during_an_outage(mongo, client, monkeypatch):
     monkeypatch.setattr("cms.middleware.primary_answers", lambda: False)
     assert client.get("/readyz").status_code == 503
     assert client.get("/healthz").status_code == 200
 
 
-def test_a_silent_database_holds_one_thread_that_asks_whether_it_answers(client, monkeypatch):
+def test_silent_database_blocks_only_one_readiness_check(client, monkeypatch):
     asked, over = [], threading.Event()
 
     def silent() -> bool:
@@ -129,11 +129,11 @@ def test_a_silent_database_holds_one_thread_that_asks_whether_it_answers(client,
     assert len(asked) == 1
 
 
-def test_health_is_answered_for_any_host(mongo, client):
+def test_health_pages_accept_any_host(mongo, client):
     assert client.get("/healthz", headers={"host": "10.0.0.7"}).status_code == 200
 
 
-def test_a_request_logs_one_line_without_anything_personal(mongo, client, caplog):
+def test_request_logs_one_line_without_personal_data(mongo, client, caplog):
     with caplog.at_level(logging.INFO, logger="cms.requests"):
         client.get("/?secret=1", REMOTE_ADDR="203.0.113.9")
     (record,) = [r for r in caplog.records if r.name == "cms.requests"]
@@ -151,14 +151,14 @@ def test_a_request_logs_one_line_without_anything_personal(mongo, client, caplog
         ("/ann@example.org", "/‹address›"),
     ],
 )
-def test_addresses_that_open_something_are_not_logged(mongo, client, caplog, path, logged):
+def test_urls_with_secrets_are_not_logged(mongo, client, caplog, path, logged):
     with caplog.at_level(logging.INFO, logger="cms.requests"):
         client.get(path)
     (record,) = [r for r in caplog.records if r.name == "cms.requests"]
     assert f" GET {logged} " in OneLineFormatter().format(record)
 
 
-def test_djangos_lines_keep_the_same_secrets(mongo, browser, monkeypatch, caplog):
+def test_lines_of_django_are_redacted(mongo, browser, monkeypatch, caplog):
     def fail(*arguments):
         raise KeyError("oops")
 
@@ -183,19 +183,19 @@ def test_djangos_lines_keep_the_same_secrets(mongo, browser, monkeypatch, caplog
         ("/news/" + "é" * 2_000, "/news/" + "%C3%A9" * 82 + "%C…"),
     ],
 )
-def test_secrets_in_an_address_are_not_logged_however_it_was_answered(mongo, browser, caplog, path, shown):
+def test_secrets_in_urls_are_not_logged_for_any_status(mongo, browser, caplog, path, shown):
     caplog.set_level(logging.INFO, "cms.requests")
     browser.get(path)
     assert [record.getMessage().split()[1] for record in caplog.records if record.name == "cms.requests"] == [shown]
 
 
-def test_what_is_looked_for_in_a_line_has_bounds():
+def test_redaction_takes_bounded_time():
     """Or a request for many "@" would keep a worker busy for seconds, only to log it."""
     assert redact("a" * 100 + "@mail.example") == "a" * 36 + "‹address›"
     assert redact("@" * 100_000) == "@" * MAX_LENGTH + "…"
 
 
-def test_errors_quote_nobody():
+def test_errors_contain_no_personal_data():
     text = (
         'E11000 duplicate key error dup key: { email: "ann@example.org", name: "Ann" }, full error: {\'keyValue\': '
         "{'email': 'ann@example.org', 'name': 'Ann'}, 'code': 11000}; mail to <o'neil+x@mail.example.co.uk> failed; "
@@ -208,7 +208,7 @@ def test_errors_quote_nobody():
         assert cause in said
 
 
-def test_lines_for_programs_say_the_same():
+def test_json_lines_contain_the_same():
     token = request_id.set("abc")
     try:
         raise AutoReconnect("ann@example.org\nwent") from KeyError("first")
@@ -223,11 +223,11 @@ def test_lines_for_programs_say_the_same():
         "request": "abc",
         "message": "bad ‹address›",
     }
-    assert event["causes"][0].startswith("AutoReconnect: ‹address› ⏎ went (in test_lines_for_programs")
+    assert event["causes"][0].startswith("AutoReconnect: ‹address› ⏎ went (in test_json_lines_contain_the_same")
     assert event["causes"][1].startswith("KeyError: 'first'")
 
 
-def test_an_error_is_one_line_with_its_causes():
+def test_error_is_one_line_with_its_causes():
     def fail():
         try:
             raise AutoReconnect("closed\nhere")
@@ -248,7 +248,7 @@ def test_an_error_is_one_line_with_its_causes():
     assert "caused by AutoReconnect: closed" in line
 
 
-def test_what_is_too_large_for_a_form_is_a_413(mongo, client, settings):
+def test_form_that_is_too_large_returns_413(mongo, client, settings):
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 100
     answer = client.post("/log-in", {"username": "a" * 200})
     assert answer.status_code == 413
@@ -256,13 +256,13 @@ def test_what_is_too_large_for_a_form_is_a_413(mongo, client, settings):
     assert "100\xa0bytes" in answer.content.decode()
 
 
-def test_a_request_of_no_sense_is_a_400(mongo, client):
+def test_invalid_request_returns_400(mongo, client):
     answer = client.get("/", headers={"host": "elsewhere.example"})
     assert answer.status_code == 400
     assert "<h1>This request made no sense</h1>" in answer.content.decode()
 
 
-def test_what_an_account_may_not_see_is_a_403_in_the_site_s_frame(mongo, client):
+def test_missing_permission_returns_403_in_the_sites_layout(mongo, client):
     client.force_login(User.objects.create_user("ann", is_staff=True))
     answer = client.get("/admin/nodes/sitesettings/")
     page = answer.content.decode()
@@ -273,7 +273,7 @@ def test_what_an_account_may_not_see_is_a_403_in_the_site_s_frame(mongo, client)
 
 
 @pytest.mark.parametrize("path", ["/", "/admin/"])
-def test_error_pages_speak_the_site_s_language(mongo, browser, monkeypatch, path):
+def test_error_pages_are_in_the_language_of_the_site(mongo, browser, monkeypatch, path):
     site_services.save_settings({"language": "zh-hans"}, {"language": "en"})
 
     def fail(*arguments, **options):
@@ -294,7 +294,7 @@ def lines(caplog):
 
 
 @pytest.mark.parametrize("path", ["/", "/search?q=x", "/comments/mine", "/admin/", "/feed.xml", "/no-such-page"])
-def test_a_false_host_is_one_line_of_warning(mongo, browser, lines, path):
+def test_wrong_host_logs_one_warning(mongo, browser, lines, path):
     assert browser.get(path, headers={"host": "evil.example"}).status_code == 400
     said = [line for line in lines() if "cms.requests" not in line]
     assert len(said) == 1
@@ -302,20 +302,20 @@ def test_a_false_host_is_one_line_of_warning(mongo, browser, lines, path):
     assert "caused by" not in said[0]
 
 
-def test_a_form_that_is_too_large_is_one_line_of_warning(mongo, browser, lines, settings):
+def test_form_with_too_many_fields_logs_one_warning(mongo, browser, lines, settings):
     settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = 3
     assert browser.post("/comments/post", dict.fromkeys("abcde", "x")).status_code == 413
     (said,) = [line for line in lines() if "cms.requests" not in line]
     assert " WARNING django.security.TooManyFieldsSent " in said
 
 
-def test_an_outage_is_an_error_with_its_cause(outage, browser, lines):
+def test_outage_is_logged_as_an_error_with_its_cause(outage, browser, lines):
     browser.get("/")
     (said,) = [line for line in lines() if " ERROR " in line]
     assert "ServerSelectionTimeoutError" in said
 
 
-def test_a_503_that_is_announced_is_no_error(mongo, browser, lines, monkeypatch):
+def test_announced_503_is_not_logged_as_an_error(mongo, browser, lines, monkeypatch):
     monkeypatch.setattr("cms.middleware.primary_answers", lambda: False)
     assert browser.get("/readyz").status_code == 503
     assert [line for line in lines() if " ERROR " in line] == []

@@ -35,14 +35,14 @@ def gate(database, monkeypatch):
     return Gate(2, lambda: database.answers())
 
 
-def test_a_free_gate_asks_nobody(gate, database):
+def test_gate_with_room_checks_nothing(gate, database):
     for _ in range(10):
         assert gate.enter()
         gate.leave()
     assert database.asked == 0
 
 
-def test_who_finds_it_full_gets_in_when_another_leaves(gate, database, monkeypatch):
+def test_request_waits_until_a_place_is_free(gate, database, monkeypatch):
     monkeypatch.setattr(module, "WAIT_SECONDS", 30)
     assert gate.enter()
     assert gate.enter()
@@ -53,12 +53,12 @@ def test_who_finds_it_full_gets_in_when_another_leaves(gate, database, monkeypat
     assert database.asked == 0
 
 
-def test_a_database_that_answers_keeps_nobody_out(gate, database):
+def test_healthy_database_blocks_no_request(gate, database):
     assert all(gate.enter() for _ in range(5))
     assert database.asked == 3
 
 
-def test_a_database_that_hangs_is_asked_by_one_and_all_others_are_refused(gate, database):
+def test_hanging_database_is_checked_by_one_request(gate, database):
     assert gate.enter()
     assert gate.enter()
     database.well = False
@@ -76,7 +76,7 @@ def test_a_database_that_hangs_is_asked_by_one_and_all_others_are_refused(gate, 
     assert database.asked <= 1 + (time.monotonic() - began) / 0.2
 
 
-def test_it_opens_again_by_itself(gate, database):
+def test_gate_opens_again_when_the_database_recovers(gate, database):
     assert gate.enter()
     assert gate.enter()
     database.well = False
@@ -89,7 +89,7 @@ def test_it_opens_again_by_itself(gate, database):
     assert gate.enter()
 
 
-def test_who_is_not_counted_takes_nobodys_place(gate, database):
+def test_uncounted_request_uses_no_place(gate, database):
     assert all(gate.enter(counted=False) for _ in range(5))
     gate.leave(counted=False)
     assert gate.enter()
@@ -97,7 +97,7 @@ def test_who_is_not_counted_takes_nobodys_place(gate, database):
     assert database.asked == 0
 
 
-def test_a_question_that_fails_leaves_the_gate_usable(gate, database):
+def test_failed_check_leaves_the_gate_usable(gate, database):
     assert gate.enter()
     assert gate.enter()
 
@@ -111,7 +111,7 @@ def test_a_question_that_fails_leaves_the_gate_usable(gate, database):
     until(gate.enter)
 
 
-def test_a_closed_gate_is_a_503_that_gives_the_form_back(mongo, monkeypatch):
+def test_closed_gate_returns_503_with_the_form(mongo, monkeypatch):
     monkeypatch.setattr(Gate, "enter", lambda self, counted: False)
     text = "What was typed, and is long enough to stand in a box of its own when it is given back."
     answer = Client().post("/comments/post", {"text": text})

@@ -15,7 +15,7 @@ from cms.requests.heavy import Slots
 LONG = b"x" * (heavy.LONG_BODY_BYTES + 1)
 
 
-def test_who_finds_all_turns_taken_waits_for_one():
+def test_request_waits_while_all_slots_are_used():
     places = Slots(2, 1)
     assert places.enter()
     with ThreadPoolExecutor(1) as pool:
@@ -26,7 +26,7 @@ def test_who_finds_all_turns_taken_waits_for_one():
         assert second.result(30)
 
 
-def test_who_finds_no_place_is_refused_at_once():
+def test_request_without_a_waiting_place_is_refused():
     places = Slots(2, 2)
     assert [places.enter(), places.enter(), places.enter()] == [True, True, False]
     places.leave()
@@ -45,7 +45,7 @@ def test_who_finds_no_place_is_refused_at_once():
         ("GET", reverse("api:api-bulk"), str(heavy.LONG_BODY_BYTES + 1), False),
     ],
 )
-def test_heavy_is_what_is_long_or_changes_much(rf, method, path, length, is_heavy):
+def test_long_and_bulk_requests_are_heavy(rf, method, path, length, is_heavy):
     assert heavy.is_heavy(rf.generic(method, path, CONTENT_LENGTH=length)) is is_heavy
 
 
@@ -77,7 +77,7 @@ def test_long_requests_leave_threads_to_readers(rf, settings):
     assert sorted(one.result() for one in posts) == [200, 200, 200, 503]
 
 
-def test_a_refused_form_comes_back_and_a_program_is_told(mongo, monkeypatch):
+def test_refused_request_returns_its_form_or_a_problem(mongo, monkeypatch):
     monkeypatch.setattr(Slots, "enter", lambda self: False)
     text = "A word of many, which is typed again and again. " * 2_000
     answer = Client().post("/comments/post", {"text": text})

@@ -62,7 +62,7 @@ def asked(lines):
     return ask
 
 
-def test_a_line_has_its_fields(asked):
+def test_line_has_its_fields(asked):
     page_cache.storage.clear()
     node(title="Ours")
     first = asked("/page?secret=1")
@@ -78,7 +78,7 @@ def test_a_line_has_its_fields(asked):
     assert (kept["cache"], kept["commands"]) == ("hit", 1)
 
 
-def test_a_line_says_nothing_of_the_reader(asked):
+def test_line_contains_nothing_about_the_reader(asked):
     said = json.dumps(
         [asked("/preview/eyJub2RlIjoi"), asked("/ann@example.org?token=hidden", cookie="sessionid=hidden")]
     )
@@ -86,7 +86,7 @@ def test_a_line_says_nothing_of_the_reader(asked):
         assert secret not in said
 
 
-def test_all_lines_of_a_request_name_its_trace(asked, lines, settings):
+def test_all_lines_of_a_request_contain_its_trace(asked, lines, settings):
     settings.SLOW_COMMAND_MS = 0.001
     kept = lines(JsonFormatter())
     assert asked(traceparent=f"00-{TRACE}-00f067aa0ba902b7-01")["trace"] == TRACE
@@ -106,11 +106,11 @@ def test_all_lines_of_a_request_name_its_trace(asked, lines, settings):
         "00-" * 10_000,
     ],
 )
-def test_what_is_no_trace_is_left_out(asked, header):
+def test_invalid_trace_is_omitted(asked, header):
     assert "trace" not in asked(traceparent=header)
 
 
-def test_a_line_says_which_kind_of_account_asked(asked):
+def test_line_contains_the_kind_of_account(asked):
     accounts = get_user_model().objects
     for name, rights, kind in (("ann", {}, "account"), ("bob", {"is_staff": True}, "staff")):
         client = Client()
@@ -122,7 +122,7 @@ def test_a_line_says_which_kind_of_account_asked(asked):
     assert asked("/api/v1/nodes")["user"] == "anonymous"
 
 
-def test_a_slow_command_is_a_line_with_its_request(lines, settings, client):
+def test_slow_command_is_logged_with_its_request(lines, settings, client):
     kept = lines(OneLineFormatter())
     client.get("/")
     assert not [line for line in kept if "Slow command" in line]
@@ -149,7 +149,7 @@ log.error("Worker (pid:%s) was sent %s!", 7, "SIGKILL")
 """
 
 
-def test_lines_of_the_server_are_as_all_others(tmp_path):
+def test_lines_of_gunicorn_have_the_same_format(tmp_path):
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "cms.settings",
@@ -168,6 +168,6 @@ def test_lines_of_the_server_are_as_all_others(tmp_path):
     ("is_behind_proxy", "given", "adopted"),
     [(True, TRACE, True), (False, TRACE, False), (True, "a name", False), (True, "a" * 37, False)],
 )
-def test_a_line_has_the_request_id_of_the_proxy(asked, settings, is_behind_proxy, given, adopted):
+def test_request_id_is_accepted_only_from_a_proxy(asked, settings, is_behind_proxy, given, adopted):
     settings.BEHIND_PROXY = is_behind_proxy
     assert (asked(X_Request_ID=given)["request"] == given) is adopted

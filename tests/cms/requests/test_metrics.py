@@ -43,14 +43,14 @@ def status(**request) -> int:
     return Client().get("/metrics", **request).status_code
 
 
-def test_without_a_setting_there_is_no_such_page(mongo):
+def test_metrics_without_a_setting_return_404(mongo):
     hidden, missing = Client().get("/metrics"), Client().get("/no-such-page")
     assert hidden.status_code == missing.status_code == 404
     assert hidden["Content-Type"] == missing["Content-Type"]
     assert b"marginalia_" not in hidden.content
 
 
-def test_named_networks_may_read_it_and_no_other(mongo, settings):
+def test_only_listed_networks_read_metrics(mongo, settings):
     settings.METRICS_NETWORKS = ["10.0.0.0/8", "2001:db8::/32"]
     for address in ("10.1.2.3", "::ffff:10.1.2.3", "2001:db8::7"):
         assert status(REMOTE_ADDR=address) == 200, address
@@ -58,7 +58,7 @@ def test_named_networks_may_read_it_and_no_other(mongo, settings):
         assert status(REMOTE_ADDR=address) == 404, address
 
 
-def test_a_reader_behind_a_proxy_is_not_taken_for_the_proxy(mongo, settings, rules):
+def test_proxied_reader_is_not_mistaken_for_the_proxy(mongo, settings, rules):
     settings.METRICS_NETWORKS = ["127.0.0.0/8"]
     through = {"headers": {"x-forwarded-for": "203.0.113.9"}}
     assert status() == 200
@@ -71,7 +71,7 @@ def test_a_reader_behind_a_proxy_is_not_taken_for_the_proxy(mongo, settings, rul
     assert status(headers={"x-forwarded-for": "203.0.113.9, 127.0.0.1"}) == 200
 
 
-def test_the_token_opens_it_from_everywhere(mongo, settings):
+def test_token_opens_metrics_from_any_network(mongo, settings):
     settings.METRICS_TOKEN = TOKEN
     assert status(headers={"authorization": f"Bearer {TOKEN}"}, REMOTE_ADDR="203.0.113.9") == 200
     for sent in ("", "Bearer ", f"Bearer {TOKEN}.", f"Basic {TOKEN}", "Bearer ÿ"):
@@ -80,7 +80,7 @@ def test_the_token_opens_it_from_everywhere(mongo, settings):
     assert status(headers={"authorization": "Bearer "}) == 404
 
 
-def test_it_is_read_only_and_never_kept(mongo, scrape, commands):
+def test_metrics_are_read_only_and_never_cached(mongo, scrape, commands):
     with commands.recorded():
         answer = Client().get("/metrics", headers={"host": "10.0.0.7"})
     assert answer.status_code == 200
@@ -106,7 +106,7 @@ def test_it_is_read_only_and_never_kept(mongo, scrape, commands):
         ("", "page"),
     ],
 )
-def test_addresses_are_of_seven_kinds(path, route):
+def test_urls_are_grouped_into_seven_kinds(path, route):
     assert route_label(path) == route
 
 
@@ -122,7 +122,7 @@ def test_requests_are_counted_by_kind_and_status(scrape, client):
     assert after("mongodb_connections_in_use") == 0
 
 
-def test_pages_are_counted_by_what_the_cache_did(scrape, client):
+def test_pages_are_counted_by_cache_outcome(scrape, client):
     node(title="Ours", published=now() - timedelta(days=1))
     before = scrape()
     made = client.get("/page")
@@ -138,7 +138,7 @@ def test_pages_are_counted_by_what_the_cache_did(scrape, client):
     assert counted == {"miss": 1, "hit": 1, "304": 1, "unkeepable": 1}
 
 
-def test_who_is_refused_at_the_gate_is_counted(scrape, monkeypatch):
+def test_requests_refused_at_the_gate_are_counted(scrape, monkeypatch):
     monkeypatch.setattr("cms.requests.gate.WAIT_SECONDS", 0.05)
     before = scrape()
     gate = Gate(1, lambda: False)
@@ -148,7 +148,7 @@ def test_who_is_refused_at_the_gate_is_counted(scrape, monkeypatch):
     assert scrape()("gate_waiting") == 0
 
 
-def test_what_waits_is_asked_of_the_database(scrape, post_page):
+def test_pending_work_is_read_from_the_database(scrape, post_page):
     empty = scrape()
     assert empty("comments_pending") == empty("comments_pending_oldest_seconds") == empty("comment_claims_open") == 0
     assert empty("worker_silent_seconds") == math.inf
@@ -163,7 +163,7 @@ def test_what_waits_is_asked_of_the_database(scrape, post_page):
     assert 0 <= found("worker_silent_seconds") < 60
 
 
-def test_what_the_server_says(scrape):
+def test_server_metrics_are_reported(scrape):
     found = scrape()
     assert found("mongodb_up") == 1
     assert found("mongodb_members_down") == 0
@@ -174,7 +174,7 @@ def test_what_the_server_says(scrape):
     assert 0 < found("mongodb_connections_open") < found("mongodb_connections_limit")
 
 
-def test_a_server_that_is_away_leaves_what_was_counted(scrape, monkeypatch):
+def test_unreachable_server_keeps_the_other_metrics(scrape, monkeypatch):
     with MongoClient("mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50") as unreachable:
         monkeypatch.setattr("marginalia.mongo.status.client", lambda alias: unreachable)
         monkeypatch.setattr("cms.requests.metrics.database_metrics.SECONDS", 0.2)
@@ -187,7 +187,7 @@ def test_a_server_that_is_away_leaves_what_was_counted(scrape, monkeypatch):
     assert scrape()("mongodb_up") == 1
 
 
-def test_a_question_that_fails_hides_no_other(scrape, monkeypatch):
+def test_failing_query_hides_no_other_metric(scrape, monkeypatch):
     def refused():
         raise OperationFailure("not authorized", code=UNAUTHORIZED)
 

@@ -49,7 +49,7 @@ def start(tmp_path):
         process.stdout.close()
 
 
-def test_counts_add_up_and_outlive_their_process(start, tmp_path):
+def test_counts_add_up_and_survive_their_process(start, tmp_path):
     (first, number), (second, other) = start(), start()
     assert (number, other) == ("0", "1")
     first.send_signal(signal.SIGKILL)
@@ -65,7 +65,7 @@ def test_counts_add_up_and_outlive_their_process(start, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_worker_that_is_asked_answers_for_all(mongo, tmp_path):
+def test_any_worker_reports_the_metrics_of_all(mongo, tmp_path):
     node()
     with served(tmp_path, WEB_CONCURRENCY="2", METRICS_NETWORKS="127.0.0.0/8") as web:
 

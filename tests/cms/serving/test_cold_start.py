@@ -92,7 +92,7 @@ def first_line(log: Path) -> str:
     return log.read_text().partition("\n")[0]
 
 
-def test_site_answers_at_once_and_logs_the_cause_first(situation, tmp_path):
+def test_site_responds_at_once_and_logs_the_cause_first(situation, tmp_path):
     uri, cause = situation
     with served(tmp_path, TEST_MONGODB_URI=uri, METRICS_NETWORKS="127.0.0.0/8") as web:
         for path in ("/", "/", "/about", "/admin/", "/api/v1/nodes"):
@@ -134,7 +134,7 @@ def test_worker_logs_the_cause_first(situation, tmp_path):
 
 
 @pytest.mark.parametrize("situation", [wrong_password, lost_quorum], indirect=True)
-def test_doctor_names_the_cause_and_no_documents(situation, tmp_path):
+def test_doctor_reports_the_cause_and_no_documents(situation, tmp_path):
     uri, cause = situation
     code, printed = manage(["doctor"], uri, tmp_path)
     assert re.match(rf"error \[unreachable\] default: {cause}", printed), printed

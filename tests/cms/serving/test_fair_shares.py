@@ -65,7 +65,7 @@ def read(web: Web, number: int) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("authors", [1, BULKS])
-def test_readers_are_answered_beside_bulk_requests(web, authors):
+def test_readers_are_served_during_bulk_requests(web, authors):
     section, secrets = str(build.node("blog", "news", title="News")), secrets_of(authors)
     ended: list[int] = []
 

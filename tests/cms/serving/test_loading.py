@@ -48,7 +48,7 @@ def test_code_is_imported_before_processes_fork(tmp_path):
     assert done.stdout == "set() 1 None\n", done.stderr
 
 
-def test_template_with_a_fault_does_not_keep_the_site_from_starting(settings, tmp_path):
+def test_faulty_template_does_not_stop_the_start(settings, tmp_path):
     (tmp_path / "faulty.html").write_text("{% no_such_tag %}")
     (tmp_path / "photo.png").write_bytes(b"\xff\xfe")
     settings.TEMPLATES = [{**settings.TEMPLATES[0], "DIRS": [tmp_path]}]

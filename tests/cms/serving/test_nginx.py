@@ -98,7 +98,7 @@ def noise() -> bytes:
     return pictures.encoded("PNG", Image.frombytes("RGB", size, os.urandom(size[0] * size[1] * 3)), compress_level=0)
 
 
-def test_slow_clients_keep_no_reader_waiting(front):
+def test_slow_clients_delay_no_reader(front):
     """Senders, readers of the largest photo, idle connections and bulk requests at once: more than there are threads."""
     blog = build.node("blog", "news", title="Ours")
     photo = noise()
@@ -155,7 +155,7 @@ def test_slow_clients_keep_no_reader_waiting(front):
         connection.close()
 
 
-def test_photos_as_uploaded_leave_a_bounded_number_on_disk(front):
+def test_slow_downloads_of_photos_use_bounded_disk_space(front):
     photo = noise()
     key = photo_build.upload(photo_build.gallery(), photo, "noise.png", step=10**6)
     asking = f"GET /api/v1/photos/{key}/file HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
@@ -183,7 +183,7 @@ UPLOADS = {
 @pytest.mark.parametrize("path", UPLOADS.values(), ids=UPLOADS)
 @pytest.mark.parametrize("who", ["", "Authorization: Bearer mrg_none\r\n", "Cookie: sessionid=none\r\n"], ids=len)
 @pytest.mark.parametrize("method", ["POST", "GET", "HEAD"])
-def test_an_upload_of_a_stranger_is_refused_before_it_is_spooled(front, method, path, who):
+def test_upload_without_a_token_is_refused_before_spooling(front, method, path, who):
     head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n{who}Content-Type: image/png\r\n"
     for body in (
         f"Content-Length: {HUGE}",
@@ -203,13 +203,13 @@ def test_an_upload_of_a_stranger_is_refused_before_it_is_spooled(front, method, 
     assert f'"{path}"' not in front.site.log.read_text(), "the site has heard of none"
 
 
-def test_an_upload_of_who_has_no_right_to_it_is_refused(front):
+def test_upload_without_permission_is_refused(front):
     reader = get_user_model()._default_manager.create_user("rea", "rea@example.org", "pw")
     secret = tokens.create(reader, "test", [Scope.READ])[1]
     assert front.ask("POST", "/api/v1/photos", b"x" * 100, Authorization=f"Bearer {secret}")[0] == 403
 
 
-def test_an_upload_of_who_may_send_it_arrives(front):
+def test_upload_with_permission_arrives(front):
     gallery = photo_build.gallery("gallery")
     picture = pictures.jpeg()
     status, _headers, said = front.ask(
@@ -223,7 +223,7 @@ def test_an_upload_of_who_may_send_it_arrives(front):
     assert photo_build.shown(ObjectId(json.loads(said)["id"]))
 
 
-def test_readers_ask_for_photos_without_a_question_to_the_site(front):
+def test_reading_photos_sends_no_permission_request(front):
     photo_build.gallery()
     before = front.site.log.read_text().count("may-send")
     status, _headers, _body = front.ask("GET", "/api/v1/photos/" + "5" * 24 + "/content")
@@ -231,7 +231,7 @@ def test_readers_ask_for_photos_without_a_question_to_the_site(front):
     assert front.site.log.read_text().count("may-send") == before
 
 
-def test_one_request_id_is_in_the_answer_and_both_logs(front):
+def test_request_id_is_in_the_response_and_both_logs(front):
     build.node(title="Ours")
     status, headers, _body = front.ask("GET", "/page?secret=1", X_Request_ID="0" * 32)
     given = headers["x-request-id"]
@@ -244,12 +244,12 @@ def test_one_request_id_is_in_the_answer_and_both_logs(front):
     assert [line["path"] for line in lines] == ["/page"]
 
 
-def test_no_answer_says_which_version_of_nginx_it_is(front):
+def test_no_response_contains_the_version_of_nginx(front):
     for path in ("/", "/nothing-here", "/%00"):
         assert front.ask("GET", path)[1]["server"] == "nginx"
 
 
-def test_without_varnish_readers_are_answered_by_the_site(front, tmp_path):
+def test_site_serves_readers_without_varnish(front, tmp_path):
     build.node(title="Ours")
     [lines] = [block.text for block in tried("cdn.md", "nginx")]
     conf = lines + CONF.replace(

@@ -40,7 +40,7 @@ def test_no_header_moves_the_site_to_another_path(web, mongo, name, value):
             assert not [one for one in addresses if one.startswith((f"{value}/", "/gone", "//"))], (path, headers)
 
 
-def test_what_the_site_writes_is_for_its_own_user(web, mongo):
+def test_files_of_the_site_are_private_to_its_user(web, mongo):
     metrics = Path(web.log.parent, "metrics")
     assert list(metrics.glob("*.db"))
     assert {
@@ -51,20 +51,20 @@ def test_what_the_site_writes_is_for_its_own_user(web, mongo):
 
 
 @pytest.mark.parametrize("value", ["https", "gopher"])
-def test_no_header_says_that_the_connection_was_protected(web, mongo, value):
+def test_no_header_claims_a_secure_connection(web, mongo, value):
     node()
     _status, _headers, body = web.get("/page", **{"X-Forwarded-Proto": value, "X-Forwarded-Ssl": "on"})
     assert b"https://localhost" not in body
 
 
-def test_what_a_proxy_says_is_believed_where_there_is_one(mongo, tmp_path):
+def test_headers_of_a_configured_proxy_are_trusted(mongo, tmp_path):
     node()
     with served(tmp_path, BEHIND_PROXY="on") as web:
         _status, _headers, feed = web.get("/sitemap.xml", **{"X-Forwarded-Proto": "https"})
         assert b"<loc>https://localhost" in feed
 
 
-def test_what_one_worker_has_made_no_other_makes(mongo, tmp_path):
+def test_page_cached_by_one_worker_is_used_by_all(mongo, tmp_path):
     node()
     with served(tmp_path, WEB_CONCURRENCY="2", LOG_FORMAT="json") as web, ThreadPoolExecutor(16) as readers:
         first = web.get("/page")
@@ -82,7 +82,7 @@ def peak(web: Web) -> float:
 
 
 @pytest.mark.parametrize("megabytes", [0, 60])
-def test_pictures_arrive_in_flat_memory(web, mongo, megabytes):
+def test_photos_are_received_in_constant_memory(web, mongo, megabytes):
     admin = Client()
     admin.force_login(get_user_model().objects.create_superuser("root", "root@example.org", "pw"))
     gallery = photo_build.gallery("gallery")
@@ -113,7 +113,7 @@ def test_pictures_arrive_in_flat_memory(web, mongo, megabytes):
     assert peak(web) - before < 40  # MiB, of which the picture's own reading is most
 
 
-def test_a_request_with_two_lengths_is_refused(web, mongo):
+def test_request_with_two_lengths_is_refused(web, mongo):
     two = POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
     sender = web.open_connection(two + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     answer = b"".join(iter(lambda: sender.recv(65_536), b""))
@@ -136,7 +136,7 @@ IN_ADDRESSES = {
 }
 
 
-def test_no_answer_to_head_has_a_body(web, mongo):
+def test_response_to_head_has_no_body(web, mongo):
     """On one connection: what followed the header would be read as the beginning of the next answer."""
     node()
     admin = Client()

@@ -38,10 +38,10 @@ def in_thread(function):
     return found[0]
 
 
-def test_no_depth_costs_a_piece_of_memory_at_each_call():
+def test_calls_at_any_depth_allocate_no_stack_each_time():
     assert in_thread(with_stack_memory(most_faults)) < TURNS / 10
 
 
-def test_a_request_has_room_for_all_that_it_calls(monkeypatch):
+def test_request_runs_with_a_preallocated_stack(monkeypatch):
     monkeypatch.setattr(cms.wsgi, "django", lambda environ, start: [most_faults()])
     assert in_thread(lambda: cms.wsgi.application({"REQUEST_METHOD": "GET"}, print)[0]) < TURNS / 10

@@ -43,14 +43,14 @@ class Contract:
 
     # Posting ---------------------------------------------------------------------------------------------------------
 
-    def test_discussion_nobody_began_is_empty(self, backend, target):
+    def test_discussion_without_comments_is_empty(self, backend, target):
         assert self.got(backend, target) == []
         assert backend.discussion(target).count == 0
         assert backend.page(target, order=Order.NEWEST).comments == ()
         with pytest.raises(CommentNotFound):
             backend.get(target, NOWHERE)
 
-    def test_post_returns_what_is_stored(self, backend, target):
+    def test_post_returns_the_stored_comment(self, backend, target):
         posted = backend.post(target, new("one", author=ANN, kind=Kind.PINGBACK))
         comment = posted.comment
         assert (posted.new, comment.number, comment.rev, comment.depth) == (True, 1, 1, 0)
@@ -58,7 +58,7 @@ class Contract:
         assert (comment.kind, comment.state, comment.edited) == (Kind.PINGBACK, State.PUBLIC, None)
         assert self.got(backend, target) == [comment]
 
-    def test_numbers_and_times_rise(self, backend, target):
+    def test_numbers_and_times_increase(self, backend, target):
         posted = [backend.post(target, new(str(n))).comment for n in range(30)]
         assert [comment.number for comment in posted] == list(range(1, 31))
         assert all(a.posted < b.posted for a, b in zip(posted, posted[1:], strict=False))
@@ -70,26 +70,26 @@ class Contract:
         assert (again.new, again.comment) == (False, first)
         assert self.got(backend, target) == [first]
 
-    def test_token_sent_after_removal_finds_the_tombstone(self, backend, target):
+    def test_token_sent_after_removal_returns_the_tombstone(self, backend, target):
         first = backend.post(target, new("one")).comment
         removed = backend.remove(target, first.slug, rev=1, token="r")
         again = backend.post(target, new("one"))
         assert (again.new, again.comment) == (False, removed)
 
-    def test_same_token_elsewhere_is_another_comment(self, backend, targets):
+    def test_same_token_in_another_discussion_posts_a_comment(self, backend, targets):
         for target in targets:
             assert backend.post(target, new("one")).new
         assert all(self.sources(backend, target) == ["one"] for target in targets)
 
     @pytest.mark.parametrize("text", ["$$ROOT", "$100 off", "{$gt: 1}", "a.b.$[]", "' \" \\ \u2028 语"])
-    def test_text_full_of_signs_is_stored_as_typed(self, backend, target, text):
+    def test_text_with_special_characters_is_stored_as_typed(self, backend, target, text):
         comment = backend.post(target, new(text, author=CommentAuthor(text, id=text, url=text), email=text)).comment
         edited = backend.edit(target, comment.slug, source=text + "!", html=text, rev=1, token=text, by=text)
         assert (edited.source, edited.html, edited.author) == (text + "!", text, CommentAuthor(text, id=text, url=text))
         assert self.got(backend, target) == [edited]
 
     @pytest.mark.parametrize("slug", ["$$ROOT", "$slug", "", "a" * 15, "a.b", "a" * 16 + "/"])
-    def test_what_is_no_slug_names_nothing(self, backend, target, slug):
+    def test_invalid_slug_finds_no_comment(self, backend, target, slug):
         backend.post(target, new("$$ROOT"))
         for work in (
             lambda: backend.get(target, slug),
@@ -101,7 +101,7 @@ class Contract:
                 work()
         assert self.sources(backend, target) == ["$$ROOT"]
 
-    def test_reply_hangs_below_its_parent(self, backend, target):
+    def test_reply_is_listed_below_its_parent(self, backend, target):
         a = backend.post(target, new("a")).comment
         b = backend.post(target, new("b")).comment
         aa = backend.post(target, new("aa", a.slug)).comment
@@ -110,7 +110,7 @@ class Contract:
         self.got(backend, target)
         assert [c.slug for c in backend.iterate(target, order=Order.THREADED)] == [a.slug, aa.slug, b.slug]
 
-    def test_reply_to_nothing_is_refused(self, backend, target):
+    def test_reply_to_a_missing_comment_is_refused(self, backend, target):
         backend.post(target, new("a"))
         with pytest.raises(InvalidParent):
             backend.post(target, new("b", NOWHERE))
@@ -122,12 +122,12 @@ class Contract:
         with pytest.raises(InvalidParent):
             backend.post(target, new("b", a.slug))
 
-    def test_parent_in_another_discussion_is_none(self, backend, targets):
+    def test_parent_in_another_discussion_is_refused(self, backend, targets):
         a = backend.post(targets[0], new("a")).comment
         with pytest.raises(InvalidParent):
             backend.post(targets[1], new("b", a.slug))
 
-    def test_deep_replies_say_whom_they_answer(self, backend, target):
+    def test_deep_replies_record_whom_they_answer(self, backend, target):
         slug, chain = "", []
         for n in range(12):
             chain.append(backend.post(target, new(str(n), slug)).comment)
@@ -137,7 +137,7 @@ class Contract:
         assert {c.parent for c in chain[8:]} == {chain[6].slug}
         assert self.got(backend, target) == chain
 
-    def test_closed_discussion_takes_no_posts_but_changes(self, backend, target):
+    def test_closed_discussion_refuses_posts_and_accepts_edits(self, backend, target):
         first = backend.post(target, new("one")).comment
         backend.close(target)
         assert not backend.discussion(target).open
@@ -167,7 +167,7 @@ class Contract:
             else:
                 backend.post(target, new(str(n)))
 
-    def test_pages_without_comments_are_passed_over(self, backend, target):
+    def test_pages_without_comments_are_skipped(self, backend, target):
         self.gappy(backend, target)
         self.got(backend, target)
         ahead = backend.page(target, order=Order.OLDEST, size=2, number=6)
@@ -175,7 +175,7 @@ class Contract:
         behind = backend.page(target, order=Order.NEWEST, size=2, number=8)
         assert [c.number for c in behind.comments] == [10, 9]
 
-    def test_end_without_comments_is_shown_empty_and_leads_back(self, backend, target):
+    def test_last_page_without_comments_is_empty_and_leads_back(self, backend, target):
         for text in "ab":
             backend.post(target, new(text))
         with pytest.raises(InvalidParent):
@@ -185,14 +185,14 @@ class Contract:
         first = backend.page(target, order=Order.NEWEST, size=2)
         assert ([c.source for c in first.comments], first.number, first.next) == (["b", "a"], 1, "")
 
-    def test_page_beyond_the_last_is_the_last(self, backend, target):
+    def test_page_beyond_the_last_returns_the_last(self, backend, target):
         for n in range(5):
             backend.post(target, new(str(n)))
         page = backend.page(target, order=Order.OLDEST, size=2, number=99)
         assert ([c.source for c in page.comments], page.number, page.pages) == (["4"], 3, 3)
 
     @pytest.mark.parametrize("order", list(Order))
-    def test_permalink_opens_the_page_that_holds_it(self, backend, target, order):
+    def test_permalink_opens_the_page_with_its_comment(self, backend, target, order):
         roots = [backend.post(target, new(str(n))).comment for n in range(6)]
         for n in range(6, 30):
             backend.post(target, new(str(n), roots[n % 6].slug))
@@ -205,7 +205,7 @@ class Contract:
         with pytest.raises(CommentNotFound):
             backend.page(target, order=order, at=NOWHERE)
 
-    def test_subdiscussion_is_a_comment_and_all_below_it(self, backend, target):
+    def test_subdiscussion_contains_a_comment_and_its_replies(self, backend, target):
         roots = [backend.post(target, new(f"r{n}")).comment for n in range(4)]
         mine = [roots[1]]
         for n in range(24):
@@ -227,7 +227,7 @@ class Contract:
         with pytest.raises(CommentNotFound):
             backend.subdiscussion(target, NOWHERE)
 
-    def test_threaded_pages_go_back_too(self, backend, target):
+    def test_threaded_pages_lead_back_too(self, backend, target):
         roots = [backend.post(target, new(str(n))).comment for n in range(9)]
         for n in range(9, 20):
             backend.post(target, new(str(n), roots[n % 9].slug))
@@ -236,7 +236,7 @@ class Contract:
             page = backend.page(target, order=Order.THREADED, size=6, before=everything[at].full_slug)
             assert list(page.comments) == everything[max(0, at - 6) : at]
 
-    def test_newest_are_the_last_public_ones(self, backend, target):
+    def test_newest_returns_the_last_public_comments(self, backend, target):
         posted = [backend.post(target, new(str(n))).comment for n in range(23)]
         for n in (22, 20, 3):
             backend.remove(target, posted[n].slug, rev=1, token=f"r{n}")
@@ -246,14 +246,14 @@ class Contract:
             assert list(found.comments) == public[::-1][:limit]
             assert (found.next, found.previous, found.discussion.count) == ("", "", 20)
 
-    def test_many_discussions_are_looked_up_at_once(self, backend, targets):
+    def test_many_discussions_are_read_at_once(self, backend, targets):
         backend.post(targets[0], new("one"))
         found = backend.discussions(targets)
         assert [found[target].count for target in targets] == [1] + [0] * (len(targets) - 1)
 
     # Changing --------------------------------------------------------------------------------------------------------
 
-    def test_edit_raises_the_revision_and_keeps_the_old_text(self, backend, target):
+    def test_edit_increases_the_revision_and_keeps_the_old_text(self, backend, target):
         first = backend.post(target, new("one", email="ann@example.org")).comment
         edited = backend.edit(target, first.slug, source="two", html="<p>two</p>", rev=1, token="e", by="9")
         assert (edited.source, edited.rev, edited.number, edited.posted) == ("two", 2, first.number, first.posted)
@@ -264,7 +264,7 @@ class Contract:
         ]
         assert backend.email_of(target, first.slug) == "ann@example.org"
 
-    def test_edit_sent_again_is_made_once(self, backend, target):
+    def test_repeated_edit_is_applied_once(self, backend, target):
         first = backend.post(target, new("one")).comment
         edited = backend.edit(target, first.slug, source="two", html="", rev=1, token="e")
         assert backend.edit(target, first.slug, source="two", html="", rev=1, token="e") == edited
@@ -272,7 +272,7 @@ class Contract:
         assert backend.edit(target, first.slug, source="two", html="", rev=1, token="e") == later
         assert self.got(backend, target) == [later]
 
-    def test_stale_edit_shows_what_is_stored(self, backend, target):
+    def test_stale_edit_returns_the_stored_comment(self, backend, target):
         first = backend.post(target, new("one")).comment
         edited = backend.edit(target, first.slug, source="two", html="", rev=1, token="e")
         with pytest.raises(EditConflict) as conflict:
@@ -281,7 +281,7 @@ class Contract:
         assert backend.edit(target, first.slug, source="two", html="", rev=1, token="g") == edited
         assert self.got(backend, target) == [edited]
 
-    def test_removed_leaves_a_tombstone_in_its_place(self, backend, target):
+    def test_removed_comment_becomes_a_tombstone(self, backend, target):
         a = backend.post(target, new("a", email="ann@example.org")).comment
         backend.post(target, new("aa", a.slug))
         removed = backend.remove(target, a.slug, rev=1, token="r")
@@ -298,14 +298,14 @@ class Contract:
         with pytest.raises(CommentNotFound):
             backend.edit(target, a.slug, source="x", html="", rev=2, token="e")
 
-    def test_removal_of_what_was_edited_meanwhile_conflicts(self, backend, target):
+    def test_removal_after_a_concurrent_edit_conflicts(self, backend, target):
         a = backend.post(target, new("a")).comment
         backend.edit(target, a.slug, source="b", html="", rev=1, token="e")
         with pytest.raises(EditConflict):
             backend.remove(target, a.slug, rev=1, token="r")
         assert self.sources(backend, target) == ["b"]
 
-    def test_restore_brings_everything_back(self, backend, target):
+    def test_restore_brings_back_the_whole_comment(self, backend, target):
         a = backend.post(target, new("a", email="ann@example.org")).comment
         edited = backend.edit(target, a.slug, source="b", html="<b>", rev=1, token="e")
         backend.remove(target, a.slug, rev=2, token="r")
@@ -320,7 +320,7 @@ class Contract:
         assert self.sources(backend, target) == ["b"]
 
     @pytest.mark.parametrize("change", ["edit", "remove", "restore"])
-    def test_changing_nothing_fails(self, backend, target, change):
+    def test_changing_a_missing_comment_fails(self, backend, target, change):
         text = {"source": "", "html": ""} if change == "edit" else {}
         with pytest.raises(CommentNotFound):
             getattr(backend, change)(target, NOWHERE, rev=1, token="t", **text)

@@ -14,7 +14,7 @@ from tests.support.comments.making import BOB, NOWHERE, imported, new
 class QueueContract(Contract):
     """What a back end does with comments that are held."""
 
-    def test_held_comment_is_nowhere_until_approved_in_its_place(self, backend, target):
+    def test_held_comment_is_hidden_until_approved_in_its_place(self, backend, target):
         backend.post(target, new("1"))
         held = backend.hold(target, new("2", email="ann@example.org"), ("first-time",)).held
         backend.post(target, new("3"))
@@ -38,14 +38,14 @@ class QueueContract(Contract):
         with pytest.raises(InvalidParent):
             backend.hold(target, new("c", NOWHERE))
 
-    def test_held_reply_is_approved_below_a_tombstone_too(self, backend, target):
+    def test_held_reply_is_approved_below_a_tombstone(self, backend, target):
         a = backend.post(target, new("a")).comment
         held = backend.hold(target, new("aa", a.slug)).held
         backend.remove(target, a.slug, rev=1, token="r")
         assert backend.approve(held.id).parent == a.slug
         assert self.sources(backend, target) == ["", "aa"]
 
-    def test_first_comment_may_be_a_held_one(self, backend, target):
+    def test_first_comment_can_be_a_held_one(self, backend, target):
         held = backend.hold(target, new("1")).held
         assert backend.approve(held.id).number == 1
         backend.post(target, new("2"))
@@ -61,7 +61,7 @@ class QueueContract(Contract):
         assert backend.post(target, new("1")).comment == comment
         assert self.got(backend, target) == [comment]
 
-    def test_rejected_leaves_no_gap(self, backend, target):
+    def test_rejected_comments_leave_no_gap(self, backend, target):
         for n in range(12):
             spam = backend.hold(target, new(f"spam {n}")).held
             backend.reject(spam.id, verdict=Verdict.SPAM)
@@ -69,7 +69,7 @@ class QueueContract(Contract):
         assert [c.number for c in self.got(backend, target)] == list(range(1, 13))
         assert len(backend.held(verdict=Verdict.SPAM)) == 12
 
-    def test_comment_held_for_days_appears_at_its_original_place(self, backend, target):
+    def test_comment_held_for_days_gets_its_original_place(self, backend, target):
         backend.import_(target, [imported(n) for n in (1, 2)])
         held = backend.hold(target, imported(3)).held
         reply = backend.hold(target, imported(4, parent=next(backend.iterate(target)).slug)).held
@@ -83,7 +83,7 @@ class QueueContract(Contract):
         page = backend.page(target, order=Order.OLDEST, size=2, number=1)
         assert [c.source for c in page.comments] == ["1", "2", "3", "4"]
 
-    def test_rejection_can_be_taken_back(self, backend, target):
+    def test_rejection_can_be_undone(self, backend, target):
         held = backend.hold(target, new("1")).held
         assert backend.reject(held.id).verdict is Verdict.REJECTED
         assert backend.reject(held.id, verdict=Verdict.WAITING).verdict is Verdict.WAITING
@@ -94,7 +94,7 @@ class QueueContract(Contract):
         with pytest.raises(CommentNotFound):
             backend.approve("nothing")
 
-    def test_held_comment_is_changed_by_its_author_until_a_moderator_decides(self, backend, target):
+    def test_author_edits_a_held_comment_until_it_is_decided(self, backend, target):
         backend.post(target, new("0"))
         held = backend.hold(target, new("1")).held
         changed = backend.change_held(held.id, source="1 $$ROOT", html="<p>1</p>", rev=1)
@@ -116,7 +116,7 @@ class QueueContract(Contract):
                 late()
         assert self.sources(backend, target) == ["0", "1 $$ROOT"]
 
-    def test_withdrawn_comment_is_never_published_and_its_token_posts_nothing(self, backend, target):
+    def test_withdrawn_comment_is_never_published(self, backend, target):
         backend.post(target, new("0"))
         held = backend.hold(target, new("1", email="ann@example.org"), ("links",)).held
         gone = backend.withdraw(held.id)
@@ -136,7 +136,7 @@ class QueueContract(Contract):
         assert backend.held(target=targets[1], author_id="7") == (held[1],)
         assert backend.held(target=targets[0], slug=bobs.slug) == (bobs,)
 
-    def test_queue_is_read_without_what_another_moderator_has_taken(self, backend, target):
+    def test_queue_omits_comments_leased_to_other_moderators(self, backend, target):
         first, second, third = (backend.hold(target, new(str(n))).held for n in range(3))
         until = now() + timedelta(hours=1)
         assert (backend.lease("ann", until), backend.lease("bob", until)) == (first, second)

@@ -11,7 +11,7 @@ from tests.support.comments.making import ANN, BOB, imported, new
 class SiteContract(Contract):
     """What a back end knows of all discussions, of their authors, and takes over from elsewhere."""
 
-    def test_recent_and_own_comments_are_of_all_discussions(self, backend, targets):
+    def test_recent_and_own_comments_cover_all_discussions(self, backend, targets):
         posted = []
         for n in range(24):
             author = ANN if n % 3 else BOB
@@ -26,7 +26,7 @@ class SiteContract(Contract):
         assert backend.by_author("7", limit=100, before=mine[3].posted) == tuple(mine[4:])
         assert backend.by_author("8") == ()
 
-    def test_all_that_an_author_wrote_is_found_and_nothing_else(self, backend, targets):
+    def test_exactly_the_comments_of_an_author_are_found(self, backend, targets):
         for target in targets:
             a = backend.post(target, new("a", email="ann@example.org")).comment
             backend.post(target, new("b", author=BOB, email="bob@example.org"))
@@ -38,7 +38,7 @@ class SiteContract(Contract):
             assert texts == sorted(["a", "edited", "held"] * len(targets))
         assert list(backend.written_by(email="nobody@example.org")) == []
 
-    def test_begun_discussions_and_their_addresses_are_listed(self, backend, targets):
+    def test_started_discussions_and_their_targets_are_listed(self, backend, targets):
         for target in targets:
             backend.post(target, new("a", email="ann@example.org"))
             backend.post(target, new("b"))
@@ -49,7 +49,7 @@ class SiteContract(Contract):
         assert list(backend.targets()) == sorted(targets, key=lambda t: t.id)
         assert list(backend.targets(label="no.such")) == []
 
-    def test_erased_author_is_nowhere(self, backend, targets):
+    def test_erased_author_is_found_nowhere(self, backend, targets):
         for target in targets:
             a = backend.post(target, new("a", email="ann@example.org")).comment
             b = backend.post(target, new("b", author=BOB, email="bob@example.org")).comment
@@ -73,7 +73,7 @@ class SiteContract(Contract):
         assert not any(c.source for target in targets for c in self.got(backend, target))
         assert backend.get(targets[0], b.slug).removed
 
-    def test_forgotten_discussion_begins_anew(self, backend, targets):
+    def test_deleted_discussion_can_start_again(self, backend, targets):
         for target in targets[:2]:
             backend.post(target, new("one"))
             backend.hold(target, new("two"))
@@ -83,14 +83,14 @@ class SiteContract(Contract):
         assert backend.delete_discussion(targets[0]) == 0
         assert backend.post(targets[0], new("one")).new
 
-    def test_import_keeps_times_and_is_made_once(self, backend, target):
+    def test_import_keeps_times_and_runs_once(self, backend, target):
         old = [imported(n) for n in range(6)]
         assert backend.import_(target, old) == 6
         assert backend.import_(target, old) == 0
         assert [c.posted for c in self.got(backend, target)] == [n.posted for n in old]
         assert backend.post(target, new("now")).comment.number == 7
 
-    def test_import_of_threads_and_tombstones(self, backend, target):
+    def test_threads_and_tombstones_are_imported(self, backend, target):
         top = imported(1, state=State.REMOVED)
         backend.import_(target, [top])
         (tombstone,) = self.got(backend, target)
@@ -100,7 +100,7 @@ class SiteContract(Contract):
         with pytest.raises(NothingToRestore):
             backend.restore(target, tombstone.slug, rev=1, token="r")
 
-    def test_older_comments_take_their_place_among_those_that_were_there(self, backend, target):
+    def test_older_imported_comments_are_sorted_in(self, backend, target):
         backend.import_(target, [imported(n) for n in (2, 4, 6)])
         a = backend.post(target, new("now")).comment
         reply = backend.post(target, new("reply", a.slug)).comment

@@ -37,7 +37,7 @@ class OnMongoDB(QueueContract, SiteContract):
     def stored(self, target):
         return audit.stored(target, self.collection)
 
-    def test_sample_is_of_short_discussions(self, backend, targets):
+    def test_sample_contains_short_discussions(self, backend, targets):
         short, longer, _not_begun = targets
         backend.post(short, new("a"))
         for n in range(3):

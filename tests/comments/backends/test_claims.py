@@ -26,7 +26,7 @@ def intent(op):
     return Intent(op=op, slug=op, kind="post", number=True, delta=1)
 
 
-def test_the_same_form_gets_the_same_place_while_it_is_in_flight(mongo, settings, target):
+def test_concurrent_copies_of_a_form_share_one_claim(mongo, settings, target):
     configure(settings, *DOCUMENTS)
     discussions = Discussions(database(), storage_of)
     first, again, other = (discussions.claim(target, intent(op)) for op in (FORM, FORM, OTHER))
@@ -51,7 +51,7 @@ def age(mongo, target, seconds):
 
 
 @pytest.mark.parametrize("order", [Order.OLDEST, Order.THREADED])
-def test_claim_that_is_joined_is_as_young_as_a_new_one(mongo, settings, target, monkeypatch, order):
+def test_joined_claim_is_as_young_as_a_new_one(mongo, settings, target, monkeypatch, order):
     """One writer stops; another sends the same ten minutes later, and is slow; a third sends it once more before that ends."""
     backend = configure(settings, "buckets", order)
     for n in range(3):
@@ -75,7 +75,7 @@ def test_claim_that_is_joined_is_as_young_as_a_new_one(mongo, settings, target, 
     audit.stored(target, "auth_user")
 
 
-def test_claim_that_is_joined_is_not_dropped_as_it_was(mongo, settings, target):
+def test_joined_claim_is_not_dropped_as_abandoned(mongo, settings, target):
     """It was read when it was abandoned, and taken up again before it was struck off."""
     backend = configure(settings)
     backend.post(target, new("first"))
@@ -89,7 +89,7 @@ def test_claim_that_is_joined_is_not_dropped_as_it_was(mongo, settings, target):
     assert backend.store.discussions.commit(joined)
 
 
-def test_who_is_refused_leaves_the_claim_of_another_alone(mongo, settings, target, monkeypatch):
+def test_refused_writer_keeps_the_claim_of_another(mongo, settings, target, monkeypatch):
     """The same reply is sent three times: before its parent is removed, while it is, and after it was restored."""
     backend = configure(settings, "buckets")
     top = backend.post(target, new("top")).comment.slug
@@ -114,7 +114,7 @@ def test_who_is_refused_leaves_the_claim_of_another_alone(mongo, settings, targe
     audit.stored(target, "auth_user")
 
 
-def test_who_is_refused_strikes_off_a_claim_of_his_own(mongo, settings, target):
+def test_refused_writer_removes_its_own_claim(mongo, settings, target):
     backend = configure(settings)
     top = backend.post(target, new("top")).comment.slug
     backend.remove(target, top, rev=1, token="r")
@@ -123,9 +123,7 @@ def test_who_is_refused_strikes_off_a_claim_of_his_own(mongo, settings, target):
     assert mongo.discussions.find_one({"_id": target.id})["claims"] == []
 
 
-def test_discussion_full_of_abandoned_claims_takes_posts_again_when_they_are_repaired(
-    mongo, settings, target, monkeypatch
-):
+def test_repair_frees_a_discussion_full_of_abandoned_claims(mongo, settings, target, monkeypatch):
     monkeypatch.setattr("marginalia.comments.backends.discussions.PATIENCE", 0)
     monkeypatch.setattr("marginalia.comments.backends.discussions.MAX_CLAIMS", MOST_CLAIMS)
     backend = configure(settings)
@@ -143,7 +141,7 @@ def test_discussion_full_of_abandoned_claims_takes_posts_again_when_they_are_rep
     audit.stored(target, "auth_user", crashed=True)
 
 
-def test_what_another_wrote_is_acknowledged_when_it_is_safe(mongo, settings, target, commands, monkeypatch):
+def test_comment_found_stored_is_acknowledged_when_durable(mongo, settings, target, commands, monkeypatch):
     """Who writes waits for that himself, so that his commit need not; who finds what is there has not waited yet."""
     backend = configure(settings)
     found = []

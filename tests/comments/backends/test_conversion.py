@@ -27,7 +27,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("before", "after"), PAIRS)
-def test_nothing_changes_but_the_form(mongo, settings, target, before, after):
+def test_conversion_changes_only_the_layout(mongo, settings, target, before, after):
     backend = configure(settings, *before)
     posted = lively(backend, target)
     expected = state(backend, target)
@@ -46,13 +46,13 @@ def test_nothing_changes_but_the_form(mongo, settings, target, before, after):
     audit.stored(target, "auth_user")
 
 
-def test_converting_to_what_it_is_does_nothing(mongo, settings, target):
+def test_converting_to_the_same_layout_does_nothing(mongo, settings, target):
     backend = configure(settings)
     backend.post(target, new("one"))
     assert backend.convert(target, "documents", Order.OLDEST) is None
 
 
-def test_old_copy_goes_when_its_time_has_come(mongo, settings, target):
+def test_old_copy_is_dropped_after_its_time(mongo, settings, target):
     backend = configure(settings)
     lively(backend, target)
     backend.convert(target, "buckets", Order.OLDEST)
@@ -66,7 +66,7 @@ def test_old_copy_goes_when_its_time_has_come(mongo, settings, target):
     assert mongo.discussions.find_one({"_id": target.id})["leftovers"] != []
 
 
-def test_old_copy_that_waits_is_no_fault(mongo, settings, target):
+def test_waiting_old_copy_is_not_a_fault(mongo, settings, target):
     backend = configure(settings)
     lively(backend, target)
     settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
@@ -116,7 +116,7 @@ TAMPERED = {
     [(DOCUMENTS, BUCKETS), (DOCUMENTS, THREADED_BUCKETS), (BUCKETS, THREADED_BUCKETS)],
     ids=lambda form: "-".join(form),
 )
-def test_copy_is_compared_before_it_takes_over(mongo, settings, target, monkeypatch, tampered, before, after):
+def test_copy_is_verified_before_the_switch(mongo, settings, target, monkeypatch, tampered, before, after):
     """What a copy lacks is copied again; one that differs, or has more, never takes over."""
     backend = configure(settings, *before)
     lively(backend, target)
@@ -143,7 +143,7 @@ def test_copy_is_compared_before_it_takes_over(mongo, settings, target, monkeypa
     assert state(backend, target) == expected
 
 
-def test_too_many_comments_do_not_go_into_their_target(mongo, settings, target):
+def test_too_many_comments_are_not_embedded(mongo, settings, target):
     backend = configure(settings)
     for n in range(45):
         backend.post(target, new(str(n)))
@@ -170,7 +170,7 @@ def at_the_switch(monkeypatch, mongo, target, work):
 
 
 @pytest.mark.parametrize("stops_at", [0, 3])
-def test_switch_waits_for_who_writes_and_for_what_was_touched(mongo, settings, target, monkeypatch, stops_at):
+def test_switch_waits_for_writers_and_touched_comments(mongo, settings, target, monkeypatch, stops_at):
     """The filter alone keeps a post from getting lost. The poster stops before its commit, or ends."""
     backend = configure(settings)
     lively(backend, target)
@@ -193,7 +193,7 @@ def test_switch_waits_for_who_writes_and_for_what_was_touched(mongo, settings, t
 
 
 @pytest.mark.parametrize("change", [False, True], ids=["post", "edit"])
-def test_write_whose_claim_is_gone_is_not_passed_by(mongo, settings, target, monkeypatch, change):
+def test_write_without_its_claim_is_not_lost_by_a_conversion(mongo, settings, target, monkeypatch, change):
     """A claim can go while its holder is about to write: it was taken for abandoned. What is written then is in no list that
     a converter waits for, so that its writer must not acknowledge it as it is."""
     backend = configure(settings)
@@ -228,7 +228,7 @@ def test_write_whose_claim_is_gone_is_not_passed_by(mongo, settings, target, mon
     audit.stored(target, "auth_user")
 
 
-def test_few_comments_are_copied_again_into_a_bucket_that_has_room(mongo, settings, target, monkeypatch):
+def test_few_comments_are_copied_into_a_bucket_with_room(mongo, settings, target, monkeypatch):
     """Otherwise each of them would have one of its own, and the last page be read from a hundred."""
     backend = configure(settings, SIZE=10)
     lively(backend, target)
@@ -251,7 +251,7 @@ def test_few_comments_are_copied_again_into_a_bucket_that_has_room(mongo, settin
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
-def test_reading_all_begins_no_cursor_that_outlives_a_time_limit(mongo, settings, target, form, monkeypatch, commands):
+def test_long_reads_use_no_long_lived_cursor(mongo, settings, target, form, monkeypatch, commands):
     """Batch after batch, also where comments that share a number are parted by the end of one."""
     for module in ("documents", "buckets"):
         monkeypatch.setattr(f"marginalia.comments.backends.layouts.{module}.BATCH", 4)
@@ -269,7 +269,7 @@ def test_reading_all_begins_no_cursor_that_outlives_a_time_limit(mongo, settings
     audit.stored(target, "auth_user")
 
 
-def test_long_discussion_goes_by_way_of_documents(mongo, settings, target, monkeypatch):
+def test_long_discussion_is_converted_through_documents(mongo, settings, target, monkeypatch):
     backend = configure(settings, "buckets")
     lively(backend, target)
     expected = state(backend, target)
@@ -281,7 +281,7 @@ def test_long_discussion_goes_by_way_of_documents(mongo, settings, target, monke
     audit.stored(target, "auth_user")
 
 
-def test_many_comments_of_one_range_go_into_threaded_buckets_at_once(mongo, settings, target, commands):
+def test_many_comments_of_one_range_are_copied_at_once(mongo, settings, target, commands):
     """As those of a discussion that has only grown: not bucket by bucket, each after a look at what is missing."""
     backend = configure(settings, *THREADED_BUCKETS, SIZE=10)
     backend.post(target, new("first"))

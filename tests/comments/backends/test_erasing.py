@@ -61,7 +61,7 @@ def gone(mongo, backend, target):
     return not [document for document in kept if document["author"]["id"] == EVE.id]
 
 
-def test_what_is_being_published(mongo, backend, target, monkeypatch):
+def test_comment_being_published_is_erased(mongo, backend, target, monkeypatch):
     held = backend.hold(target, new("waits", author=EVE)).held
     first(backend.store.discussions, "claim", lambda: MongoBackend().erase_author(id=EVE.id), monkeypatch)
     with pytest.raises(CommentNotFound):
@@ -69,7 +69,7 @@ def test_what_is_being_published(mongo, backend, target, monkeypatch):
     assert gone(mongo, backend, target)
 
 
-def test_what_is_being_restored(mongo, backend, target, monkeypatch):
+def test_comment_being_restored_is_erased(mongo, backend, target, monkeypatch):
     slug = second(backend, target).slug
     first(backend.store.discussions, "claim", lambda: MongoBackend().erase_author(id=EVE.id), monkeypatch)
     backend.restore(target, slug, rev=2, token="u")
@@ -77,7 +77,7 @@ def test_what_is_being_restored(mongo, backend, target, monkeypatch):
 
 
 @pytest.mark.parametrize("work", ["post", "import"])
-def test_what_is_being_written(mongo, backend, target, monkeypatch, work):
+def test_comment_being_written_is_erased(mongo, backend, target, monkeypatch, work):
     """It was claimed before the erasure, and stored after it."""
     layout = layout_of(backend, target)
     name = "put" if work == "post" else "copy"
@@ -89,14 +89,14 @@ def test_what_is_being_written(mongo, backend, target, monkeypatch, work):
     assert gone(mongo, backend, target)
 
 
-def test_what_an_author_writes_after_the_erasure_stands(backend, target):
+def test_comment_written_after_the_erasure_is_kept(backend, target):
     backend.erase_author(id=EVE.id)
     assert backend.post(target, new("later", author=EVE)).comment.source == "later"
     assert backend.sweep_erasures() == 1
     assert [c.source for c in backend.iterate(target) if not c.removed] == ["ann", "ann again", "later"]
 
 
-def test_what_is_being_changed(mongo, backend, target, monkeypatch):
+def test_comment_being_edited_is_erased(mongo, backend, target, monkeypatch):
     """The text that a change was about to replace goes into the history; the change fails, and so must that."""
     slug = list(backend.iterate(target))[1].slug
     first(backend.store.history, "insert_one", lambda: MongoBackend().erase_author(id=EVE.id), monkeypatch)
@@ -105,7 +105,7 @@ def test_what_is_being_changed(mongo, backend, target, monkeypatch):
     assert gone(mongo, backend, target)
 
 
-def test_a_removal_that_came_too_late_takes_nothing_along(mongo, backend, target, monkeypatch):
+def test_late_removal_keeps_no_erased_text(mongo, backend, target, monkeypatch):
     """It kept what it was about to blank, and takes that back: no sign that the author was erased."""
     slug, history = second(backend, target).slug, mongo["comments.history"]
     removal = history.find_one({"slug": slug})
@@ -118,7 +118,7 @@ def test_a_removal_that_came_too_late_takes_nothing_along(mongo, backend, target
 
 
 @pytest.mark.parametrize("what", ["published", "restored"])
-def test_what_came_back_by_a_writer_that_died_before_it_could_look(mongo, backend, target, monkeypatch, what):
+def test_sweep_erases_what_dead_writers_stored_later(mongo, backend, target, monkeypatch, what):
     """The worker sweeps for it."""
     held = backend.hold(target, new("waits", author=EVE)).held
     removed = list(backend.iterate(target))[2]
@@ -142,7 +142,7 @@ def test_what_came_back_by_a_writer_that_died_before_it_could_look(mongo, backen
     assert gone(mongo, MongoBackend(), target)
 
 
-def test_what_was_kept_for_a_change_that_was_not_made(mongo, backend, target, monkeypatch):
+def test_history_of_an_unmade_edit_is_erased(mongo, backend, target, monkeypatch):
     """By an editor who died before it, and kept the old text while its author was being erased."""
     stands = list(backend.iterate(target))[1]
     keep = backend.store.history.insert_one
@@ -159,7 +159,7 @@ def test_what_was_kept_for_a_change_that_was_not_made(mongo, backend, target, mo
     assert gone(mongo, MongoBackend(), target)
 
 
-def test_what_was_kept_stays_where_another_made_the_change(backend, target, monkeypatch):
+def test_history_of_an_edit_made_by_another_copy_is_kept(backend, target, monkeypatch):
     """The same form sent twice: the one keeps the text and falls asleep, the other writes, and a third edits that."""
     stands = list(backend.iterate(target))[1]
 
@@ -173,7 +173,7 @@ def test_what_was_kept_stays_where_another_made_the_change(backend, target, monk
     assert [entry.comment.source for entry in backend.history(target, stands.slug)] == ["edited", "stands"]
 
 
-def test_an_erasure_is_over_when_its_writers_have_ended_and_nothing_is_found(mongo, backend, target):
+def test_erasure_ends_when_no_writer_can_be_left(mongo, backend, target):
     backend.erase_author(id=EVE.id)
     assert backend.sweep_erasures() == 1
     mongo["comments.erasures"].update_one({}, {"$set": {"at": datetime(2026, 1, 1, tzinfo=UTC)}})
@@ -187,7 +187,7 @@ def holding(mongo, name):
 
 
 @pytest.mark.parametrize(("form", "collection"), [(DOCUMENTS, "comments"), (EMBEDDED, "auth_user")], ids=str)
-def test_old_copies_are_not_kept_for_slow_readers(mongo, settings, target, form, collection):
+def test_old_copies_are_erased(mongo, settings, target, form, collection):
     """Nor in targets of which the setting says by now that they hold none."""
     backend = configure(settings, *form)
     backend.post(target, new("words", author=EVE))
@@ -201,7 +201,7 @@ def test_old_copies_are_not_kept_for_slow_readers(mongo, settings, target, form,
 
 
 @pytest.mark.parametrize("form", [THREADED_DOCUMENTS, BUCKETS], ids=lambda form: "-".join(form))
-def test_what_a_late_writer_leaves_of_a_discussion_that_is_gone(mongo, settings, target, monkeypatch, form):
+def test_late_writer_leaves_nothing_of_a_deleted_discussion(mongo, settings, target, monkeypatch, form):
     backend = configure(settings, *form)
     backend.post(target, new("ann"))
     layout = layout_of(backend, target)
@@ -220,7 +220,7 @@ def test_what_a_late_writer_leaves_of_a_discussion_that_is_gone(mongo, settings,
 
 
 @pytest.mark.parametrize("is_heard_of", [False, True])
-def test_copies_under_way(mongo, settings, target, monkeypatch, is_heard_of):
+def test_copies_in_progress_are_erased(mongo, settings, target, monkeypatch, is_heard_of):
     """That of a converter who died goes; that of one at work follows what is erased."""
     backend = configure(settings)
     backend.post(target, new("words", author=EVE))
@@ -248,7 +248,7 @@ def test_copies_under_way(mongo, settings, target, monkeypatch, is_heard_of):
 
 
 @pytest.mark.parametrize("form", [EMBEDDED, BUCKETS, THREADED_BUCKETS], ids=lambda form: "-".join(form))
-def test_what_a_stalled_converter_copies_when_it_wakes(mongo, settings, target, monkeypatch, form):
+def test_text_copied_late_by_a_stalled_converter_is_erased(mongo, settings, target, monkeypatch, form):
     """It read that before it fell asleep, and its conversion was ended."""
     monkeypatch.setattr("marginalia.comments.backends.upkeep.live.BATCH", 1)
     backend = configure(settings)

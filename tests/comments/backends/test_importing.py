@@ -18,7 +18,7 @@ from tests.support.comments.making import imported, new
 BEGAN = datetime(2021, 1, 1, tzinfo=UTC)
 
 
-def test_imported_comments_are_put_in_order_whoever_stopped_before(mongo, settings, target, monkeypatch):
+def test_import_is_ordered_after_an_interrupted_import(mongo, settings, target, monkeypatch):
     backend = configure(settings)
     backend.post(target, new("young"))
     old = [imported(n) for n in (1, 2)]
@@ -34,7 +34,7 @@ def test_imported_comments_are_put_in_order_whoever_stopped_before(mongo, settin
     assert [c.source for c in backend.iterate(target)] == ["1", "2", "young"]
 
 
-def test_imported_comments_are_put_in_order_whoever_posts_between_them(mongo, settings, target):
+def test_import_is_ordered_despite_concurrent_posts(mongo, settings, target):
     backend = configure(settings)
 
     def lines():
@@ -47,7 +47,7 @@ def test_imported_comments_are_put_in_order_whoever_posts_between_them(mongo, se
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
-def test_numbering_anew_moves_the_queue_along(mongo, settings, target, form):
+def test_renumbering_also_moves_held_comments(mongo, settings, target, form):
     backend = configure(settings, *form)
     backend.import_(target, [imported(n) for n in (10, 20, 30)])
     held = backend.hold(target, new("held")).held
@@ -78,7 +78,7 @@ def test_many_comments_are_stored_in_order_and_once(mongo, settings, target, for
     assert backend.audit(target) == []
 
 
-def test_what_came_before_an_orphan_is_stored(mongo, settings, target):
+def test_comments_before_an_orphan_are_imported(mongo, settings, target):
     backend = configure(settings)
     comments = [*many(5), imported(9, parent="b" * 16), imported(10)]
     with pytest.raises(InvalidParent):
@@ -88,7 +88,7 @@ def test_what_came_before_an_orphan_is_stored(mongo, settings, target):
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
-def test_importers_of_the_same_comments_store_each_once(mongo, settings, target, form):
+def test_concurrent_importers_store_each_comment_once(mongo, settings, target, form):
     backend = configure(settings, *form)
     comments = many(120)
     with ThreadPoolExecutor(4) as pool:
@@ -98,7 +98,7 @@ def test_importers_of_the_same_comments_store_each_once(mongo, settings, target,
     audit.stored(target, "auth_user")
 
 
-def test_import_that_stopped_is_counted_by_a_repair(mongo, settings, target):
+def test_interrupted_import_is_counted_by_a_repair(mongo, settings, target):
     backend = configure(settings)
     for at in range(1, 9):
         backend.delete_discussion(target)

@@ -57,9 +57,9 @@ SOME = pytest.mark.parametrize(
 )
 
 
-class TestStopped:
+class TestInterruptions:
     @EACH
-    def test_poster(self, mongo, settings, target, form):
+    def test_interrupted_post_is_whole_or_absent(self, mongo, settings, target, form):
         backend = configure(settings, *form)
 
         def check(prepared, again):
@@ -76,7 +76,7 @@ class TestStopped:
         )
 
     @EACH
-    def test_editor(self, mongo, settings, target, form):
+    def test_interrupted_edit_is_whole_or_absent(self, mongo, settings, target, form):
         backend = configure(settings, *form)
 
         def edit(stopping, first):
@@ -90,7 +90,7 @@ class TestStopped:
         stopped_everywhere(mongo, target, lambda: fresh(backend, target, 5), edit, check)
 
     @SOME
-    def test_remover_and_restorer(self, mongo, settings, target, form, every):
+    def test_interrupted_removal_or_restore_is_whole_or_absent(self, mongo, settings, target, form, every):
         backend = configure(settings, *form)
 
         def there_and_back(stopping, first):
@@ -104,7 +104,7 @@ class TestStopped:
         stopped_everywhere(mongo, target, lambda: fresh(backend, target, 5), there_and_back, check, every)
 
     @SOME
-    def test_moderator(self, mongo, settings, target, form, every):
+    def test_interrupted_decision_is_whole_or_absent(self, mongo, settings, target, form, every):
         backend = configure(settings, *form)
 
         def hold_and_approve(stopping, first):
@@ -121,7 +121,7 @@ class TestStopped:
         stopped_everywhere(mongo, target, lambda: fresh(backend, target, 5), hold_and_approve, check, every)
 
     @SOME
-    def test_importer(self, mongo, settings, target, form, every):
+    def test_interrupted_import_is_whole_or_absent(self, mongo, settings, target, form, every):
         backend = configure(settings, *form)
         old = [imported(n) for n in (1, 2)]
 
@@ -146,7 +146,7 @@ class TestStopped:
         *(pytest.param(form, 1, marks=pytest.mark.slow, id="-".join(form)) for form in FORMS[1:]),
     ],
 )
-def test_converter_stopped_anywhere_is_relieved(mongo, settings, target, after, every, monkeypatch):
+def test_interrupted_conversion_is_taken_over(mongo, settings, target, after, every, monkeypatch):
     """Between its end and the next one's beginning comments are posted, changed and removed."""
     monkeypatch.setattr("marginalia.comments.backends.discussions.DEAD_AFTER", -1)
     monkeypatch.setattr("marginalia.comments.backends.upkeep.live.BATCH", 4)
@@ -182,7 +182,7 @@ def test_converter_stopped_anywhere_is_relieved(mongo, settings, target, after, 
 
 
 @pytest.mark.slow
-def test_promoter_stopped_anywhere_is_followed_by_the_next(mongo, settings, target, monkeypatch):
+def test_interrupted_promotion_is_completed_by_the_next(mongo, settings, target, monkeypatch):
     monkeypatch.setattr("marginalia.comments.backends.discussions.DEAD_AFTER", -1)
     monkeypatch.setattr("marginalia.comments.backends.discussions.ABANDONED", 0)
 
@@ -205,7 +205,7 @@ def test_promoter_stopped_anywhere_is_followed_by_the_next(mongo, settings, targ
     stopped_everywhere(mongo, target, prepare, work, check)
 
 
-def test_converter_gives_way_to_one_that_is_at_work(mongo, settings, target):
+def test_conversion_yields_to_a_running_one(mongo, settings, target):
     backend = configure(settings)
     fresh(backend, target)
     with pytest.raises(Crash):
@@ -214,7 +214,7 @@ def test_converter_gives_way_to_one_that_is_at_work(mongo, settings, target):
         backend.convert(target, "buckets", Order.OLDEST)
 
 
-def test_author_changes_nothing_while_a_moderator_publishes(mongo, settings, target):
+def test_author_cannot_edit_while_a_moderator_publishes(mongo, settings, target):
     """What was shown is what appears, also where the moderator's process stops half-way and another goes on."""
     backend = configure(settings)
     held = backend.hold(target, new("as it was shown")).held

@@ -107,7 +107,7 @@ def test_discussions_are_converted_there_and_back(mongo, settings, target, other
     audit.stored(target, "auth_user")
 
 
-def test_reordering_happens_in_place(mongo, settings, target):
+def test_reordering_needs_no_copy(mongo, settings, target):
     backend = configure(settings, "documents")
     lively(backend, target)
     backend.convert(target, "threads", Order.OLDEST)

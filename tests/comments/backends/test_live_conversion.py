@@ -23,7 +23,7 @@ def killed(target, calls):
 
 
 @pytest.mark.parametrize("calls", [8, 11, 14, 17])
-def test_dead_conversion_is_ended_by_the_next_claim_and_begun_anew(mongo, settings, target, calls):
+def test_next_claim_ends_a_dead_conversion(mongo, settings, target, calls):
     backend = configure(settings)
     posted = lively(backend, target)
     killed(target, calls)
@@ -46,7 +46,7 @@ def test_dead_conversion_is_ended_by_the_next_claim_and_begun_anew(mongo, settin
     assert mongo.comment_pages.count_documents({"epoch": dead}) == 0
 
 
-def test_copy_of_a_converter_that_may_only_stall_is_not_dropped(mongo, settings, target, monkeypatch):
+def test_copy_of_a_stalled_converter_is_not_dropped(mongo, settings, target, monkeypatch):
     """It switches just before another converter, which takes it for dead, takes the discussion over."""
     backend = configure(settings)
     lively(backend, target)
@@ -66,7 +66,7 @@ def test_copy_of_a_converter_that_may_only_stall_is_not_dropped(mongo, settings,
     audit.stored(target, "auth_user")
 
 
-def test_dead_conversion_is_ended_by_the_worker(mongo, settings, target):
+def test_worker_ends_a_dead_conversion(mongo, settings, target):
     backend = configure(settings)
     lively(backend, target)
     killed(target, 13)
@@ -77,7 +77,7 @@ def test_dead_conversion_is_ended_by_the_worker(mongo, settings, target):
     assert backend.discussion(target).moving == ""
 
 
-def test_dead_converter_does_not_stand_in_the_way_of_another_order(mongo, settings, target):
+def test_dead_conversion_does_not_block_another_order(mongo, settings, target):
     backend = configure(settings)
     lively(backend, target)
     killed(target, 13)
@@ -92,7 +92,7 @@ def test_dead_converter_does_not_stand_in_the_way_of_another_order(mongo, settin
     audit.stored(target, "auth_user", crashed=True)
 
 
-def test_converter_that_ends_with_an_error_leaves_nothing(mongo, settings, target, monkeypatch):
+def test_failed_conversion_leaves_nothing(mongo, settings, target, monkeypatch):
     monkeypatch.setattr("marginalia.comments.backends.upkeep.live.BATCH", 5)
     backend = configure(settings)
     lively(backend, target)
@@ -103,7 +103,7 @@ def test_converter_that_ends_with_an_error_leaves_nothing(mongo, settings, targe
     assert backend.audit(target) == []
 
 
-def test_switch_whose_answer_was_lost_keeps_the_new_copy(mongo, settings, target, monkeypatch):
+def test_switch_with_a_lost_response_keeps_the_new_copy(mongo, settings, target, monkeypatch):
     """The converter dies of it after the server switched: what is read by then is not cleaned up as its own."""
     backend = configure(settings)
     lively(backend, target)
@@ -122,7 +122,7 @@ def test_switch_whose_answer_was_lost_keeps_the_new_copy(mongo, settings, target
     audit.stored(target, "auth_user")
 
 
-def test_writers_wait_while_too_much_is_to_be_copied_again(mongo, settings, target, monkeypatch):
+def test_writers_wait_while_too_much_must_be_copied_again(mongo, settings, target, monkeypatch):
     """Each of them would carry along what was touched, and make it longer."""
     monkeypatch.setattr("marginalia.comments.backends.discussions.MAX_TOUCHED", 5)
     backend = configure(settings)
@@ -149,7 +149,7 @@ def test_writers_wait_while_too_much_is_to_be_copied_again(mongo, settings, targ
 
 
 @pytest.mark.parametrize("stalls_in", ["compare", "recopy_touched", "switch"])
-def test_converter_that_stalls_holds_up_no_writer(mongo, settings, target, monkeypatch, stalls_in):
+def test_stalled_converter_delays_no_writer(mongo, settings, target, monkeypatch, stalls_in):
     """Not heard of, it is ended by those who wait for it; what it does when it wakes up leaves everything as it is."""
     monkeypatch.setattr("marginalia.comments.backends.discussions.MAX_TOUCHED", 5)
     backend = configure(settings)
@@ -178,7 +178,7 @@ def test_converter_that_stalls_holds_up_no_writer(mongo, settings, target, monke
     audit.stored(target, "auth_user")
 
 
-def test_what_is_touched_while_copying_is_left_to_the_comparison(mongo, settings, target, monkeypatch):
+def test_touched_comments_are_left_to_the_comparison(mongo, settings, target, monkeypatch):
     """However long the copying takes, the list does not grow with it."""
     monkeypatch.setattr("marginalia.comments.backends.upkeep.live.BATCH", 4)
     backend = configure(settings)
@@ -203,7 +203,7 @@ def test_what_is_touched_while_copying_is_left_to_the_comparison(mongo, settings
     audit.stored(target, "auth_user")
 
 
-def test_move_that_died_is_ended_by_converting_to_what_it_is(mongo, settings, target):
+def test_converting_to_the_same_layout_ends_a_dead_conversion(mongo, settings, target):
     backend = configure(settings)
     lively(backend, target)
     killed(target, 13)
@@ -216,7 +216,7 @@ def test_move_that_died_is_ended_by_converting_to_what_it_is(mongo, settings, ta
     audit.stored(target, "auth_user", crashed=True)
 
 
-def test_converting_what_is_deleted_leaves_nothing_behind(mongo, settings, target):
+def test_converting_a_deleted_discussion_leaves_nothing(mongo, settings, target):
     backend = configure(settings)
     lively(backend, target)
     with pytest.raises(ConversionFailed):
@@ -226,7 +226,7 @@ def test_converting_what_is_deleted_leaves_nothing_behind(mongo, settings, targe
     assert mongo.comment_pages.count_documents({}) + mongo.comments.count_documents({}) == 0
 
 
-def test_what_was_deleted_and_begun_anew_is_not_dropped_as_an_old_copy(mongo, settings, target, monkeypatch):
+def test_restarted_discussion_is_not_dropped_as_an_old_copy(mongo, settings, target, monkeypatch):
     """Old copies are known by their epochs."""
     backend = configure(settings)
     lively(backend, target)
@@ -247,7 +247,7 @@ def test_what_was_deleted_and_begun_anew_is_not_dropped_as_an_old_copy(mongo, se
     audit.stored(target, "auth_user")
 
 
-def test_what_was_deleted_and_begun_anew_gets_nothing_of_a_late_copy(mongo, settings, target, monkeypatch):
+def test_restarted_discussion_gets_nothing_of_a_late_copy(mongo, settings, target, monkeypatch):
     backend = configure(settings)
     lively(backend, target)
     buckets = backend.store.layouts.of(Place(target, "buckets", Order.OLDEST, 0, 1))
@@ -269,7 +269,7 @@ def test_what_was_deleted_and_begun_anew_gets_nothing_of_a_late_copy(mongo, sett
     audit.stored(target, "auth_user")
 
 
-def test_a_bucket_that_is_split_by_a_comment_takes_the_changes_of_its_neighbours(mongo, settings, target):
+def test_changes_in_a_split_bucket_reach_the_copy(mongo, settings, target):
     backend = configure(settings)
     posted = lively(backend, target)
 

@@ -82,12 +82,12 @@ def configured(settings):
     return backend
 
 
-def test_pages_are_the_same_in_every_schema(mongo, settings, target):
+def test_pages_are_the_same_in_every_layout(mongo, settings, target):
     same_pages(configured(settings), target, 260, gaps=0.4, shared=0.1, seed=7)
 
 
 @pytest.mark.slow
-def test_pages_are_the_same_in_every_schema_whatever_is_missing_or_shared(mongo, settings, target):
+def test_pages_are_the_same_in_every_layout_for_random_gaps(mongo, settings, target):
     backend = configured(settings)
 
     @settings_of_hypothesis
@@ -125,7 +125,7 @@ def test_two_thousand_held_spam_comments_change_no_page(mongo, settings, target)
 
 
 @pytest.mark.slow
-def test_chain_of_a_thousand_replies_posts_shows_links_and_converts(mongo, settings, target):
+def test_chain_of_1000_replies_works_everywhere(mongo, settings, target):
     backend = configured(settings)
     chain = [backend.post(target, new("0 $$ROOT")).comment]
     for n in range(1, 1_000):
@@ -165,7 +165,7 @@ def profile(mongo):
     mongo["system.profile"].drop()
 
 
-def test_long_pages_among_short_ones_need_no_new_plan(mongo, settings, target, profile):
+def test_long_pages_among_short_ones_keep_their_plan(mongo, settings, target, profile):
     """The server weighs all indexes again for what takes ten times as long as what it last decided on."""
     backend = configure(settings)
     stored_discussion(backend, target, length=60, gaps=0, shared=0, seed=1)
@@ -179,7 +179,7 @@ def test_long_pages_among_short_ones_need_no_new_plan(mongo, settings, target, p
     ] == []
 
 
-def test_pages_are_there_while_an_index_is_not(mongo, settings, target):
+def test_pages_are_shown_without_an_index(mongo, settings, target):
     backend = configure(settings)
     comments = stored_discussion(backend, target, length=12, gaps=0, shared=0, seed=1)
     kept = {name: mongo.comments.index_information()[name]["key"] for name in ("by_number", "by_full_slug")}

@@ -26,7 +26,7 @@ def stopped_approvals(backend, target):
 
 
 @pytest.mark.parametrize("verdict", [Verdict.REJECTED, Verdict.SPAM])
-def test_what_the_queue_calls_rejected_is_not_public(mongo, settings, target, verdict):
+def test_rejected_comment_is_never_public(mongo, settings, target, verdict):
     """Another moderator stopped between publishing and saying so: to this one it still waited."""
     backend = configure(settings)
     stopped = 0
@@ -39,7 +39,7 @@ def test_what_the_queue_calls_rejected_is_not_public(mongo, settings, target, ve
     audit.stored(target, "auth_user")
 
 
-def test_what_waits_again_stays_public_where_it_was_published(mongo, settings, target):
+def test_published_comment_stays_public_when_sent_back(mongo, settings, target):
     backend = configure(settings)
     for held in stopped_approvals(backend, target):
         backend.reject(held.id, verdict=Verdict.WAITING)
@@ -47,7 +47,7 @@ def test_what_waits_again_stays_public_where_it_was_published(mongo, settings, t
     assert backend.discussion(target).count == len(list(backend.iterate(target)))
 
 
-def test_rejected_comment_that_is_being_published_is_not_forgotten(mongo, settings, target):
+def test_rejected_comment_being_published_is_not_deleted(mongo, settings, target):
     backend = configure(settings)
     held = backend.hold(target, new("held")).held
     backend.reject(held.id)

@@ -11,7 +11,7 @@ from tests.support.comments.layouts import configure
 from tests.support.comments.making import new
 
 
-def test_embedded_discussion_promotes_itself_at_its_bound(mongo, settings, target):
+def test_embedded_discussion_is_promoted_at_its_limit(mongo, settings, target):
     backend = configure(settings, "embedded", BOUND=10)
     posted = [backend.post(target, new(str(n))).comment for n in range(25)]
     assert backend.discussion(target).layout == "buckets"
@@ -19,14 +19,14 @@ def test_embedded_discussion_promotes_itself_at_its_bound(mongo, settings, targe
     audit.stored(target, "auth_user")
 
 
-def test_embedded_discussion_promotes_itself_by_bytes(mongo, settings, target):
+def test_embedded_discussion_is_promoted_by_bytes(mongo, settings, target):
     backend = configure(settings, "embedded", Order.THREADED, BOUND=1000, BOUND_BYTES=20_000)
     posted = [backend.post(target, new(str(n), source="x" * 3_000)).comment for n in range(12)]
     assert (backend.discussion(target).layout, backend.discussion(target).order) == ("buckets", Order.THREADED)
     assert list(backend.iterate(target)) == posted
 
 
-def test_embedded_discussion_promotes_itself_when_another_commits(mongo, settings, target, monkeypatch):
+def test_embedded_discussion_is_promoted_by_another_commit(mongo, settings, target, monkeypatch):
     """A form sent twice at once: the one writes, the other finds it and commits for both."""
     backend = configure(settings, "embedded", BOUND=5)
     for n in range(4):
@@ -44,7 +44,7 @@ def test_embedded_discussion_promotes_itself_when_another_commits(mongo, setting
     audit.stored(target, "auth_user")
 
 
-def test_embedded_discussion_promotes_itself_when_comments_are_approved(mongo, settings, target):
+def test_embedded_discussion_is_promoted_by_approvals(mongo, settings, target):
     """One that every comment waits for is never posted to."""
     backend = configure(settings, "embedded", BOUND=10)
     waiting = [backend.hold(target, new(str(n))).held for n in range(12)]
@@ -54,7 +54,7 @@ def test_embedded_discussion_promotes_itself_when_comments_are_approved(mongo, s
     audit.stored(target, "auth_user")
 
 
-def test_embedded_discussion_promotes_itself_when_comments_get_longer(mongo, settings, target):
+def test_embedded_discussion_is_promoted_by_longer_edits(mongo, settings, target):
     """Else it could be edited to the server's limit of a document, beyond which its target cannot be saved."""
     backend = configure(settings, "embedded", BOUND=1000, BOUND_BYTES=20_000)
     posted = [backend.post(target, new(str(n))).comment for n in range(4)]
@@ -65,9 +65,7 @@ def test_embedded_discussion_promotes_itself_when_comments_get_longer(mongo, set
 
 
 @pytest.mark.parametrize("how", ["post", "approve"])
-def test_embedded_discussion_that_is_full_promotes_itself_before_it_takes_more(
-    mongo, settings, target, monkeypatch, how
-):
+def test_full_embedded_discussion_is_promoted_before_a_post(mongo, settings, target, monkeypatch, how):
     """One stopped writer can keep it from that, until nothing could be posted any more."""
     monkeypatch.setattr("marginalia.comments.backends.layouts.embedded.FULL", 3_000)
     monkeypatch.setattr("marginalia.comments.backends.store.PROMOTION_PATIENCE", 0)

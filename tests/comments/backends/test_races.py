@@ -90,7 +90,7 @@ def test_every_token_is_posted_once(mongo, settings, target, form):
 
 
 @pytest.mark.parametrize(("layout", "collection"), [("buckets", "comment_pages"), ("embedded", "auth_user")])
-def test_what_the_same_form_stored_after_a_look_is_not_stored_again(mongo, settings, target, layout, collection):
+def test_copy_of_a_form_stored_after_the_lookup_adds_nothing(mongo, settings, target, layout, collection):
     backend = configure(settings, layout)
     with before_command("update", collection, lambda: MongoBackend().post(target, new("once"))):
         backend.post(target, new("once"))
@@ -104,7 +104,7 @@ def test_two_moderators_publish_a_held_comment_once(mongo, settings, target):
     assert len(audit.stored(target)) == backend.discussion(target).count == 20
 
 
-def test_one_of_two_editors_is_told(mongo, settings, target):
+def test_one_of_two_editors_gets_a_conflict(mongo, settings, target):
     backend = configure(settings, "buckets")
     slug = backend.post(target, new("one")).comment.slug
     won = []
@@ -166,7 +166,7 @@ def walker(target, acknowledged, stop, wrong):
 
 
 @pytest.mark.parametrize("form", [DOCUMENTS, THREADED_BUCKETS], ids=lambda form: "-".join(form))
-def test_walking_by_cursor_while_others_post(mongo, settings, target, form):
+def test_reading_by_cursor_skips_nothing_during_posts(mongo, settings, target, form):
     configure(settings, *form)
     acknowledged, stop, wrong = [], threading.Event(), []
 
@@ -386,18 +386,18 @@ def brawl(settings, target, monkeypatch, conversions):
 
 
 @pytest.mark.slow
-def test_conversions_in_the_fray(mongo, settings, target, monkeypatch):
+def test_conversions_lose_nothing_under_load(mongo, settings, target, monkeypatch):
     """Posts, edits and removals, all of which crash, while two rival converters move the discussion to and fro."""
     brawl(settings, target, monkeypatch, conversions=1)
 
 
 @pytest.mark.slow
-def test_conversions_in_a_long_fray(mongo, settings, target, monkeypatch):
+def test_conversions_lose_nothing_under_long_load(mongo, settings, target, monkeypatch):
     brawl(settings, target, monkeypatch, conversions=20)
 
 
 @pytest.mark.slow
-def test_64_threads_of_four_processes_while_a_fifth_converts(mongo, settings, target):
+def test_conversion_loses_nothing_with_64_threads(mongo, settings, target):
     """Each token two to eight times, from two processes; edits and removals; conversions to and fro."""
     configure(settings)
     MongoBackend().post(target, new("first"))

@@ -48,7 +48,7 @@ READS = {
 
 
 @pytest.mark.parametrize("name", READS)
-def test_reader_whose_copy_was_dropped_reads_the_present_one(mongo, settings, target, monkeypatch, name):
+def test_reader_of_a_dropped_copy_reads_the_current_one(mongo, settings, target, monkeypatch, name):
     backend = configure(settings)
     slug = lively(backend, target)[1].slug
     expected = READS[name](backend, target, slug)
@@ -67,7 +67,7 @@ def test_reader_whose_copy_was_dropped_reads_the_present_one(mongo, settings, ta
 @pytest.mark.parametrize(
     "name", [name if at % 4 == 0 else pytest.param(name, marks=pytest.mark.slow) for at, name in enumerate(READS)]
 )
-def test_reader_of_an_embedded_copy_that_is_written_over_reads_again(mongo, settings, target, monkeypatch, name):
+def test_reader_of_an_overwritten_embedded_copy_reads_again(mongo, settings, target, monkeypatch, name):
     """It is not kept beside the next one, as others are."""
     settings.COMMENTS = {}
     backend = configure(settings, "embedded")
@@ -95,7 +95,7 @@ def converting_readers(backend, target, monkeypatch, times):
 
 # All but "all" read by the same rule.
 @pytest.mark.parametrize("name", ["comment", "all", pytest.param("page", marks=pytest.mark.slow)])
-def test_reader_who_misses_many_copies_reads_the_next(mongo, settings, target, monkeypatch, name):
+def test_reader_who_misses_several_copies_reads_the_next(mongo, settings, target, monkeypatch, name):
     backend = configure(settings)
     slug = lively(backend, target)[1].slug
     reads = {**READS, "all": lambda backend, target, slug: list(backend.iterate(target))}
@@ -105,7 +105,7 @@ def test_reader_who_misses_many_copies_reads_the_next(mongo, settings, target, m
     assert reads[name](backend, target, slug) == expected
 
 
-def test_reader_who_misses_copies_for_long_is_told_that_it_is_busy(mongo, settings, target, monkeypatch):
+def test_reader_who_keeps_missing_copies_gets_a_busy_error(mongo, settings, target, monkeypatch):
     backend = configure(settings)
     slug = lively(backend, target)[1].slug
     settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
@@ -116,7 +116,7 @@ def test_reader_who_misses_copies_for_long_is_told_that_it_is_busy(mongo, settin
     assert backend.get(target, slug).slug == slug
 
 
-def test_all_of_an_embedded_copy_is_read_though_it_is_written_over(mongo, settings, target):
+def test_overwritten_embedded_copy_is_read_to_the_end(mongo, settings, target):
     backend = configure(settings, "embedded")
     lively(backend, target)
     expected = [comment.slug for comment in backend.iterate(target)]
@@ -126,7 +126,7 @@ def test_all_of_an_embedded_copy_is_read_though_it_is_written_over(mongo, settin
     assert [*read, *(comment.slug for comment in reading)] == expected
 
 
-def test_reading_all_goes_on_in_an_old_copy_and_says_when_that_was_dropped(mongo, settings, target, monkeypatch):
+def test_reading_all_uses_the_old_copy_until_it_is_dropped(mongo, settings, target, monkeypatch):
     monkeypatch.setattr("marginalia.comments.backends.layouts.documents.BATCH", 5)
     backend = configure(settings)
     posted = [backend.post(target, new(str(n))).comment for n in range(20)]
@@ -142,7 +142,7 @@ def test_reading_all_goes_on_in_an_old_copy_and_says_when_that_was_dropped(mongo
         list(cut_off)
 
 
-def test_comment_is_restored_where_it_is_by_then(mongo, settings, target, monkeypatch):
+def test_comment_is_restored_after_a_concurrent_move(mongo, settings, target, monkeypatch):
     backend = configure(settings, "embedded")
     slug = backend.post(target, new("one")).comment.slug
     backend.remove(target, slug, rev=1, token="r")
@@ -150,7 +150,7 @@ def test_comment_is_restored_where_it_is_by_then(mongo, settings, target, monkey
     assert backend.restore(target, slug, rev=2, token="s").source == "one"
 
 
-def test_refused_writer_does_not_strike_the_claim_of_one_that_joined_it(mongo, settings, target, monkeypatch):
+def test_refused_writer_keeps_a_claim_that_another_joined(mongo, settings, target, monkeypatch):
     """Both send one form: what they answer is removed after the second has looked, and before the first does."""
     backend, first = configure(settings), MongoBackend()
     parent = backend.post(target, new("parent")).comment
@@ -172,7 +172,7 @@ def test_refused_writer_does_not_strike_the_claim_of_one_that_joined_it(mongo, s
     audit.stored(target, "auth_user")
 
 
-def test_poster_is_not_told_of_a_promotion_that_failed(mongo, settings, target, monkeypatch):
+def test_failed_promotion_does_not_fail_the_post(mongo, settings, target, monkeypatch):
     backend = configure(settings, "embedded", BOUND=3)
     for n in range(2):
         backend.post(target, new(str(n)))
@@ -185,7 +185,7 @@ def test_poster_is_not_told_of_a_promotion_that_failed(mongo, settings, target, 
     assert backend.discussion(target).count == 3
 
 
-def test_poster_to_a_full_discussion_that_another_has_moved_posts_there(mongo, settings, target, monkeypatch):
+def test_post_into_a_discussion_promoted_meanwhile_succeeds(mongo, settings, target, monkeypatch):
     backend = configure(settings, "embedded")
     backend.post(target, new("x"))
 
@@ -197,7 +197,7 @@ def test_poster_to_a_full_discussion_that_another_has_moved_posts_there(mongo, s
     assert backend.discussion(target).layout == "buckets"
 
 
-def test_held_comment_keeps_its_place_when_all_is_numbered_anew(mongo, settings, target, monkeypatch):
+def test_held_comment_keeps_its_place_after_renumbering(mongo, settings, target, monkeypatch):
     backend = configure(settings)
     for n in range(3):
         backend.post(target, new(str(n)))

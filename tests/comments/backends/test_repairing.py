@@ -42,7 +42,7 @@ def age(mongo, target, seconds):
     mongo.discussions.update_one({"_id": target.id}, {"$set": {"claims.0.at": then}})
 
 
-def test_a_conversion_waits_no_longer_than_a_writer_may_take(mongo, target, lost, monkeypatch):
+def test_conversion_waits_no_longer_than_a_writer_can_take(mongo, target, lost, monkeypatch):
     monkeypatch.setattr("marginalia.comments.backends.upkeep.live.GATE_MS", 100)
     with pytest.raises(ConversionFailed, match="writers did not end"):
         lost.convert(target, "buckets", Order.OLDEST, patience=0)
@@ -51,7 +51,7 @@ def test_a_conversion_waits_no_longer_than_a_writer_may_take(mongo, target, lost
     assert lost.audit(target) == []
 
 
-def test_the_worker_strikes_the_claim_off(mongo, target, lost):
+def test_worker_removes_an_abandoned_claim(mongo, target, lost):
     lost.tidy()
     assert len(mongo.discussions.find_one({"_id": target.id})["claims"]) == 1
     age(mongo, target, LEASE + 1)
@@ -63,7 +63,7 @@ def test_the_worker_strikes_the_claim_off(mongo, target, lost):
 
 
 @pytest.mark.parametrize("kind", ["post", "approve", "edit"])
-def test_a_claim_under_which_something_may_still_be_written_is_kept(mongo, settings, target, kind):
+def test_claim_that_could_still_be_written_under_is_kept(mongo, settings, target, kind):
     backend = configure(settings)
     slug = backend.post(target, new("first")).comment.slug
     intent = Intent("op", slug if kind == "edit" else "op", kind, number=None if kind == "edit" else True, rev=1)
@@ -74,7 +74,7 @@ def test_a_claim_under_which_something_may_still_be_written_is_kept(mongo, setti
     assert len(mongo.discussions.find_one({"_id": target.id})["claims"]) == 1
 
 
-def test_what_is_crowded_is_left_while_another_converts(mongo, target, settings, monkeypatch):
+def test_crowded_bucket_is_left_during_a_conversion(mongo, target, settings, monkeypatch):
     backend = configure(settings)
     backend.post(target, new("first"))
 

@@ -45,16 +45,16 @@ def backend(mongo, settings, target, request, monkeypatch):
     return backend
 
 
-def test_export_has_nothing_twice(backend):
+def test_export_contains_nothing_twice(backend):
     assert [comment.source for comment in backend.written_by(id=EVE.id)] in (["eve"], [])
     assert [comment.source for comment in MongoBackend().written_by(id=EVE.id)] == ["eve"]
 
 
-def test_list_for_readers_has_nothing_twice(backend):
+def test_list_for_readers_contains_nothing_twice(backend):
     assert [comment.source for comment in backend.by_author(EVE.id)] in (["eve"], [])
 
 
-def test_erasing(mongo, backend, target, request):
+def test_erasure_during_a_switch_is_complete(mongo, backend, target, request):
     backend.erase_author(id=EVE.id)
     # At return already, but where the discussion goes to and fro while it is looked for.
     if request.node.callspec.id != "to and fro":

@@ -75,7 +75,7 @@ def test_admin_lists_search_and_filter(mongo, settings, target, operator, name):
 
 
 @pytest.mark.parametrize("name", STORED)
-def test_admin_lists_neither_count_nor_sort_a_collection(mongo, settings, target, operator, commands, name):
+def test_admin_lists_neither_count_nor_sort_collections(mongo, settings, target, operator, commands, name):
     backend = configure(settings)
     lively(backend, target)
     backend.convert(target, "buckets", Order.OLDEST)
@@ -88,7 +88,7 @@ def test_admin_lists_neither_count_nor_sort_a_collection(mongo, settings, target
     assert not {"SORT", "COLLSCAN"} & stages(explain(mongo, asked[1]))
 
 
-def test_admin_list_names_what_is_discussed(mongo, operator, post_page):
+def test_admin_list_links_the_discussed_page(mongo, operator, post_page):
     backend = MongoBackend()
     backend.post(post_page, new("one"))
     gone = Target("nodes.node", "0" * 24)
@@ -98,7 +98,7 @@ def test_admin_list_names_what_is_discussed(mongo, operator, post_page):
     assert str(gone) in html
 
 
-def test_admin_searches_comments_by_discussion_and_author_along_an_index(mongo, settings, target, operator, commands):
+def test_admin_searches_comments_by_an_index(mongo, settings, target, operator, commands):
     lively(configure(settings), target)
     url = reverse("admin:marginalia_comments_storedcomment_changelist")
     for wanted in (str(target), ANN.id):
@@ -120,7 +120,7 @@ def test_admin_action_converts_a_discussion(mongo, settings, target, operator):
     assert (found.layout, found.order) == ("buckets", Order.THREADED)
 
 
-def test_admin_action_leaves_a_long_conversion_to_a_worker(mongo, settings, target, operator, monkeypatch):
+def test_long_conversion_is_left_to_the_worker(mongo, settings, target, operator, monkeypatch):
     backend = configure(settings)
     lively(backend, target)
     monkeypatch.setattr(converting, "MAX_IMMEDIATE", 3)
@@ -136,7 +136,7 @@ def test_admin_action_leaves_a_long_conversion_to_a_worker(mongo, settings, targ
     assert (found.layout, found.order) == ("buckets", Order.THREADED)
 
 
-def test_admin_list_says_how_far_a_conversion_is(mongo, settings, target, operator):
+def test_admin_list_shows_the_progress_of_a_conversion(mongo, settings, target, operator):
     backend = configure(settings)
     lively(backend, target)
     url, seen = reverse("admin:marginalia_comments_storeddiscussion_changelist"), []
@@ -150,7 +150,7 @@ def test_admin_list_says_how_far_a_conversion_is(mongo, settings, target, operat
 
 
 @pytest.mark.parametrize("name", STORED)
-def test_neither_strangers_nor_moderators_see_what_is_stored(client, moderator, name):
+def test_stored_comments_are_hidden_from_moderators(client, moderator, name):
     for account in (get_user_model().objects.create_user("staff", is_staff=True), moderator):
         client.force_login(account)
         assert client.get(reverse(f"admin:marginalia_comments_{name}_changelist")).status_code == 403

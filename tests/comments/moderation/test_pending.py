@@ -39,7 +39,7 @@ def queue(staff) -> str:
     return staff.get(QUEUE).content.decode()
 
 
-def test_two_moderators_never_take_the_same_comment(post_page):
+def test_moderators_never_get_the_same_comment(post_page):
     hold(post_page, 5)
     ann, bob = pending.lease("ann", 3), pending.lease("bob", 3)
     assert [len(ann), len(bob)] == [3, 2]
@@ -47,7 +47,7 @@ def test_two_moderators_never_take_the_same_comment(post_page):
     assert pending.leased_by("ann", 3) == pending.lease("ann", 3) == ann
 
 
-def test_moderators_who_come_together_share_the_queue_out(post_page):
+def test_concurrent_moderators_share_the_queue(post_page):
     hold(post_page, 40)
     with ThreadPoolExecutor(8) as pool:
         taken = list(pool.map(lambda who: pending.lease(f"m{who}", 5), range(8)))
@@ -55,7 +55,7 @@ def test_moderators_who_come_together_share_the_queue_out(post_page):
     assert len(ids) == len(set(ids)) == 40
 
 
-def test_lease_ends_by_itself_and_by_release(post_page, mongo):
+def test_lease_ends_by_time_or_release(post_page, mongo):
     hold(post_page, 2)
     pending.lease("ann", 2)
     assert pending.lease("bob", 2) == ()
@@ -65,7 +65,7 @@ def test_lease_ends_by_itself_and_by_release(post_page, mongo):
     assert len(pending.lease("ann", 2)) == 2
 
 
-def test_two_moderators_approving_the_same_comment_publish_it_once(post_page):
+def test_concurrent_approvals_publish_a_comment_once(post_page):
     (held,) = hold(post_page)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda who: pending.decide("approve", [held.id], f"m{who}"), range(8)))
@@ -73,7 +73,7 @@ def test_two_moderators_approving_the_same_comment_publish_it_once(post_page):
     assert selectors.count(post_page) == 1
 
 
-def test_approved_comment_appears_where_it_would_have_been(post_page):
+def test_approved_comment_is_shown_at_its_original_place(post_page):
     (held,) = hold(post_page)
     services.post(post_page, author=CommentAuthor("B"), source="Later", token="later")
     pending.decide("approve", [held.id], "ann")
@@ -81,14 +81,14 @@ def test_approved_comment_appears_where_it_would_have_been(post_page):
     assert selectors.get(post_page, held.slug).posted == held.posted
 
 
-def test_decision_that_fails_does_not_keep_others_from_theirs(post_page):
+def test_failed_decision_does_not_stop_the_others(post_page):
     (held,) = hold(post_page)
     decided = pending.decide("reject", ["0" * 24, held.id], "ann")
     assert decided.done == (held.id,)
     assert [failed for failed, _ in decided.failed] == ["0" * 24]
 
 
-def test_what_is_left_to_others_can_be_taken_by_them(staff, post_page):
+def test_released_comments_can_be_taken_by_others(staff, post_page):
     first, *_others = hold(post_page, 3)
     assert 'value="release"' not in queue(staff)
     staff.post(DECIDE, {"action": f"spam:{first.id}", "state": "waiting"})
@@ -101,7 +101,7 @@ def test_what_is_left_to_others_can_be_taken_by_them(staff, post_page):
     assert "Other moderators are deciding about all pending comments." in queue(staff)
 
 
-def test_decision_that_comes_at_a_bad_time_says_so(post_page, mongo, monkeypatch):
+def test_decision_on_a_busy_discussion_is_reported(post_page, mongo, monkeypatch):
     (held,) = hold(post_page)
     site.close_gate(mongo, post_page, monkeypatch)
     decided = pending.decide("approve", [held.id], "ann")
@@ -149,7 +149,7 @@ def test_bulk_decision_and_undo(staff, post_page, action, verdict, public):
     assert 'value="wait"' not in staff.get(QUEUE).content.decode()
 
 
-def test_undone_publication_leads_to_the_comment_and_is_not_published_by_an_old_page(staff, post_page):
+def test_undone_publication_is_not_repeated_by_an_old_page(staff, post_page):
     (held,) = hold(post_page)
     staff.post(DECIDE, {"action": "approve", "chosen": [held.id]})
     page = staff.post(DECIDE, {"action": "wait", "chosen": [held.id]}, follow=True).content.decode()
@@ -159,7 +159,7 @@ def test_undone_publication_leads_to_the_comment_and_is_not_published_by_an_old_
     assert selectors.count(post_page) == 0
 
 
-def test_what_another_has_published_is_not_undone(post_page):
+def test_publication_by_another_moderator_is_not_undone(post_page):
     (held,) = hold(post_page)
     pending.decide("reject", [held.id], "ann")
     pending.decide("approve", [held.id], "bob")
@@ -168,7 +168,7 @@ def test_what_another_has_published_is_not_undone(post_page):
     assert selectors.count(post_page) == 1
 
 
-def test_what_was_decided_is_shown_to_its_last(staff, post_page, monkeypatch):
+def test_decided_comments_are_listed_to_the_last_page(staff, post_page, monkeypatch):
     monkeypatch.setattr(comments_admin, "PAGE_SIZE", 2)
     spam = hold(post_page, 3)
     pending.decide("spam", [held.id for held in spam], "ann")
@@ -182,7 +182,7 @@ def test_what_was_decided_is_shown_to_its_last(staff, post_page, monkeypatch):
     assert staff.post(DECIDE, sent)["Location"].endswith(f"?state=spam&after={spam[1].id}#queue")
 
 
-def test_what_its_author_changed_meanwhile_is_looked_at_again(staff, post_page):
+def test_comment_edited_meanwhile_is_not_approved(staff, post_page):
     first, second = hold(post_page, 2)
     html = queue(staff)
     assert f'value="approve:{first.id}.1"' in html
@@ -196,7 +196,7 @@ def test_what_its_author_changed_meanwhile_is_looked_at_again(staff, post_page):
     assert selectors.count(post_page) == 2
 
 
-def test_button_of_one_comment_decides_that_one(staff, post_page):
+def test_button_of_a_comment_ignores_the_selection(staff, post_page):
     first, second = hold(post_page, 2)
     staff.post(DECIDE, {"action": f"spam:{first.id}", "chosen": [second.id]})
     assert selectors.get_held(first.id).verdict is Verdict.SPAM
@@ -212,20 +212,20 @@ def test_counts_stop_at_a_thousand_and_use_the_index(post_page, commands):
 
 
 @pytest.mark.parametrize("url", [QUEUE, reverse("admin:marginalia_comments_moderation_published")])
-def test_pages_are_for_moderators(client, post_page, ann, url):
+def test_moderation_pages_are_only_for_moderators(client, post_page, ann, url):
     ann.is_staff = True
     ann.save()
     client.force_login(ann)
     assert client.get(url).status_code == 403
 
 
-def test_get_decides_nothing(staff, post_page):
+def test_get_request_decides_nothing(staff, post_page):
     (held,) = hold(post_page)
     assert staff.get(DECIDE, {"action": f"approve:{held.id}"}).status_code == 404
     assert selectors.count(post_page) == 0
 
 
-def test_looking_at_the_queue_shows_what_waits_and_takes_nothing(staff, post_page, commands):
+def test_viewing_the_queue_leases_nothing(staff, post_page, commands):
     page = queue(staff)
     assert "No comments are pending." in page
     assert "Pending <b>0</b></a>" in page
@@ -239,7 +239,7 @@ def test_looking_at_the_queue_shows_what_waits_and_takes_nothing(staff, post_pag
     assert ["Held 0" in page, "Held 1" in page] == [False, True], "another moderator has taken the first"
 
 
-def test_what_another_has_decided_against_is_not_approved_from_an_old_page(staff, post_page):
+def test_comment_rejected_by_another_is_not_approved(staff, post_page):
     first, second, third = hold(post_page, 3)
     pending.reject(first.id, by="bob", verdict=Verdict.SPAM)
     pending.approve(second.id, by="bob")
@@ -255,7 +255,7 @@ def test_what_another_has_decided_against_is_not_approved_from_an_old_page(staff
     assert selectors.get_held(first.id).verdict is Verdict.APPROVED
 
 
-def test_buttons_for_selected_comments_ask_for_some(staff, post_page):
+def test_bulk_buttons_without_a_selection_ask_for_one(staff, post_page):
     (held,) = hold(post_page)
     sent = {"action": "approve", "state": "waiting"}
     assert "Select one or more comments first." in staff.post(DECIDE, sent, follow=True).content.decode()
@@ -263,7 +263,7 @@ def test_buttons_for_selected_comments_ask_for_some(staff, post_page):
     assert selectors.count(post_page) == 1
 
 
-def test_who_decides_is_given_more_at_once(staff, post_page, monkeypatch):
+def test_moderator_gets_more_comments_after_each_decision(staff, post_page, monkeypatch):
     monkeypatch.setattr("marginalia.comments.admin.PAGE_SIZE", 2)
     first, *_others = hold(post_page, 4)
     page = queue(staff)
@@ -312,7 +312,7 @@ def test_flagged_comment_is_listed_until_settled(staff, post_page):
     assert "Flagged by readers" not in staff.get(page).content.decode()
 
 
-def test_flags_of_what_is_gone_are_forgotten_when_told_to(staff, post_page, commands):
+def test_flags_of_deleted_comments_are_deleted(staff, post_page, commands):
     comment = services.post(post_page, author=CommentAuthor("Ann"), source="Rude words", token="a").comment
     flags.flag(comment, "ip_hash:x")
     flags.flag(replace(comment, slug="gone"), "ip_hash:x")
@@ -328,7 +328,7 @@ def test_flags_of_what_is_gone_are_forgotten_when_told_to(staff, post_page, comm
 
 
 @pytest.mark.parametrize("rev", ["9" * 30, "9" * 5_000, "٣", "-1", ""])
-def test_revision_that_is_none_fails_nothing(staff, post_page, rev):
+def test_invalid_revision_causes_no_error(staff, post_page, rev):
     (held,) = hold(post_page)
     comment = services.post(post_page, author=CommentAuthor("Ann"), source="Words", token="a").comment
     for path, sent in (

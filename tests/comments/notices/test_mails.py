@@ -21,7 +21,7 @@ from tests.support.interrupting import stopped_before_command
 pytestmark = pytest.mark.usefixtures("mongo")
 
 
-def test_moderators_hear_of_what_waits_once(client, post_page, rules):
+def test_moderators_are_notified_once_of_a_held_comment(client, post_page, rules):
     rules(MODE="hold-all", MODERATORS=["mona@example.org"])
     data = site.fill(client, post_page, "Please look")
     for _ in range(2):
@@ -32,7 +32,7 @@ def test_moderators_hear_of_what_waits_once(client, post_page, rules):
     assert selectors.held()[0].id in mail.outbox[0].body
 
 
-def test_moderators_are_not_told_of_what_was_decided_meanwhile(client, post_page, rules):
+def test_moderators_are_not_notified_of_decided_comments(client, post_page, rules):
     rules(MODE="hold-all", MODERATORS=["mona@example.org"])
     site.post(client, post_page, "Please look")
     pending.reject(selectors.held()[0].id)
@@ -40,7 +40,7 @@ def test_moderators_are_not_told_of_what_was_decided_meanwhile(client, post_page
     assert mail.outbox == []
 
 
-def test_mails_name_the_site_and_not_the_host_that_was_asked(post_page, subscribed, moderator, settings, rules):
+def test_emails_use_the_url_of_the_site(post_page, subscribed, moderator, settings, rules):
     """Of every kind, the header by which a reader leaves included, on every way to post and to publish."""
     settings.SITE_URL, settings.ALLOWED_HOSTS = "https://example.org", ["*"]
     evil = Client(headers={"host": "evil.example"})
@@ -63,7 +63,7 @@ def test_mails_name_the_site_and_not_the_host_that_was_asked(post_page, subscrib
         assert "evil" not in told.replace("eve@example.org", "")
 
 
-def test_mails_name_the_host_that_was_asked_where_the_site_has_no_name(post_page, settings, rules):
+def test_emails_use_the_requested_host_without_a_site_url(post_page, settings, rules):
     rules(MODE="hold-all", MODERATORS=["mona@example.org"], ORIGIN="marginalia.comments.reading.links.requested")
     settings.ALLOWED_HOSTS = ["one.example", "other.example"]
     site.post(Client(headers={"host": "other.example"}), post_page, "Please look")
@@ -74,7 +74,7 @@ def test_mails_name_the_host_that_was_asked_where_the_site_has_no_name(post_page
     assert len(selectors.held()) == 1
 
 
-def test_mails_name_recipient_and_are_marked_as_automatic(client, post_page, subscribed, rules):
+def test_emails_name_the_recipient_and_are_marked_automatic(client, post_page, subscribed, rules):
     site.post(Client(), post_page, "My answer", parent=subscribed.slug, name="Bob")
     rules(MODE="hold-all", MODERATORS=["mona@example.org"])
     site.post(Client(), post_page, "Waits")
@@ -84,7 +84,7 @@ def test_mails_name_recipient_and_are_marked_as_automatic(client, post_page, sub
     assert {message["Auto-Submitted"] for message in messages} == {"auto-generated"}
 
 
-def test_address_is_asked_first_and_a_get_changes_nothing(client, post_page):
+def test_subscription_needs_a_confirmation_by_post(client, post_page):
     site.post(client, post_page, "Ask me", email="ann@example.org", notify="on")
     work()
     assert mail.outbox[0].to == ["ann@example.org"]
@@ -96,7 +96,7 @@ def test_address_is_asked_first_and_a_get_changes_nothing(client, post_page):
     assert subscriptions.get(subscription.id).confirmed
 
 
-def test_reply_is_told_once_with_a_link_to_leave(client, post_page, subscribed):
+def test_reply_is_notified_once_with_an_unsubscribe_link(client, post_page, subscribed):
     data = site.fill(Client(), post_page, "My answer", parent=subscribed.slug, name="Bob")
     for _ in range(2):
         site.send(Client(), data)
@@ -115,7 +115,7 @@ def test_reply_is_told_once_with_a_link_to_leave(client, post_page, subscribed):
     assert client.get(link[:-3]).status_code == client.post(link[:-3]).status_code == 404
 
 
-def test_who_has_left_is_asked_again_when_asking_for_replies_again(client, post_page, subscribed):
+def test_unsubscribed_reader_must_confirm_again(client, post_page, subscribed):
     subscriptions.end(subscriptions.id_for(post_page, "ann@example.org"))
     for text in ("Once more", "And more"):
         site.post(client, post_page, text, email="ann@example.org", notify="on")
@@ -125,7 +125,7 @@ def test_who_has_left_is_asked_again_when_asking_for_replies_again(client, post_
     assert subscriptions.by_email("ann@example.org")[0].confirmed
 
 
-def test_who_has_not_confirmed_or_has_left_hears_nothing(client, post_page):
+def test_unconfirmed_and_unsubscribed_get_no_email(client, post_page):
     site.post(client, post_page, "Ask me", email="ann@example.org", notify="on")
     work()
     parent = list(selectors.iterate(post_page))[0]
@@ -134,14 +134,14 @@ def test_who_has_not_confirmed_or_has_left_hears_nothing(client, post_page):
     assert len(mail.outbox) == 1
 
 
-def test_nobody_hears_of_own_replies_or_of_other_threads(client, post_page, subscribed):
+def test_own_replies_and_other_threads_are_not_notified(client, post_page, subscribed):
     site.post(Client(), post_page, "Own", parent=subscribed.slug, email="ANN@example.org")
     site.post(Client(), post_page, "Elsewhere")
     work()
     assert len(mail.outbox) == 1
 
 
-def test_own_replies_of_an_account_are_not_told(client, post_page, ann):
+def test_own_replies_of_an_account_are_not_notified(client, post_page, ann):
     client.force_login(ann)
     site.post(client, post_page, "Ask me", notify="on")
     work()
@@ -155,7 +155,7 @@ def test_own_replies_of_an_account_are_not_told(client, post_page, ann):
     assert len(mail.outbox) == 2
 
 
-def test_reply_that_was_held_is_told_when_it_is_approved(post_page, subscribed, rules):
+def test_held_reply_is_notified_when_it_is_approved(post_page, subscribed, rules):
     rules(MODE="hold-all")
     site.post(Client(), post_page, "Answer", parent=subscribed.slug, name="Bob")
     work()
@@ -166,7 +166,7 @@ def test_reply_that_was_held_is_told_when_it_is_approved(post_page, subscribed, 
 
 
 @pytest.mark.parametrize("how", ["says nothing", "refuses"])
-def test_mail_that_the_server_did_not_take_is_sent_later(client, post_page, rules, mongo, settings, how):
+def test_refused_email_is_sent_later(client, post_page, rules, mongo, settings, how):
     assert settings.EMAIL_TIMEOUT
     rules(MODE="hold-all", MODERATORS=["mona@example.org"])
     site.post(client, post_page, "Please look")
@@ -178,7 +178,7 @@ def test_mail_that_the_server_did_not_take_is_sent_later(client, post_page, rule
     assert len(mail.outbox) == 1
 
 
-def test_mail_that_the_server_may_have_taken_is_not_sent_again(client, post_page, rules, mongo, settings):
+def test_email_that_may_have_been_sent_is_not_repeated(client, post_page, rules, mongo, settings):
     rules(MODE="hold-all", MODERATORS=["mona@example.org"])
     site.post(client, post_page, "Please look")
     with mail_server(settings, "takes it, and breaks"):
@@ -218,7 +218,7 @@ def _answer(listening, how):
                 stream.write(b"450 not now\r\n" if (command, how) == (b"RCPT", "refuses") else b"250 fine\r\n")
 
 
-def test_worker_that_died_while_sending_leaves_no_second_mail(client, post_page, rules, mongo):
+def test_worker_dying_while_sending_causes_no_second_email(client, post_page, rules, mongo):
     rules(MODE="hold-all", MODERATORS=["mona@example.org"])
     site.post(client, post_page, "Please look")
     with stopped_before_command("update", "jobs", lambda command: "state" in command["updates"][0]["u"]["$set"]):
@@ -243,21 +243,21 @@ def test_immediate_back_end_sends_emails_with_the_request(client, post_page, rul
     assert mongo["jobs"].count_documents({}) == 0
 
 
-def test_notices_need_an_address_and_keep_the_text(client, post_page):
+def test_notices_without_an_address_keep_the_text(client, post_page):
     refused = site.post(client, post_page, "Ask me", notify="on")
     assert refused.status_code == 422
     assert site.fields_of(refused.content.decode())["text"] == "Ask me"
     assert selectors.count(post_page) == 0
 
 
-def test_subscription_is_for_one_discussion_and_forged_links_lead_nowhere(client, post_page, subscribed):
+def test_forged_subscription_links_return_404(client, post_page, subscribed):
     assert client.get("/comments/subscribe/forged").status_code == 404
     link = f"/comments/unsubscribe/{subscriptions.token('0' * 40, subscriptions.LEAVE)}"
     client.post(link)
     assert subscriptions.by_email("ann@example.org")
 
 
-def test_address_is_kept_as_a_keyed_hash_and_goes_by_itself(client, post_page, mongo):
+def test_ip_address_is_stored_as_a_keyed_hash_and_expires(client, post_page, mongo):
     site.post(client, post_page, "Hello")
     comment = list(selectors.iterate(post_page))[0]
     kept = mongo["comments.ip_hashes"].find_one()
@@ -267,7 +267,7 @@ def test_address_is_kept_as_a_keyed_hash_and_goes_by_itself(client, post_page, m
     assert expiry["expireAfterSeconds"] == 30 * 24 * 3600
 
 
-def test_nothing_is_left_of_a_discussion_that_is_forgotten(client, post_page, mongo, subscribed):
+def test_deleted_discussion_leaves_nothing(client, post_page, mongo, subscribed):
     client.post(f"/comments/flag/{post_page.label}/{post_page.pk}/{subscribed.slug}")
     services.delete_discussion(post_page)
     left = {name for name in mongo.list_collection_names() if mongo[name].find_one({"discussion_id": post_page.id})}

@@ -19,7 +19,7 @@ from tests.support.comments import site
         ({"MODE": "open", "MAX_LINKS": 1}, "[a](https://a.example) [b](https://b.example)", ["Contains 2 links"]),
     ],
 )
-def test_rules_and_policies_are_told_in_words(mongo, post_page, rules, rule, text, said):
+def test_reasons_of_rules_are_shown_as_sentences(mongo, post_page, rules, rule, text, said):
     rules(**rule)
     site.post(Client(), post_page, text)
     (held,) = selectors.held()
@@ -27,7 +27,7 @@ def test_rules_and_policies_are_told_in_words(mongo, post_page, rules, rule, tex
     assert not set(said) & set(held.reasons)
 
 
-def test_reason_of_a_rule_of_ones_own_stays_as_it_is(mongo, post_page):
+def test_reason_of_a_custom_rule_is_unchanged(mongo, post_page):
     mine = ("policy: moon", "It rhymes.", "words")
     held = services.hold(post_page, author=CommentAuthor("A"), source="Held", token="h", reasons=mine).held
     assert tuple(reasons.sentences(held)) == mine

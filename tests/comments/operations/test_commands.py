@@ -22,7 +22,7 @@ def run(*args):
     return out.getvalue().splitlines()
 
 
-def test_all_discussions_are_converted_and_a_second_run_finds_nothing_to_do(mongo, settings, target):
+def test_all_discussions_are_converted_and_rerun_does_nothing(mongo, settings, target):
     backend = configure(settings)
     lively(backend, target)
     backend.post(Target("nodes.node", str(ObjectId())), new("other"))
@@ -37,7 +37,7 @@ def test_all_discussions_are_converted_and_a_second_run_finds_nothing_to_do(mong
     assert run("check_comments")[-1] == f"2 discussions with {count + 1} comments: 0 faults, 0 mended."
 
 
-def test_an_order_alone_leaves_each_discussion_in_its_layout(mongo, settings, target):
+def test_changing_only_the_order_keeps_each_layout(mongo, settings, target):
     backend = configure(settings)
     backend.post(target, new("one"))
     other = Target("nodes.node", str(ObjectId()))
@@ -50,7 +50,7 @@ def test_an_order_alone_leaves_each_discussion_in_its_layout(mongo, settings, ta
         run("convert_comments")
 
 
-def test_what_cannot_be_converted_is_named_and_fails(mongo, settings, target):
+def test_failed_conversion_is_named_and_fails_the_command(mongo, settings, target):
     backend = configure(settings)
     backend.post(target, new("one"))
     with pytest.raises(CommandError, match="1 discussions could not be converted"):
@@ -69,7 +69,7 @@ def test_count_below_the_comments_is_repaired(mongo, settings, target):
 
 
 @pytest.mark.parametrize("written", [True, False])
-def test_old_claim_is_committed_if_its_comment_is_stored_else_dropped(mongo, settings, target, written):
+def test_old_claim_is_committed_if_its_comment_is_stored(mongo, settings, target, written):
     backend = configure(settings)
     backend.post(target, new("one"))
     slug = "op" * 8
@@ -84,7 +84,7 @@ def test_old_claim_is_committed_if_its_comment_is_stored_else_dropped(mongo, set
     assert (found["claims"], found["count"]) == ([], 2 if written else 1)
 
 
-def test_doubled_and_misplaced_comments_are_named(mongo, settings, target):
+def test_duplicate_and_misplaced_comments_are_reported(mongo, settings, target):
     backend = configure(settings, "buckets")
     lively(backend, target)
     bucket = mongo.comment_pages.find_one({"page": 1})

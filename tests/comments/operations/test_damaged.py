@@ -30,7 +30,7 @@ def damaged(mongo, post_page):
     call_command("setup_indexes", stdout=StringIO())
 
 
-def test_audit_names_it_and_looks_at_the_others(damaged):
+def test_audit_reports_the_damaged_discussion_and_continues(damaged):
     out = StringIO()
     with pytest.raises(CommandError) as raised:
         call_command("check_comments", "--json", stdout=out)
@@ -42,7 +42,7 @@ def test_audit_names_it_and_looks_at_the_others(damaged):
     assert "schema" in fault["what"]
 
 
-def test_the_worker_looks_after_the_others(mongo, damaged, caplog):
+def test_worker_continues_with_the_other_discussions(mongo, damaged, caplog):
     Discussions(database(), storage_of).claim(HEALTHY, Intent("a" * 16, "a" * 16, "post", number=True, delta=1))
     (left,) = mongo.discussions.find_one({"_id": HEALTHY.id})["claims"]
     left["at"] -= timedelta(days=1)
@@ -52,7 +52,7 @@ def test_the_worker_looks_after_the_others(mongo, damaged, caplog):
     assert f"The upkeep of the discussion {damaged} failed" in caplog.text
 
 
-def test_conversion_names_it_and_converts_the_others(mongo, damaged):
+def test_conversion_reports_the_damaged_one_and_continues(mongo, damaged):
     err = StringIO()
     with pytest.raises(CommandError, match="1 discussions could not be converted") as raised:
         call_command("convert_comments", "--to", "buckets", stdout=StringIO(), stderr=err)
@@ -61,7 +61,7 @@ def test_conversion_names_it_and_converts_the_others(mongo, damaged):
     assert mongo.discussions.find_one({"_id": HEALTHY.id})["schema"] == "buckets"
 
 
-def test_its_post_is_shown_with_a_notice_and_lists_are_shown(damaged, client):
+def test_page_of_the_damaged_discussion_shows_a_notice(damaged, client):
     page = client.get("/news/hello")
     assert page.status_code == 200
     assert "Comments cannot be shown just now." in page.content.decode()

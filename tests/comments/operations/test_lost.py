@@ -73,7 +73,7 @@ def leaves(backend, target):
 
 
 @forms
-def test_lost_comments_are_named_and_still_counted(mongo, settings, target, form):
+def test_lost_comments_are_reported_and_still_counted(mongo, settings, target, form):
     backend = configure(settings, *form)
     lively(backend, target)
     right = backend.discussion(target).count
@@ -89,7 +89,7 @@ def test_lost_comments_are_named_and_still_counted(mongo, settings, target, form
 
 
 @forms
-def test_other_repairs_do_not_lower_the_count(mongo, settings, target, form):
+def test_other_repairs_keep_the_count(mongo, settings, target, form):
     backend = configure(settings, *form)
     lively(backend, target)
     change_stored(mongo, form[0], leaves(backend, target)[0].slug, None)
@@ -103,7 +103,7 @@ def test_other_repairs_do_not_lower_the_count(mongo, settings, target, form):
 
 @forms
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_malformed_comment_is_named_and_left_out(mongo, settings, target, form, damage):
+def test_malformed_comment_is_reported_and_omitted(mongo, settings, target, form, damage):
     backend = configure(settings, *form)
     lively(backend, target)
     bad, *_, lost, gone = leaves(backend, target)

@@ -71,7 +71,7 @@ def traces(mongo, *words: str) -> dict[str, set[str]]:
     return {name: words for name, words in found.items() if words}
 
 
-def test_seed_is_where_it_may_be(seeded, mongo, network):
+def test_traces_are_found_before_the_erasure(seeded, mongo, network):
     """Without this, the tests that find nothing would prove nothing."""
     found = traces(mongo, NAME, EMAIL, TEXT, network)
     said = {NAME, EMAIL, TEXT}
@@ -88,7 +88,7 @@ def test_seed_is_where_it_may_be(seeded, mongo, network):
     assert traces(mongo, ADDRESS) == {}
 
 
-def test_no_public_page_or_feed_has_an_address(seeded, network):
+def test_no_public_page_or_feed_contains_an_email(seeded, network):
     first = list(selectors.iterate(seeded))[0]
     arguments = [seeded.label, seeded.pk]
     pages = [
@@ -105,7 +105,7 @@ def test_no_public_page_or_feed_has_an_address(seeded, network):
             assert secret not in html, (url, secret)
 
 
-def test_no_page_or_feed_of_the_site_has_an_address(seeded, network):
+def test_no_page_reachable_from_the_front_contains_an_email(seeded, network):
     """Whatever can be reached from the front page without logging in."""
     waiting, seen = ["/"], set()
     while waiting:
@@ -139,7 +139,7 @@ def test_erased_author_leaves_no_trace(seeded, mongo, network):
         assert one["slug"] == list(selectors.iterate(seeded))[-1].slug
 
 
-def test_address_is_the_same_in_other_letters(client, post_page, mongo):
+def test_address_is_matched_without_case(client, post_page, mongo):
     """What was typed on the site and what is typed for the command need not agree on capitals."""
     site.post(client, post_page, f"{TEXT} one", name=NAME, email="Anneliese@QUUX.example", notify="on")
     call_command("erase_author", "--email", "anneLiese@quux.Example", stdout=StringIO())
@@ -155,7 +155,7 @@ def test_dry_run_erases_nothing(seeded, mongo):
     assert traces(mongo, NAME, EMAIL, TEXT) == before
 
 
-def test_export_hands_out_every_copy(seeded, network):
+def test_export_contains_every_copy(seeded, network):
     out = StringIO()
     call_command("export_author", "--email", EMAIL, stdout=out, stderr=StringIO())
     rows = [json.loads(line) for line in out.getvalue().splitlines()]
@@ -167,7 +167,7 @@ def test_export_hands_out_every_copy(seeded, network):
     assert "An answer" not in out.getvalue()
 
 
-def test_account_is_meant_with_its_address(client, post_page, ann, mongo):
+def test_erasing_an_account_includes_its_email(client, post_page, ann, mongo):
     client.force_login(ann)
     site.post(client, post_page, f"{TEXT} by account", notify="on")
     call_command("erase_author", "--user", "ann", stdout=StringIO())
@@ -175,7 +175,7 @@ def test_account_is_meant_with_its_address(client, post_page, ann, mongo):
     assert mongo["comments.subscriptions"].count_documents({}) == 0
 
 
-def test_erased_is_erased_also_before_its_mails_were_sent(seeded, mongo):
+def test_erased_author_gets_no_pending_emails(seeded, mongo):
     call_command("erase_author", "--email", EMAIL, stdout=StringIO())
     while worker.work():
         pass
@@ -184,7 +184,7 @@ def test_erased_is_erased_also_before_its_mails_were_sent(seeded, mongo):
     assert not [message for message in mail.outbox if EMAIL in message.to or TEXT in message.body]
 
 
-def test_jobs_that_fail_and_logs_hold_no_address(seeded, mongo, network, monkeypatch, caplog):
+def test_failed_jobs_and_logs_contain_no_email(seeded, mongo, network, monkeypatch, caplog):
     """Not even where the error says which: of a mail server's answer or of Python's own only the kind is kept."""
 
     def refuse(mail):
@@ -204,6 +204,6 @@ def test_jobs_that_fail_and_logs_hold_no_address(seeded, mongo, network, monkeyp
 
 
 @pytest.mark.parametrize("arguments", [[], ["--user", "nobody"]])
-def test_unclear_author_is_refused(mongo, arguments):
+def test_ambiguous_author_is_refused(mongo, arguments):
     with pytest.raises(CommandError):
         call_command("erase_author", *arguments)

@@ -68,7 +68,7 @@ def test_round_trip_gives_the_same_bytes(target, rules, out_of, into):
 
 
 @pytest.mark.parametrize(("conversions", "is_read"), [(transfer.ATTEMPTS - 1, True), (transfer.ATTEMPTS, False)])
-def test_a_discussion_that_is_converted_while_it_is_read_is_read_again(target, monkeypatch, conversions, is_read):
+def test_discussion_converted_during_an_export_is_read_again(target, monkeypatch, conversions, is_read):
     discuss(target)
     whole, rows = list(transfer.rows(target)), transfer.rows
 
@@ -88,7 +88,7 @@ def test_a_discussion_that_is_converted_while_it_is_read_is_read_again(target, m
             transfer.read_rows(target, list)
 
 
-def test_discussions_are_listed_without_a_cursor_that_an_export_would_outlast(mongo, commands):
+def test_discussions_are_listed_without_a_long_lived_cursor(mongo, commands):
     begun = [Target("nodes.node", f"{number:024}") for number in range(230)]
     mongo.discussions.insert_many(new_document(one, "documents", Order.OLDEST, 100) for one in begun)
     with commands.recorded():
@@ -96,7 +96,7 @@ def test_discussions_are_listed_without_a_cursor_that_an_export_would_outlast(mo
     assert "getMore" not in commands.names
 
 
-def test_text_is_rendered_here_so_that_no_file_brings_script(target):
+def test_text_is_rendered_on_import_without_scripts(target):
     discuss(target)
     row = json.loads(exported().splitlines()[1]) | {
         "text": "<script>alert(1)</script>",
@@ -111,7 +111,7 @@ def exported_head(target: Target) -> bytes:
     return json.dumps({"discussion": str(target), "open": True}).encode()
 
 
-def test_older_comments_get_their_place_in_a_discussion_that_has_some(target):
+def test_older_comments_are_sorted_into_a_discussion(target):
     discuss(target)
     old = json.loads(exported().splitlines()[1]) | {
         "comment": "a" * 16,
@@ -138,7 +138,7 @@ def test_older_comments_get_their_place_in_a_discussion_that_has_some(target):
         (lambda row: row.update(text=" "), "InvalidComment"),
     ],
 )
-def test_broken_comment_fails_with_its_line_and_leaves_what_came_before(target, change, reason):
+def test_broken_line_fails_and_keeps_earlier_comments(target, change, reason):
     discuss(target)
     lines = exported().splitlines()
     services.delete_discussion(target)
@@ -153,7 +153,7 @@ def test_broken_comment_fails_with_its_line_and_leaves_what_came_before(target, 
 @pytest.mark.parametrize(
     "lines", [[b"{"], [b"[]"], [b'{"comment":"x"}'], [b'{"discussion":"x","open":true}'], [b"\xff"]]
 )
-def test_what_is_no_export_is_refused_at_once(lines):
+def test_file_that_is_no_export_is_refused(lines):
     with pytest.raises(transfer.BrokenFile, match="line 1"):
         transfer.import_(lines)
 
@@ -175,7 +175,7 @@ def test_commands_write_and_read_a_file(target, tmp_path):
         call_command("import_comments", str(path))
 
 
-def test_depth_may_change_between_export_and_import(settings):
+def test_depth_can_change_between_export_and_import(settings):
     """What is there already is found again, and what is not comes to the place that it had."""
     target = Target("auth.user", "6" * 24)
     settings.COMMENTS = {**settings.COMMENTS, "MAX_DEPTH": 2}
@@ -192,7 +192,7 @@ def test_depth_may_change_between_export_and_import(settings):
         assert list(selectors.iterate(target)) == before
 
 
-def test_comment_below_what_it_does_not_answer_is_refused():
+def test_comment_below_a_wrong_parent_is_refused():
     target = Target("auth.user", "6" * 24)
     first = services.post(target, author=CommentAuthor("Ann"), source="1", token="1").comment
     services.post(target, author=CommentAuthor("Ann"), source="2", token="2", parent=first.slug)
@@ -202,7 +202,7 @@ def test_comment_below_what_it_does_not_answer_is_refused():
         transfer.import_(lines)
 
 
-def test_what_waits_goes_along_and_waits_once_and_a_decision_stays(target):
+def test_held_comment_is_imported_once_and_keeps_decisions(target):
     new = NewComment(CommentAuthor("Ann"), "Waits", "<p>Waits</p>", "a", email="a@b.example")
     backend().hold(target, new, ("first",))
     (row,) = transfer.held_rows()
@@ -222,7 +222,7 @@ def test_what_waits_goes_along_and_waits_once_and_a_decision_stays(target):
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "//evil.example", "https://a.example/ onclick=x", "data:,x"])
-def test_importing_a_url_that_is_no_web_address_drops_it(target, url, mongo):
+def test_importing_an_unsafe_url_drops_it(target, url, mongo):
     discuss(target)
     lines = exported().replace(b"https://bo.example", url.encode()).splitlines()
     services.delete_discussion(target)

@@ -24,7 +24,7 @@ def rendered(monkeypatch):
 
 
 @pytest.mark.parametrize("more", [{}, {"preview": "1"}])
-def test_text_that_is_too_long_is_not_rendered_and_comes_back(client, post_page, rendered, more):
+def test_text_that_is_too_long_is_returned_unrendered(client, post_page, rendered, more):
     text = "*x* " * 15_000
     refused = site.post(client, post_page, text, **more)
     assert (refused.status_code, rendered) == (422, [])
@@ -34,7 +34,7 @@ def test_text_that_is_too_long_is_not_rendered_and_comes_back(client, post_page,
 
 
 @pytest.mark.parametrize("mode", ["open", "hold-all"])
-def test_change_that_is_too_long_is_not_rendered_and_comes_back(client, post_page, rules, rendered, mode):
+def test_edit_that_is_too_long_is_returned_unrendered(client, post_page, rules, rendered, mode):
     rules(MODE=mode)
     site.post(client, post_page, "Mine")
     comment = (*selectors.held(), *selectors.iterate(post_page))[0]
@@ -46,7 +46,7 @@ def test_change_that_is_too_long_is_not_rendered_and_comes_back(client, post_pag
     assert site.fields_of(refused.content.decode())["text"] == "x" * 10_001
 
 
-def test_moderators_change_is_measured_as_well(client, post_page, moderator, rendered):
+def test_edit_by_a_moderator_is_limited_too(client, post_page, moderator, rendered):
     comment = site.post_directly(post_page)
     rendered.clear()
     client.force_login(moderator)
@@ -55,13 +55,13 @@ def test_moderators_change_is_measured_as_well(client, post_page, moderator, ren
     assert rendered == []
 
 
-def test_services_measure_a_text_before_they_render_it(post_page, rendered):
+def test_services_check_the_length_before_rendering(post_page, rendered):
     with pytest.raises(InvalidComment, match="too long"):
         preparation.prepare(author=CommentAuthor("Ann"), source="x" * 10_001, token="1")
     assert rendered == []
 
 
-def test_previews_of_one_form_are_counted_and_the_text_comes_back(client, post_page, rules, rendered):
+def test_previews_of_a_form_are_limited_and_keep_the_text(client, post_page, rules, rendered):
     rules(RATE=(1, 600))
     data = site.fill(client, post_page, preview="1")
     for n in range(spam.PREVIEWS):
@@ -75,7 +75,7 @@ def test_previews_of_one_form_are_counted_and_the_text_comes_back(client, post_p
     assert site.send(client, again).status_code == 302, "posts are counted apart"
 
 
-def test_previews_are_counted_by_account_too_and_forgotten_with_it(post_page, rules, ann):
+def test_previews_are_limited_by_account_until_erased(post_page, rules, ann):
     rules(RATE=(1, 600))
     browsers = [Client(REMOTE_ADDR=f"192.0.{n}.1") for n in range(spam.PREVIEWS + 1)]
     for browser in browsers:
@@ -114,7 +114,7 @@ def edit(client, comment, text):
     return client.post(change_url("edit", comment), edit_form(client, comment) | {"text": text})
 
 
-def test_changes_are_counted_like_posts_and_the_text_comes_back(client, post_page, mine, rendered):
+def test_edits_count_like_posts_and_keep_the_text(client, post_page, mine, rendered):
     first = edit_form(client, mine) | {"text": "One"}
     for _ in range(2):
         assert client.post(change_url("edit", mine), first).status_code == 302, "the same form again is one change"
@@ -132,7 +132,7 @@ def test_changes_are_counted_like_posts_and_the_text_comes_back(client, post_pag
     assert now_of(mine).source == "One"
 
 
-def test_change_that_is_refused_is_not_counted(client, post_page, rules):
+def test_refused_edit_is_not_counted(client, post_page, rules):
     site.post(client, post_page, "Mine")
     (mine,) = selectors.iterate(post_page)
     rules(RATE=(2, 600), MAX_LINKS=0)
@@ -142,7 +142,7 @@ def test_change_that_is_refused_is_not_counted(client, post_page, rules):
     assert edit(client, mine, "One").status_code == 302
 
 
-def test_change_of_what_was_changed_meanwhile_is_not_counted(client, mine, rules):
+def test_conflicting_edit_is_not_counted(client, mine, rules):
     stale = edit_form(client, mine) | {"text": "Two"}
     rules(RATE=(3, 600))
     edit(client, mine, "One")
@@ -152,7 +152,7 @@ def test_change_of_what_was_changed_meanwhile_is_not_counted(client, mine, rules
     assert edit(client, mine, "Three").status_code == 422
 
 
-def test_changes_are_counted_by_account_too(post_page, rules, ann):
+def test_edits_are_counted_by_account_too(post_page, rules, ann):
     rules(RATE=(2, 600))
     browsers = [Client(REMOTE_ADDR=f"192.0.{n}.1") for n in range(3)]
     for browser in browsers:
@@ -162,7 +162,7 @@ def test_changes_are_counted_by_account_too(post_page, rules, ann):
     assert [edit(browser, comment, browser.session.session_key).status_code for browser in browsers[1:]] == [302, 422]
 
 
-def test_author_changes_a_comment_so_many_times(client, mine, rules, monkeypatch):
+def test_author_can_edit_a_comment_a_limited_number_of_times(client, mine, rules, monkeypatch):
     rules(RATE=(1000, 600))
     monkeypatch.setattr(own, "MAX_CHANGES", 2)
     for text in ("One", "Two"):
@@ -182,7 +182,7 @@ def test_author_changes_a_comment_so_many_times(client, mine, rules, monkeypatch
         assert [entry.comment.source for entry in selectors.history(mine.target, mine.slug)] == ["One", "Mine"]
 
 
-def test_change_sent_ahead_of_its_turn_is_bound_by_the_revision_it_names(client, mine, rules, monkeypatch):
+def test_edit_limit_applies_to_the_revision_sent(client, mine, rules, monkeypatch):
     """Many at once, each naming the next revision, must not all pass because they looked before the first was made."""
     rules(RATE=(1000, 600))
     monkeypatch.setattr(own, "MAX_CHANGES", 2)
@@ -190,7 +190,7 @@ def test_change_sent_ahead_of_its_turn_is_bound_by_the_revision_it_names(client,
     assert "very often" in refused.content.decode()
 
 
-def test_moderators_change_as_often_as_they_must(client, post_page, rules, moderator, monkeypatch):
+def test_moderators_edit_without_a_limit(client, post_page, rules, moderator, monkeypatch):
     rules(RATE=(0, 600))
     monkeypatch.setattr(own, "MAX_CHANGES", 1)
     comment = site.post_directly(post_page)

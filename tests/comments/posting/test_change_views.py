@@ -20,7 +20,7 @@ def own_comment(client, target, text="Mine"):
     return list(selectors.iterate(target))[-1]
 
 
-def test_author_edits_in_time(client, post_page):
+def test_author_edits_within_the_time_limit(client, post_page):
     comment = own_comment(client, post_page)
     page = client.get(change_url("edit", comment)).content.decode()
     response = client.post(change_url("edit", comment), site.fields_of(page) | {"text": "Mended"})
@@ -28,7 +28,7 @@ def test_author_edits_in_time(client, post_page):
     assert selectors.get(post_page, comment.slug).source == "Mended"
 
 
-def test_author_edits_too_late_and_keeps_the_text(client, post_page, rules):
+def test_late_edit_is_refused_with_its_text(client, post_page, rules):
     comment = own_comment(client, post_page)
     data = site.fields_of(client.get(change_url("edit", comment)).content.decode())
     rules(EDIT_MINUTES=0)
@@ -39,7 +39,7 @@ def test_author_edits_too_late_and_keeps_the_text(client, post_page, rules):
     assert client.get(change_url("edit", comment)).status_code == 404
 
 
-def test_edit_with_an_old_token_is_not_done_and_keeps_the_text(post_page, ann):
+def test_edit_with_an_old_token_is_refused_with_its_text(post_page, ann):
     client = Client(enforce_csrf_checks=True)
     client.force_login(ann)
     comment = own_comment(client, post_page)
@@ -55,7 +55,7 @@ def test_edit_with_an_old_token_is_not_done_and_keeps_the_text(post_page, ann):
     assert selectors.get(post_page, comment.slug).source == "Mended </textarea><script>"
 
 
-def test_edit_after_the_session_ended_keeps_the_text(post_page, ann):
+def test_edit_after_logout_is_refused_with_its_text(post_page, ann):
     client = Client(enforce_csrf_checks=True)
     client.force_login(ann)
     comment = own_comment(client, post_page)
@@ -70,7 +70,7 @@ def test_edit_after_the_session_ended_keeps_the_text(post_page, ann):
     assert selectors.get(post_page, comment.slug).source == "Mended"
 
 
-def test_edit_of_what_is_gone_gives_the_text_back(client, post_page, mongo):
+def test_edit_of_a_deleted_comment_returns_the_text(client, post_page, mongo):
     comment = own_comment(client, post_page)
     data = site.fields_of(client.get(change_url("edit", comment)).content.decode())
     mongo["cms.nodes"].delete_one({"_id": ObjectId(post_page.pk)})
@@ -80,14 +80,14 @@ def test_edit_of_what_is_gone_gives_the_text_back(client, post_page, mongo):
 
 
 @pytest.mark.parametrize("what", ["delete", "flag"])
-def test_what_is_one_press_is_not_done_without_a_token(post_page, what):
+def test_one_click_action_needs_a_csrf_token(post_page, what):
     client = Client(enforce_csrf_checks=True)
     comment = own_comment(client, post_page)
     assert client.post(change_url(what, comment), {"rev": "0"}).status_code == 403
     assert not selectors.get(post_page, comment.slug).removed
 
 
-def test_edit_meanwhile_changed_is_shown_and_sent_again(client, post_page):
+def test_edit_after_a_concurrent_edit_is_shown_and_sent_again(client, post_page):
     comment = own_comment(client, post_page)
     data = site.fields_of(client.get(change_url("edit", comment)).content.decode())
     services.edit(post_page, comment.slug, source="Theirs", rev=comment.rev, token="x")
@@ -99,7 +99,7 @@ def test_edit_meanwhile_changed_is_shown_and_sent_again(client, post_page):
     assert selectors.get(post_page, comment.slug).source == "Mended"
 
 
-def test_edit_at_a_bad_time_says_so_and_keeps_the_text(client, post_page, mongo, monkeypatch):
+def test_edit_of_a_busy_discussion_keeps_the_text(client, post_page, mongo, monkeypatch):
     comment = own_comment(client, post_page)
     data = site.fields_of(client.get(change_url("edit", comment)).content.decode())
     site.close_gate(mongo, post_page, monkeypatch)
@@ -121,7 +121,7 @@ def waiting(request, client, post_page, rules, ann):
     return selectors.held()[0]
 
 
-def test_author_edits_what_waits(client, post_page, waiting):
+def test_author_edits_a_held_comment(client, post_page, waiting):
     form = client.get(site.form_url(post_page)).content.decode()
     assert change_url("edit", waiting) in form
     page = client.get(change_url("edit", waiting)).content.decode()
@@ -131,7 +131,7 @@ def test_author_edits_what_waits(client, post_page, waiting):
     assert pending.approve(waiting.id).html == "<p><em>Mended</em></p>"
 
 
-def test_author_deletes_what_waits_without_a_trace(client, post_page, waiting, mongo):
+def test_author_deletes_a_held_comment_without_a_trace(client, post_page, waiting, mongo):
     assert "Delete this comment?" in client.get(change_url("delete", waiting)).content.decode()
     assert selectors.held() == (waiting,)
     client.post(change_url("delete", waiting))
@@ -141,7 +141,7 @@ def test_author_deletes_what_waits_without_a_trace(client, post_page, waiting, m
     assert selectors.count(post_page) == 0
 
 
-def test_strangers_and_latecomers_do_not_change_what_waits(client, post_page, rules, waiting):
+def test_strangers_and_late_authors_cannot_edit_held_comments(client, post_page, rules, waiting):
     stranger = Client()
     data = site.fields_of(client.get(change_url("edit", waiting)).content.decode()) | {"text": "Late"}
     for name in ("edit", "delete"):
@@ -156,7 +156,7 @@ def test_strangers_and_latecomers_do_not_change_what_waits(client, post_page, ru
     assert selectors.held() == (waiting,)
 
 
-def test_form_of_a_comment_that_was_withdrawn_comes_back_with_its_text(client, post_page, rules):
+def test_form_of_a_withdrawn_comment_returns_its_text(client, post_page, rules):
     rules(MODE="hold-all")
     data = site.fill(client, post_page, "Mine")
     site.send(client, data)
@@ -169,7 +169,7 @@ def test_form_of_a_comment_that_was_withdrawn_comes_back_with_its_text(client, p
     assert [held.source for held in selectors.held()] == ["Mine"]
 
 
-def test_moderator_publishes_only_what_was_shown(client, post_page, rules, moderator):
+def test_moderator_publishes_only_the_shown_revision(client, post_page, rules, moderator):
     rules(MODE="hold-all")
     site.post(client, post_page, "Harmless")
     held = selectors.held()[0]
@@ -194,7 +194,7 @@ def test_strangers_change_nothing(client, post_page, name):
     assert selectors.get(post_page, comment.slug) == comment
 
 
-def test_author_deletes_by_post_alone(client, post_page):
+def test_author_deletes_only_by_post(client, post_page):
     comment = own_comment(client, post_page)
     assert "Delete this comment?" in client.get(change_url("delete", comment)).content.decode()
     assert not selectors.get(post_page, comment.slug).removed
@@ -202,7 +202,7 @@ def test_author_deletes_by_post_alone(client, post_page):
     assert selectors.get(post_page, comment.slug).removed
 
 
-def test_who_deletes_an_answer_is_back_at_what_it_answered(client, post_page):
+def test_deleting_a_reply_returns_to_its_parent(client, post_page):
     parent = post_directly(post_page, "Parent", "b")
     for text in ("Once", "Again"):
         site.post(client, post_page, text, parent=parent.slug)
@@ -216,7 +216,7 @@ def test_who_deletes_an_answer_is_back_at_what_it_answered(client, post_page):
         assert client.get(address).status_code == 200
 
 
-def test_flag_asks_and_counts_a_reader_once(client, post_page):
+def test_flag_asks_and_counts_each_reader_once(client, post_page):
     from marginalia.comments.posting import flags
 
     comment = post_directly(post_page)
@@ -229,7 +229,7 @@ def test_flag_asks_and_counts_a_reader_once(client, post_page):
     assert [(f.slug, f.count) for f in flags.list_flagged()] == [(comment.slug, 1)]
 
 
-def test_flags_are_bounded_by_address_and_account(client, post_page, rules, moderator):
+def test_flags_are_limited_by_address_and_account(client, post_page, rules, moderator):
     from marginalia.comments.posting import flags
 
     rules(RATE=(3, 600))
@@ -246,7 +246,7 @@ def test_flags_are_bounded_by_address_and_account(client, post_page, rules, mode
     assert [client.post(change_url("flag", comment)).status_code for comment in comments] == [200] * 6
 
 
-def test_moderator_approves_by_post_alone(client, post_page, rules, moderator):
+def test_moderator_approves_only_by_post(client, post_page, rules, moderator):
     rules(MODE="hold-all")
     site.post(client, post_page, "Waiting")
     held = selectors.held()[0]
@@ -259,7 +259,7 @@ def test_moderator_approves_by_post_alone(client, post_page, rules, moderator):
     assert selectors.count(post_page) == 1
 
 
-def test_removed_comment_without_replies_leaves_nothing_and_with_them_its_place(client, post_page):
+def test_removed_comment_is_shown_only_if_it_has_replies(client, post_page):
     lone, parent = post_directly(post_page, "Lone", "a"), post_directly(post_page, "Parent", "b")
     post_directly(post_page, "Child", "c", parent=parent.slug)
     for comment in (lone, parent):

@@ -30,7 +30,7 @@ def feed_of(client, target):
 
 
 @pytest.mark.parametrize("nothing", ["\u200b", "\u3164", "\u2800 \u2800", "\u00ad", "\u034f"])
-def test_name_or_text_that_shows_nothing_is_refused(client, post_page, nothing):
+def test_invisible_name_or_text_is_refused(client, post_page, nothing):
     for said in ({"name": nothing, "text": "Hello"}, {"name": "Bob", "text": nothing}):
         answer = site.post(client, post_page, **said)
         assert answer.status_code == 422
@@ -52,14 +52,14 @@ def test_edit_to_nothing_is_refused(post_page):
 @pytest.mark.parametrize(
     "welcome", ["👩\u200d👩\u200d👧", "می\u200cخواهم", "🏴\U000e0067\U000e0062\U000e0065\U000e007f", "🇧🇷"]
 )
-def test_names_and_texts_joined_by_zero_width_are_welcome(client, post_page, welcome):
+def test_zero_width_joiners_are_accepted(client, post_page, welcome):
     site.post(client, post_page, welcome, name=welcome)
     (comment,) = selectors.iterate(post_page)
     assert (comment.author.name, comment.source) == (welcome, welcome)
 
 
 @pytest.mark.parametrize("more", [{}, {"preview": "1"}])
-def test_name_is_cleaned_of_what_no_page_should_carry(client, post_page, more):
+def test_name_loses_control_characters(client, post_page, more):
     shown = site.post(client, post_page, "Hello", name=MESSY, **more)
     if more:
         assert f'<b dir="auto">{CLEAN}</b>' in shown.content.decode()
@@ -67,14 +67,14 @@ def test_name_is_cleaned_of_what_no_page_should_carry(client, post_page, more):
         assert next(iter(selectors.iterate(post_page))).author.name == CLEAN
 
 
-def test_name_of_nothing_else_is_none(client, post_page):
+def test_name_of_only_control_characters_is_refused(client, post_page):
     refused = site.post(client, post_page, "My text", name="\x08\u202e")
     assert refused.status_code == 422
     assert "Please enter your name." in refused.content.decode()
     assert site.fields_of(refused.content.decode())["text"] == "My text"
 
 
-def test_services_clean_who_wrote_also_of_imports_and_of_what_waits(post_page):
+def test_services_clean_names_of_imports_and_held_comments(post_page):
     author = CommentAuthor(MESSY, url="https://bob.example/\u202e\x08me")
     posted = services.post(post_page, author=author, source="1", token="1").comment
     held = services.hold(post_page, author=author, source="2", token="2").held
@@ -87,7 +87,7 @@ def test_services_clean_who_wrote_also_of_imports_and_of_what_waits(post_page):
     assert selectors.email_of(imported) == "bob@example.org bcc: x"
 
 
-def test_file_of_another_site_brings_clean_names_and_no_half_characters(post_page):
+def test_import_cleans_names_and_refuses_broken_unicode(post_page):
     row = {
         "comment": "a" * 16,
         "answers": "",
@@ -113,12 +113,12 @@ def test_text_that_cannot_be_encoded_is_refused(post_page):
         services.post(post_page, author=CommentAuthor("Bob"), source="half \ud83d", token="1")
 
 
-def test_account_is_shown_without_what_no_page_should_carry():
+def test_account_name_is_shown_without_control_characters():
     assert forms.display_name(User(username="bob", first_name="\x08Bob\u202e", last_name="Evil\u2069")) == "Bob Evil"
     assert forms.display_name(User(username="bob@example.org", first_name="\x08\u202e")) == "bob"
 
 
-def test_feed_holds_whatever_was_typed(client, post_page):
+def test_feed_is_valid_for_any_typed_text(client, post_page):
     site.post(client, post_page, "A\x08B \u202eC\x1b", name=MESSY)
     entry = feed_of(client, post_page).find(f"{ATOM}entry")
     assert entry.findtext(f"{ATOM}author/{ATOM}name") == CLEAN
@@ -126,7 +126,7 @@ def test_feed_holds_whatever_was_typed(client, post_page):
     assert entry.findtext(f"{ATOM}summary") == "<p>AB C</p>"
 
 
-def test_feed_holds_what_was_stored_before_names_and_texts_were_cleaned(client, post_page, mongo):
+def test_feed_is_valid_for_comments_stored_uncleaned(client, post_page, mongo):
     site.post_directly(post_page)
     stored = {"author.name": "Bob\x08\uffff\u202e", "html": "<p>A\x0bB\ufffe</p>"}
     mongo["comments"].update_many({"discussion_id": post_page.id}, {"$set": stored})

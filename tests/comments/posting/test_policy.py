@@ -43,14 +43,14 @@ def edit(client, comment, text):
     return client.post(change_url("edit", comment), form | {"text": text})
 
 
-def test_rules_are_asked_about_the_edited_comment(client, post_page, mine):
+def test_rules_see_the_edited_comment(client, post_page, mine):
     assert edit(client, mine, "Mended").status_code == 302
     (submission,) = asked
     assert (submission.source, submission.html, submission.edited) == ("Mended", "<p>Mended</p>", mine)
     assert (submission.name, submission.token.target, submission.token.parent) == ("Ann", post_page, "")
 
 
-def test_what_a_rule_refuses_is_not_changed_and_comes_back(client, post_page, mine):
+def test_edit_refused_by_a_rule_returns_the_text(client, post_page, mine):
     refused = edit(client, mine, "LOUD")
     assert (refused.status_code, site.fields_of(refused.content.decode())["text"]) == (422, "LOUD")
     assert "Not so loud." in refused.content.decode()
@@ -58,7 +58,7 @@ def test_what_a_rule_refuses_is_not_changed_and_comes_back(client, post_page, mi
     assert edit(client, mine, "Quiet").status_code == 302
 
 
-def test_what_a_rule_would_hold_goes_into_no_public_comment(client, post_page, mine, request):
+def test_edit_that_a_rule_would_hold_is_refused_if_public(client, post_page, mine, request):
     answer = edit(client, mine, "Why?")
     if "waiting" in request.node.callspec.id:
         assert (answer.status_code, stored(post_page).source) == (302, "Why?")
@@ -68,7 +68,7 @@ def test_what_a_rule_would_hold_goes_into_no_public_comment(client, post_page, m
         assert stored(post_page) == mine
 
 
-def test_receiver_vetoes_a_change_too(client, post_page, mine):
+def test_receiver_can_veto_an_edit(client, post_page, mine):
     with received(signals.comment_will_be_posted, False) as told:
         refused = edit(client, mine, "Mended")
     assert (refused.status_code, site.fields_of(refused.content.decode())["text"]) == (422, "Mended")
@@ -77,7 +77,7 @@ def test_receiver_vetoes_a_change_too(client, post_page, mine):
     assert edit(client, mine, "Mended").status_code == 302
 
 
-def test_what_the_rules_know_of_a_form_says_nothing_of_a_change(client, post_page, rules):
+def test_rules_about_forms_ignore_edits(client, post_page, rules):
     site.post(client, post_page, "Mine")
     rules(MIN_SECONDS=60)
     comment = stored(post_page)
@@ -87,7 +87,7 @@ def test_what_the_rules_know_of_a_form_says_nothing_of_a_change(client, post_pag
 
 
 @pytest.mark.parametrize("mode", ["hold-first", "hold-all", "members"])
-def test_moderators_comment_is_public_at_once_whatever_it_says(client, post_page, rules, moderator, mode):
+def test_comment_by_a_moderator_is_always_public(client, post_page, rules, moderator, mode):
     rules(MODE=mode, RATE=(0, 600), MIN_SECONDS=60, WORDS=["casino"])
     client.force_login(moderator)
     for _ in range(2):
@@ -98,14 +98,14 @@ def test_moderators_comment_is_public_at_once_whatever_it_says(client, post_page
     assert stored(post_page).source == f"The same casino {LINKS}"
 
 
-def test_others_with_an_account_wait(client, post_page, rules, ann):
+def test_comments_by_other_accounts_are_held(client, post_page, rules, ann):
     rules(MODE="hold-first")
     client.force_login(ann)
     site.post(client, post_page, "Hello")
     assert selectors.count(post_page) == 0
 
 
-def test_moderators_do_not_post_into_a_closed_discussion(client, post_page, rules, moderator):
+def test_moderators_cannot_post_into_a_closed_discussion(client, post_page, rules, moderator):
     client.force_login(moderator)
     data = site.fill(client, post_page, "Late")
     rules(MODE="closed")

@@ -31,9 +31,7 @@ def stop_before_the_commit(target, data):
         calls += 1
 
 
-def test_what_is_to_follow_a_comment_whose_writer_stopped_is_done_and_the_worker_counts_it(
-    client, post_page, subscribed, mongo
-):
+def test_interrupted_post_is_completed_by_resend_or_worker(client, post_page, subscribed, mongo):
     mail.outbox.clear()
     data = site.fill(client, post_page, "An answer", parent=subscribed.slug, name="Bob")
     stop_before_the_commit(post_page, data)
@@ -49,7 +47,7 @@ def test_what_is_to_follow_a_comment_whose_writer_stopped_is_done_and_the_worker
     assert (selectors.count(post_page), mongo.discussions.find_one()["claims"]) == (2, [])
 
 
-def test_notices_that_were_not_put_are_put_when_the_form_is_sent_again(client, post_page, subscribed, mongo):
+def test_missing_notices_are_sent_when_the_form_is_resent(client, post_page, subscribed, mongo):
     mail.outbox.clear()
     data = site.fill(client, post_page, "An answer", parent=subscribed.slug, name="Bob")
     token = tokens.read_form(data["token"])
@@ -61,7 +59,7 @@ def test_notices_that_were_not_put_are_put_when_the_form_is_sent_again(client, p
     assert selectors.count(post_page) == 2
 
 
-def test_what_was_rejected_is_not_published_by_sending_its_form_again(client, post_page, rules):
+def test_resending_a_rejected_form_does_not_publish_it(client, post_page, rules):
     rules(MODE="hold-all")
     data = site.fill(client, post_page, "No")
     site.send(client, data)
@@ -72,7 +70,7 @@ def test_what_was_rejected_is_not_published_by_sending_its_form_again(client, po
     assert site.send(client, data | {"text": "Something else"}).status_code == 422
 
 
-def test_what_its_author_deleted_is_not_published_by_sending_its_form_again(client, post_page, rules):
+def test_resending_a_withdrawn_form_does_not_publish_it(client, post_page, rules):
     rules(MODE="hold-all", RATE=(1, 600))
     data = site.fill(client, post_page, "Mine")
     site.send(client, data)
@@ -84,9 +82,7 @@ def test_what_its_author_deleted_is_not_published_by_sending_its_form_again(clie
     assert site.send(client, site.fill(client, post_page, "Another")).status_code == 422
 
 
-def test_of_a_form_that_is_sent_twice_at_once_the_one_that_lost_counts_as_the_other(
-    client, post_page, rules, monkeypatch
-):
+def test_concurrent_copies_of_a_form_count_once(client, post_page, rules, monkeypatch):
     rules(MODE="open", RATE=(1, 600))
     data = site.fill(client, post_page, "One")
     site.send(client, data)

@@ -28,7 +28,7 @@ def test_typed_text_is_stored_as_typed(mongo):
     assert selectors.get(TARGET, first.slug) == first
 
 
-def test_post_costs_at_most_four_commands_and_two_more_at_first(mongo, commands):
+def test_post_costs_at_most_four_commands_or_six_at_first(mongo, commands):
     with commands.recorded():
         first = post().comment
     assert len(commands) <= 6, commands.names
@@ -44,7 +44,7 @@ def test_page_costs_two_commands(mongo, commands):
     assert len(commands) == 2, commands.names
 
 
-def test_token_sent_again_finds_the_one_comment_also_when_closed(mongo):
+def test_token_sent_again_finds_the_comment_also_when_closed(mongo):
     first = post()
     services.close(TARGET)
     again = post()
@@ -54,20 +54,20 @@ def test_token_sent_again_finds_the_one_comment_also_when_closed(mongo):
 
 
 @pytest.mark.parametrize("parent", ["aaaaaaaaaaaaaaaa", "$$ROOT", "no slug"])
-def test_reply_to_what_is_not_there_is_refused(mongo, parent):
+def test_reply_to_an_invalid_parent_is_refused(mongo, parent):
     post()
     with pytest.raises(InvalidParent):
         post("Reply", "two", parent=parent)
 
 
 @pytest.mark.parametrize("source", ["", "  \n", "x" * 10_001, "a\x00b"])
-def test_what_cannot_be_stored_is_refused_before_a_number_is_used(mongo, source):
+def test_unstorable_text_uses_no_number(mongo, source):
     with pytest.raises(InvalidComment):
         post(source)
     assert not selectors.discussion(TARGET).begun
 
 
-def test_edit_sees_what_others_changed(mongo):
+def test_conflicting_edit_returns_the_current_comment(mongo):
     first = post().comment
     edited = services.edit(TARGET, first.slug, source="Mine", rev=1, token="edit")
     assert services.edit(TARGET, first.slug, source="Mine", rev=1, token="edit") == edited
@@ -76,7 +76,7 @@ def test_edit_sees_what_others_changed(mongo):
     assert conflict.value.current == edited
 
 
-def test_removed_is_restored_with_its_history(mongo):
+def test_removed_comment_is_restored_with_its_history(mongo):
     first = post().comment
     removed = services.remove(TARGET, first.slug)
     assert (removed.source, removed.author.name, selectors.count(TARGET)) == ("", "", 0)
@@ -95,7 +95,7 @@ def test_history_is_read_in_the_order_of_its_index(mongo, commands):
     assert not {"SORT", "COLLSCAN"} & set(stages(explain(mongo, asked)))
 
 
-def test_approved_comment_takes_its_original_place_once(mongo):
+def test_approved_comment_gets_its_original_place_once(mongo):
     post("First", "1")
     held = services.hold(TARGET, author=ANN, source="Held", token="2").held
     post("Third", "3")
@@ -105,13 +105,13 @@ def test_approved_comment_takes_its_original_place_once(mongo):
     assert (selectors.count(TARGET), selectors.held()) == (3, ())
 
 
-def test_address_is_kept_apart(mongo):
+def test_email_is_stored_separately(mongo):
     first = post(email="ann@example.org").comment
     assert "ann@example.org" not in repr(first)
     assert selectors.email_of(first) == "ann@example.org"
 
 
-def test_newest_and_own_comments_over_discussions(mongo):
+def test_newest_and_own_comments_cover_all_discussions(mongo):
     other = Target("auth.user", "650000000000000000000002")
     post("Here", "1")
     services.post(other, author=ANN, source="There", token="1")
@@ -119,7 +119,7 @@ def test_newest_and_own_comments_over_discussions(mongo):
     assert [comment.source for comment in selectors.by_author("7")] == ["There", "Here"]
 
 
-def test_erased_author_leaves_tombstones_and_no_way_back(mongo):
+def test_erased_author_leaves_only_tombstones(mongo):
     first = post().comment
     services.edit(TARGET, first.slug, source="Edited", rev=1, token="edit")
     assert privacy.erase_author(id="7") == 1
@@ -134,7 +134,7 @@ def imported(source, token, **kwargs):
     return NewComment(author=ANN, source=source, html=source, token=token, posted=WRITTEN, **kwargs)
 
 
-def test_slug_of_an_import_is_the_one_it_gets_also_below_the_deepest_level(mongo):
+def test_slug_of_an_import_is_predicted_at_any_depth(mongo):
     parent = ""
     for depth in range(10):
         new = imported("Deeper", f"level {depth}", parent=parent)
@@ -144,7 +144,7 @@ def test_slug_of_an_import_is_the_one_it_gets_also_below_the_deepest_level(mongo
     assert parent.count("/") == 7
 
 
-def test_held_import_keeps_its_time_once_also_where_nobody_may_post(mongo):
+def test_held_import_keeps_its_time_also_in_closed_ones(mongo):
     importing.import_(TARGET, [imported("First", "one")])
     services.close(TARGET)
     first, again = (importing.hold_imported(TARGET, imported("Waits", "two"), reasons=("imported",)) for _ in range(2))
@@ -156,7 +156,7 @@ def test_held_import_keeps_its_time_once_also_where_nobody_may_post(mongo):
 
 
 @pytest.mark.parametrize(("order", "to_show", "to_post"), [("oldest", 2, 4), ("threaded", 3, 5)])
-def test_budgets_hold_in_buckets(mongo, commands, settings, order, to_show, to_post):
+def test_buckets_stay_within_their_command_budget(mongo, commands, settings, order, to_show, to_post):
     entry = {"LAYOUT": "buckets", "ORDER": order, "OPTIONS": {"SIZE": 10}}
     settings.COMMENTS = {"TARGETS": {TARGET.label: entry}}
     with commands.recorded():
@@ -173,7 +173,7 @@ def test_budgets_hold_in_buckets(mongo, commands, settings, order, to_show, to_p
         assert len(commands) <= to_show + ("at" in page), commands.names
 
 
-def test_only_the_commit_is_not_waited_for(mongo, commands):
+def test_only_the_commit_is_written_without_waiting(mongo, commands):
     """Should the server lose it, a claim is left over; the claim and the comment itself are safe before."""
     post()
     with commands.recorded():
@@ -190,7 +190,7 @@ def test_only_the_commit_is_not_waited_for(mongo, commands):
         ("buckets", "threaded", "comment_pages"),
     ],
 )
-def test_comment_that_comes_last_is_all_that_goes_to_other_members(mongo, settings, layout, order, collection):
+def test_last_comment_replicates_only_itself(mongo, settings, layout, order, collection):
     settings.COMMENTS = {"TARGETS": {TARGET.label: {"LAYOUT": layout, "ORDER": order}}}
     mongo.auth_user.insert_one(account(ObjectId(TARGET.pk)))
     for n in range(30):

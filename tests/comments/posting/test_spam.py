@@ -33,28 +33,28 @@ def rules_that_mind(*args, **fields):
 pytestmark = pytest.mark.usefixtures("mongo", "rules")
 
 
-def test_plain_comment_is_minded_by_none():
+def test_plain_comment_breaks_no_rule():
     assert rules_that_mind("Hello, see https://example.org") == ()
 
 
-def test_trap_minds_who_fills_in_what_people_do_not_see():
+def test_trap_catches_filled_hidden_fields():
     assert rules_that_mind(trap="http://spam.example") == ("trap",)
 
 
-def test_speed_minds_who_types_faster_than_people(rules):
+def test_speed_catches_forms_sent_too_fast(rules):
     rules(MIN_SECONDS=3)
     assert rules_that_mind(token=FormToken.new(TARGET)) == ("speed",)
     assert rules_that_mind() == ()
 
 
-def test_links_holds_many(rules):
+def test_links_catches_too_many_links(rules):
     rules(MAX_LINKS=2)
     link = "[x](https://a.example) "
     assert rules_that_mind(link * 2) == ()
     assert rules_that_mind(link * 3, nonce="n2") == ("links",)
 
 
-def test_words_holds_listed_ones_in_text_and_name(rules):
+def test_words_catches_listed_words_in_text_and_name(rules):
     rules(WORDS=["Casino", "best price", "赌场"])
     assert rules_that_mind("The CASINO is open") == ("words: casino",)
     assert rules_that_mind("x", name="Best Price") == ("words: best price",)
@@ -62,7 +62,7 @@ def test_words_holds_listed_ones_in_text_and_name(rules):
     assert rules_that_mind("ca\x08si\u202eno") == ("words: casino",), "as it will be read"
 
 
-def test_rate_minds_an_address_and_an_account(rules):
+def test_rate_limits_an_address_and_an_account(rules):
     rules(RATE=(2, 60))
     minded = [rules_that_mind(f"Text {n}", nonce=f"n{n}") for n in range(3)]
     assert minded == [(), (), ("rate",)]
@@ -70,7 +70,7 @@ def test_rate_minds_an_address_and_an_account(rules):
     assert minded == [(), (), ("rate",)]
 
 
-def test_repeat_knows_author_text_and_parent():
+def test_repeat_compares_author_text_and_parent():
     assert rules_that_mind("I agree") == ()
     assert rules_that_mind("I  AGREE ", nonce="n2") == ("repeat",)
     assert rules_that_mind("I agree", nonce="n3", parent="a" * 16) == ()
@@ -78,7 +78,7 @@ def test_repeat_knows_author_text_and_parent():
     assert rules_that_mind("I agree") == (), "the same form again is no repetition"
 
 
-def test_what_is_taken_back_may_be_said_again():
+def test_uncounted_comment_can_be_posted_again():
     first = submission("I agree")
     spam.judge(first)
     spam.uncount(first)
@@ -101,7 +101,7 @@ def test_addresses_are_counted_by_network(rf, one, other, same):
     assert not any(one in key for key in keys)
 
 
-def test_rate_limit_holds_over_forms_and_keeps_the_text(client, post_page, rules):
+def test_rate_limit_covers_all_forms_and_keeps_the_text(client, post_page, rules):
     rules(RATE=(2, 60))
     for n in range(2):
         assert site.post(Client(), post_page, f"Text {n}").status_code == 302
@@ -111,7 +111,7 @@ def test_rate_limit_holds_over_forms_and_keeps_the_text(client, post_page, rules
     assert selectors.count(post_page) == 2
 
 
-def test_held_comment_names_the_rule_to_moderators_alone(client, post_page, rules):
+def test_rule_of_a_held_comment_is_shown_only_to_moderators(client, post_page, rules):
     rules(WORDS=["casino"])
     response = site.post(client, post_page, "The casino")
     assert selectors.held()[0].reasons == ("words: casino",)

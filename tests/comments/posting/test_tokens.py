@@ -30,7 +30,7 @@ def text_of(target):
     return (*selectors.held(), *selectors.iterate(target))[0].source
 
 
-def test_back_after_an_edit_changed_again_and_saved_is_a_conflict_and_then_stored(client, post_page, mine):
+def test_edit_after_back_conflicts_and_is_then_stored(client, post_page, mine):
     form = site.fields_of(client.get(change_url("edit", mine)).content.decode())
     assert client.post(change_url("edit", mine), form | {"text": "One"}).status_code == 302
     assert client.post(change_url("edit", mine), form | {"text": "One"}).status_code == 302
@@ -41,7 +41,7 @@ def test_back_after_an_edit_changed_again_and_saved_is_a_conflict_and_then_store
     assert text_of(post_page) == "Two"
 
 
-def test_the_same_in_the_admin(client, post_page, moderator):
+def test_edit_after_back_conflicts_in_the_admin_too(client, post_page, moderator):
     client.force_login(moderator)
     comment = site.post_directly(post_page)
     page = reverse(
@@ -61,7 +61,7 @@ def test_the_same_in_the_admin(client, post_page, moderator):
 
 
 @pytest.mark.parametrize("gone", ["removed", "forgotten"])
-def test_the_admin_gives_back_a_text_whose_comment_another_took_away(client, post_page, moderator, gone):
+def test_admin_returns_the_text_of_a_deleted_comment(client, post_page, moderator, gone):
     client.force_login(moderator)
     comment = site.post_directly(post_page)
     page = reverse(
@@ -77,7 +77,7 @@ def test_the_admin_gives_back_a_text_whose_comment_another_took_away(client, pos
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_one_token_with_two_texts_posts_the_first_and_refuses_the_second(post_page, rules, layout):
+def test_one_token_with_two_texts_posts_the_first(post_page, rules, layout):
     rules(TARGETS={"nodes.node": {"LAYOUT": layout}})
     first = services.post(post_page, author=ANN, source="One", token="t").comment
     assert services.post(post_page, author=ANN, source="One", token="t").comment == first
@@ -109,7 +109,7 @@ def test_one_token_with_two_texts_edits_once(post_page):
     assert edited.rev == 2
 
 
-def test_form_sent_again_after_its_comment_was_edited_is_known_by_what_it_said(client, post_page, rules):
+def test_resent_form_of_an_edited_comment_is_recognized(client, post_page, rules):
     data = site.fill(client, post_page, "One")
     where = site.send(client, data)["Location"]
     (comment,) = selectors.iterate(post_page)
@@ -121,7 +121,7 @@ def test_form_sent_again_after_its_comment_was_edited_is_known_by_what_it_said(c
 
 
 @pytest.mark.parametrize("text", ["One", "Two"])
-def test_form_sent_again_after_its_comment_was_removed_keeps_its_text(client, post_page, text):
+def test_resent_form_of_a_removed_comment_returns_its_text(client, post_page, text):
     data = site.fill(client, post_page, "One")
     site.send(client, data)
     (comment,) = selectors.iterate(post_page)
@@ -133,7 +133,7 @@ def test_form_sent_again_after_its_comment_was_removed_keeps_its_text(client, po
     assert selectors.count(post_page) == 0
 
 
-def test_imported_comment_is_known_by_its_key_alone(post_page):
+def test_imported_comment_is_recognized_by_its_key(post_page):
     from tests.support.comments.making import imported
 
     assert [importing.import_(post_page, [imported(1, source=text)]) for text in ("One", "Two")] == [1, 0]
@@ -141,7 +141,7 @@ def test_imported_comment_is_known_by_its_key_alone(post_page):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_what_a_form_said_is_kept_as_a_keyed_hash_and_goes_with_its_author(mongo, post_page, rules, settings, layout):
+def test_hash_of_a_form_is_erased_with_its_author(mongo, post_page, rules, settings, layout):
     rules(TARGETS={"nodes.node": {"LAYOUT": layout}})
     removed = services.post(post_page, author=ANN, source="One", token="a").comment
     edited = services.post(post_page, author=ANN, source="One", token="b").comment

@@ -14,7 +14,7 @@ from tests.support.comments.site import post_directly
 pytestmark = pytest.mark.usefixtures("mongo")
 
 
-def test_posted_comment_stands_on_the_post(client, post_page):
+def test_posted_comment_is_shown_on_the_post(client, post_page):
     response = site.post(client, post_page, "I *agree*", name="Ann")
     assert response.status_code == 302
     address, anchor = response["Location"].split("#")
@@ -31,7 +31,7 @@ def test_form_sent_twice_posts_once(client, post_page):
     assert [comment.source for comment in selectors.iterate(post_page)] == ["Only once"]
 
 
-def test_other_text_in_a_form_that_was_sent_comes_back_with_a_fresh_token(client, post_page):
+def test_second_text_in_a_sent_form_gets_a_new_token(client, post_page):
     data = site.fill(client, post_page, "One")
     site.send(client, data)
     refused = site.send(client, {**data, "text": "Two"})
@@ -43,7 +43,7 @@ def test_other_text_in_a_form_that_was_sent_comes_back_with_a_fresh_token(client
     assert [comment.source for comment in selectors.iterate(post_page)] == ["One", "Two"]
 
 
-def test_reply_on_its_own_page_hangs_below_what_it_answers(client, post_page):
+def test_reply_on_its_own_page_is_placed_below_its_parent(client, post_page):
     parent = post_directly(post_page)
     page = client.get(site.form_url(post_page, parent.slug)).content.decode()
     assert "Reply to Bea" in page
@@ -53,7 +53,7 @@ def test_reply_on_its_own_page_hangs_below_what_it_answers(client, post_page):
     assert (reply.parent, reply.source) == (parent.slug, "Answer")
 
 
-def test_reply_leads_to_where_the_post_shows_it_in_threads(client, post_page):
+def test_reply_redirects_to_its_place_in_the_thread(client, post_page):
     first = post_directly(post_page)
     post_directly(post_page, "Second", "t2")
     response = site.post(client, post_page, "Answer", parent=first.slug)
@@ -87,7 +87,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("reason", REFUSALS)
-def test_refused_form_comes_back_with_text_and_fresh_token(client, post_page, rules, reason):
+def test_refused_form_returns_the_text_and_a_new_token(client, post_page, rules, reason):
     setting, field = REFUSALS[reason]
     data = site.fill(client, post_page, "My long text", name="Ann") | field
     rules(**setting)
@@ -104,7 +104,7 @@ def test_refused_form_comes_back_with_text_and_fresh_token(client, post_page, ru
     assert selectors.count(post_page) == 1
 
 
-def test_lost_log_in_keeps_the_text(client, post_page, ann):
+def test_logout_keeps_the_text(client, post_page, ann):
     client.force_login(ann)
     data = site.fill(client, post_page, "While logged in")
     client.logout()
@@ -139,7 +139,7 @@ def test_forged_token_keeps_the_text_and_posts_nothing(client, post_page):
     assert selectors.count(post_page) == 0
 
 
-def test_answer_to_what_was_removed_keeps_the_text(client, post_page):
+def test_reply_to_a_removed_comment_keeps_the_text(client, post_page):
     parent = post_directly(post_page)
     data = site.fill(client, post_page, "Answer", parent=parent.slug)
     services.remove(post_page, parent.slug)
@@ -150,7 +150,7 @@ def test_answer_to_what_was_removed_keeps_the_text(client, post_page):
     assert site.send(client, again).status_code == 302
 
 
-def test_closed_discussion_offers_no_form_but_authors_their_comments(client, post_page):
+def test_closed_discussion_lets_authors_edit_their_comments(client, post_page):
     site.post(client, post_page, "Just in time")
     services.close(post_page)
     html = client.get("/news/hello").content.decode()
@@ -163,14 +163,14 @@ def test_closed_discussion_offers_no_form_but_authors_their_comments(client, pos
     assert "<form" not in fragment
 
 
-def test_preview_of_a_discussion_that_was_closed_keeps_the_text(client, post_page):
+def test_preview_in_a_closed_discussion_keeps_the_text(client, post_page):
     data = site.fill(client, post_page, "Long words")
     services.close(post_page)
     page = site.send(client, {**data, "preview": "1"}).content.decode()
     assert site.fields_of(page)["text"] == "Long words"
 
 
-def test_log_in_for_members_keeps_the_text_and_leads_back_to_the_post(client, post_page, rules):
+def test_login_for_members_keeps_the_text_and_returns(client, post_page, rules):
     data = site.fill(client, post_page, "My words", name="")
     rules(MODE="members")
     assert site.fields_of(site.send(client, data).content.decode())["text"] == "My words"
@@ -179,7 +179,7 @@ def test_log_in_for_members_keeps_the_text_and_leads_back_to_the_post(client, po
     assert f"?next={form}" in client.get(form).content.decode()
 
 
-def test_what_cannot_be_edited_any_more_offers_no_link_to_it(client, post_page, rules):
+def test_comment_that_cannot_be_edited_has_no_edit_link(client, post_page, rules):
     site.post(client, post_page, "Just said")
     rules(MODE="hold-all")
     own = client.get(site.form_url(post_page)).content.decode()
@@ -187,14 +187,14 @@ def test_what_cannot_be_edited_any_more_offers_no_link_to_it(client, post_page, 
     assert ">Edit</a>" not in own
 
 
-def test_moderators_edit_their_own_where_all_waits(client, post_page, rules, moderator):
+def test_moderators_edit_their_comments_in_mode_hold_all(client, post_page, rules, moderator):
     rules(MODE="hold-all")
     client.force_login(moderator)
     site.post(client, post_page, "Just said")
     assert ">Edit</a>" in client.get(site.form_url(post_page)).content.decode()
 
 
-def test_held_comment_is_shown_to_its_author_alone(client, post_page, rules):
+def test_held_comment_is_shown_only_to_its_author(client, post_page, rules):
     rules(MODE="hold-first")
     response = site.post(client, post_page, "First words")
     assert "First words" in client.get(response["Location"]).content.decode()
@@ -206,7 +206,7 @@ def test_held_comment_is_shown_to_its_author_alone(client, post_page, rules):
     assert selectors.count(post_page) == 0
 
 
-def test_held_comment_of_a_form_in_place_is_shown_in_place(client, post_page, rules):
+def test_held_comment_of_an_inline_form_is_shown_inline(client, post_page, rules):
     rules(MODE="hold-all")
     parent = post_directly(post_page, "First")
     answers = {}
@@ -225,7 +225,7 @@ def test_held_comment_of_a_form_in_place_is_shown_in_place(client, post_page, ru
     assert "/posted/" in site.post(client, post_page, "On a page of its own")["Location"]
 
 
-def test_empty_fields_are_answered_beside_them_in_our_words(client, post_page):
+def test_empty_fields_show_errors_beside_them(client, post_page):
     refused = site.post(client, post_page, "", name="", email="nonsense")
     html = refused.content.decode()
     assert (refused.status_code, " novalidate " in html) == (422, True)
@@ -237,7 +237,7 @@ def test_empty_fields_are_answered_beside_them_in_our_words(client, post_page):
     assert re.findall(r'<[^>]*name="(\w+)"[^>]*autofocus', html) == ["name"]
 
 
-def test_author_is_known_once_a_comment_was_approved(client, post_page, rules):
+def test_author_is_trusted_after_an_approved_comment(client, post_page, rules):
     rules(MODE="hold-first")
     site.post(client, post_page, "First words")
     pending.approve(selectors.held()[0].id)
@@ -247,7 +247,7 @@ def test_author_is_known_once_a_comment_was_approved(client, post_page, rules):
     assert selectors.count(post_page) == 2
 
 
-def test_account_bears_its_name_and_is_known_by_its_comments(client, post_page, rules, ann):
+def test_account_uses_its_name_and_is_trusted_by_comments(client, post_page, rules, ann):
     rules(MODE="hold-first")
     client.force_login(ann)
     site.post(client, post_page, "Hello", name="Somebody else")

@@ -30,17 +30,17 @@ SHEET = (Path(conf.__file__).parent / "static/comments/comments.css").read_text(
         ("ßen", "S"),
     ],
 )
-def test_initials_are_of_the_first_and_the_last_word_and_safe(name, initials):
+def test_initials_are_of_the_first_and_last_word(name, initials):
     assert avatar(name)[0] == initials
 
 
-def test_colour_is_the_names_own_and_one_of_the_sheets():
+def test_colour_is_derived_from_the_name():
     hues = {avatar(f"Name {n}")[1] for n in range(200)}
     assert avatar("Ann") == avatar("Ann")
     assert hues == {str(n) for n in range(1, HUES + 1)} == set(re.findall(r"\.comment-hue-(\d+) ", SHEET))
 
 
-def test_initials_can_be_read_in_every_colour_in_the_light_and_in_the_dark():
+def test_initials_are_readable_in_every_colour():
     (rule,) = re.findall(r"^\.comment-avatar \{.*?\}", SHEET, re.MULTILINE | re.DOTALL)
     background, ink = (_light_and_dark(rule, name) for name in ("background", "color"))
     for hue in re.findall(r"--comment-hue: (\d+)", SHEET):
@@ -74,7 +74,7 @@ def badges(target) -> dict[str, list[str]]:
     }
 
 
-def test_author_of_the_page_and_moderators_bear_a_badge_and_nobody_else(client, post_page, mongo, ann, moderator):
+def test_only_page_authors_and_moderators_have_a_badge(client, post_page, mongo, ann, moderator):
     written = {"metadata.author": {"_id": ann.pk, "name": "Ann"}}
     mongo["cms.nodes"].update_one({"metadata.slug": "hello"}, {"$set": written})
     services.post(post_page, author=CommentAuthor("Ann", id=str(ann.pk)), source="Mine", token="a")
@@ -89,6 +89,6 @@ def test_author_of_the_page_and_moderators_bear_a_badge_and_nobody_else(client, 
     assert badges(post_page)["mona"] == ["Moderator"]
 
 
-def test_page_without_an_account_gives_no_badge(post_page):
+def test_page_without_an_account_shows_no_author_badge(post_page):
     services.post(post_page, author=CommentAuthor("None"), source="Hello", token="a")
     assert badges(post_page) == {"None": []}

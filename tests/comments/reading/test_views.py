@@ -28,7 +28,7 @@ def test_permalink_opens_the_page_with_the_comment(client, post_page, order):
     assert "Number 119<" not in html or "Number 0<" not in html
 
 
-def test_every_address_of_a_reply_leads_to_it(client, post_page):
+def test_every_url_of_a_reply_leads_to_it(client, post_page):
     first = post_directly(post_page, "First", "t1")
     reply = post_directly(post_page, "Reply", "t2", parent=first.slug)
     last = post_directly(post_page, "Last", "t3", parent=reply.slug)
@@ -40,7 +40,7 @@ def test_every_address_of_a_reply_leads_to_it(client, post_page):
         assert client.get(reverse("comments-flag", args=arguments)).status_code == 200
 
 
-def test_permalink_of_a_removed_comment_says_that_it_is_gone_or_leads_to_its_answers(client, post_page):
+def test_permalink_of_a_removed_comment_explains_or_redirects(client, post_page):
     lone, parent = post_directly(post_page, "Lone", "a"), post_directly(post_page, "Parent", "b")
     child = post_directly(post_page, "Child", "c", parent=parent.slug)
     for comment in (lone, parent):
@@ -80,7 +80,7 @@ def test_links_keep_the_address_of_the_page(client, rf, post_page, monkeypatch):
     assert client.get(change_url("url-redirect", second))["Location"].startswith("/item?id=5&comments=")
 
 
-def test_comments_of_what_is_not_public_are_nowhere(client, mongo, rules):
+def test_comments_of_a_hidden_page_return_404(client, mongo, rules):
     target = site.entry(published=None)
     comment = post_directly(target)
     for name in ("form", "discussion", "feed"):
@@ -93,7 +93,7 @@ def test_users_and_sessions_are_no_targets(client, ann):
     assert client.get(reverse("comments-form", args=["auth.user", str(ann.pk)])).status_code == 404
 
 
-def test_thread_page_shows_a_comment_and_what_hangs_below(client, post_page):
+def test_thread_page_shows_a_comment_and_its_replies(client, post_page):
     top, other = post_directly(post_page, "Top.", "a"), post_directly(post_page, "Other.", "b")
     child = post_directly(post_page, "Child.", "c", parent=top.slug)
     html = client.get(change_url("thread", top)).content.decode()
@@ -102,7 +102,7 @@ def test_thread_page_shows_a_comment_and_what_hangs_below(client, post_page):
     assert other.part not in html
 
 
-def test_feed_is_atom_without_addresses(client, post_page):
+def test_feed_is_atom_without_email_addresses(client, post_page):
     site.post(client, post_page, "In the feed", email="ann@example.org")
     response = client.get(reverse("comments-feed", args=[post_page.label, post_page.pk]))
     feed = response.content.decode()
@@ -111,14 +111,14 @@ def test_feed_is_atom_without_addresses(client, post_page):
     assert "example.org" not in feed
 
 
-def test_my_comments_are_for_who_is_logged_in(client, post_page, ann):
+def test_my_comments_need_a_login(client, post_page, ann):
     assert client.get(reverse("comments-mine")).status_code == 302
     client.force_login(ann)
     site.post(client, post_page, "By Ann")
     assert "By Ann" in client.get(reverse("comments-mine")).content.decode()
 
 
-def test_page_for_all_carries_nothing_personal(client, post_page):
+def test_shared_page_contains_nothing_personal(client, post_page):
     before = client.get("/news/hello")
     assert not before.cookies
     assert "csrf" not in before.content.decode()
@@ -128,7 +128,7 @@ def test_page_for_all_carries_nothing_personal(client, post_page):
     assert b"example.org" not in mine
 
 
-def test_markdown_is_rendered_and_what_could_do_harm_is_cleaned(client, post_page):
+def test_markdown_is_rendered_and_sanitized(client, post_page):
     site.post(
         client, post_page, "*Yes*, see https://spam.example\n\n<script>alert(1)</script> [x](javascript:alert(2))"
     )

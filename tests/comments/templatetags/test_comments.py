@@ -36,13 +36,13 @@ def three(post_page):
     return first
 
 
-def test_count_for_object_and_for_label_and_key(node, three):
+def test_count_accepts_an_object_or_label_and_key(node, three):
     source = "{% get_comment_count for node as n %}{% get_comment_count for nodes.node pk as m %}{{ n }} {{ m }}"
     assert render(source, node=node, pk=node.pk) == "3 3"
     assert render("{% get_comment_count for nodes.Node pk as n %}{{ n }}", pk=node.pk) == "3"
 
 
-def test_what_is_not_there_has_no_comments_and_no_form(post_page):
+def test_missing_object_has_no_comments_and_no_form(post_page):
     for about in ("nothing", "nodes.node nothing"):
         assert render("{% get_comment_count for " + about + " as n %}{{ n }} comments") == "0 comments"
         listed = "{% get_comment_list for " + about + " as list %}{{ list|length }}{% for c in list %}x{% endfor %}"
@@ -59,13 +59,13 @@ def test_what_is_not_there_has_no_comments_and_no_form(post_page):
         'get_comment_permalink three "best"',
     ],
 )
-def test_order_that_does_not_exist_is_an_error_that_names_the_choices(node, three, tag):
+def test_unknown_order_is_an_error_that_lists_the_choices(node, three, tag):
     with pytest.raises(TemplateSyntaxError, match="no order “best”: give oldest, newest, threaded"):
         render("{% " + tag + " %}", node=node, three=three, wanted="best", query={"comments": "newest"})
     assert render("{% render_comment_list for node order=wanted %}", node=node, wanted="") != ""
 
 
-def test_templates_of_djangos_comments_framework_print_what_was_said(node, post_page):
+def test_templates_of_django_comments_work_unchanged(node, post_page):
     say(post_page, "One & *two*", "a")
     source = (
         "{% get_comment_list for node as list %}{% for c in list %}"
@@ -79,12 +79,12 @@ def test_templates_of_djangos_comments_framework_print_what_was_said(node, post_
     ("order", "texts"),
     [("oldest", "One Two Re: one"), ("newest", "Re: one Two One"), ("threaded", "One Re: one Two")],
 )
-def test_list_in_each_order(node, three, order, texts):
+def test_list_is_rendered_in_each_order(node, three, order, texts):
     source = f'{{% get_comment_list for node order="{order}" as list %}}{{% for c in list %}}{{{{ c.source }}}} {{% endfor %}}'
     assert render(source, node=node).strip() == texts
 
 
-def test_list_pages(node, three):
+def test_list_is_paged(node, three):
     source = (
         '{% get_comment_list for nodes.node pk order="oldest" page=2 page_size=2 as list %}'
         "{% for c in list %}{{ c.author.name }}: {{ c.html }}{% endfor %}"
@@ -92,14 +92,14 @@ def test_list_pages(node, three):
     assert render(source, pk=node.pk) == "Bea: <p>Re: one</p>"
 
 
-def test_rendered_list_shows_what_the_reader_asks_for(node, three):
+def test_rendered_list_shows_the_requested_page(node, three):
     html = render("{% render_comment_list for node page_size=2 %}", node=node, query={"comments": "oldest.2"})
     assert "Re: one" in html
     assert "Two" not in html
     assert "Page 2 of 2" in html
 
 
-def test_reader_turns_a_page_that_a_template_begins_elsewhere(node, three):
+def test_page_chosen_by_the_reader_overrides_the_template(node, three):
     tag = '{% get_comment_list for node order="oldest" page=2 page_size=2 as found %}{{ found|length }}'
     assert render(tag, node=node) == "1"
     assert render(tag, node=node, query={"comments": "oldest.1"}) == "2"
@@ -108,18 +108,18 @@ def test_reader_turns_a_page_that_a_template_begins_elsewhere(node, three):
 @pytest.mark.parametrize(
     "query", ["x", "oldest.99999999999999", "threaded.after.", "threaded.at.no", "oldest.0", "newest.-1", "$"]
 )
-def test_nonsense_from_the_address_shows_a_page(node, three, query):
+def test_invalid_query_shows_a_page(node, three, query):
     assert "One" in render("{% render_comment_list for node %}", node=node, query={"comments": query})
 
 
-def test_rendered_list_by_a_template_of_ones_own(node, three, settings, tmp_path):
+def test_list_is_rendered_with_a_custom_template(node, three, settings, tmp_path):
     (tmp_path / "mine.html").write_text("{{ count }}:{% for c in comments %}{{ c.source }},{% endfor %}")
     with override_settings(TEMPLATES=[settings.TEMPLATES[0] | {"DIRS": [tmp_path]}]):
         assert render('{% render_comment_list for node using="mine.html" %}', node=node) == "3:One,Re: one,Two,"
 
 
 @pytest.mark.parametrize("place", ["comments/nodes/node", "comments/nodes", "comments"])
-def test_small_templates_are_found_by_model_by_app_for_all(node, three, settings, tmp_path, place):
+def test_comment_template_is_found_by_model_app_or_default(node, three, settings, tmp_path, place):
     folder = tmp_path / place
     folder.mkdir(parents=True)
     (folder / "comment.html").write_text("<li>{{ comment.author.name|upper }} {{ comment.posted_exact }}</li>")
@@ -150,7 +150,7 @@ def test_form_link_leads_to_the_form(client, node, post_page):
 
 
 @pytest.mark.parametrize("before", ["", "{% render_comment_list for node %}"])
-def test_closed_discussion_has_no_link_to_the_form_but_its_place(node, post_page, three, before):
+def test_closed_discussion_has_a_placeholder_for_the_form(node, post_page, three, before):
     services.close(post_page)
     html = render(before + "{% render_comment_form_link for node %}", node=node)
     assert "Write a comment" not in html
@@ -164,7 +164,7 @@ def test_permalink_leads_to_the_comment(client, node, three):
     assert client.get(url)["Location"].endswith(f"#c-{three.part}")
 
 
-def test_recent_comments_are_of_what_is_public(node, three, mongo):
+def test_recent_comments_are_only_of_public_pages(node, three, mongo):
     hidden = site.build.node("basic-page", "draft", published=None)
     say(site.Target(site.LABEL, str(hidden)), "Hidden", "h")
     html = render("{% get_recent_comments 2 as list %}{% for c in list %}{{ c.source }} on {{ c.obj }};{% endfor %}")
@@ -212,7 +212,7 @@ def variants(post_page):
     services.post(post_page, author=CommentAuthor("m", id="7", is_moderator=True), source="Six", token="g")
 
 
-def test_filled_forms_say_what_the_template_says(post_page):
+def test_fast_rendering_equals_the_comment_template(post_page):
     """The fast way gives, byte for byte, what rendering comments/comment.html for each comment gives."""
     variants(post_page)
     page = selectors.page(post_page, order=Order.THREADED)
@@ -226,7 +226,7 @@ def test_filled_forms_say_what_the_template_says(post_page):
     assert len(fast) == 6
 
 
-def test_long_thread_is_folded_and_opened_for_the_comment_asked_for(node, post_page):
+def test_long_thread_is_folded_and_opened_for_a_permalink(node, post_page):
     top = say(post_page, "Top", "top")
     replies = [say(post_page, f"Reply {n}", f"r{n}", parent=top.slug) for n in range(20)]
     folded = render('{% render_comment_list for node order="threaded" %}', node=node)
@@ -239,7 +239,7 @@ def test_long_thread_is_folded_and_opened_for_the_comment_asked_for(node, post_p
     assert (opened.count("<details>"), opened.count("<details open>")) == (0, 2)
 
 
-def test_thread_can_be_folded_and_says_how_many_replies_it_has(node, three, settings, tmp_path):
+def test_folded_thread_shows_its_number_of_replies(node, three, settings, tmp_path):
     html = render('{% render_comment_list for node order="threaded" %}', node=node)
     before, replies = html.split("<details open><summary>1 reply</summary>")
     assert ("One" in before, "Re: one" in before, "Re: one" in replies.split("</details>")[0]) == (True, False, True)

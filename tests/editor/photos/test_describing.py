@@ -39,7 +39,7 @@ def said(photo_id: ObjectId) -> tuple[Any, ...]:
     return metadata["title"], metadata["detail"]["alt"], metadata["tags"], metadata["detail"]["focal"]
 
 
-def test_a_form_without_script_leads_to_where_they_are_described(editor):
+def test_upload_without_scripts_leads_to_the_descriptions(editor):
     url = reverse("admin:nodes_photo_upload", args=[gallery("uploads")])
     response = editor.post(
         url, {"files": files(a__jpg=pictures.jpeg(), b__png=pictures.png(), c__png=b"x" * 99)}, follow=True
@@ -66,13 +66,13 @@ def test_each_row_is_saved(editor):
     assert document(one)["metadata"]["published"] is None
 
 
-def test_all_are_published_where_each_has_its_text(editor):
+def test_described_photos_are_all_published(editor):
     ids = drafts("one", "two")
     assert sent(editor, ids, "_publish", alt__0="A lake", alt__1="A wood").status_code == 302
     assert all(document(one)["metadata"]["published"] for one in ids)
 
 
-def test_what_lacks_its_text_is_saved_and_named_and_the_others_are_published(editor):
+def test_photo_without_a_description_is_saved_unpublished(editor):
     one, two = drafts("one", "two")
     response = sent(editor, [one, two], "_publish", alt__0="A lake", title__1="Second")
     assert response.status_code == 422
@@ -84,7 +84,7 @@ def test_what_lacks_its_text_is_saved_and_named_and_the_others_are_published(edi
     assert said(two)[0] == "Second"
 
 
-def test_what_others_saved_merges_and_what_both_changed_is_asked_once_more(editor):
+def test_concurrent_edits_merge_and_conflicts_are_asked_again(editor):
     one, two = ids = drafts("one", "two")
     data = fields(editor.get(address(ids)).content.decode(), "describe") | {"photo": ids, "_save": "1"}
     for photo_id, theirs in ((one, {"detail.alt": "Theirs"}), (two, {"title": "Theirs"})):
@@ -102,7 +102,7 @@ def test_what_others_saved_merges_and_what_both_changed_is_asked_once_more(edito
     assert said(two)[0] == "Mine"
 
 
-def test_a_wrong_row_keeps_what_was_typed_and_the_others_are_saved(editor):
+def test_invalid_row_keeps_its_input_and_others_are_saved(editor):
     one, two = drafts("one", "two")
     response = sent(editor, [one, two], "_save", title__0="", alt__0="Kept", focal_0__0="20", alt__1="A wood")
     assert response.status_code == 422
@@ -111,7 +111,7 @@ def test_a_wrong_row_keeps_what_was_typed_and_the_others_are_saved(editor):
     assert (said(one)[1], said(two)[1]) == ("", "A wood")
 
 
-def test_authors_describe_what_they_uploaded_until_it_is_published(client):
+def test_authors_describe_uploads_until_they_are_published(client):
     author = user("add_node", "change_node", name="author")
     client.force_login(author)
     url = reverse("admin:nodes_photo_upload", args=[gallery("uploads")])
@@ -131,7 +131,7 @@ def test_authors_describe_what_they_uploaded_until_it_is_published(client):
     assert "Typed</textarea>" in refused.content.decode()
 
 
-def test_words_of_what_cannot_be_saved_are_shown_and_the_others_are_saved(editor):
+def test_text_of_unsaveable_rows_is_shown(editor):
     ids = drafts("one", "two")
     data = fields(editor.get(address(ids)).content.decode(), "describe") | {"photo": ids, "_publish": "1"}
     typed = {f"{one}-alt": f"Lake {n} <b>" for n, one in enumerate(ids)}
@@ -145,7 +145,7 @@ def test_words_of_what_cannot_be_saved_are_shown_and_the_others_are_saved(editor
     assert editor.post(url, {"photo": ids[1:]}).status_code == 404
 
 
-def test_of_more_than_one_form_takes_no_words_are_dropped(editor, monkeypatch):
+def test_rows_beyond_the_limit_keep_their_text(editor, monkeypatch):
     ids = drafts("one", "two")
     data = fields(editor.get(address(ids)).content.decode(), "describe") | {"photo": ids, "_save": "1"}
     monkeypatch.setattr(describing, "MOST", 1)
@@ -156,11 +156,11 @@ def test_of_more_than_one_form_takes_no_words_are_dropped(editor, monkeypatch):
 
 
 @pytest.mark.parametrize("named", ["", "?photo=x", "?photo[$ne]=1", "?photo=" + "a" * 24])
-def test_what_is_no_photo_is_not_there(editor, named):
+def test_invalid_photo_ids_return_404(editor, named):
     assert editor.get(reverse("admin:nodes_photo_describe") + named).status_code == 404
 
 
-def test_all_of_a_cut_picture_is_shown_for_the_focal_point(editor):
+def test_cropped_photo_is_shown_whole_for_the_focal_point(editor):
     photo_id = upload(gallery())
     photos.save(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"], {"detail.crop": [0.0, 0.0, 0.5, 0.5]})
     picture = editor.get(address([photo_id])).context["rows"][0].picture

@@ -27,7 +27,7 @@ def form(client: Client, photo_id: ObjectId, **changed) -> dict[str, Any]:
     return fields(client.get(admin_path(photo_id)).content.decode()) | changed
 
 
-def test_saving_changes_what_was_typed(editor):
+def test_saving_stores_the_typed_values(editor):
     photo_id = upload(gallery(), tags=("lake",))
     data = form(
         editor, photo_id, title="Evening", alt="A lake at night", tags="lake, night", focal_0="20", focal_1="90"
@@ -40,7 +40,7 @@ def test_saving_changes_what_was_typed(editor):
     assert metadata["detail"]["sha256"]
 
 
-def test_a_part_is_shown_and_then_all_of_it_again(editor):
+def test_crop_is_stored_and_reset(editor):
     photo_id = upload(gallery(), pictures.png(1, pictures.image((600, 400))), "a.png")
     part = {"crop_0": "10", "crop_1": "20", "crop_2": "50", "crop_3": "40", "rotation": "90"}
     assert editor.post(admin_path(photo_id), {**form(editor, photo_id), **part, "_save": "1"}).status_code == 302
@@ -65,7 +65,7 @@ def test_a_part_is_shown_and_then_all_of_it_again(editor):
     assert document(photo_id)["metadata"]["detail"]["rotation"] is None
 
 
-def test_publishing_needs_words(editor):
+def test_publishing_needs_a_description(editor):
     photo_id = upload(gallery(), fields={"published": None, "detail.alt": ""})
     response = editor.post(admin_path(photo_id), {**form(editor, photo_id), "_publish": "1"})
     assert "alternative text" in str(response.context["form"].errors["alt"])
@@ -75,7 +75,7 @@ def test_publishing_needs_words(editor):
 
 
 @pytest.mark.parametrize("right", ["publish_node", "change_photo"])
-def test_publish_keeps_the_date_of_what_expired_and_ends_what_waited(client, right):
+def test_publish_keeps_past_dates_and_ends_future_ones(client, right):
     parent, soon = gallery(), now() + timedelta(days=1)
     client.force_login(user(right))
     expired = upload(parent, name="a.jpg", fields={"expires": build.PAST + timedelta(days=1)})
@@ -87,7 +87,7 @@ def test_publish_keeps_the_date_of_what_expired_and_ends_what_waited(client, rig
     assert document(scheduled)["metadata"]["published"] < soon
 
 
-def test_a_clash_shows_both_and_loses_nothing(editor):
+def test_conflict_shows_both_sides_and_loses_nothing(editor):
     photo_id = upload(gallery(), fields={"summary": "one\n\ntwo", "published": None})
     mine = form(editor, photo_id, title="Mine", summary="one of mine\n\ntwo", focal_0="10", focal_1="10")
     theirs = {"title": "Theirs", "summary": "one\n\ntwo of theirs", "detail.alt": "Their words"}
@@ -109,7 +109,7 @@ def test_a_clash_shows_both_and_loses_nothing(editor):
     assert (detail["alt"], detail["comments"], detail["focal"]) == ("Their words", "closed", [0.5, 0.2])
 
 
-def test_a_second_clash_while_deciding_the_first(editor):
+def test_second_conflict_is_shown_while_deciding_the_first(editor):
     photo_id = upload(gallery())
     mine = form(editor, photo_id, title="Mine")
     for title in ("Theirs", "Theirs again"):
@@ -122,7 +122,7 @@ def test_a_second_clash_while_deciding_the_first(editor):
     assert document(photo_id)["metadata"]["title"] == "Mine"
 
 
-def test_a_log_in_that_expired_gives_the_words_back(editor):
+def test_expired_login_returns_the_text(editor):
     account = User.objects.get(username="editor")
     account.set_password("pw")
     account.save()
@@ -140,7 +140,7 @@ def test_a_log_in_that_expired_gives_the_words_back(editor):
     assert document(photo_id)["metadata"]["summary"] == "A long description"
 
 
-def test_a_form_older_than_its_token_gives_the_words_back(editor):
+def test_form_older_than_its_token_returns_the_text(editor):
     photo_id = upload(gallery())
     mine = form(editor, photo_id, summary="A long description")
     editor.handler.enforce_csrf_checks = True
@@ -149,7 +149,7 @@ def test_a_form_older_than_its_token_gives_the_words_back(editor):
     assert fields(editor.post(admin_path(photo_id), again).content.decode())["summary"] == ["A long description"]
 
 
-def test_a_photo_that_went_concurrently_gives_the_words_back(editor):
+def test_photo_trashed_meanwhile_returns_the_text(editor):
     photo_id = upload(gallery())
     mine = form(editor, photo_id, summary="A long <description>")
     photos.move_to_trash(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
@@ -159,7 +159,7 @@ def test_a_photo_that_went_concurrently_gives_the_words_back(editor):
     assert editor.get(admin_path(photo_id)).status_code == 404
 
 
-def test_its_history_says_who_did_what(editor):
+def test_history_shows_who_did_what(editor):
     photo = upload(gallery())
     form = fields(editor.get(admin_path(photo)).content.decode())
     editor.post(admin_path(photo), {**form, "title": "Dawn", "_save": "x"})
@@ -171,7 +171,7 @@ def test_its_history_says_who_did_what(editor):
     assert "<strong>Imported</strong>" in answer.content.decode()
 
 
-def test_replacing_keeps_the_photo(editor):
+def test_replacing_the_file_keeps_the_photo(editor):
     photo_id = upload(gallery())
     url = reverse("admin:nodes_photo_replace", args=[photo_id])
     result = editor.post(url, {"files": files(new__png=pictures.png())}, headers=JSON).json()["results"][0]
@@ -182,7 +182,7 @@ def test_replacing_keeps_the_photo(editor):
     audit()
 
 
-def test_a_former_file_can_be_shown_again(editor):
+def test_former_file_can_be_restored(editor):
     photo_id = upload(gallery())
     replace(photo_id, pictures.png())
     page = editor.get(admin_path(photo_id))
@@ -192,14 +192,14 @@ def test_a_former_file_can_be_shown_again(editor):
     assert document(photo_id)["metadata"]["content_id"] == photo_id
 
 
-def test_what_texts_show_it_is_listed(editor):
+def test_pages_that_show_the_photo_are_listed(editor):
     photo_id = upload(gallery())
     blog = build.node("blog", "blog")
     build.node("blog-entry", "post", parent=blog, title="On lakes", text=f"![](photo:{photo_id})")
     assert [use.title for use in editor.get(admin_path(photo_id)).context["uses"].named] == ["On lakes"]
 
 
-def test_who_may_not_see_a_draft_does_not_learn_of_it_here(client):
+def test_hidden_drafts_that_show_the_photo_are_not_named(client):
     photo_id = upload(gallery())
     build.node("basic-page", "public", text=f"![](photo:{photo_id})")
     build.node("basic-page", "secret", text=f"![](photo:{photo_id})", published=None)
@@ -210,7 +210,7 @@ def test_who_may_not_see_a_draft_does_not_learn_of_it_here(client):
     assert "Secret" not in page
 
 
-def test_to_the_trash_unless_it_changed(editor):
+def test_photo_changed_meanwhile_is_not_trashed(editor):
     photo_id = upload(gallery())
     url = reverse("admin:nodes_photo_trash", args=[photo_id])
     editor.post(url, {"nonce": str(ObjectId())})
@@ -220,7 +220,7 @@ def test_to_the_trash_unless_it_changed(editor):
     assert database()["cms.trash"].find_one({"_id": photo_id})
 
 
-def test_who_changes_photos_alone_puts_back_what_he_threw_away(client):
+def test_user_with_only_change_photo_restores_from_the_trash(client):
     photo_id = upload(gallery())
     client.force_login(user("change_photo"))
     nonce = str(document(photo_id)["metadata"]["nonce"])
@@ -237,7 +237,7 @@ def test_who_changes_photos_alone_puts_back_what_he_threw_away(client):
         assert document(photo_id), back
 
 
-def test_the_trash_shows_photos_to_those_who_see_them(client):
+def test_trash_lists_photos_for_users_who_can_see_them(client):
     photo_id = upload(gallery())
     photos.move_to_trash(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
     restore = reverse("admin:nodes_node_restore", args=[photo_id])
@@ -249,14 +249,14 @@ def test_the_trash_shows_photos_to_those_who_see_them(client):
         assert client.get(restore).status_code == status
 
 
-def test_a_stranger_sees_no_photo(client):
+def test_user_without_permission_sees_no_photo(client):
     photo_id = upload(gallery())
     client.force_login(user("view_user"))
     assert client.get(admin_path(photo_id)).status_code == 404
     assert client.get(library_path()).status_code == 403
 
 
-def test_who_may_only_write_sees_but_does_not_change(client):
+def test_writer_without_photo_permission_can_only_look(client):
     photo_id = upload(gallery())
     client.force_login(user("add_node", "change_node"))
     assert client.get(admin_path(photo_id)).status_code == 200
@@ -264,7 +264,7 @@ def test_who_may_only_write_sees_but_does_not_change(client):
     assert client.post(reverse("admin:nodes_photo_replace", args=[photo_id])).status_code == 403
 
 
-def test_who_uploaded_a_photo_is_led_to_where_it_is_described(client):
+def test_uploader_is_led_to_the_description_form(client):
     author = user("add_node", "change_node")
     plates, draft = gallery(), {"published": None}
     own, other = (upload(plates, name=name, fields=draft) for name in ("own.jpg", "other.jpg"))

@@ -17,12 +17,12 @@ from tests.support.nodes.photo_build import document, gallery, upload
 pytestmark = pytest.mark.usefixtures("mongo")
 
 
-def test_gallery_below_a_folder_is_not_indented_below_another_gallery(editor):
+def test_galleries_are_indented_below_their_own_folder(editor):
     top, below = gallery("zoo"), gallery("portraits", parent=build.node("folder", "authors"))
     assert editor.get(library_path()).context["galleries"] == [(str(below), "Portraits"), (str(top), "Zoo")]
 
 
-def test_filters(editor):
+def test_library_is_filtered(editor):
     first, second = gallery("first"), gallery("second")
     lake = upload(first, tags=("lake",))
     plain = upload(second, pictures.png(), "b.png", fields={"published": None})
@@ -46,7 +46,7 @@ def test_filters(editor):
     assert found(q="heron", section=str(second)) == set()
 
 
-def test_cameras_and_lenses_are_looked_for_again_when_a_photo_changed_and_after_no_other_save(editor):
+def test_camera_list_is_read_again_only_for_photo_changes(editor):
     def read() -> int:
         editor.get(library_path())
         return stored_photos.values.cache_info().misses
@@ -59,14 +59,14 @@ def test_cameras_and_lenses_are_looked_for_again_when_a_photo_changed_and_after_
     assert read() == before + 2
 
 
-def test_what_came_of_uploads_is_read_out(editor):
+def test_upload_results_are_announced_to_screen_readers(editor):
     gallery()
     page = editor.get(library_path()).content.decode()
     assert '<ul class="photo-results photo-rows" aria-live="polite">' in page
     assert 'data-most="60"' in page
 
 
-def test_what_is_done_in_bulk(editor):
+def test_bulk_actions_publish_move_tag_and_trash_photos(editor):
     first, second = gallery("first"), gallery("second")
     ids = [upload(first, name=f"{n}.jpg", fields={"published": None}) for n in range(3)]
 
@@ -93,7 +93,7 @@ def test_what_is_done_in_bulk(editor):
     assert "Undo" in told
 
 
-def test_bulk_publish_keeps_the_date_of_what_is_public_and_revives_what_expired(editor):
+def test_bulk_publish_keeps_past_dates_and_revives_expired(editor):
     parent, soon = gallery(), now() + timedelta(days=1)
     public = upload(parent, name="a.jpg")
     expired = upload(parent, name="b.jpg", fields={"expires": build.PAST + timedelta(days=1)})
@@ -107,7 +107,7 @@ def test_bulk_publish_keeps_the_date_of_what_is_public_and_revives_what_expired(
     assert times[scheduled][0] < soon
 
 
-def test_photos_have_pages_of_sixty(editor, monkeypatch):
+def test_library_shows_sixty_photos_a_page(editor, monkeypatch):
     monkeypatch.setattr("editor.photos.library.SIZE", 2)
     parent = gallery()
     ids = [upload(parent, name=f"{n}.jpg") for n in range(3)]

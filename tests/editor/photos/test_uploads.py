@@ -18,7 +18,7 @@ from tests.support.nodes.photo_forms import JSON, files, send, user
 pytestmark = pytest.mark.usefixtures("mongo")
 
 
-def test_several_files_each_have_a_result(editor):
+def test_several_files_have_a_result_each(editor):
     parent = gallery()
     sent = files(one__jpg=pictures.jpeg(), two__png=pictures.png(), bad__jpg=b"<html>" * 20, three__jpg=pictures.jpeg())
     results = send(editor, parent, sent).json()["results"]
@@ -36,7 +36,7 @@ def test_several_files_each_have_a_result(editor):
     audit()
 
 
-def test_without_a_script_it_is_a_form_like_others(editor):
+def test_upload_works_without_scripts(editor):
     parent = gallery()
     url = reverse("admin:nodes_photo_upload", args=[parent])
     response = editor.post(url, {"files": files(lake__jpg=pictures.jpeg(), bad__png=b"x" * 99)}, follow=True)
@@ -47,7 +47,7 @@ def test_without_a_script_it_is_a_form_like_others(editor):
     assert "Bad.png: The site does not know this kind of picture" in text
 
 
-def test_words_and_publication_come_with_the_file(editor):
+def test_description_and_publication_are_sent_with_the_file(editor):
     result = send(editor, gallery(), files(a__jpg=pictures.jpeg()), alt="A lake", publish="1", tags="x, y").json()
     metadata = document(ObjectId(result["results"][0]["id"]))["metadata"]
     assert metadata["published"]
@@ -55,7 +55,7 @@ def test_words_and_publication_come_with_the_file(editor):
     assert result["results"][0]["markdown"] == f"![A lake](photo:{result['results'][0]['id']})"
 
 
-def test_nothing_is_published_without_words(editor):
+def test_photo_without_a_description_is_not_published(editor):
     parent = gallery()
     before = count()
     response = send(editor, parent, files(a__jpg=pictures.jpeg()), publish="1")
@@ -64,7 +64,7 @@ def test_nothing_is_published_without_words(editor):
     assert count() == before
 
 
-def test_without_the_token_nothing_stays():
+def test_upload_without_a_token_stores_nothing():
     parent = gallery()
     before = count()
     strict = Client(enforce_csrf_checks=True)
@@ -74,7 +74,7 @@ def test_without_the_token_nothing_stays():
     assert count() == before
 
 
-def test_without_the_right_no_byte_is_taken(client, monkeypatch):
+def test_upload_without_permission_reads_nothing(client, monkeypatch):
     parent = gallery()
     client.force_login(user("view_node"))
     monkeypatch.setattr(photos.Upload, "__init__", lambda *a, **k: pytest.fail("began to write"))
@@ -83,7 +83,7 @@ def test_without_the_right_no_byte_is_taken(client, monkeypatch):
     assert send(client, parent, files(a__jpg=pictures.jpeg())).status_code == 302
 
 
-def test_a_body_that_breaks_off_leaves_nothing(editor):
+def test_interrupted_body_stores_nothing(editor):
     parent = gallery()
     before = count()
     head = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.jpg"\r\n\r\n'
@@ -95,12 +95,12 @@ def test_a_body_that_breaks_off_leaves_nothing(editor):
     assert count() == before
 
 
-def test_many_chunks_come_through_a_form(editor):
+def test_large_file_is_uploaded_in_chunks(editor):
     noise = pictures.encoded("PNG", pictures.image((1000, 800)).effect_spread(300), compress_level=0)
     result = send(editor, gallery(), files(noise__png=noise)).json()["results"][0]
     assert shown(ObjectId(result["id"])) == noise
 
 
-def test_the_driver_reads_what_came_through_a_form(editor):
+def test_uploaded_file_is_readable_through_the_driver(editor):
     result = send(editor, gallery(), files(a__gif=pictures.gif())).json()["results"][0]
     assert io.BytesIO(shown(ObjectId(result["id"]))).read(6) == b"GIF89a"

@@ -62,7 +62,7 @@ def _sides(row: Row):
         ("a", "a ", ["changed: a | a{+ +}"]),
     ],
 )
-def test_rows(old, new, wanted):
+def test_rows_align_paragraphs(old, new, wanted):
     assert shown(align_texts(old, new)) == wanted
 
 
@@ -78,7 +78,7 @@ texts = st.lists(st.sampled_from(["a", "b", "cat and dog", "cat or dog", " ", "\
 
 @holds
 @given(texts, texts)
-def test_every_paragraph_of_both_stands_in_one_row(old, new):
+def test_every_paragraph_is_in_exactly_one_row(old, new):
     found = align_texts(old, new)
     for side, text, other in ((0, old, "insert"), (1, new, "delete")):
         pieces = [_sides(row)[side] for row in found]
@@ -92,7 +92,7 @@ def test_every_paragraph_of_both_stands_in_one_row(old, new):
     assert moved[0] == moved[1]
 
 
-def test_of_5000_paragraphs_only_what_changed_is_marked():
+def test_only_changes_among_5000_paragraphs_are_marked():
     olds = [f"Paragraph {number} has a few words of its own." for number in range(5_000)]
     news = [*olds[:1_000], "A new one.", *olds[1_000:3_000], "Paragraph 3000 has some words.", *olds[3_001:4_000]]
     news += [*olds[4_001:], olds[4_000]]
@@ -105,7 +105,7 @@ def test_of_5000_paragraphs_only_what_changed_is_marked():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["other words", "shuffled", "every one changed", "one of many"])
-def test_the_comparisons_of_5000_paragraphs_are_bounded(way):
+def test_comparisons_of_5000_paragraphs_are_bounded(way):
     """However little both have in common: within the budget, and a few seconds."""
     chance = random.Random(1)
     olds = [" ".join(chance.choices("abcdefghij", k=30)) + f" {number}" for number in range(5_000)]
@@ -122,7 +122,7 @@ def test_the_comparisons_of_5000_paragraphs_are_bounded(way):
     assert sum(bool(row.old) for row in found) == sum(bool(row.new) for row in found) == 5_000
 
 
-def test_what_comes_after_thousands_of_paragraphs_is_one():
+def test_paragraphs_beyond_the_limit_form_one_row():
     text = "\n\n".join("a" * (MAX_PARAGRAPHS + 1_000))
     found = align_texts(text, f"{text}\n\nb")
     assert len(found) == MAX_PARAGRAPHS + 1

@@ -34,7 +34,7 @@ def shown(changes):
         ("नमस्ते दुनिया", "नमस्ते जगत", "नमस्ते [-दुनिया-]{+जगत+}"),
     ],
 )
-def test_words(old, new, expected):
+def test_words_are_compared(old, new, expected):
     assert shown(diff_words(old, new)) == expected
 
 
@@ -57,23 +57,23 @@ def check(old, new):
 
 @holds
 @given(texts, texts)
-def test_the_pieces_join_to_both_texts(old, new):
+def test_pieces_join_to_both_texts(old, new):
     check(old, new)
 
 
 @holds
 @given(st.text(max_size=80), st.text(max_size=80))
-def test_any_two_texts(old, new):
+def test_any_two_texts_are_compared(old, new):
     check(old, new)
 
 
 @holds
 @given(texts)
-def test_a_text_does_not_differ_from_itself(text):
+def test_equal_texts_have_no_difference(text):
     assert diff_words(text, text) == ([Change("equal", text)] if text else [])
 
 
-def test_became_matches_paragraphs_by_their_words():
+def test_paragraphs_are_matched_by_their_words():
     assert match_paragraphs(["a b c", "d e f"], ["x", "a b z", "d e"]) == [(0, 1), (1, 2)]
 
 
@@ -103,7 +103,7 @@ LONG = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", LONG)
-def test_long_texts_take_no_long_time(kind):
+def test_long_texts_are_compared_quickly(kind):
     """About 100 KB on each side: under a second each where nothing else runs."""
     old, new = LONG[kind](random.Random(1))
     start = time.process_time()

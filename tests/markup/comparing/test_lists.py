@@ -25,7 +25,7 @@ LISTS = st.lists(st.sampled_from("abcdef"), max_size=8)
         ("aab", "ab", "aab", "ab"),
     ],
 )
-def test_what_one_side_changed_is_taken(base, mine, theirs, merged):
+def test_change_of_one_side_is_merged(base, mine, theirs, merged):
     found = merge(base, mine, theirs)
     assert found.is_whole
     assert "".join(found.mine) == merged
@@ -39,21 +39,21 @@ def test_what_one_side_changed_is_taken(base, mine, theirs, merged):
         ("abc", "ac", "aYc", "ac", "aYc"),
     ],
 )
-def test_of_an_item_that_both_changed_each_side_keeps_its_own(base, mine, theirs, ours, others):
+def test_item_changed_by_both_sides_is_a_conflict(base, mine, theirs, ours, others):
     found = merge(base, mine, theirs)
     assert not found.is_whole
     assert ("".join(found.mine), "".join(found.theirs)) == (ours, others)
 
 
 @given(base=LISTS, mine=LISTS, theirs=LISTS)
-def test_nothing_that_either_side_added_is_lost(base, mine, theirs):
+def test_additions_of_both_sides_are_kept(base, mine, theirs):
     found = merge(base, mine, theirs)
     assert set(mine) - set(base) <= set(found.mine)
     assert set(theirs) - set(base) <= set(found.theirs)
 
 
 @given(base=LISTS, mine=LISTS)
-def test_one_side_alone_is_taken_as_it_is(base, mine):
+def test_changes_of_one_side_are_merged_unchanged(base, mine):
     for found in (merge(base, mine, base), merge(base, base, mine)):
         assert found.is_whole
         assert list(found.mine) == mine

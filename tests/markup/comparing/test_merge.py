@@ -78,7 +78,7 @@ BASE = "one a b\n\ntwo c d\n\nthree e f"
         pytest.param(BASE.upper(), BASE.upper(), BASE.upper(), id="the same"),
     ],
 )
-def test_what_merges_by_itself(mine, theirs, merged):
+def test_separate_changes_merge(mine, theirs, merged):
     assert merge(BASE, mine, theirs).text == merged
     assert merge(BASE, theirs, mine).text == merged
 
@@ -114,7 +114,7 @@ def test_what_merges_by_itself(mine, theirs, merged):
         pytest.param("new", "other", (BASE, "new", "other"), id="all rewritten"),
     ],
 )
-def test_what_an_editor_has_to_settle(mine, theirs, conflict):
+def test_overlapping_changes_are_a_conflict(mine, theirs, conflict):
     merged = merge(BASE, mine, theirs)
     assert merged.text is None
     assert merged.conflicts == 1
@@ -122,7 +122,7 @@ def test_what_an_editor_has_to_settle(mine, theirs, conflict):
     assert (found.base, found.mine, found.theirs, found.text) == (*conflict, None)
 
 
-def test_the_first_version_of_a_text_from_two_sides():
+def test_first_versions_from_two_sides_are_merged():
     assert merge("", "a", "").text == "a"
     assert merge("", "a", "b").chunks == (Chunk("conflict", "", "a", "b", None, "\n\n"),)
 
@@ -136,18 +136,18 @@ def test_the_first_version_of_a_text_from_two_sides():
         ("both", "one a b\n\ntwo X d\n\ntwo Y d\n\nthree T f"),
     ],
 )
-def test_resolve(pick, text):
+def test_resolve_applies_the_choices(pick, text):
     merged = merge(BASE, "one a b\n\ntwo X d\n\nthree e f", "one a b\n\ntwo Y d\n\nthree T f")
     assert resolve(merged, [pick]) == text
 
 
 @pytest.mark.parametrize("picks", [[], ["mine", "mine"]])
-def test_resolve_wants_a_pick_for_each_conflict(picks):
+def test_resolve_needs_a_choice_for_each_conflict(picks):
     with pytest.raises(ValueError, match="1 conflict"):
         resolve(merge("a", "b", "c"), picks)
 
 
-def test_chunks_say_who_changed_what():
+def test_chunks_name_the_side_that_changed_them():
     merged = merge(BASE, "one X b\n\ntwo Z d\n\nthree e f", "one a b\n\ntwo Z d\n\nthree Y f\n\nfour")
     assert [(chunk.kind, chunk.text) for chunk in merged.chunks] == [
         ("mine", "one X b"),
@@ -192,7 +192,7 @@ def _edited(draw, text):
 
 @holds
 @given(texts, texts)
-def test_one_sides_changes_are_taken_as_they_are(base, other):
+def test_changes_of_one_side_are_merged_unchanged(base, other):
     assert merge(base, base, other).text == normalize_newlines(other)
     assert merge(base, other, base).text == normalize_newlines(other)
     assert merge(base, other, other).text == normalize_newlines(other)
@@ -200,7 +200,7 @@ def test_one_sides_changes_are_taken_as_they_are(base, other):
 
 @holds
 @given(versions())
-def test_exchanged_sides_give_the_same(three):
+def test_exchanged_sides_give_the_same_merge(three):
     base, mine, theirs = three
     one, other = merge(base, mine, theirs), merge(base, theirs, mine)
     exchanged = {"mine": "theirs", "theirs": "mine"}
@@ -216,7 +216,7 @@ def _lines(text):
 
 @holds
 @given(versions())
-def test_nothing_typed_is_lost(three):
+def test_merge_loses_no_typed_text(three):
     base, mine, theirs = three
     merged = merge(base, mine, theirs)
     kept = set()
@@ -228,7 +228,7 @@ def test_nothing_typed_is_lost(three):
 
 @holds
 @given(versions(), st.data())
-def test_every_conflict_can_be_settled(three, data):
+def test_every_conflict_can_be_resolved(three, data):
     merged = merge(*three)
     picks = [data.draw(st.sampled_from(["base", "mine", "theirs", "both"])) for _ in range(merged.conflicts)]
     text = resolve(merged, picks)
@@ -276,7 +276,7 @@ def test_paragraphs_inserted_at_different_places_never_conflict(mine, theirs):
 INSERT = ":::note\none\n\ntwo\n:::"
 
 
-def test_a_container_is_one_paragraph():
+def test_container_is_one_paragraph():
     """Both sides changed it, each another paragraph of it: to be settled, not to be taken apart."""
     base = f"before\n\n{INSERT}\n\nafter"
     mine, theirs = base.replace("one", "ONE"), base.replace("two", "TWO")
@@ -286,7 +286,7 @@ def test_a_container_is_one_paragraph():
 
 
 @pytest.mark.parametrize("text", ["```\n:::note\n\na\n```\n\nb", "a\n\n:::note\n\nb", ":::\n\na\n\nb"])
-def test_what_is_no_whole_container_is_paragraphs(text):
+def test_incomplete_container_is_split_into_paragraphs(text):
     first, rest = text.split("\n\n", 1)
     merged = merge(text, f"{first} x\n\n{rest}", f"{text} y")
     assert merged.text == f"{first} x\n\n{rest} y"
@@ -330,7 +330,7 @@ def _rearranged(draw, base):
 
 @holds
 @given(contained())
-def test_of_closed_containers_no_merge_makes_open_ones(three):
+def test_merge_of_closed_containers_leaves_none_open(three):
     merged = merge(*three)
     assert all(find_fences(text).is_balanced for text in three)
     assert merged.text is None or find_fences(merged.text).is_balanced

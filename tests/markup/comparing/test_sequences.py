@@ -20,7 +20,7 @@ from tests.markup.properties import holds
         ("aabb", "abab", [Block(0, 0, 1), Block(2, 1, 1), Block(3, 3, 1)]),
     ],
 )
-def test_blocks(old, new, expected):
+def test_common_blocks_are_found(old, new, expected):
     found = common_blocks(old, new)
     assert sum(block.size for block in found) == sum(block.size for block in expected)
     if expected and len(found) == len(expected):
@@ -32,7 +32,7 @@ sequences = st.lists(st.integers(0, 6), max_size=40)
 
 @holds
 @given(sequences, sequences)
-def test_blocks_are_equal_in_order_and_apart(old, new):
+def test_blocks_are_equal_ordered_and_disjoint(old, new):
     at_old = at_new = 0
     for block in common_blocks(old, new):
         assert block.size > 0
@@ -66,7 +66,7 @@ def longest_common(old, new):
 
 @holds
 @given(st.lists(st.integers(0, 2), max_size=30), st.lists(st.integers(0, 2), max_size=30))
-def test_without_anchors_the_shortest_script_is_found(old, new):
+def test_shortest_edit_script_is_found_without_anchors(old, new):
     doubled_old, doubled_new = [part for part in old for _ in "ab"], [part for part in new for _ in "ab"]
     found = sum(block.size for block in common_blocks(doubled_old, doubled_new))
     assert found == longest_common(doubled_old, doubled_new)
@@ -81,7 +81,7 @@ def test_long_sequences_stay_within_their_budget(alphabet):
     assert budget.steps > -2 * (len(old) + len(new))
 
 
-def test_a_spent_budget_leaves_the_ends():
+def test_exhausted_budget_still_matches_the_ends():
     assert common_blocks("a1b", "a2b", Budget(0)) == [Block(0, 0, 1), Block(2, 2, 1)]
 
 
@@ -98,11 +98,11 @@ def test_a_spent_budget_leaves_the_ends():
         ([[0.5], [0.9]], [(1, 0)]),
     ],
 )
-def test_pairs(similarities, expected):
+def test_best_pairs_are_found(similarities, expected):
     count_new = len(similarities[0])
     assert best_pairs(len(similarities), count_new, lambda i, j: similarities[i][j]) == expected
 
 
-def test_of_very_many_none_are_compared():
+def test_long_lists_are_not_compared():
     assert best_pairs(60, 61, lambda i, j: 1 / 0) == []
     assert best_pairs(60, 60, lambda i, j: 1 / 0) == [(index, index) for index in range(60)]

@@ -38,13 +38,13 @@ def test_addresses_become_absolute(html, expected):
 
 
 @given(st.text(alphabet='<>a"= /&h ref'))
-def test_text_without_tags_with_attributes_stays(html):
+def test_text_without_url_attributes_is_unchanged(html):
     if '="' not in html:
         assert make_absolute(html, PAGE) == html
 
 
 @given(st.text())
-def test_quotes_cannot_be_left(address):
+def test_address_cannot_close_its_quotes(address):
     from html import escape
 
     made = make_absolute(f'<a href="{escape(address)}">', PAGE)

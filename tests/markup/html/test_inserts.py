@@ -19,23 +19,23 @@ def shown(source: str) -> str:
     )
 
 
-def test_a_leaf_stands_on_a_line_of_its_own():
+def test_leaf_insert_needs_its_own_line():
     assert found("text\n::gallery{section=a}\nmore ::gallery{x}") == [Placeholder("gallery{section=a}", 2)]
 
 
-def test_a_container_holds_markdown_and_containers():
+def test_container_contains_markdown_and_containers():
     html = shown(":::note{kind=tip}\n*a*\n\n:::: warning\n- b\n::::\n:::\n\nend")
     assert html.startswith("[note{kind=tip}|<p><em>a</em></p>\n[warning|<ul>\n<li>b</li>\n</ul>]")
     assert html.endswith("]\n<p>end</p>")
 
 
-def test_attributes_reach_what_resolves_them_as_they_were_typed():
+def test_attributes_reach_the_resolver_as_typed():
     spelled = 'a{b="<i> & \\" \'x\' data-insert=c"}'
     assert found(f"::{spelled}") == [Placeholder(spelled, 1)]
 
 
 @pytest.mark.parametrize("source", ["```\n::a\n:::b\n:::\n```", "    ::a", "`::a`", "<pre>\n::a\n</pre>"])
-def test_nothing_is_read_in_code(source):
+def test_code_contains_no_inserts(source):
     assert found(source) == []
 
 
@@ -69,18 +69,18 @@ def test_comments_have_no_inserts():
         ":::a",
     ],
 )
-def test_cleaning_again_changes_nothing(source):
+def test_cleaning_twice_changes_nothing(source):
     html = render(source, "article")
     assert clean(html, "article") == html
     assert "<script" not in html
 
 
-def test_only_what_says_that_it_is_one_is_an_insert():
+def test_only_marked_elements_are_inserts():
     html = clean('<div title=" data-insert=a">x</div><p data-insert="a">y</p><div data-line="1">z</div>', "article")
     assert resolve_inserts(html, lambda placeholder, _content: "!") == html
 
 
-def test_deeper_ones_than_are_resolved_keep_what_is_in_them():
+def test_inserts_nested_too_deep_keep_their_content():
     deep = '<div data-insert="a">' * 20 + "x" + "</div>" * 20
     html = resolve_inserts(clean(deep, "article"), lambda _placeholder, content: f"({content})")
     assert html.count("(") == inserts.MAX_DEPTH

@@ -24,7 +24,7 @@ from marginalia.markup.html import links
         ("javascript&colon;x", "?"),
     ],
 )
-def test_scheme_is_read_as_browsers_read_it(url, scheme):
+def test_scheme_is_parsed_as_browsers_parse_it(url, scheme):
     assert links.scheme(url) == scheme
 
 
@@ -38,7 +38,7 @@ def test_usual_links_are_allowed(url):
 @pytest.mark.parametrize(
     "url", ["javascript:x", "data:x", "vbscript:x", "file:///x", "ftp://x", "java&colon;x:y", "photo:x"]
 )
-def test_other_links_are_not(url):
+def test_unsafe_links_are_refused(url):
     assert not links.is_allowed(url)
 
 
@@ -57,5 +57,5 @@ def test_other_links_are_not(url):
         ("mailto:a@b.example", False),
     ],
 )
-def test_external_links_name_their_host(url, external):
+def test_external_links_are_detected_by_host(url, external):
     assert links.is_external(url) is external

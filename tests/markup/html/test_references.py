@@ -13,59 +13,59 @@ def figure(ref):
     return f"<figure>{escape(ref.slug)}</figure>" if ref.block else f"<img data-slug='{escape(ref.slug)}'>"
 
 
-def test_a_photo_alone_takes_the_place_of_its_paragraph():
+def test_photo_alone_replaces_its_paragraph():
     assert resolve(render("![a](photo:x)", "article"), figure) == "<figure>x</figure>"
 
 
-def test_a_photo_in_a_line_stays_in_it():
+def test_photo_within_a_line_stays_inline():
     assert resolve(render("a ![b](photo:x) c", "article"), figure) == "<p>a <img data-slug='x'> c</p>"
 
 
-def test_two_photos_in_one_paragraph_are_part_of_it():
+def test_two_photos_in_one_paragraph_stay_inline():
     html = resolve(render("![a](photo:x) ![b](photo:y)", "article"), figure)
     assert html == "<p><img data-slug='x'> <img data-slug='y'></p>"
 
 
-def test_the_resolver_gets_what_was_typed():
+def test_image_resolver_gets_the_typed_values():
     seen = []
     resolve(render('![a "b" <c>](photo:straße-1 "d & e")', "article"), seen.append)
     assert seen == [ImageRef("straße-1", 'a "b" <c>', "d & e", block=True)]
 
 
-def test_what_is_not_resolved_leaves_its_description():
+def test_unresolved_photo_leaves_its_description():
     assert resolve(render("![a < b](photo:x)\n\nc ![d](photo:y)", "article"), lambda ref: None) == (
         "<p>a &lt; b</p>\n<p>c d</p>"
     )
 
 
-def test_what_is_not_resolved_and_has_no_description_leaves_nothing():
+def test_unresolved_photo_without_description_leaves_nothing():
     assert resolve(render("![](photo:x)\n\nb", "article"), lambda ref: None) == "\n<p>b</p>"
 
 
-def test_rendering_leaves_photos_to_be_resolved_when_they_are_shown():
+def test_photos_are_resolved_only_when_shown():
     html = render("![a](photo:x)", "article")
     assert html == '<p><img src="photo:x" alt="a"></p>'
     assert resolve(html, figure) == "<figure>x</figure>"
 
 
-def test_photos_in_html_are_found_too():
+def test_photos_in_html_are_resolved_too():
     source = '<figure><img alt="a" src="photo:x"><figcaption>b</figcaption></figure>'
     assert resolve(render(source, "article"), figure) == (
         "<figure><img data-slug='x'><figcaption>b</figcaption></figure>"
     )
 
 
-def test_other_images_stay():
+def test_other_images_are_unchanged():
     html = '<p><img src="/photo:x" alt="photo:x"></p>'
     assert resolve(html, figure) == html
 
 
-def test_a_photo_within_a_value_is_only_text():
+def test_photo_within_an_attribute_is_text():
     html = resolve(render("<p title='<img src=\"photo:x\">'>y</p>", "article"), figure)
     assert html == '<p title="&lt;img src=&quot;photo:x&quot;&gt;">y</p>'
 
 
-def test_names_are_in_order_and_once_each():
+def test_names_are_listed_once_in_order():
     html = render("![a](photo:y) ![b](photo:x)\n\n![c](photo:y) ![d](PHOTO:z) ![e](/f.jpg) [f](photo:w)", "article")
     assert references.find_names(html, 9) == ReferencedNames(("y", "x", "z", "w"), (), ("y", "x", "z"))
     html = render("[a](node:2) <a href='Node:1#b'>b</a> [c](node:2) [d](/node:3)", "article")
@@ -74,18 +74,18 @@ def test_names_are_in_order_and_once_each():
     assert not references.find_names("<p>none</p>", 9)
 
 
-def test_a_link_leads_to_where_the_resolver_says():
+def test_link_leads_to_the_resolved_address():
     html = render('[a *b*](node:5#s-c "d")', "article")
     assert html == '<p><a href="node:5#s-c" title="d">a <em>b</em></a></p>'
     assert resolve(html, figure, lambda ref: ref.to("/x")) == '<p><a href="/x#s-c" title="d">a <em>b</em></a></p>'
 
 
-def test_a_link_that_is_not_resolved_leaves_its_words():
+def test_unresolved_link_leaves_its_words():
     html = render("[a *b*](node:5) [c](/d) <a href='node:6'>e ![f](photo:x)</a>", "article")
     assert resolve(html, figure) == "<p>a <em>b</em> <a href=\"/d\">c</a> e <img data-slug='x'></p>"
 
 
-def test_the_resolver_of_links_gets_what_was_typed():
+def test_link_resolver_gets_the_typed_values():
     seen = []
 
     def link(ref):
@@ -97,19 +97,19 @@ def test_the_resolver_of_links_gets_what_was_typed():
     assert LinkRef("node", "5", '"><b>').to("/x")[0] == '<a href="/x#&quot;&gt;&lt;b&gt;">'
 
 
-def test_a_photo_within_a_link_knows_it():
+def test_photo_within_a_link_is_marked_as_linked():
     seen = []
     html = render("[![a](photo:x)](/y) ![b](photo:z) [![c](photo:w)](node:1)", "article")
     resolve(html, lambda ref: seen.append((ref.slug, ref.linked)))
     assert seen == [("x", True), ("z", False), ("w", False)]
 
 
-def test_code_refers_to_nothing():
+def test_code_contains_no_references():
     html = render("`[a](node:1)`\n\n    ![b](photo:x)\n\n```\n<a href='node:2'>c</a>\n```", "article")
     assert not references.find_names(html, 9)
 
 
-def test_mentions_have_the_words_of_the_text():
+def test_mentions_contain_the_words_of_the_text():
     html = render('[a *b*](node:5) ![c "d"](photo:x) <a href="photo:y">![e](photo:z) f</a> [g](/h)', "article")
     assert sorted(references.find_mentions(html), key=lambda one: one.name) == [
         Mention("node", "5", "a b"),
@@ -119,13 +119,13 @@ def test_mentions_have_the_words_of_the_text():
     ]
 
 
-def test_what_a_text_quotes_has_no_address_of_the_site():
+def test_cite_of_a_quotation_is_no_reference():
     assert render("<q cite='node:1'>a</q> <q cite='https://b.org/'>c</q>", "article") == (
         '<p><q>a</q> <q cite="https://b.org/">c</q></p>'
     )
 
 
-def test_backslashes_of_a_resolver_stay():
+def test_backslashes_of_a_resolver_are_kept():
     assert resolve('<p><img src="photo:x" alt=""></p>', lambda ref: r"\1\g<0>") == r"\1\g<0>"
 
 

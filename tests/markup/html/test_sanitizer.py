@@ -47,7 +47,7 @@ PROFILES = pytest.mark.parametrize("profile", ["article", "comment"])
         ("\u202eabc&#x202e;def\x00", "abcdef"),
     ],
 )
-def test_both_profiles(html, expected, profile):
+def test_html_is_cleaned_in_both_profiles(html, expected, profile):
     assert clean(html, profile) == expected
 
 
@@ -90,7 +90,7 @@ def test_both_profiles(html, expected, profile):
         ),
     ],
 )
-def test_articles(html, expected):
+def test_html_is_cleaned_in_articles(html, expected):
     assert clean(html, "article") == expected
 
 
@@ -113,14 +113,14 @@ def test_articles(html, expected):
         ),
     ],
 )
-def test_comments(html, expected):
+def test_html_is_cleaned_in_comments(html, expected):
     assert clean(html, "comment") == expected
 
 
 @PROFILES
 @settings(holds, max_examples=500)
 @given(html=soup)
-def test_clean_html_is_allowed_and_stays_as_it_is(html, profile):
+def test_cleaned_html_is_allowed_and_stable(html, profile):
     cleaned = clean(html, profile)
     assert violations(cleaned, profile) == []
     assert clean(cleaned, profile) == cleaned
@@ -129,7 +129,7 @@ def test_clean_html_is_allowed_and_stays_as_it_is(html, profile):
 @PROFILES
 @holds
 @given(html=soup)
-def test_few_rounds_are_enough(html, profile):
+def test_cleaning_settles_in_a_few_rounds(html, profile):
     """The last resort, all text as it was typed, is for inputs that no test has yet."""
     before = html
     for _ in range(4):
@@ -140,12 +140,12 @@ def test_few_rounds_are_enough(html, profile):
     raise AssertionError(html)
 
 
-def test_what_never_settles_is_shown_as_text():
+def test_unstable_html_is_shown_as_text():
     assert repeat_until_stable("<i>x\u202e", lambda html: html + "<b>") == "<p>&lt;i&gt;x</p>"
 
 
 @PROFILES
-def test_the_filter_never_raises(monkeypatch, profile):
+def test_cleaning_never_raises(monkeypatch, profile):
     """nh3 keeps an attribute whose filter failed, and only reports it."""
     failures = []
     monkeypatch.setattr(sys, "unraisablehook", failures.append)
@@ -181,13 +181,13 @@ def test_the_filter_never_raises(monkeypatch, profile):
     ],
     ids=lambda html: html[:16],
 )
-def test_hostile_html_takes_no_longer_than_its_length(html, profile):
+def test_hostile_html_is_cleaned_in_linear_time(html, profile):
     """Many of these take html5ever alone a time that grows with the square: up to 9 s for 300 KB."""
     cleaned = clean(html, profile)
     assert len(cleaned) < 12 * len(html) + 100
 
 
-def test_many_threads_may_clean_at_once():
+def test_many_threads_can_clean_at_once():
     texts = [f"<h2>t{n}</h2><a href=https://a.example/{n} onclick=x>x</a>" * 20 for n in range(40)]
     alone = [clean(text, "article") + render(text, "comment") for text in texts]
     with ThreadPoolExecutor(8) as pool:

@@ -50,5 +50,5 @@ def test_addresses_become_links(source, expected):
     assert links(source) == expected
 
 
-def test_comments_do_not_link_mail_addresses():
+def test_comments_do_not_link_email_addresses():
     assert links("me@a.example www.b.example", "comment") == "me@a.example {http://www.b.example|www.b.example}"

@@ -32,7 +32,7 @@ PROFILES = pytest.mark.parametrize("profile", ["article", "comment"])
         ("&lt;b&gt; &copy;", "<p>&lt;b&gt; ©</p>"),
     ],
 )
-def test_both_profiles(source, html, profile):
+def test_markdown_renders_in_both_profiles(source, html, profile):
     assert render(source, profile) == html
 
 
@@ -55,7 +55,7 @@ def test_both_profiles(source, html, profile):
         ),
     ],
 )
-def test_articles(source, html):
+def test_markdown_renders_in_articles(source, html):
     assert render(source, "article") == html
 
 
@@ -71,36 +71,36 @@ def test_articles(source, html):
         ("[a](/b)", '<p><a href="/b" rel="ugc nofollow noopener">a</a></p>'),
     ],
 )
-def test_comments(source, html):
+def test_markdown_renders_in_comments(source, html):
     assert render(source, "comment") == html
 
 
-def test_the_stricter_profile_is_the_default():
+def test_stricter_profile_is_the_default():
     assert render("<b>a</b> ![b](/c)") == render("<b>a</b> ![b](/c)", "comment")
 
 
 @PROFILES
 @settings(holds, max_examples=400)
 @given(source=markdown)
-def test_markdown_of_any_kind_is_clean(source, profile):
+def test_rendered_markdown_is_clean(source, profile):
     assert violations(render(source, profile), profile) == []
 
 
 @PROFILES
 @holds
 @given(source=soup)
-def test_markdown_with_html_of_any_kind_is_clean(source, profile):
+def test_rendered_markdown_with_html_is_clean(source, profile):
     assert violations(render(source, profile), profile) == []
 
 
 @pytest.mark.parametrize("mark", [">", "- ", "1. ", "> - "])
-def test_what_is_nested_too_deep_is_text_and_not_lost(mark):
+def test_text_nested_too_deep_is_not_lost(mark):
     html = render(mark * 3 * MAX_DEPTH + "treasure", "comment")
     assert "treasure" in html
     assert html.count("<blockquote>") + html.count("<li>") <= MAX_DEPTH + 2
 
 
-def test_a_caller_deep_in_the_stack_gets_the_text_as_it_was_typed():
+def test_render_near_the_recursion_limit_returns_the_text():
     def deep(left):
         return render("- " * 50 + "*treasure*", "comment") if not left else deep(left - 1)
 
@@ -166,7 +166,7 @@ HOSTILE = [
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", ["article", "comment"])
 @pytest.mark.parametrize("pattern", HOSTILE)
-def test_hostile_markdown_takes_no_longer_than_its_length(pattern, profile):
+def test_hostile_markdown_renders_in_bounded_time(pattern, profile):
     """The limit is far from what 8 KB take (under half a second): it stands for "not hours"."""
     source = pattern * (8_000 // len(pattern))
     start = time.process_time()
@@ -190,7 +190,7 @@ def test_hostile_markdown_takes_no_longer_than_its_length(pattern, profile):
     ],
     ids=["wide table", "long reference", "nested links", "nested images", "lists", "emphasis", "brackets", "autolink"],
 )
-def test_hostile_markdown_makes_no_giants(source):
+def test_hostile_markdown_renders_to_bounded_size(source):
     start = time.process_time()
     assert len(render(source, "article")) < 30 * len(source) + 10_000
     assert time.process_time() - start < 10
@@ -245,23 +245,23 @@ def test_html_is_at_most_thirty_times_as_long(size, profile):
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", ["article", "comment"])
 @pytest.mark.parametrize("pattern", HOSTILE)
-def test_a_megabyte_of_it_too(pattern, profile):
+def test_megabyte_of_hostile_markdown_renders_in_time(pattern, profile):
     source = pattern * (1_000_000 // len(pattern))
     start = time.process_time()
     render(source, profile)
     assert time.process_time() - start < 60
 
 
-def test_a_text_of_marks_only_is_shown_as_it_was_typed():
+def test_text_of_only_marks_is_shown_as_typed():
     source = "[" * MAX_MARKS + "\n\n\n<b>*x*"
     assert render(source, "article") == f"<p>{'[' * MAX_MARKS}</p>\n<p>&lt;b&gt;*x*</p>"
 
 
-def test_a_usual_table_is_not_taken_for_an_attack():
+def test_large_table_is_rendered():
     rows = "".join(f"| {n} | x | y |\n" for n in range(500))
     assert render("| a | b | c |\n|---|---|---|\n" + rows, "comment").count("<td>") == 1500
 
 
-def test_a_long_text_keeps_every_word():
+def test_long_text_keeps_every_word():
     source = "\n\n".join(f"## Part {n}\n\nSome *words* of [part {n}](#x), number {n}." for n in range(500))
     assert html_to_text(render(source, "article")).count("number") == 500

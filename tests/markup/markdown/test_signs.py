@@ -30,7 +30,7 @@ from tests.markup.policy import violations
         ("$$\nx\n\n$$", "<p>$$\nx</p>\n<p>$$</p>"),
     ],
 )
-def test_signs_in_an_article(source, html):
+def test_article_renders_extended_syntax(source, html):
     assert render(source, "article") == html
 
 
@@ -48,7 +48,7 @@ def test_signs_in_an_article(source, html):
         "$$\na\n$$",
     ],
 )
-def test_comments_show_signs_as_they_were_typed(source):
+def test_comments_show_extended_syntax_as_typed(source):
     html = render(source, "comment")
     kept = "".join(html_to_text(html).split())
     assert kept.removeprefix("-") == "".join(source.removeprefix("- ").removeprefix("> ").replace("> ", "").split())
@@ -56,7 +56,7 @@ def test_comments_show_signs_as_they_were_typed(source):
     assert "class" not in html
 
 
-def test_a_footnote_leads_to_its_note_and_back():
+def test_footnote_links_to_its_note_and_back():
     source = "One[^a] two[^b] three[^a].\n\n[^b]: Second.\n\n[^a]: First, *see* [^b].\n\nEnd."
     assert render(source, "article") == (
         '<p>One<sup class="footnote-ref"><a id="s-fnref:a" href="#s-fn:a">1</a></sup>'
@@ -73,14 +73,14 @@ def test_a_footnote_leads_to_its_note_and_back():
     )
 
 
-def test_notes_may_follow_each_other_line_by_line():
+def test_notes_can_follow_line_by_line():
     html = render("a[^a] b[^b]\n\n[^a]: First\nand on.\n[^b]: Second.\n\n> quoted\n> [^a]: is typed", "article")
     assert '<li id="s-fn:a"><p>First\nand on. <a' in html
     assert '<li id="s-fn:b"><p>Second. <a' in html
     assert "<p>quoted\n<sup" in html
 
 
-def test_ids_of_footnotes_stay_when_another_is_put_before():
+def test_ids_of_footnotes_are_stable():
     before = render("One[^a]\n\n[^a]: x", "article")
     after = render("New[^new] one[^a]\n\n[^a]: x\n\n[^new]: y", "article")
     for name in ('id="s-fnref:a"', 'id="s-fn:a"'):
@@ -89,7 +89,7 @@ def test_ids_of_footnotes_stay_when_another_is_put_before():
 
 
 @pytest.mark.parametrize("label", ["a.b", "ä", "<b>", '"', "a&b", "x" * 50])
-def test_any_name_of_a_footnote_gives_ids_of_its_own(label):
+def test_any_footnote_label_gives_unique_ids(label):
     html = render(f"## fn\n\nOne[^{label}] two[^1]\n\n[^{label}]: x\n\n[^1]: y", "article")
     assert violations(html, "article") == []
     assert html.count(' id="s-fn') == 5
@@ -97,12 +97,12 @@ def test_any_name_of_a_footnote_gives_ids_of_its_own(label):
         assert html.count(f'href="#s-{target}') >= 2
 
 
-def test_a_reference_without_a_note_stays_as_it_was_typed():
+def test_reference_without_a_note_is_shown_as_typed():
     assert render("a[^b]", "article") == "<p>a[^b]</p>"
 
 
 @pytest.mark.parametrize("word", ["NOTE", "tip", "Important", "WARNING", "caution"])
-def test_a_callout_is_the_note_insert(word):
+def test_callout_is_the_note_insert(word):
     html = render(f"> [!{word}]\n> a\n>\n> b", "article")
     start = inserts.start_tag(f"note{{kind={word.lower()}}}", 1)
     assert html == f"{start}\n<p>a</p>\n<p>b</p>\n</div>"
@@ -117,7 +117,7 @@ def test_a_callout_is_the_note_insert(word):
         ("> [!NOTE]\n> > [!TIP]\n> > a", "note{kind=tip}"),
     ],
 )
-def test_a_callout_may_have_a_title_and_stand_anywhere(source, spelled):
+def test_callout_can_have_a_title_and_be_nested(source, spelled):
     found = []
     inserts.resolve_inserts(
         render(source, "article"), lambda placeholder, inside: found.append(placeholder.source) or inside
@@ -133,14 +133,14 @@ def test_other_quotations_stay_quotations(source):
     assert "NOTE]" in render(source, "article") or "OTHER]" in render(source, "article")
 
 
-def test_a_callout_merges_as_one_paragraph():
+def test_callout_merges_as_one_paragraph():
     base = "a\n\n> [!NOTE]\n> b\n>\n> c\n\nd"
     merged = merge.merge(base, base.replace("> b", "> B"), base.replace("> c", "> C"))
     assert merged.conflicts == 1
     assert merge.merge(base, base.replace("> b", "> B"), base.replace("d", "D")).conflicts == 0
 
 
-def test_plain_text_and_excerpts_read_well():
+def test_plain_text_and_excerpts_are_readable():
     source = "A claim[^a] on H~2~O and ==this==, $x^2$.\n\n- [x] done\n\nTerm\n: what it is\n\n[^a]: The source."
     html = render(source, "article")
     assert html_to_text(html) == "A claim on H2O and this, x^2.\n\n☑ done\n\nTerm\nwhat it is\n\nThe source."
@@ -148,7 +148,7 @@ def test_plain_text_and_excerpts_read_well():
     assert 'id="s-a-claim"' in render("## A claim[^a]\n\n[^a]: x", "article")
 
 
-def test_of_abbreviations_and_definitions_a_bounded_number_is_marked():
+def test_abbreviations_and_definitions_are_bounded():
     html = render("*[a]: " + "b" * 200 + "\n\n" + "a " * 5_000, "article")
     assert html.count("<abbr") == 200
     many = "".join(f"*[a{number}]: b\n" for number in range(200))

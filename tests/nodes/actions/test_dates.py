@@ -39,7 +39,7 @@ def test_node_that_expires_before_it_appears_is_refused(mongo, publisher, expire
         assert refusal.value.path == "expires"
 
 
-def test_dates_that_others_set_count(mongo, publisher):
+def test_dates_set_by_others_count(mongo, publisher):
     page = node(published=None, expires=SOON)
     for action in (
         save(publisher, page, published=LATER),
@@ -49,13 +49,13 @@ def test_dates_that_others_set_count(mongo, publisher):
             action.execute()
 
 
-def test_expiry_before_a_date_in_the_past_is_accepted(mongo, publisher):
+def test_expiry_before_a_past_date_is_accepted(mongo, publisher):
     page = node()
     save(publisher, page, expires=PAST - HOUR).execute()
     assert stored(page)["expires"] == PAST - HOUR
 
 
-def test_date_in_the_future_on_a_public_page_is_refused(mongo, publisher):
+def test_future_date_on_a_public_page_is_refused(mongo, publisher):
     page = node()
     for action in (
         save(publisher, page, published=SOON),
@@ -68,7 +68,7 @@ def test_date_in_the_future_on_a_public_page_is_refused(mongo, publisher):
     assert stored(page)["published"] == PAST
 
 
-def test_decided_date_in_the_future_is_refused(mongo, publisher):
+def test_future_date_decided_in_a_conflict_is_refused(mongo, publisher):
     """The page was not public when its draft was saved."""
     page = node(published=None)
     seen = draft(page, published=SOON)
@@ -84,7 +84,7 @@ def test_decided_date_in_the_future_is_refused(mongo, publisher):
 @pytest.mark.parametrize(
     "dates", [{"published": None}, {"published": LATER}, {"published": PAST, "expires": PAST + HOUR}]
 )
-def test_page_that_is_not_public_gets_a_future_date(mongo, publisher, dates):
+def test_hidden_page_accepts_a_future_date(mongo, publisher, dates):
     page = node(**dates)
     save(publisher, page, published=SOON, expires=None).execute()
     assert (stored(page)["published"], stored(page)["expires"]) == (SOON, NEVER)

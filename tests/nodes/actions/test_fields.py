@@ -96,7 +96,7 @@ def test_commands_set_internal_fields(mongo, system):
 
 
 @pytest.mark.parametrize("field", [*NO_FIELDS, *MALFORMED])
-def test_paths_that_are_no_fields_are_refused(mongo, publisher, draft_page, field):
+def test_unknown_field_paths_are_refused(mongo, publisher, draft_page, field):
     before = pages(mongo)
     for action in writes(publisher, draft_page, field, "x"):
         with pytest.raises(InvalidField):
@@ -105,7 +105,7 @@ def test_paths_that_are_no_fields_are_refused(mongo, publisher, draft_page, fiel
 
 
 @pytest.mark.parametrize("field", ["content_type", "filename", "size", "sha256", "resolution", "exif"])
-def test_no_user_sets_properties_of_a_photos_file(mongo, publisher, field):
+def test_no_user_sets_properties_of_a_photo_file(mongo, publisher, field):
     photo_id = upload(gallery())
     before = document(photo_id)
     value = {"resolution": [1, 1], "size": 1, "exif": []}.get(field, "text/html")
@@ -114,7 +114,7 @@ def test_no_user_sets_properties_of_a_photos_file(mongo, publisher, field):
     assert document(photo_id) == before
 
 
-def test_move_changes_nothing_but_the_place(mongo, author, draft_page):
+def test_move_changes_only_the_place(mongo, author, draft_page):
     before = pages(mongo)
     for field, value in {"published": PAST, "title": "Moved"}.items():
         with pytest.raises(FieldForbidden):
@@ -160,7 +160,7 @@ class TestDescribingPhotos:
         with pytest.raises(PermissionDenied):
             save_photo(other_author, photo, title="Mine")
 
-    def test_uploader_changes_nothing_once_it_is_published(self, photo, author):
+    def test_uploader_cannot_change_a_published_photo(self, photo, author):
         editing.save(EDITOR, photo, nonce_of(photo), {"published": PAST}, collection=FILES)
         for action in (
             SaveNode(user=author, node_id=photo, seen=nonce_of(photo), fields={"title": "Lake"}),

@@ -45,7 +45,7 @@ def superuser(editor):
 
 
 @pytest.mark.parametrize("action", [*BOTH, *ONLY_NODES, *IN_THE_TRASH])
-def test_missing_and_unfinished_things_are_not_found(mongo, superuser, action):
+def test_missing_and_unfinished_ids_are_not_found(mongo, superuser, action):
     act = {**BOTH, **ONLY_NODES, **IN_THE_TRASH}[action]
     photo_id = upload(gallery())
     former = replace(photo_id, png())
@@ -122,13 +122,13 @@ def test_pages_of_other_authors_are_not_found(mongo, author, publisher, publishe
     assert mongo["cms.nodes"].find_one({"_id": page}) == before
 
 
-def test_authors_order_nothing(mongo, author):
+def test_authors_cannot_order(mongo, author):
     for section in (node("folder", "folder"), node("folder", "hidden", published=None)):
         with pytest.raises(Http404):
             actions.Order(user=author, node_id=section).execute()
 
 
-def test_sections_with_another_order_are_not_arranged(mongo, publisher):
+def test_unordered_sections_cannot_be_arranged(mongo, publisher):
     folder = node("folder", "folder")
     page = node(slug="page", parent=folder)
     with pytest.raises(InvalidPlace):
@@ -161,7 +161,7 @@ class TestFormsSentTwice:
         assert mongo["cms.nodes"].count_documents({}) == 1
         assert stored(form)["summary"] == "More"
 
-    def test_form_leaves_its_node_alone_once_it_is_published(self, mongo, author):
+    def test_form_does_not_change_its_published_node(self, mongo, author):
         form = create(author, node_id=ObjectId())
         editing.save(EDITOR, form, nonce(form), {"published": PAST})
         before = stored(form)
@@ -170,14 +170,14 @@ class TestFormsSentTwice:
         assert stored(form) == before
 
     @pytest.mark.parametrize("by", ["other_author", "publisher"])
-    def test_form_leaves_nodes_of_others_alone(self, mongo, author, by, request):
+    def test_form_does_not_change_nodes_of_others(self, mongo, author, by, request):
         form = create(author, node_id=ObjectId())
         before = stored(form)
         with pytest.raises((Published, NodeGone)):
             create(request.getfixturevalue(by), node_id=form, summary="More")
         assert stored(form) == before
 
-    def test_form_takes_no_id_of_a_photo_or_a_trashed_page(self, mongo, author, draft_page):
+    def test_form_cannot_use_the_id_of_a_photo_or_trashed_page(self, mongo, author, draft_page):
         photo_id = upload(gallery())
         trash.trash(EDITOR, draft_page, nonce(draft_page))
         with pytest.raises(IdTaken):
@@ -193,7 +193,7 @@ class TestFormsSentTwice:
         assert mongo["cms.nodes"].count_documents({}) == 2
         assert stored(copy)["title"] == "Copy of Own"
 
-    def test_copy_leaves_nodes_of_others_alone(self, mongo, author, other_author, draft_page):
+    def test_copy_does_not_change_nodes_of_others(self, mongo, author, other_author, draft_page):
         other = create(other_author, title="Theirs")
         with pytest.raises(Http404):
             actions.Duplicate(user=author, node_id=draft_page, parent_id=None, new_id=other).execute()
@@ -203,7 +203,7 @@ class TestFormsSentTwice:
         assert (stored(other)["title"], stored(draft_page)["title"]) == ("Theirs", "Own")
 
 
-def test_system_does_everything_under_its_own_name(mongo, system, hidden):
+def test_system_has_all_permissions_and_its_own_name(mongo, system, hidden):
     page = create(system, hidden, published=PAST)
     seen = actions.SaveNode(user=system, node_id=page, seen=nonce(page), fields={"title": "T"}).execute().nonce
     draft = actions.SaveDraft(user=system, node_id=page, seen=seen, fields={"title": "Drafted"}).execute().nonce

@@ -35,14 +35,14 @@ def place(request, draft_page):
     return execute
 
 
-def test_authors_put_nothing_into_a_hidden_section(mongo, place, author, hidden):
+def test_authors_cannot_put_pages_into_a_hidden_section(mongo, place, author, hidden):
     with pytest.raises(InvalidPlace) as refusal:
         place(author, hidden)
     assert mongo["cms.nodes"].count_documents({"metadata.parent_id": hidden}) == 0
     assert str(refusal.value) == "There is no such section, or this cannot stand in it."
 
 
-def test_authors_put_nothing_below_a_hidden_section(mongo, place, author, hidden):
+def test_authors_cannot_put_pages_below_a_hidden_section(mongo, place, author, hidden):
     below = node("folder", "below", parent=hidden)
     with pytest.raises(InvalidPlace):
         place(author, below)
@@ -89,7 +89,7 @@ def test_form_opened_before_a_move_is_saved_at_the_new_place(mongo, author, hidd
     assert (stored(page)["title"], stored(page)["parent_id"]) == ("T", None)
 
 
-def test_form_sent_again_moves_no_page_back_into_a_hidden_section(mongo, author, hidden):
+def test_form_sent_again_keeps_a_page_out_of_a_hidden_section(mongo, author, hidden):
     page, form = create(author), ObjectId()
     seen = save(page, nonce(page), parent_id=hidden).nonce
     SaveNode(user=author, node_id=page, seen=seen, form=form, fields={"parent_id": None}).execute()

@@ -67,13 +67,13 @@ def as_told(field: Any, value: Any) -> Any:
 
 
 @every_type
-def test_its_declaration_is_sound(place):
+def test_declaration_passes_the_checks(place):
     assert [fault for fault in check_content() if place[0] in str(fault.obj)] == []
 
 
 @every_type
 @several
-def test_what_is_written_is_read_and_the_server_takes_it(place, amount):
+def test_written_values_are_read_back_and_pass_the_validator(place, amount):
     type = place[0]
 
     @settings(holds, max_examples=amount)
@@ -89,7 +89,7 @@ def test_what_is_written_is_read_and_the_server_takes_it(place, amount):
 
 @every_type
 @several
-def test_saved_again_as_it_is_nothing_is_written(place, amount):
+def test_saving_unchanged_values_writes_nothing(place, amount):
     type = place[0]
 
     @settings(holds, max_examples=amount)
@@ -110,7 +110,7 @@ def test_saved_again_as_it_is_nothing_is_written(place, amount):
 
 @every_type
 @several
-def test_a_form_in_which_nothing_was_typed_changes_nothing(place, amount, editor):
+def test_unchanged_form_changes_nothing(place, amount, editor):
     type, ann = place[0], editor()
 
     @settings(holds, max_examples=max(amount // 2, 2))
@@ -130,7 +130,7 @@ def test_a_form_in_which_nothing_was_typed_changes_nothing(place, amount, editor
 
 @every_type
 @several
-def test_two_editors_lose_nothing(place, amount):
+def test_merge_of_two_editors_loses_nothing(place, amount):
     type = place[0]
 
     @st.composite

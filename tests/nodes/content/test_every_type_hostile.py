@@ -96,7 +96,7 @@ def names_in(value: Any) -> set[str]:
 
 
 @every_type
-def test_what_is_no_value_is_refused_or_harmless(place):
+def test_invalid_value_is_refused_or_harmless(place):
     type, section = place
     node_id = factory_for(type)(slug="n", parent_id=section)
     for path, field in declared_fields.declared(type).items():
@@ -116,7 +116,7 @@ def _in_parts(field: models.Field) -> list[Any]:
 
 
 @every_type
-def test_a_path_that_names_no_field_is_refused(place):
+def test_unknown_field_path_is_refused(place):
     type, section = place
     node_id = factory_for(type)(slug="n", parent_id=section)
     before = stored(node_id)
@@ -136,7 +136,7 @@ def test_a_path_that_names_no_field_is_refused(place):
 
 
 @every_type
-def test_whatever_is_typed_the_form_answers(place, editor):
+def test_form_responds_to_any_input(place, editor):
     type, section = place
     node_id, ann = factory_for(type)(slug="n", parent_id=section), editor()
     address = f"/admin/nodes/node/{node_id}/change/"
@@ -223,7 +223,7 @@ def share(type: str) -> list[list[str]]:
 
 @every_type
 @pytest.mark.parametrize("most", [pytest.param(1, id="few"), pytest.param(len(ALL), id="all", marks=pytest.mark.slow)])
-def test_no_text_runs_wherever_it_is_shown(place, most, editor, client):
+def test_stored_payload_never_runs_on_any_page(place, most, editor, client):
     type, section = place
     batches = share(type)[:most]
     ann, bob = editor(), editor("bob")

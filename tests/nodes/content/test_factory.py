@@ -15,7 +15,7 @@ def types(mongo):
         yield
 
 
-def test_every_type_is_made_from_its_declaration():
+def test_every_type_is_created_from_its_declaration():
     for what in content.types():
         if not what.is_file:
             made = stored(factory_for(what.type_name)())
@@ -23,7 +23,7 @@ def test_every_type_is_made_from_its_declaration():
             assert made["published"] is not None
 
 
-def test_what_a_test_says_is_taken_and_the_rest_is_made():
+def test_given_values_are_used_and_the_rest_is_generated():
     book = node("cookbook", "cooking")
     said = {"title": "Soup", "course": "starter", "ingredients": ["water"], "summary": "Hot", "tags": ("quick",)}
     made = stored(factory_for("recipe")(parent_id=book, published=None, text="Boil.", **said))
@@ -34,12 +34,12 @@ def test_what_a_test_says_is_taken_and_the_rest_is_made():
     assert detail["text"] == "Boil."
 
 
-def test_a_batch_has_addresses_of_its_own():
+def test_batch_has_different_slugs():
     made = factory_for("recipe").create_batch(3, parent_id=node("cookbook", "cooking"))
     assert {stored(one)["slug"] for one in made} == {"recipe", "recipe-2", "recipe-3"}
 
 
 @pytest.mark.parametrize("wrong", [{"course": "supper"}, {"unknown": 1}, {"servings": "many"}])
-def test_what_the_fields_refuse_is_refused(wrong):
+def test_values_refused_by_the_fields_are_refused(wrong):
     with pytest.raises(InvalidField):
         factory_for("recipe")(**wrong)

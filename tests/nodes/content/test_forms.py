@@ -35,13 +35,13 @@ def change(node_id):
     return f"/admin/nodes/node/{node_id}/change/"
 
 
-def test_a_type_with_fields_has_a_form_of_its_own(recipes):
+def test_type_with_fields_has_its_own_form(recipes):
     assert form_class("recipe").details[:3] == ("servings", "course", "ingredients")
     assert form_class("recipe") is form_class("recipe")
     assert set(form_class("blog-entry").details) == {"picture", "seo_title", "seo_description", "is_pinned"}
 
 
-def test_a_new_node_has_the_defaults_and_saves_what_is_typed(recipes, editor):
+def test_new_node_has_defaults_and_saves_typed_values(recipes, editor):
     ann, address = editor(), f"/admin/nodes/node/add/?type=recipe&section={recipes}"
     form = ann.open(address)
     assert form["servings"] == ["2"]
@@ -55,7 +55,7 @@ def test_a_new_node_has_the_defaults_and_saves_what_is_typed(recipes, editor):
     assert said["detail"]["is_vegan"] is True
 
 
-def test_what_is_left_alone_is_left_alone(stew, editor):
+def test_unchanged_fields_stay_unchanged(stew, editor):
     ann, before = editor(), stored(stew)
     form = ann.open(change(stew))
     assert form["ingredients"] == ["beans\nsalt"]
@@ -75,7 +75,7 @@ def test_what_is_left_alone_is_left_alone(stew, editor):
         ({"since": "30.2.2020"}, "Enter a valid date."),
     ],
 )
-def test_what_is_refused_is_told_at_the_field_and_kept(stew, editor, typed, told):
+def test_refused_value_is_shown_at_its_field(stew, editor, typed, told):
     ann, before = editor(), stored(stew)
     answer = ann.send(change(stew), ann.open(change(stew)), **typed)
     html = answer.content.decode()
@@ -85,7 +85,7 @@ def test_what_is_refused_is_told_at_the_field_and_kept(stew, editor, typed, told
     assert stored(stew) == before
 
 
-def test_two_editors_of_other_fields_and_items_are_merged(stew, editor):
+def test_edits_of_different_fields_and_items_are_merged(stew, editor):
     ann, bob = editor(), editor("bob")
     theirs, mine = ann.open(change(stew)), bob.open(change(stew))
     assert ann.send(change(stew), theirs, servings="6", ingredients="white beans\nsalt").status_code == 302
@@ -105,7 +105,7 @@ FIELDS = [
 
 @pytest.mark.parametrize("choice", ["mine", "theirs", "edit"])
 @pytest.mark.parametrize(("name", "theirs", "mine", "stored_theirs", "stored_mine"), FIELDS)
-def test_both_changed_one_field_is_decided_on_the_conflict_page(
+def test_field_changed_by_both_is_decided_on_the_conflict_page(
     stew, editor, name, theirs, mine, stored_theirs, stored_mine, choice
 ):
     ann, bob = editor(), editor("bob")
@@ -123,7 +123,7 @@ def test_both_changed_one_field_is_decided_on_the_conflict_page(
 
 
 @pytest.mark.parametrize(("choice", "wanted"), [("theirs", True), ("mine", False)])
-def test_a_check_mark_can_be_decided_too(stew, editor, mongo, choice, wanted):
+def test_conflicting_check_mark_can_be_decided(stew, editor, mongo, choice, wanted):
     """Both can only have changed it alike, unless what the form was rendered from is not known any more."""
     ann = editor()
     form = ann.open(change(stew))
@@ -146,7 +146,7 @@ def test_history_and_differences_name_the_fields(stew, editor):
         assert (f"<del>{before}</del>" in html, f"<ins>{after}</ins>" in html) == (True, True)
 
 
-def test_going_back_leaves_out_what_the_type_has_no_more(stew, editor, mongo):
+def test_restoring_a_version_drops_removed_fields(stew, editor, mongo):
     ann, old = editor(), nonce(stew)
     mongo["cms.revisions"].update_one({"_id": old}, {"$set": {"metadata.detail.gone": 1}})
     save(stew, old, detail__servings=9)
@@ -172,18 +172,18 @@ class TestParts:
     def told(self, node_id):
         return [(step["what"], step["minutes"]) for step in stored(node_id)["detail"]["steps"] or ()]
 
-    def test_there_are_rows_for_what_is_there_and_for_more(self, cooked, editor):
+    def test_form_has_rows_for_existing_and_new_parts(self, cooked, editor):
         form = editor().open(change(cooked))
         assert form["steps-count"] == ["5"]
         assert [form[f"steps-{n}-what"] for n in range(5)] == [["Soak"], ["Cook"], [""], [""], [""]]
         assert form["yields-count"] == ["1"]
 
-    def test_left_alone_they_are_left_alone(self, cooked, editor):
+    def test_unchanged_rows_stay_unchanged(self, cooked, editor):
         ann, before = editor(), stored(cooked)
         assert ann.send(change(cooked), ann.open(change(cooked))).status_code == 302
         assert stored(cooked) == before
 
-    def test_rows_are_added_removed_changed_and_put_in_order(self, cooked, editor):
+    def test_rows_are_added_removed_changed_and_ordered(self, cooked, editor):
         ann, ids = editor(), [step["_id"] for step in stored(cooked)["detail"]["steps"]]
         form = _with_rows(
             ann.open(change(cooked)), {"minutes": "30"}, {}, {"what": "Shop", "minutes": "5", "ORDER": "0.5"}
@@ -195,7 +195,7 @@ class TestParts:
         assert ann.send(change(cooked), form).status_code == 302
         assert self.told(cooked) == [("Cook", 90), ("Soak", 30)]
 
-    def test_a_row_that_is_refused_is_told_by_its_number_and_kept(self, cooked, editor):
+    def test_refused_row_is_shown_with_its_number_and_input(self, cooked, editor):
         ann, before = editor(), stored(cooked)
         form = _with_rows(ann.open(change(cooked)), {"what": ""}, {"minutes": "-3"}, {"what": "New <b>"})
         answer = ann.send(change(cooked), form)
@@ -209,13 +209,13 @@ class TestParts:
         assert stored(cooked) == before
 
     @pytest.mark.parametrize("count", ["-1", "x", "99999999", "²", ""])
-    def test_a_forged_count_loses_nothing(self, cooked, editor, count):
+    def test_forged_count_loses_nothing(self, cooked, editor, count):
         ann, before = editor(), stored(cooked)["detail"]["steps"]
         form = ann.open(change(cooked)) | {"steps-count": [count]}
         ann.send(change(cooked), form)
         assert stored(cooked)["detail"]["steps"] == before
 
-    def test_more_rows_than_are_saved_are_refused_and_none_is_dropped(self, cooked, editor):
+    def test_more_rows_than_the_limit_are_refused_without_loss(self, cooked, editor):
         ann, before = editor(), stored(cooked)["detail"]["steps"]
         more = {f"steps-{n}-what": [f"Stir {n}"] for n in range(2, MOST + 1)}
         answer = ann.send(change(cooked), ann.open(change(cooked)) | more, **{"steps-count": [str(MOST + 1)]})
@@ -223,7 +223,7 @@ class TestParts:
         assert fields(answer.content.decode())[f"steps-{MOST}-what"] == [f"Stir {MOST}"]
         assert stored(cooked)["detail"]["steps"] == before
 
-    def test_rows_that_are_there_already_are_kept_however_many(self, cooked, editor):
+    def test_existing_rows_beyond_the_limit_are_kept(self, cooked, editor):
         ann = editor()
         save(cooked, nonce(cooked), detail__steps=[{"what": f"Stir {n}"} for n in range(MOST + 5)])
         form = _with_rows(ann.open(change(cooked)), {"what": "Soak"})
@@ -240,13 +240,13 @@ class TestParts:
             '[{"what": ["x"], "minutes": ["1"], "id": {"a": 1}}]',
         ],
     )
-    def test_forged_rows_and_tags_are_answered(self, cooked, editor, forged):
+    def test_forged_rows_and_tags_cause_no_error(self, cooked, editor, forged):
         ann, before = editor(), stored(cooked)["detail"]["steps"]
         for name in ("steps", "tags_seen"):
             assert ann.send(change(cooked), ann.open(change(cooked)), **{name: forged}).status_code in (200, 302)
         assert stored(cooked)["detail"]["steps"] == before
 
-    def test_two_editors_of_other_rows_are_merged(self, cooked, editor):
+    def test_edits_of_different_rows_are_merged(self, cooked, editor):
         ann, bob = editor(), editor("bob")
         theirs, mine = ann.open(change(cooked)), bob.open(change(cooked))
         assert ann.send(change(cooked), _with_rows(theirs, {"minutes": "30"})).status_code == 302
@@ -254,7 +254,7 @@ class TestParts:
         assert self.told(cooked) == [("Soak", 30), ("Simmer", 90), ("Eat", 0)]
 
     @pytest.mark.parametrize(("choice", "first"), [("mine", "Boil"), ("theirs", "Wash"), ("edit", "Boil")])
-    def test_what_both_changed_is_decided_on_the_conflict_page(self, cooked, editor, choice, first):
+    def test_row_changed_by_both_is_decided_on_the_conflict_page(self, cooked, editor, choice, first):
         ann, bob = editor(), editor("bob")
         theirs, mine = ann.open(change(cooked)), bob.open(change(cooked))
         assert ann.send(change(cooked), _with_rows(theirs, {"what": "Wash"})).status_code == 302
@@ -266,7 +266,7 @@ class TestParts:
         assert decided.status_code == 302
         assert self.told(cooked) == [(first, 60), ("Cook", 10)]
 
-    def test_one_part_is_there_or_not(self, stew, editor):
+    def test_optional_part_is_added_and_removed(self, stew, editor):
         ann = editor()
         form = ann.open(change(stew)) | {"yields-0-number": ["1.5"], "yields-0-unit": ["l"]}
         assert ann.send(change(stew), form).status_code == 302
@@ -279,7 +279,7 @@ class TestParts:
         assert stored(stew)["detail"]["yields"] is None
 
 
-def test_fields_of_a_part_that_no_form_shows_stay_as_they_are():
+def test_hidden_fields_of_a_part_are_kept():
     class Origin(Part):
         name = models.CharField(max_length=50)
         code = models.CharField(max_length=5, editable=False, default="")

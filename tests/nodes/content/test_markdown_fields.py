@@ -60,7 +60,7 @@ def derived(mongo, node_id: ObjectId) -> dict:
     return mongo["cms.nodes"].find_one({"_id": node_id})["derived"]
 
 
-def test_a_field_is_shown_with_inserts_photos_and_links_to_where_pages_stand(blog):
+def test_field_is_shown_with_inserts_photos_and_links(blog):
     photo, target = upload(gallery("lakes")), node(slug="target")
     made = walk(
         blog,
@@ -79,7 +79,7 @@ def test_a_field_is_shown_with_inserts_photos_and_links_to_where_pages_stand(blo
     assert shown(walk(blog, "empty")) == ""
 
 
-def test_its_footnotes_have_ids_of_their_own(blog, client):
+def test_footnotes_of_a_field_have_their_own_ids(blog, client):
     noted = '{} so.[^1]\n\n[^1]: A note, ` id="s-fn:1"`.'
     made = walk(blog, advice=noted.format("Here"), stops=[{"name": "Mill", "about": noted.format("There")}])
     html = shown(made)
@@ -90,7 +90,7 @@ def test_its_footnotes_have_ids_of_their_own(blog, client):
     assert html.count('id="s-fn:1"</code>') == 2
 
 
-def test_what_it_uses_is_noted_and_its_words_are_found(blog, mongo):
+def test_references_and_words_of_a_field_are_indexed(blog, mongo):
     target, other = node(slug="target"), node(slug="other")
     made = walk(
         blog,
@@ -104,7 +104,7 @@ def test_what_it_uses_is_noted_and_its_words_are_found(blog, mongo):
     assert mongo["cms.nodes"].find_one({"_id": made})["draft"]["refs"] == ["contents"]
 
 
-def test_a_broken_link_in_it_is_told_with_its_words(blog):
+def test_broken_link_in_a_field_is_reported_with_its_words(blog):
     gone = ObjectId()
     walk(blog, advice=f"[*this* way](node:{gone})")
     (found,) = [one for look in references.check_all(tree.current(), now()) for one in look.broken]
@@ -122,7 +122,7 @@ def test_a_broken_link_in_it_is_told_with_its_words(blog):
         ),
     ],
 )
-def test_a_wrong_insert_is_refused_at_its_field_and_line(blog, fields, path, fault):
+def test_invalid_insert_is_refused_at_its_field_and_line(blog, fields, path, fault):
     made = walk(blog, advice="Before.")
     for save_it in (
         lambda: walk(blog, "new", **fields),
@@ -138,14 +138,14 @@ def test_a_wrong_insert_is_refused_at_its_field_and_line(blog, fields, path, fau
     assert stored(made)["detail"]["advice"] == "::contents"
 
 
-def test_one_that_is_left_alone_is_not_looked_at_again(blog, mongo):
+def test_unchanged_field_is_not_checked_again(blog, mongo):
     made = walk(blog)
     mongo["cms.nodes"].update_one({"_id": made}, {"$set": {"metadata.detail.advice": WRONG}})
     save(made, nonce(made), title="Other")
     assert stored(made)["title"] == "Other"
 
 
-def test_the_form_shows_the_fault_at_the_field(blog, editor):
+def test_form_shows_the_error_at_the_field(blog, editor):
     made, ann = walk(blog, advice="Before."), editor()
     address = f"/admin/nodes/node/{made}/change/"
     form = ann.open(address)
@@ -157,7 +157,7 @@ def test_the_form_shows_the_fault_at_the_field(blog, editor):
     assert stored(made)["detail"]["advice"] == "::contents"
 
 
-def test_what_its_inserts_need_comes_with_the_page(blog, client):
+def test_page_loads_the_assets_of_inserts_in_a_field(blog, client):
     def needed(slug: str) -> tuple[int, int]:
         html = client.get(f"/walks/{slug}").content.decode()
         return html.count("/embeds."), html.count('class="lightbox"')
@@ -170,7 +170,7 @@ def test_what_its_inserts_need_comes_with_the_page(blog, client):
     assert [needed(slug) for slug in ("film", "rows", "both", "plain")] == [(1, 0), (0, 1), (1, 1), (0, 0)]
 
 
-def test_its_players_may_be_shown_in_frames(blog, client):
+def test_players_in_a_field_are_allowed_in_frames(blog, client):
     walk(blog, "film", advice=FILM)
     walk(blog, "plain", advice="No film.")
     policy = "Content-Security-Policy"

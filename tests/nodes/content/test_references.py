@@ -23,7 +23,7 @@ def change(node_id):
 
 
 @pytest.mark.parametrize("spelling", ["/cooking", "http://testserver/cooking", "cooking/", "{id}", "node:{id}"])
-def test_a_node_is_named_by_its_address_or_id(stew, recipes, editor, spelling):
+def test_node_is_referenced_by_url_or_id(stew, recipes, editor, spelling):
     ann = editor()
     form = ann.open(change(stew))
     assert form["goes_with"] == [""]
@@ -33,7 +33,7 @@ def test_a_node_is_named_by_its_address_or_id(stew, recipes, editor, spelling):
 
 
 @pytest.mark.parametrize("typed", ["/nowhere", "/hidden", "node:5", "https://[", "{'$gt': ''}", "/"])
-def test_what_is_not_there_for_readers_has_no_address(stew, editor, typed):
+def test_hidden_node_cannot_be_referenced(stew, editor, typed):
     node(slug="hidden", published=None)
     ann = editor()
     answer = ann.send(change(stew), ann.open(change(stew)), goes_with=typed)
@@ -42,7 +42,7 @@ def test_what_is_not_there_for_readers_has_no_address(stew, editor, typed):
     assert stored(stew)["detail"].get("goes_with") is None
 
 
-def test_what_went_stays_named_by_its_id(stew, editor):
+def test_deleted_node_stays_referenced_by_its_id(stew, editor):
     save(stew, nonce(stew), detail__goes_with=GONE)
     ann = editor()
     form = ann.open(change(stew))
@@ -51,7 +51,7 @@ def test_what_went_stays_named_by_its_id(stew, editor):
     assert stored(stew)["detail"]["goes_with"] == GONE
 
 
-def test_what_is_chosen_is_shown_and_why_readers_do_not_see_it(stew, recipes, editor):
+def test_chosen_node_is_shown_with_its_state(stew, recipes, editor):
     def shown():
         html = ann.client.get(change(stew)).content.decode()
         return " ".join(
@@ -73,7 +73,7 @@ def test_titles_are_offered(stew, editor):
     assert '<option value="/cooking/stew">Stew</option>' in html
 
 
-def test_a_photo_is_no_page_and_a_page_no_photo(stew, editor):
+def test_photos_and_pages_are_not_interchangeable(stew, editor):
     photo, ann = upload(gallery()), editor()
     assert ann.send(change(stew), ann.open(change(stew)), picture=f"photo:{photo}").status_code == 302
     assert stored(stew)["detail"]["picture"] == photo
@@ -81,18 +81,18 @@ def test_a_photo_is_no_page_and_a_page_no_photo(stew, editor):
     assert "No public photo has this address." in refused.content.decode()
 
 
-def test_it_is_noted_what_the_fields_use(stew, recipes, mongo):
+def test_references_of_fields_are_indexed(stew, recipes, mongo):
     save(stew, nonce(stew), detail__goes_with=recipes)
     assert mongo["cms.nodes"].find_one({"_id": stew})["derived"]["refs"] == [recipes]
 
 
-def test_services_refuse_what_is_no_id(stew):
+def test_services_refuse_invalid_ids(stew):
     for value in ("soup", {"$ne": None}, 5):
         with pytest.raises(InvalidField):
             save(stew, nonce(stew), detail__goes_with=value)
 
 
-def test_templates_get_what_readers_see(stew, recipes):
+def test_templates_get_only_public_nodes(stew, recipes):
     page = Template("{% load content %}{% referred id as other %}{{ other.metadata.title }}")
     assert page.render(Context({"id": recipes})) == "Cooking"
     for nothing in (None, GONE, node(slug="hidden", published=None)):

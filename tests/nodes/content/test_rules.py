@@ -62,7 +62,7 @@ def full(board):
     return [node("note", f"n-{n}", parent=board) for n in range(3)]
 
 
-def test_a_full_section_takes_no_more(board, full):
+def test_full_section_refuses_more_nodes(board, full):
     with pytest.raises(InvalidPlace, match="“The board” is full: it holds at most 3"):
         node("note", "fourth", parent=board)
     elsewhere = node("note", "fourth", parent=node("blog", "blog"))
@@ -77,7 +77,7 @@ def test_a_full_section_takes_no_more(board, full):
     trash.restore(EDITOR, full[0], parent_id=node("blog", "other"))
 
 
-def test_a_repeated_create_of_the_last_one_is_no_further_one(board):
+def test_repeated_create_in_a_full_section_counts_once(board):
     for n in range(2):
         node("note", f"n-{n}", parent=board)
     last = node("note", "last", parent=board)
@@ -85,14 +85,14 @@ def test_a_repeated_create_of_the_last_one_is_no_further_one(board):
     assert editing.create(EDITOR, **given).id == last
 
 
-def test_a_form_says_where_it_is_full(board, full, editor):
+def test_form_reports_a_full_section(board, full, editor):
     ann, address = editor(), f"/admin/nodes/node/add/?type=note&section={board}"
     answer = ann.send(address, ann.open(address), title="One more")
     assert answer.status_code == 200
     assert "“The board” is full: it holds at most 3." in answer.content.decode()
 
 
-def test_pages_are_of_the_size_and_order_that_the_type_says(board, full, client):
+def test_section_uses_the_page_size_and_order_of_its_type(board, full, client):
     assert len(re.findall(r'href="/board/n-\d"', client.get("/board").content.decode())) == 2
     lexicon = node("lexicon", "lexicon")
     for slug in ("b", "c", "a"):
@@ -103,7 +103,7 @@ def test_pages_are_of_the_size_and_order_that_the_type_says(board, full, client)
     assert re.findall(r'href="/lexicon/(\w)"', client.get("/lexicon?from=b").content.decode()) == ["c"]
 
 
-def test_comments_are_as_the_type_says_unless_an_editor_chose(board, full, client):
+def test_comment_mode_is_set_by_the_type_or_the_editor(board, full, client):
     def mode(node_id):
         return comments.policy(Node.objects.get(pk=node_id)).mode
 
@@ -121,7 +121,7 @@ def kept_in(node_id: ObjectId) -> str:
     return selectors.discussion(target).layout
 
 
-def test_discussions_are_begun_in_the_layout_that_the_type_says_and_stay_in_it(board, full, monkeypatch):
+def test_new_discussions_use_the_layout_of_the_type(board, full, monkeypatch):
     elsewhere = node("note", "elsewhere", parent=node("blog", "blog"))
     assert [kept_in(node_id) for node_id in (full[0], board, elsewhere)] == ["buckets", "buckets", "documents"]
     monkeypatch.setattr(Note, "comment_layout", "embedded")
@@ -131,7 +131,7 @@ def test_discussions_are_begun_in_the_layout_that_the_type_says_and_stay_in_it(b
     assert [kept_in(node_id) for node_id in full] == ["buckets", "embedded", "documents"]
 
 
-def test_photos_have_their_discussions_elsewhere_than_in_their_files(mongo, monkeypatch):
+def test_discussions_of_photos_are_never_embedded(mongo, monkeypatch):
     gallery = photo_build.gallery()
     for slug, layout, kept in (("one", "embedded", "documents"), ("two", "buckets", "buckets")):
         monkeypatch.setattr(Gallery, "comment_layout", layout)
@@ -140,7 +140,7 @@ def test_photos_have_their_discussions_elsewhere_than_in_their_files(mongo, monk
         assert selectors.discussion(photo).layout == kept
 
 
-def test_layouts_that_there_are_not_are_errors_of_the_check(monkeypatch):
+def test_unknown_comment_layouts_fail_the_checks(monkeypatch):
     class Leaf(Page):
         comment_layout = "embedded"
 
@@ -166,7 +166,7 @@ class Album(Section):
     lists = PHOTOS
 
 
-def test_a_section_that_lists_photos_holds_them(mongo, client):
+def test_section_that_lists_photos_contains_them(mongo, client):
     with registered(Album):
         album = node("album", "album")
         assert "No photos have been published here yet." in client.get("/album").content.decode()
@@ -175,7 +175,7 @@ def test_a_section_that_lists_photos_holds_them(mongo, client):
         assert check_content() == []
 
 
-def test_rules_that_are_none_are_errors_of_the_check():
+def test_invalid_rules_fail_the_checks():
     class Odd(Section):
         most = 0
         page_size = 1_000

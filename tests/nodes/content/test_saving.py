@@ -25,7 +25,7 @@ def detail(node_id):
     return stored(node_id)["detail"]
 
 
-def test_values_are_stored_as_the_server_has_them_and_read_as_python_has_them(recipes):
+def test_values_round_trip_between_python_and_mongodb(recipes):
     key = ObjectId()
     made = make(
         recipes,
@@ -53,7 +53,7 @@ def test_values_are_stored_as_the_server_has_them_and_read_as_python_has_them(re
     assert (read.yields.number, read.steps[0].minutes, read.steps[1].id) == (Decimal("1.50"), 5, key)
 
 
-def test_a_field_that_was_not_there_yet_has_its_default(recipes, mongo):
+def test_missing_field_has_its_default(recipes, mongo):
     made = make(recipes)
     mongo["cms.nodes"].update_one(
         {"_id": made}, {"$unset": {"metadata.detail.servings": "", "metadata.detail.steps": ""}}
@@ -100,7 +100,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("path", "value", "why"), REFUSED)
-def test_services_refuse_what_a_field_does_not_take(recipes, mongo, path, value, why):
+def test_services_refuse_invalid_values(recipes, mongo, path, value, why):
     made, seen = make(recipes), None
     before, seen = stored(made), nonce(made)
     for write in (
@@ -118,7 +118,7 @@ def test_services_refuse_what_a_field_does_not_take(recipes, mongo, path, value,
     assert mongo["cms.nodes"].count_documents({}) == 2
 
 
-def test_what_a_type_needs_must_be_given(recipes):
+def test_required_fields_must_be_given(recipes):
     with pytest.raises(InvalidField) as refused:
         editing.create(EDITOR, type="recipe", parent_id=recipes, slug="", title="T")
     assert refused.value.path == "detail.course"
@@ -167,7 +167,7 @@ def test_parts_merge_by_their_ids_and_fields(recipes):
         ("ingredients", ["beans", "salt"], ["beans"], ["beans", "chili"]),
     ],
 )
-def test_what_both_changed_is_a_conflict(recipes, field, before, theirs, mine):
+def test_field_changed_by_both_is_a_conflict(recipes, field, before, theirs, mine):
     made = make(recipes, **{field: before})
     seen = nonce(made)
     save(made, seen, **{f"detail__{field}": theirs})
@@ -176,7 +176,7 @@ def test_what_both_changed_is_a_conflict(recipes, field, before, theirs, mine):
     assert [one.path for one in conflict.value.merge.conflicts] == [f"detail.{field}"]
 
 
-def test_a_part_that_one_removed_and_the_other_changed_is_a_conflict(recipes):
+def test_part_removed_and_changed_is_a_conflict(recipes):
     made = make(recipes, steps=[{"what": "Soak"}, {"what": "Cook"}])
     seen, (soak, cook) = nonce(made), detail(made)["steps"]
     save(made, seen, detail__steps=[cook])
@@ -188,7 +188,7 @@ def test_a_part_that_one_removed_and_the_other_changed_is_a_conflict(recipes):
     save(made, seen, detail__steps=[cook])
 
 
-def test_what_is_alike_is_not_written_again(recipes, commands):
+def test_equal_values_are_not_written_again(recipes, commands):
     made = make(recipes, since=date(2020, 1, 1), tasted=MOMENT, price="4.5", steps=[{"what": "Soak"}])
     seen, said = nonce(made), detail(made)
     again = {"since": date(2020, 1, 1), "tasted": MOMENT, "price": Decimal("4.50"), "steps": said["steps"]}
@@ -196,13 +196,13 @@ def test_what_is_alike_is_not_written_again(recipes, commands):
     assert (saved.changed, nonce(made)) == ((), seen)
 
 
-def test_search_finds_what_the_fields_say(recipes, client):
+def test_search_finds_the_values_of_fields(recipes, client):
     make(recipes, ingredients=["borlotti"], yields={"unit": "pots"}, steps=[{"what": "Simmer"}], method="*Slowly*")
     for word in ("borlotti", "pots", "simmer", "slowly", "course"):
         assert "/cooking/stew" in client.get("/search", {"q": word}).content.decode(), word
 
 
-def test_a_copy_has_what_the_type_declares(recipes, mongo):
+def test_copy_contains_only_declared_fields(recipes, mongo):
     made = make(recipes, servings=7)
     mongo["cms.nodes"].update_one({"_id": made}, {"$set": {"metadata.detail.gone": 1}})
     copied = duplicating.duplicate(EDITOR, made, parent_id=recipes).id
@@ -210,7 +210,7 @@ def test_a_copy_has_what_the_type_declares(recipes, mongo):
     assert "gone" not in detail(copied)
 
 
-def test_the_server_knows_the_types_of_declared_fields(judged, recipes, mongo):
+def test_validator_knows_the_types_of_declared_fields(judged, recipes, mongo):
     indexes.ensure()
     made, folder = make(recipes), node("folder", "folder")
     for where, path, value in ((made, "servings", "four"), (made, "steps", [{"what": 5}]), (folder, "text", 5)):

@@ -29,7 +29,7 @@ def library(mongo):
         yield node("blog", "books")
 
 
-def test_fields_are_weighed_as_the_type_says(library, client):
+def test_search_weights_are_set_by_the_type(library, client):
     for slug, given in {
         "noted": {"detail.notes": "Melville"},
         "subject": {"detail.subjects": ["Melville", "whales"]},
@@ -43,7 +43,7 @@ def test_fields_are_weighed_as_the_type_says(library, client):
     assert [row.node.metadata.slug for row in listed] == ["written", "subject", "noted"]
 
 
-def test_a_writer_weighs_as_a_title_and_a_subject_as_a_tag(library, client):
+def test_author_weighs_as_a_title_and_a_subject_as_a_tag(library, client):
     node("book", "subject", parent=library, **{"detail.subjects": ["whales"]})
     node("book", "titled", parent=library, title="Whales")
     node("book", "tagged", parent=library, tags=("whales",), text="whales")
@@ -53,7 +53,7 @@ def test_a_writer_weighs_as_a_title_and_a_subject_as_a_tag(library, client):
     assert {hit.node.metadata.slug for hit in found[1:3]} == {"subject", "tagged"}
 
 
-def test_only_what_is_weighed_is_stored_once_more(library, mongo):
+def test_only_weighted_fields_are_stored_twice(library, mongo):
     node("book", "plain", parent=library, **{"detail.notes": "Melville"})
     node("book", "written", parent=library, **{"detail.writer": "Melville"})
     plain, written = (mongo["cms.nodes"].find_one({"metadata.slug": slug})["derived"] for slug in ("plain", "written"))
@@ -61,7 +61,7 @@ def test_only_what_is_weighed_is_stored_once_more(library, mongo):
     assert (written["title"], "tags" in written, written["text"]) == ("Melville", False, "Melville")
 
 
-def test_a_name_that_is_no_field_is_an_error_of_the_check():
+def test_unknown_field_name_fails_the_checks():
     class Odd(Entry):
         searched_as_title = ("nothing",)
         searched_as_tags = ("source", "said")

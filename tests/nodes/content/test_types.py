@@ -46,12 +46,12 @@ def test_shipped_types_are_declared_like_others():
         ("unheard-of", "basic-page", False),
     ],
 )
-def test_what_may_stand_where(section, inside, may):
+def test_sections_accept_only_their_types(section, inside, may):
     with registered(Recipe, Cookbook):
         assert content.may_hold(section, inside) is may
 
 
-def test_a_section_by_its_class_stands_for_what_extends_it():
+def test_abstract_section_class_allows_its_subclasses():
     class Shelf(content.Section):
         class Meta:
             abstract = True
@@ -66,21 +66,21 @@ def test_a_section_by_its_class_stands_for_what_extends_it():
     assert not Book.may_stand_in(Cookbook)
 
 
-def test_a_class_says_its_name_label_and_description():
+def test_class_has_a_name_a_label_and_a_description():
     assert (Recipe.type_name, str(Recipe.label)) == ("recipe", "recipe")
     assert Recipe.description == "A dish that can be cooked from its page."
     assert content.BlogEntry.type_name == "blog-entry"
     assert list(Recipe.templates()) == ["nodes/recipe.html", "nodes/blog-entry.html"]
 
 
-def test_types_are_in_no_migration(mongo):
+def test_content_types_have_no_migrations(mongo):
     with registered(Recipe, Cookbook):
         out = StringIO()
         call_command("makemigrations", "--check", "--dry-run", stdout=out)
     assert "No changes detected" in out.getvalue()
 
 
-def test_a_type_cannot_extend_another():
+def test_content_type_cannot_extend_another():
     with pytest.raises(TypeError, match="share an abstract class"):
         type("Dinner", (Recipe,), {"__module__": __name__})
 
@@ -90,18 +90,18 @@ def _faults(*types):
         return sorted((message.id, message.msg.partition(":")[0].partition(" ")[0]) for message in check_content())
 
 
-def test_checks_find_nothing_wrong_with_good_types():
+def test_checks_accept_valid_types():
     assert _faults(Recipe, Cookbook) == []
 
 
-def test_checks_name_two_types_of_one_name():
+def test_checks_report_two_types_of_one_name():
     class Another(Page):
         type_name = "recipe"
 
     assert [fault for fault, _ in _faults(Recipe, Cookbook, Another)] == ["nodes.E003"]
 
 
-def test_checks_refuse_fields_that_documents_cannot_keep():
+def test_checks_refuse_unsupported_fields():
     class Plain(content.Content):
         stands_in = ["folder"]
         code = models.CharField(max_length=5, unique=True)
@@ -136,7 +136,7 @@ def test_checks_refuse_parts_that_nest_parts():
     ]
 
 
-def test_checks_refuse_names_that_are_taken():
+def test_checks_refuse_reserved_names():
     class Clashing(Page):
         slug = models.CharField(max_length=5)
         label = models.CharField(max_length=5)
@@ -146,7 +146,7 @@ def test_checks_refuse_names_that_are_taken():
     assert _faults(Clashing) == [("nodes.E004", f"Clashing.{name}") for name in ("label", "slug", "text")]
 
 
-def test_checks_ask_the_fields_themselves_and_where_a_type_stands():
+def test_checks_include_field_checks_and_unknown_sections():
     class Lost(Page):
         stands_in = ["nowhere"]
         name = models.CharField()
@@ -154,7 +154,7 @@ def test_checks_ask_the_fields_themselves_and_where_a_type_stands():
     assert [fault for fault, _ in _faults(Lost)] == ["fields.E120", "nodes.E006"]
 
 
-def test_a_node_is_read_as_an_object_of_its_type(recipes):
+def test_node_is_read_as_an_object_of_its_type(recipes):
     made = node("recipe", "soup", parent=recipes, **{"detail.course": "starter", "detail.servings": 4})
     for found in (stored_nodes.get(made), Node.objects.get(pk=made)):
         detail = found.metadata.detail
@@ -168,7 +168,7 @@ def test_a_node_is_read_as_an_object_of_its_type(recipes):
     assert stored(made)["type"] == "recipe"
 
 
-def test_readers_see_it_where_posts_are(recipes, client):
+def test_readers_see_the_type_where_posts_are_listed(recipes, client):
     made = node("recipe", "soup", parent=recipes, text="Hot **soup**", **{"detail.course": "starter"}, tags=("warm",))
     for address in ("/", "/cooking", "/tag/warm", "/search?q=soup", "/cooking/feed/atom", "/cooking/archive/2020"):
         response = client.get(address)
@@ -193,7 +193,7 @@ def left(mongo):
     return {"cookbook": cookbook, "soup": soup, "blog": blog, "stew": stew}
 
 
-def test_what_is_not_installed_is_not_there_for_readers(left):
+def test_uninstalled_type_is_hidden_from_readers(left):
     client = Client()
     for address in ("/cooking", "/cooking/soup", "/blog/stew", "/cooking/feed/atom", "/sitemap-recipe-1.xml"):
         assert client.get(address).status_code == 404, address
@@ -204,7 +204,7 @@ def test_what_is_not_installed_is_not_there_for_readers(left):
         assert not re.search("Stew|Soup", response.content.decode()), address
 
 
-def test_what_is_not_installed_is_kept_and_shown_to_editors(left, editor):
+def test_uninstalled_type_is_kept_and_shown_to_editors(left, editor):
     ann = editor()
     assert "recipe (not installed)" in ann.client.get("/admin/nodes/node/").content.decode()
     address = f"/admin/nodes/node/{left['stew']}/change/"
@@ -217,7 +217,7 @@ def test_what_is_not_installed_is_kept_and_shown_to_editors(left, editor):
     assert stored(left["stew"])["detail"]["servings"] == 6
 
 
-def test_nothing_writes_what_is_not_installed(left):
+def test_services_refuse_to_write_uninstalled_types(left):
     with pytest.raises(NodeError):
         save(left["stew"], nonce(left["stew"]), title="New")
     with pytest.raises(InvalidPlace, match="no type"):
@@ -226,7 +226,7 @@ def test_nothing_writes_what_is_not_installed(left):
         editing.create(EDITOR, type="blog-entry", parent_id=left["cookbook"], slug="", title="New")
 
 
-def test_the_doctor_names_what_is_not_installed(left):
+def test_doctor_reports_uninstalled_types(left):
     def told():
         return [finding.message for finding in doctor.examine() if finding.name == "type-not-installed"]
 
@@ -235,7 +235,7 @@ def test_the_doctor_names_what_is_not_installed(left):
         assert told() == []
 
 
-def test_installed_again_it_is_as_it_was(left, client):
+def test_reinstalled_type_works_as_before(left, client):
     with registered(Recipe, Cookbook):
         assert "Hot soup" in client.get("/cooking/soup").content.decode()
 

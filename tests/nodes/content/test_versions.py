@@ -39,7 +39,7 @@ def dish(blog, slug="stew", **fields):
     return node("dish", slug, parent=blog, text="Hot stew", **given)
 
 
-def test_every_read_has_the_present_shape(blog, client):
+def test_every_read_returns_the_current_version(blog, client):
     made = dish(blog)
     seen = nonce(made)
     save(made, seen, title="Bean stew")
@@ -64,7 +64,7 @@ def test_every_read_has_the_present_shape(blog, client):
     assert "schema_version" not in stored(made)
 
 
-def test_a_save_stores_the_present_shape_whole(blog):
+def test_save_stores_the_whole_current_version(blog):
     made = dish(blog)
     with installed(NewDish):
         save(made, nonce(made), detail__is_vegan=True)
@@ -81,13 +81,13 @@ def test_a_save_stores_the_present_shape_whole(blog):
         assert stored(made)["detail"] == said["detail"]
 
 
-def test_a_new_node_says_its_version_from_the_second_on(blog):
+def test_new_node_stores_its_version_from_the_second_on(blog):
     assert "schema_version" not in stored(dish(blog))
     with installed(NewDish):
         assert stored(node("dish", "new", parent=blog))["schema_version"] == 3
 
 
-def test_a_form_of_before_merges_with_a_save_of_after(blog):
+def test_form_from_before_the_upgrade_merges(blog):
     made = dish(blog, notes="One\n\nTwo")
     seen = nonce(made)
     save(made, seen, detail__notes="One!\n\nTwo", detail__serves=6)
@@ -106,7 +106,7 @@ def test_a_form_of_before_merges_with_a_save_of_after(blog):
         assert (one.base, one.theirs, one.mine) == (4, 6, 8)
 
 
-def test_a_form_goes_on_from_what_it_said_before_the_change(blog):
+def test_form_from_before_the_upgrade_continues_its_own_save(blog):
     made, form = dish(blog), ObjectId()
     seen = nonce(made)
     save(made, seen, detail__notes="Theirs")
@@ -117,7 +117,7 @@ def test_a_form_goes_on_from_what_it_said_before_the_change(blog):
         assert (stored(made)["detail"]["servings"], stored(made)["detail"]["notes"]) == (8, "Theirs")
 
 
-def test_a_draft_of_before_is_saved_on_and_published_after(blog, mongo):
+def test_draft_from_before_the_upgrade_is_saved_and_published(blog, mongo):
     made = dish(blog)
     drafted = drafts.save_draft(EDITOR, made, nonce(made), {"detail.serves": 6, "detail.notes": "Drafted"})
     with installed(NewDish):
@@ -131,7 +131,7 @@ def test_a_draft_of_before_is_saved_on_and_published_after(blog, mongo):
         assert (said["servings"], said["notes"], said["is_vegan"], said["unit"]) == (6, "Drafted", True, "litres")
 
 
-def test_a_draft_of_before_is_published_as_it_is(blog):
+def test_draft_from_before_the_upgrade_is_published_directly(blog):
     made = dish(blog)
     drafted = drafts.save_draft(EDITOR, made, nonce(made), {"detail.serves": 6})
     with installed(NewDish):
@@ -140,7 +140,7 @@ def test_a_draft_of_before_is_published_as_it_is(blog):
         assert stored(made)["detail"]["servings"] == 6
 
 
-def test_a_copy_and_a_bulk_action_store_the_present_shape(blog):
+def test_copy_and_bulk_action_store_the_current_version(blog):
     made = dish(blog)
     hidden = dish(blog, "hidden")
     save(hidden, nonce(hidden), published=None)
@@ -161,14 +161,14 @@ def newer(blog):
     return made
 
 
-def test_what_is_newer_is_read_as_far_as_it_is_known(newer, client):
+def test_newer_document_is_read_as_far_as_known(newer, client):
     detail = stored_nodes.get(newer).metadata.detail
     assert (detail.notes, detail.serves, detail.ingredients) == ("Slowly", 2, [])
     assert editable_nodes.load(newer).is_newer
     assert "Hot stew" in client.get("/blog/stew").content.decode()
 
 
-def test_nothing_writes_what_is_newer(newer, blog):
+def test_services_refuse_to_write_newer_documents(newer, blog):
     before = stored(newer)
     for write in (
         lambda: save(newer, nonce(newer), title="New"),
@@ -188,7 +188,7 @@ def test_nothing_writes_what_is_newer(newer, blog):
     assert stored(newer) == {**before, "tags": ["warm"]}
 
 
-def test_a_newer_draft_is_kept(blog):
+def test_newer_draft_is_kept(blog):
     made = dish(blog)
     with installed(NewDish):
         drafted = drafts.save_draft(EDITOR, made, nonce(made), {"detail.servings": 6})
@@ -207,7 +207,7 @@ def _written(metadata):
         return dict(upgrading.upgraded(metadata))
 
 
-def test_who_read_the_old_shape_does_not_write_over_the_new_one(blog, mongo):
+def test_old_process_does_not_overwrite_an_upgraded_document(blog, mongo):
     """A process of the old release has read; the document is written through, under the same nonce; then it saves."""
     made = dish(blog)
     read = mongo["cms.nodes"].find_one({"_id": made}, {"metadata": 1})
@@ -226,7 +226,7 @@ def damaged(blog):
     return dish(blog, amount="unreadable")
 
 
-def test_what_cannot_be_upgraded_is_not_there_for_readers(damaged, blog, client):
+def test_document_that_cannot_be_upgraded_is_hidden(damaged, blog, client):
     dish(blog, "soup")
     with installed(NewDish):
         assert client.get("/blog/stew").status_code == 404
@@ -238,7 +238,7 @@ def test_what_cannot_be_upgraded_is_not_there_for_readers(damaged, blog, client)
         assert history.newest(damaged, nonce(damaged))[0][0].version.fields["detail.amount"] == "unreadable"
 
 
-def test_parts_that_no_document_holds_are_a_failure_of_their_upgrader(blog, client):
+def test_invalid_parts_fail_their_upgrade(blog, client):
     dish(blog)
 
     class Slipping(Entry):
@@ -255,7 +255,7 @@ def test_parts_that_no_document_holds_are_a_failure_of_their_upgrader(blog, clie
         assert client.get("/blog/stew").status_code == 404
 
 
-def test_nothing_writes_what_cannot_be_upgraded(damaged, blog):
+def test_services_refuse_documents_that_cannot_be_upgraded(damaged, blog):
     before = stored(damaged)
     with installed(NewDish):
         for write in (
@@ -269,7 +269,7 @@ def test_nothing_writes_what_cannot_be_upgraded(damaged, blog):
     save(damaged, nonce(damaged), title="New")
 
 
-def test_an_old_revision_that_cannot_be_upgraded_is_a_base_that_is_not_known(damaged):
+def test_revision_that_cannot_be_upgraded_is_no_merge_base(damaged):
     seen = nonce(damaged)
     save(damaged, seen, detail__amount="2 l")
     with installed(NewDish):
@@ -279,7 +279,7 @@ def test_an_old_revision_that_cannot_be_upgraded_is_a_base_that_is_not_known(dam
         save(damaged, nonce(damaged), title="New")
 
 
-def test_the_server_judges_documents_of_the_present_version_alone(judged, blog, mongo):
+def test_validator_applies_only_to_the_current_version(judged, blog, mongo):
     made = dish(blog)
     indexes.ensure()
     with installed(NewDish):
@@ -311,7 +311,7 @@ details = st.fixed_dictionaries(
 
 
 @given(details)
-def test_upgrading_is_pure_and_done_once(detail):
+def test_upgrade_is_pure_and_runs_once(detail):
     metadata = {"type": "dish", "title": "Stew", "detail": detail}
     before = deepcopy(metadata)
     with registered(NewDish):
@@ -324,7 +324,7 @@ def test_upgrading_is_pure_and_done_once(detail):
         assert len(set(ids)) == len(ids) == len(detail.get("ingredients") or [])
 
 
-def test_a_type_of_the_first_version_is_left_alone():
+def test_type_of_the_first_version_is_not_upgraded():
     metadata = {"type": "dish", "detail": {"serves": 4}}
     with registered(OldDish):
         assert upgrading.upgraded(metadata) is metadata
@@ -335,7 +335,7 @@ def _faults(*types):
         return sorted((message.id, message.msg.rpartition("type is ")[2]) for message in check_content())
 
 
-def test_checks_name_the_steps_that_lack_an_upgrader():
+def test_checks_list_missing_upgraders():
     class Leaping(Entry):
         schema_version = 4
 
@@ -363,7 +363,7 @@ def test_checks_name_the_steps_that_lack_an_upgrader():
     ]
 
 
-def test_upgraders_of_an_abstract_class_are_the_types_own():
+def test_upgraders_of_an_abstract_class_are_inherited():
     class Shared(Entry):
         schema_version = 2
 

@@ -33,14 +33,14 @@ def draft_nonce(node_id: ObjectId) -> ObjectId:
     return editable_nodes.load(node_id).draft.nonce
 
 
-def test_all_is_well_where_every_link_leads_somewhere():
+def test_working_links_are_no_findings():
     photo_id, target = upload(gallery("lakes")), node(slug="target")
     node(slug="page", text=f"[a](node:{target}) ![](photo:{photo_id}) [elsewhere](/nowhere)")
     node(slug="none")
     assert checked() == (0, "1 public pages and 0 drafts with references: 0 broken.\n")
 
 
-def test_each_broken_link_is_named_with_its_page_address_and_words():
+def test_broken_link_is_reported_with_page_and_words():
     gone, thrown, hidden = ObjectId(), node(slug="thrown"), node(slug="hidden", published=None)
     folder = node("folder", "folder")
     photo_id = upload(gallery("lakes"), name="one.jpg", fields={"published": None})
@@ -62,7 +62,7 @@ def test_each_broken_link_is_named_with_its_page_address_and_words():
     assert {finding["address"] for finding in said["findings"]} == {"/folder/page"}
 
 
-def test_what_readers_do_not_see_is_not_their_concern():
+def test_hidden_pages_are_not_checked():
     gone = ObjectId()
     hidden = node("folder", "hidden", published=None)
     node(slug="page", text=f"[a](node:{gone})", published=None)
@@ -72,7 +72,7 @@ def test_what_readers_do_not_see_is_not_their_concern():
     assert checked()[0] == 1
 
 
-def test_drafts_are_looked_through_after_the_pages():
+def test_drafts_are_checked_after_the_pages():
     gone, target = ObjectId(), node(slug="target")
     page = node(slug="page", title="On lakes", text=f"[a](node:{target})")
     drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": f"[a](node:{target}) [b](node:{gone})"})
@@ -101,7 +101,7 @@ def test_drafts_are_looked_through_after_the_pages():
     ]
 
 
-def test_many_drafts_are_looked_through_a_part_at_a_time(mongo, commands, monkeypatch):
+def test_many_drafts_are_checked_in_batches(mongo, commands, monkeypatch):
     monkeypatch.setattr(references, "LOOKED_AT_ONCE", 3)
     gone, pages = ObjectId(), [node(slug=f"page-{n}") for n in range(8)]
     for page in pages:
@@ -119,7 +119,7 @@ def test_many_drafts_are_looked_through_a_part_at_a_time(mongo, commands, monkey
         references.check_batch(tree.current(), now(), "drafts-of-none")
 
 
-def test_it_is_told_what_is_mended():
+def test_repaired_links_are_no_longer_reported():
     target = node(slug="target")
     page = node(slug="page", text=f"[a](node:{target})")
     trash.trash(EDITOR, target, nonce(target))
@@ -131,7 +131,7 @@ def test_it_is_told_what_is_mended():
     assert checked()[0] == 0
 
 
-def test_it_looks_along_indexes_and_reads_what_refers_to_something(mongo, commands, monkeypatch):
+def test_check_uses_indexes_and_reads_only_pages_with_links(mongo, commands, monkeypatch):
     monkeypatch.setattr(references, "LOOKED_AT_ONCE", 10)
     target = node(slug="target")
     for n in range(25):

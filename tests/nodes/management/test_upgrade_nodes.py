@@ -60,7 +60,7 @@ def findings():
     return {found.name for found in doctor.examine() if found.name.startswith("type-")}
 
 
-def test_all_there_is_of_a_type_is_written_through_once(blog, mongo):
+def test_all_documents_of_a_type_are_upgraded_once(blog, mongo):
     live, drafted, thrown = (dish(blog, slug) for slug in ("live", "drafted", "thrown"))
     drafts.save_draft(EDITOR, drafted, nonce(drafted), {"detail.serves": 6})
     trash.trash(EDITOR, thrown, nonce(thrown))
@@ -86,7 +86,7 @@ def test_all_there_is_of_a_type_is_written_through_once(blog, mongo):
     assert stored(blog) == other
 
 
-def test_a_new_facet_finds_what_was_saved_before(blog, mongo):
+def test_new_facet_finds_nodes_saved_before(blog, mongo):
     live, thrown, other = dish(blog, "live"), dish(blog, "thrown"), dish(blog, "other", amount="")
     trash.trash(EDITOR, thrown, nonce(thrown))
     before, history = mongo["cms.nodes"].find_one({"_id": live}), list(mongo["cms.revisions"].find())
@@ -105,14 +105,14 @@ def test_a_new_facet_finds_what_was_saved_before(blog, mongo):
     assert mongo["cms.nodes"].find_one({"_id": other})["derived"].get("facets") is None
 
 
-def test_a_facet_that_is_none_any_more_goes_from_what_is_stored(blog, mongo):
+def test_removed_facet_is_deleted_from_documents(blog, mongo):
     with installed(FacetedDish):
         made = dish(blog)
     assert upgrade("dish") == (0, "Upgraded 0 documents and refreshed 1; 0 cannot be.\n")
     assert "facets" not in mongo["cms.nodes"].find_one({"_id": made})["derived"]
 
 
-def test_what_is_shown_of_scheduled_changes_is_brought_up_too(blog, mongo):
+def test_scheduled_changes_are_refreshed_too(blog, mongo):
     made = dish(blog)
     saved = drafts.save_draft(EDITOR, made, nonce(made), {"detail.text": "Cold stew"})
     drafts.schedule(EDITOR, made, saved.nonce, now() + timedelta(hours=1))
@@ -124,7 +124,7 @@ def test_what_is_shown_of_scheduled_changes_is_brought_up_too(blog, mongo):
     assert "Cold stew" in shown["text"]
 
 
-def test_references_of_drafts_are_brought_up_too(blog, mongo):
+def test_references_of_drafts_are_refreshed_too(blog, mongo):
     made, without = dish(blog), dish(blog, "without")
     drafts.save_draft(EDITOR, made, nonce(made), {"detail.text": f"[Blog](node:{blog})"})
     drafts.save_draft(EDITOR, without, nonce(without), {"detail.text": "Cold"})
@@ -136,7 +136,7 @@ def test_references_of_drafts_are_brought_up_too(blog, mongo):
     assert "refs" not in mongo["cms.nodes"].find_one({"_id": without})["draft"]
 
 
-def test_what_is_saved_or_tagged_in_between_is_read_anew(blog, mongo):
+def test_documents_changed_meanwhile_are_read_again(blog, mongo):
     made = dish(blog)
     drafts.save_draft(EDITOR, made, nonce(made), {"title": "Drafted"})
     with installed(FacetedDish):
@@ -155,7 +155,7 @@ def test_what_is_saved_or_tagged_in_between_is_read_anew(blog, mongo):
     assert (now_stored["draft"]["refs"], now_stored["metadata"]["tags"]) == ([blog], ["soup"])
 
 
-def test_a_form_that_was_open_goes_on(blog):
+def test_form_opened_before_the_upgrade_is_saved(blog):
     made = dish(blog)
     seen = nonce(made)
     with installed(NewDish):
@@ -165,7 +165,7 @@ def test_a_form_that_was_open_goes_on(blog):
         assert (stored(made)["detail"]["servings"], stored(made)["title"]) == (6, "New")
 
 
-def test_what_cannot_be_upgraded_is_named_left_and_the_others_go_on(blog, mongo):
+def test_failed_upgrades_are_reported_and_others_continue(blog, mongo):
     damaged, good = dish(blog, "damaged", amount="unreadable"), dish(blog, "good")
     with installed(NewDish):
         newer = node("dish", "newer", parent=blog)
@@ -184,12 +184,12 @@ def test_what_cannot_be_upgraded_is_named_left_and_the_others_go_on(blog, mongo)
     assert stored(good)["schema_version"] == 3
 
 
-def test_a_type_that_does_not_exist_is_refused(blog):
+def test_unknown_type_is_refused(blog):
     code, told = upgrade("unheard-of")
     assert (code, told) == (2, "")
 
 
-def test_types_that_are_not_installed_any_more_are_kept_by_every_command(mongo):
+def test_every_command_keeps_uninstalled_types(mongo):
     with registered(OldDish):
         blog = node("blog", "blog")
         made = dish(blog)
@@ -222,7 +222,7 @@ details = st.fixed_dictionaries(
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(detail=details)
-def test_what_is_stored_is_what_was_read(blog, mongo, detail):
+def test_upgraded_document_equals_what_was_read_before(blog, mongo, detail):
     made = dish(blog, f"dish-{ObjectId()}")
     mongo["cms.nodes"].update_one({"_id": made}, {"$set": {"metadata.detail": detail}})
     with installed(NewDish):
@@ -256,7 +256,7 @@ def _dishes(blog, mongo, count):
 
 
 @pytest.mark.parametrize("count", [100, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_editors_save_in_old_and_new_processes_all_the_while(blog, mongo, count):
+def test_editors_can_save_during_the_upgrade(blog, mongo, count):
     ids = _dishes(blog, mongo, count)
     database = {"DJANGO_SETTINGS_MODULE": "tests.settings", "TEST_MONGODB_NAME": connection.settings_dict["NAME"]}
     old = python("from tests.support.nodes.release import main; main()", **database)

@@ -25,27 +25,27 @@ COLOURS = [
 ]
 
 
-def test_surfaces_and_accent_are_those_of_the_theme():
+def test_colours_equal_those_of_the_theme():
     said = dict(re.findall(r"--(\w+): light-dark\((#\w{6}, #\w{6})\);", SHEET))
     assert (said["paper"], said["raised"]) == tuple(f"{a}, {b}" for a, b in zip(look.LIGHT, look.DARK, strict=True))
     assert said["accent"].partition(",")[0] == look.ACCENT
     assert look.is_accent(look.ACCENT)
 
 
-def test_contrast_is_that_of_the_guidelines():
+def test_contrast_follows_the_wcag_formula():
     assert look.contrast("#000000", "#ffffff") == pytest.approx(21)
     assert look.contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
 
 
 @pytest.mark.parametrize("colour", COLOURS)
-def test_what_is_corrected_can_be_read_on_every_surface(colour):
+def test_corrected_colour_is_readable_on_every_surface(colour):
     light = look.readable(colour, look.LIGHT, look.CONTRAST)
     assert look.is_accent(light)
     assert (light == colour) == look.is_accent(colour)
     assert look.lowest_contrast(look.in_dark(light), look.DARK) >= look.CONTRAST_IN_DARK
 
 
-def test_sheets_say_what_differs_from_the_theme_and_no_more():
+def test_style_sheet_contains_only_differences():
     assert look.name(StoredSettings()) == ""
     name = look.name(StoredSettings(accent="#7a1f5c", fonts="sans"))
     assert (
@@ -59,5 +59,5 @@ def test_sheets_say_what_differs_from_the_theme_and_no_more():
     "name",
     ["", "-", "own-own", "own-", "ffff00-own", "7a1f5c-other", "7A1F5C-own", "7a1f5-own", "};x{-own", "١٢٣٤٥٦-own"],
 )
-def test_other_names_have_no_sheet(name):
+def test_unknown_name_has_no_style_sheet(name):
     assert look.sheet(name) is None

@@ -29,7 +29,7 @@ def dying():
     )
 
 
-def test_trashing_again_what_is_in_the_trash(section, client):
+def test_repeated_trash_after_a_crash_hides_the_section(section, client):
     seen = nonce(section)
     with dying():
         trash.trash(EDITOR, section, seen)
@@ -38,7 +38,7 @@ def test_trashing_again_what_is_in_the_trash(section, client):
     assert client.get("/section/page").status_code == 404
 
 
-def test_putting_back_what_is_back(section, client):
+def test_repeated_restore_after_a_crash_shows_the_section(section, client):
     trash.trash(EDITOR, section, nonce(section))
     assert client.get("/section/page").status_code == 404
     with dying():
@@ -48,7 +48,7 @@ def test_putting_back_what_is_back(section, client):
     assert client.get("/section/page").status_code == 200
 
 
-def test_publishing_again_a_draft_that_is_published(section, client):
+def test_repeated_publish_after_a_crash_shows_the_draft(section, client):
     draft = drafts.save_draft(EDITOR, section, nonce(section), {"published": None}).nonce
     with dying():
         drafts.publish_draft(EDITOR, section, draft)
@@ -57,7 +57,7 @@ def test_publishing_again_a_draft_that_is_published(section, client):
     assert client.get("/section/page").status_code == 404
 
 
-def test_the_tree_is_read_anew_after_a_while(section, monkeypatch):
+def test_tree_is_read_again_after_its_longest_time(section, monkeypatch):
     with dying():
         trash.trash(EDITOR, section, nonce(section))
     assert section in tree.current().sections
@@ -65,7 +65,7 @@ def test_the_tree_is_read_anew_after_a_while(section, monkeypatch):
     assert section not in tree.current().sections
 
 
-def test_answers_are_asked_again_after_a_while(section):
+def test_cached_value_is_read_again_after_its_longest_time(section):
     moment, asked = now(), iter(range(9))
 
     def ask(later):

@@ -60,7 +60,7 @@ def test_pages_follow_each_other(mongo, book, size):
     assert walk(book, size) == first + [f"n-{number:02}" for number in reversed(range(6))]
 
 
-def test_before_and_after_are_those_of_the_list(mongo, book):
+def test_neighbours_follow_the_list(mongo, book):
     post = node("news", "post", parent=book)
     hidden_section = node("handbook", "inner", parent=book)
     scrambled(book)
@@ -77,12 +77,12 @@ def test_before_and_after_are_those_of_the_list(mongo, book):
 
 
 @pytest.mark.parametrize("cursor", ["a", "$gt", ".", "G.slug", "\n", "8000"])
-def test_a_cursor_that_is_none_is_told(book, cursor):
+def test_invalid_cursor_is_refused(book, cursor):
     with pytest.raises(ValueError, match=r".*"):
         by_hand.page(book, now(), size=3, cursor=cursor)
 
 
-def test_readers_pages_go_along_the_index_and_read_what_they_show(client, book, mongo, commands):
+def test_pages_of_readers_use_the_index_and_read_little(client, book, mongo, commands):
     scrambled(book)
     cursor = by_hand.page(book, now(), size=5)[1]
     seen = 0
@@ -102,7 +102,7 @@ def test_readers_pages_go_along_the_index_and_read_what_they_show(client, book, 
     assert seen == 2 + 3 * 2 + 1
 
 
-def test_a_page_deep_in_the_list_costs_no_more_than_the_first(book, mongo, commands):
+def test_late_page_costs_no_more_than_the_first(book, mongo, commands):
     scrambled(book)
     keys, cursor = [], None
     while cursor != "":
@@ -115,7 +115,7 @@ def test_a_page_deep_in_the_list_costs_no_more_than_the_first(book, mongo, comma
 
 
 class TestPages:
-    def test_readers_see_pages_posts_and_sections_in_one_order(self, client, book):
+    def test_pages_posts_and_sections_share_one_order(self, client, book):
         inner, other = node("handbook", "inner", parent=book), node("handbook", "abc", parent=book)
         post = node("news", "post", parent=book)
         ordering.move_to_start(book, post)
@@ -131,7 +131,7 @@ class TestPages:
         ordering.move_to_start(book, other)
         assert [link.title for link in tree.current().live_children(book, now())] == ["Abc", "Inner"]
 
-    def test_a_page_has_those_before_and_after_it(self, client, book):
+    def test_page_has_its_neighbours(self, client, book):
         scrambled(book)
         answer = client.get("/book/n-05")
         assert (answer.context["older"].metadata.slug, answer.context["newer"].metadata.slug) == ("n-06", "n-04")
@@ -142,7 +142,7 @@ class TestPages:
         save(by_name, nonce(by_name), parent_id=node("folder", "folder"))
         assert "older" not in client.get("/folder/alone").context
 
-    def test_further_pages_and_what_is_none(self, client, book, monkeypatch):
+    def test_further_pages_work_and_invalid_ones_return_404(self, client, book, monkeypatch):
         monkeypatch.setattr(Handbook, "page_size", 5)
         first = client.get("/book").context
         assert slugs(first["pages"]) == [f"n-{number:02}" for number in range(5)]
@@ -150,6 +150,6 @@ class TestPages:
         assert slugs(second.context["pages"]) == [f"n-{number:02}" for number in range(5, 10)]
         assert client.get("/book", {"from": "nothing"}).status_code == 404
 
-    def test_the_sitemap_lists_what_stands_in_it(self, client, book):
+    def test_sitemap_lists_the_contents(self, client, book):
         assert "/book</loc>" in client.get("/sitemap-sections-1.xml").content.decode()
         assert client.get("/sitemap-chapter-1.xml").content.decode().count("/book/n-") == 12

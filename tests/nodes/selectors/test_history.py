@@ -50,30 +50,30 @@ def page(mongo):
         ([{"published": None, "expires": FUTURE}], [Act.SAVED]),
     ],
 )
-def test_dates_tell_who_sees_it_from_then_on(page, dates, acts):
+def test_changed_dates_are_described_by_their_effect(page, dates, acts):
     for fields in dates:
         save(page, nonce(page), **fields)
     assert told(page) == [(Act.CREATED,), *((act,) for act in acts)]
 
 
-def test_a_page_that_begins_public_was_created_and_published(mongo):
+def test_page_created_public_was_created_and_published(mongo):
     made = editing.create(ANN, type="basic-page", parent_id=None, slug="page", title="Page", fields={"published": PAST})
     assert told(made.id) == [(Act.CREATED, Act.PUBLISHED)]
 
 
-def test_what_comes_without_an_account_or_from_elsewhere_was_imported(mongo):
+def test_page_without_an_account_or_with_a_source_was_imported(mongo):
     assert told(node(published=None)) == [(Act.IMPORTED,)]
     said = {"detail.source": "http://old.example/?p=1"}
     made = editing.create(ANN, type="basic-page", parent_id=None, slug="other", title="Page", fields=said)
     assert told(made.id) == [(Act.IMPORTED,)]
 
 
-def test_moves_and_renames_are_told_together(page):
+def test_moves_and_renames_are_listed_together(page):
     save(page, nonce(page), slug="other", parent_id=node("folder", "folder"))
     assert told(page)[-1] == (Act.MOVED, Act.RENAMED)
 
 
-def test_of_two_who_edit_at_once_the_second_merges(page):
+def test_second_of_two_concurrent_edits_is_a_merge(page):
     save(page, nonce(page), detail__text="one\n\ntwo\n\nthree")
     seen = nonce(page)
     save(page, seen, detail__text="ONE\n\ntwo\n\nthree")
@@ -82,19 +82,19 @@ def test_of_two_who_edit_at_once_the_second_merges(page):
     assert told(page)[-2:] == [(Act.SAVED,), (Act.MERGED,)]
 
 
-def test_a_draft_of_a_public_page_publishes_changes(page):
+def test_published_draft_of_a_public_page_is_listed_as_changes(page):
     save(page, nonce(page), published=PAST)
     draft = drafts.save_draft(EDITOR, page, nonce(page), {"title": "Drafted"})
     drafts.publish_draft(EDITOR, page, draft.nonce)
     assert told(page)[-1] == (Act.CHANGES_PUBLISHED,)
 
 
-def test_publishing_in_bulk_is_publishing(page):
+def test_bulk_publish_is_listed_as_publishing(page):
     PublishListed(user=System(EDITOR), node_id=page, seen=nonce(page)).execute()
     assert told(page)[-1] == (Act.PUBLISHED,)
 
 
-def test_going_back_to_an_older_version_is_told(page, editor):
+def test_restored_version_is_listed_as_restored(page, editor):
     first = nonce(page)
     save(page, first, title="Other")
     ann, address = editor(), f"/admin/nodes/node/{page}/history/{first}/"
@@ -107,19 +107,19 @@ def test_going_back_to_an_older_version_is_told(page, editor):
     assert '<td class="acts"><strong>Restored</strong></td>' in html
 
 
-def test_what_comes_back_from_the_trash_to_another_place_was_restored(page):
+def test_restore_to_another_slug_is_listed_with_the_rename(page):
     trash.trash(EDITOR, page, nonce(page))
     trash.restore(EDITOR, page, slug="other")
     assert told(page)[-1] == (Act.RESTORED, Act.RENAMED)
 
 
-def test_a_photo_whose_file_is_replaced_says_so(mongo):
+def test_replaced_file_of_a_photo_is_listed(mongo):
     photo = upload(gallery(), pictures.jpeg())
     replace(photo, pictures.jpeg(size=(30, 20)))
     assert told(photo, document(photo)["metadata"]["nonce"])[-1] == (Act.REPLACED,)
 
 
-def test_what_is_not_known_any_more_is_not_guessed(page, mongo):
+def test_missing_revisions_are_not_guessed(page, mongo):
     first = nonce(page)
     save(page, first, slug="other")
     mongo["cms.revisions"].delete_one({"_id": first})
@@ -132,7 +132,7 @@ def sittings(page):
     return [(one.revisions[0].version.fields["title"], len(one.revisions)) for one in history.sittings(found)]
 
 
-def test_saves_of_one_sitting_are_listed_as_one(page, editor, mongo):
+def test_consecutive_saves_of_an_editor_are_grouped(page, editor, mongo):
     for number in range(3):
         save(page, nonce(page), ANN, title=f"Ann {number}")
     assert sittings(page) == [("Ann 2", 3), ("Page", 1)]
@@ -142,7 +142,7 @@ def test_saves_of_one_sitting_are_listed_as_one(page, editor, mongo):
     assert (each.count('name="new"'), "saves since" in each) == (4, False)
 
 
-def test_another_editor_a_pause_and_what_readers_see_end_a_sitting(page, mongo):
+def test_group_ends_with_another_editor_a_pause_or_publication(page, mongo):
     save(page, nonce(page), ANN, title="Ann 1")
     save(page, nonce(page), Actor(ObjectId(), "Bob"), title="Bob")
     save(page, nonce(page), ANN, title="Ann 2")
@@ -154,7 +154,7 @@ def test_another_editor_a_pause_and_what_readers_see_end_a_sitting(page, mongo):
     assert [count for _title, count in sittings(page)] == [1] * 7
 
 
-def test_versions_that_lead_in_a_circle_are_told_once(mongo, page):
+def test_circular_versions_are_listed_once(mongo, page):
     first = nonce(page)
     save(page, first, title="Other")
     last = nonce(page)

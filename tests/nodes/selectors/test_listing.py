@@ -24,7 +24,7 @@ class Writer(Page):
         return {**detail, "names": detail.pop("alias").split(", ")}
 
 
-def test_what_reads_a_part_of_a_detail_upgrades_it_too(mongo):
+def test_partial_reads_are_upgraded_too(mongo):
     """An upgrader that misses what it takes would fail, and the page not be there."""
     made = node(slug="mary", title="Mary")
     stored_first = {"metadata.type": "writer", "metadata.detail": {"alias": "M, N", "comments": "open"}}

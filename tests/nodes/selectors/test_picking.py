@@ -27,7 +27,7 @@ def found(query: str, size: int = 12, **options) -> list[str]:
         ("Ελλάδα", ["ελλ", "ΕΛΛ"]),
     ],
 )
-def test_a_title_is_found_by_the_beginnings_of_its_words(title, queries):
+def test_title_is_found_by_prefixes_of_its_words(title, queries):
     node(slug="one", title=title)
     node(slug="other", title="Something else")
     for query in queries:
@@ -35,12 +35,12 @@ def test_a_title_is_found_by_the_beginnings_of_its_words(title, queries):
 
 
 @pytest.mark.parametrize("query", ["isbon", "lisbons", "lisbon rome", "$gt", "!!", "x" * 500, "—"])
-def test_nothing_else_finds_it(query):
+def test_other_words_find_no_title(query):
     node(slug="one", title="A trip to Lisbon")
     assert found(query) == []
 
 
-def test_whole_words_come_first_and_of_these_what_was_changed_last():
+def test_whole_words_and_recent_changes_come_first():
     for slug in ("post", "posted", "poster"):
         node(slug=slug, title=slug.title())
     older = node(slug="a", title="My post")
@@ -49,25 +49,25 @@ def test_whole_words_come_first_and_of_these_what_was_changed_last():
     assert found("post", size=2) == ["Post", "Posted"]
 
 
-def test_without_words_what_was_changed_last_is_offered():
+def test_empty_query_returns_the_last_changed():
     for number in range(3):
         node(slug=f"page-{number}", title=f"Page {number}")
     assert found("", size=2) == ["Page 2", "Page 1"]
 
 
-def test_photos_have_titles_too():
+def test_photos_are_found_by_title():
     photo = upload(gallery(), name="lake-of-garda.jpg")
     (one,) = picking.by_title("gar", 12, collection=ASSET_FILES)
     assert one.pk == photo
 
 
-def test_a_title_keeps_so_many_words():
+def test_indexed_words_of_a_title_are_limited():
     assert len(titles.title_words("红" * 300)) <= titles.MAX_STORED
     assert titles.query_prefixes("b a ccc " * 9 + "dd e f g") == ["ccc", "dd", "b", "a", "e"]
     assert max(map(len, titles.title_words("x" * 300))) == titles.MAX_WORD_LENGTH
 
 
-def test_titles_are_found_along_an_index(mongo, commands):
+def test_titles_are_found_by_an_index(mongo, commands):
     for number in range(40):
         node(slug=f"page-{number}", title=f"{'Lake' if number % 4 else 'Harbour'} {number}")
     # Of several words all that have the rarest may be read, here ten.
@@ -83,7 +83,7 @@ def test_titles_are_found_along_an_index(mongo, commands):
         assert event.command["maxTimeMS"] <= picking.MILLISECONDS
 
 
-def test_what_may_be_found_is_narrowed():
+def test_results_can_be_filtered():
     mine, other = node(slug="mine", title="Lake one"), node(slug="other", title="Lake two")
     assert found("lake", among={"_id": {"$ne": other}}) == ["Lake one"]
     assert found("lake", among={"_id": {"$nin": [mine, ObjectId()]}}) == ["Lake two"]

@@ -117,7 +117,7 @@ def is_search(command) -> bool:
     return "$text" in command.get("filter", {})
 
 
-def test_every_query_is_an_index_scan_that_reads_what_it_shows(client, site, mongo, commands):
+def test_every_query_uses_an_index_and_reads_little(client, site, mongo, commands):
     seen = 0
     for address in addresses(client):
         forget()
@@ -137,7 +137,7 @@ def test_every_query_is_an_index_scan_that_reads_what_it_shows(client, site, mon
     assert seen > 60
 
 
-def test_an_index_that_an_upgrade_built_under_another_name_serves_as_well(client, site, mongo):
+def test_renamed_index_works_as_well(client, site, mongo):
     declared = {
         name: one for name, one in mongo["cms.nodes"].index_information().items() if name not in ("_id_", "by_words")
     }
@@ -162,7 +162,7 @@ def test_search_is_bounded(client, site, commands):
     assert all(command["limit"] == 100 and command["maxTimeMS"] <= 1_500 for command in searches)
 
 
-def test_pages_keep_to_their_budget(client, site, commands):
+def test_pages_stay_within_their_command_budget(client, site, commands):
     for address, most in WARM.items():
         client.get(address)
         page_cache.storage.clear()
@@ -176,7 +176,7 @@ def test_pages_keep_to_their_budget(client, site, commands):
         assert len(commands) <= COLD + (address == "/none"), address
 
 
-def test_a_page_deep_in_a_list_costs_no_more_than_the_first(client, site, mongo, commands):
+def test_late_page_of_a_list_costs_no_more_than_the_first(client, site, mongo, commands):
     keys = []
     cursor = ""
     while cursor is not None:
@@ -189,7 +189,7 @@ def test_a_page_deep_in_a_list_costs_no_more_than_the_first(client, site, mongo,
     assert max(keys) <= 30
 
 
-def test_counts_are_kept_until_the_site_changes(client, site, commands):
+def test_counts_are_cached_until_the_site_changes(client, site, commands):
     client.get("/live/archive")
     with commands.recorded():
         client.get("/live/archive")
@@ -207,7 +207,7 @@ def sent_by(commands, mongo, work) -> tuple[list[dict], object]:
     return [explain(mongo, event) for event in commands.sent if event.command_name in ("find", "aggregate")], answer
 
 
-def test_a_free_slug_is_found_without_reading_what_begins_like_it(site, mongo, commands):
+def test_free_slug_is_found_with_few_reads(site, mongo, commands):
     slugs.conflicts_with_route("post", site)
     for title, found in (("p", "p"), ("post", "post"), ("post-3", "post-3-2")):
         plans, slug = sent_by(commands, mongo, lambda title=title: slugs.find_free(title, site))
@@ -215,7 +215,7 @@ def test_a_free_slug_is_found_without_reading_what_begins_like_it(site, mongo, c
         assert sum(plan["executionStats"]["totalKeysExamined"] for plan in plans) <= 2 * slugs.TRIED
 
 
-def test_a_free_slug_has_the_first_number_that_is_free(site):
+def test_free_slug_has_the_first_free_number(site):
     taken = [f"many-{number}" for number in range(2, 5 * slugs.TRIED) if number != 3 * slugs.TRIED]
     rows = (row("blog-entry", site, slug, None) for slug in ("many", *taken))
     assert sum(bulk_nodes.insert(rows)) == 1 + len(taken)

@@ -25,7 +25,7 @@ def nothing_was_made(before: int) -> bool:
     )
 
 
-def test_no_page_is_made_under_the_id_of_a_photo():
+def test_id_of_a_photo_cannot_be_used_for_a_page():
     photo_id = upload(gallery())
     content_id = replace(photo_id, pictures.png())
     coming = photos.Upload(EDITOR, gallery("other"), "b.jpg")
@@ -38,20 +38,20 @@ def test_no_page_is_made_under_the_id_of_a_photo():
     audit()
 
 
-def test_no_copy_is_made_under_the_id_of_a_photo():
+def test_id_of_a_photo_cannot_be_used_for_a_copy():
     photo_id, folder = upload(gallery()), node("folder", "folder")
     with pytest.raises(errors.IdTaken):
         duplicating.duplicate(EDITOR, folder, parent_id=None, new_id=photo_id)
 
 
-def test_no_page_is_made_under_the_id_of_a_photo_in_the_trash():
+def test_id_of_a_trashed_photo_cannot_be_used_for_a_page():
     photo_id = upload(gallery())
     photos.move_to_trash(EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
     with pytest.raises(errors.NodeGone):
         make(photo_id)
 
 
-def test_no_page_is_made_under_an_id_that_has_a_history_of_another_form():
+def test_id_with_the_history_of_another_form_is_refused():
     """As of a deletion that stopped half-way, whose history would be the new page's."""
     left = node()
     database()["cms.nodes"].delete_one({"_id": left})
@@ -61,7 +61,7 @@ def test_no_page_is_made_under_an_id_that_has_a_history_of_another_form():
     assert nothing_was_made(before)
 
 
-def test_a_form_that_stopped_half_way_is_gone_on_with(monkeypatch):
+def test_interrupted_creation_is_completed_by_its_form(monkeypatch):
     """Its revision goes first: that is the form's own."""
     chosen = ObjectId()
     node(slug="taken")
@@ -72,7 +72,7 @@ def test_a_form_that_stopped_half_way_is_gone_on_with(monkeypatch):
     assert stored(chosen)["title"] == "A"
 
 
-def test_no_photo_is_made_under_the_id_of_a_page():
+def test_id_of_a_page_cannot_be_used_for_a_photo():
     page, thrown, parent = node(), node(slug="thrown"), gallery()
     trash.trash(EDITOR, thrown, nonce(thrown))
     left = node(slug="left")
@@ -84,7 +84,7 @@ def test_no_photo_is_made_under_the_id_of_a_page():
     assert count() == before
 
 
-def test_a_photo_s_upload_that_stopped_half_way_is_begun_anew():
+def test_interrupted_photo_upload_restarts():
     """Of a photo too the revision goes first."""
     parent, chosen = gallery(), ObjectId()
     first = photos.Upload(EDITOR, parent, "a.jpg", photo_id=chosen)
@@ -96,7 +96,7 @@ def test_a_photo_s_upload_that_stopped_half_way_is_begun_anew():
     audit()
 
 
-def test_created_before_stays_so_where_the_slug_is_taken_concurrently():
+def test_creation_time_is_kept_when_the_slug_is_taken_meanwhile():
     """Without a slug of its own it is made again, under another."""
     made = []
     with before_command("insert", "cms.nodes", lambda: node(slug="a")):
@@ -104,7 +104,7 @@ def test_created_before_stays_so_where_the_slug_is_taken_concurrently():
     assert (stored(made[0])["slug"], stored(made[0])["created"]) == ("a-2", PAST)
 
 
-def test_made_twice_at_once_it_keeps_the_slug_that_it_got_first():
+def test_concurrent_creation_keeps_the_first_slug():
     """Who comes second finds that slug taken, and has stored a first revision with another one."""
     chosen, first = ObjectId(), []
     with before_command(

@@ -10,7 +10,7 @@ from tests.support.interrupting import before_command
 from tests.support.nodes.build import EDITOR, node, nonce, stored
 
 
-def test_draft_that_is_not_published_changes_no_live_tags(mongo):
+def test_unpublished_draft_changes_no_live_tags(mongo):
     """An editor saves the draft while another publishes it: what goes live then is nothing, its tags included."""
     page = node(tags=("a", "b"))
     draft = drafts.save_draft(EDITOR, page, nonce(page), {}, TagChange(removed=frozenset("b"))).nonce
@@ -23,7 +23,7 @@ def test_draft_that_is_not_published_changes_no_live_tags(mongo):
     assert stored(page)["tags"] == ["a", "b"]
 
 
-def test_draft_that_left_tags_alone_brings_none_back(mongo):
+def test_draft_with_unchanged_tags_restores_none(mongo):
     """Tags are those that the draft was begun with, which may be newer than the version that it was begun on."""
     page = node(tags=("a",))
     editing.change_tags(page, TagChange(added=frozenset({"sprnig"})))
@@ -34,7 +34,7 @@ def test_draft_that_left_tags_alone_brings_none_back(mongo):
     assert sorted(stored(page)["tags"]) == ["a", "spring"]
 
 
-def test_draft_that_left_tags_alone_removes_none(mongo):
+def test_draft_with_unchanged_tags_removes_none(mongo):
     page = node(tags=("a", "b"))
     editing.change_tags(page, TagChange(removed=frozenset("b")))
     draft = drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": "new"}).nonce
@@ -43,7 +43,7 @@ def test_draft_that_left_tags_alone_removes_none(mongo):
     assert sorted(stored(page)["tags"]) == ["a", "b"]
 
 
-def test_draft_s_own_tags_and_those_added_concurrently_are_published(mongo):
+def test_draft_tags_and_concurrent_tags_are_published(mongo):
     page = node(tags=("a", "b"))
     draft = drafts.save_draft(EDITOR, page, nonce(page), {}, TagChange(frozenset("c"), frozenset("b"))).nonce
     editing.change_tags(page, TagChange(added=frozenset("d")))
@@ -60,7 +60,7 @@ def test_draft_of_an_earlier_release_is_published_with_its_tags(mongo):
     assert sorted(stored(page)["tags"]) == ["a", "c"]
 
 
-def test_same_form_saved_again_goes_on_from_its_own_tags(mongo):
+def test_form_saved_again_merges_with_its_own_tags(mongo):
     page, form = node(tags=("a",)), ObjectId()
     seen = nonce(page)
     for wanted in ("ax", "a", "y"):
@@ -68,7 +68,7 @@ def test_same_form_saved_again_goes_on_from_its_own_tags(mongo):
         assert mongo["cms.nodes"].find_one()["draft"]["metadata"]["tags"] == list(wanted)
 
 
-def test_form_whose_draft_was_published_does_not_conflict_with_itself(mongo):
+def test_form_of_a_published_draft_causes_no_conflict(mongo):
     """Saved as a draft and published; back, edited and saved again, as a draft or live."""
     page, form = node(text="one", tags=("a",)), ObjectId()
     seen = nonce(page)

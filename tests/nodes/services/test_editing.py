@@ -17,7 +17,7 @@ from tests.support.nodes import photo_build
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 
 
-def test_created_node_has_the_shape_of_the_design(mongo):
+def test_created_node_has_the_documented_shape(mongo):
     node_id = node("basic-page", "About", title="About us", text="Hello")
     document = mongo["cms.nodes"].find_one()
     assert document["_id"] == node_id
@@ -45,7 +45,7 @@ def stored_naive(mongo, node_id):
 
 
 @pytest.mark.parametrize("nothing", ["", "\u200b", "\u3164\u2800", "\u00ad\u034f"])
-def test_title_that_shows_nothing_is_refused(mongo, nothing):
+def test_invisible_title_is_refused(mongo, nothing):
     with pytest.raises(errors.InvalidField, match="Enter a title"):
         editing.create(EDITOR, type="basic-page", parent_id=None, slug="a", title=nothing)
     page = node()
@@ -57,7 +57,7 @@ def test_title_that_shows_nothing_is_refused(mongo, nothing):
         save(page, nonce(page), author={"_id": None, "name": nothing or "\u200b"})
 
 
-def test_account_with_an_invisible_name_is_named_by_its_login():
+def test_account_with_an_invisible_name_uses_its_login():
     account = get_user_model()(username="ann@example.org", first_name="\u200b", last_name="\u3164")
     assert Actor.of(account).name == "ann"
 
@@ -90,7 +90,7 @@ def test_repeated_create_makes_one_node(mongo):
     assert mongo["cms.nodes"].count_documents({}) == 1
 
 
-def test_slug_is_unique_in_its_section_and_a_free_one_is_proposed(mongo):
+def test_slug_is_unique_in_its_section_and_a_free_one_offered(mongo):
     node(slug="news")
     with pytest.raises(errors.SlugTaken) as caught:
         node(slug="news")
@@ -100,7 +100,7 @@ def test_slug_is_unique_in_its_section_and_a_free_one_is_proposed(mongo):
 
 
 @pytest.mark.parametrize("slug", ["a b", "a/b", ".hidden", "x" * 201, "a?b", "-a", "a‮b", "a\x00"])
-def test_slug_that_cannot_be_an_address_is_refused(mongo, slug):
+def test_slug_that_cannot_be_a_url_is_refused(mongo, slug):
     with pytest.raises(errors.InvalidSlug):
         node(slug=slug)
     assert mongo["cms.nodes"].count_documents({}) == 0
@@ -115,12 +115,12 @@ NEEDED = ("admin", "tag", "static", "search", "media", "comments", "preview", "f
 
 
 @pytest.mark.parametrize("slug", NEEDED)
-def test_slug_that_a_route_needs_is_refused(mongo, slug):
+def test_slug_reserved_by_a_route_is_refused(mongo, slug):
     with pytest.raises(errors.InvalidSlug, match="itself needs"):
         node(slug=slug)
 
 
-def test_slug_that_any_route_begins_with_is_refused(mongo):
+def test_slug_that_starts_a_route_is_refused(mongo):
     first = {route.strip("^/").partition("/")[0] for route in routes(get_resolver())}
     slugs_of_routes = {part for part in first if re.fullmatch(r"[a-z][a-z-]*", part)}
     assert {"admin", "healthz", "comments"} <= slugs_of_routes
@@ -136,7 +136,7 @@ def routes(resolver, before=""):
         yield from routes(pattern, route) if isinstance(pattern, URLResolver) else (route,)
 
 
-def test_slug_that_a_route_of_a_blog_needs_is_refused(mongo):
+def test_slug_reserved_by_a_route_of_a_blog_is_refused(mongo):
     blog = node("blog", "blog")
     with pytest.raises(errors.InvalidSlug, match="itself needs"):
         node("blog-entry", "feed", parent=blog)
@@ -165,7 +165,7 @@ def test_only_changed_fields_are_set(mongo, commands):
     assert stored(node_id)["other"] == 2
 
 
-def test_save_with_the_nonce_seen_gives_a_new_one(mongo):
+def test_save_with_the_current_nonce_returns_a_new_one(mongo):
     node_id = node()
     seen = nonce(node_id)
     saved = save(node_id, seen, title="New")
@@ -199,7 +199,7 @@ def test_paragraphs_merge(mongo):
     assert stored(node_id)["detail"]["text"] == "ONE\n\ntwo\n\nTHREE"
 
 
-def test_both_changed_the_same_is_a_conflict_that_keeps_everything(mongo):
+def test_conflict_keeps_both_versions(mongo):
     node_id = node(title="Base")
     seen = nonce(node_id)
     save(node_id, seen, title="Theirs")
@@ -210,7 +210,7 @@ def test_both_changed_the_same_is_a_conflict_that_keeps_everything(mongo):
     assert stored(node_id)["title"] == "Theirs"
 
 
-def test_without_a_base_every_difference_is_a_conflict(mongo):
+def test_missing_base_makes_every_difference_a_conflict(mongo):
     node_id = node(title="Base", summary="same")
     seen = nonce(node_id)
     save(node_id, seen, title="Theirs")
@@ -220,7 +220,7 @@ def test_without_a_base_every_difference_is_a_conflict(mongo):
     assert [c.path for c in caught.value.merge.conflicts] == ["title"]
 
 
-def test_second_submit_of_the_same_form_raises_nothing(mongo):
+def test_second_submit_of_a_form_causes_no_conflict(mongo):
     node_id = node(title="Base")
     seen = nonce(node_id)
     first = save(node_id, seen, title="Mine")
@@ -229,7 +229,7 @@ def test_second_submit_of_the_same_form_raises_nothing(mongo):
     assert mongo["cms.revisions"].count_documents({"node_id": node_id}) == 2
 
 
-def test_a_save_that_finds_itself_done_still_gives_readers_a_new_version(mongo):
+def test_repeated_save_still_updates_the_site_version(mongo):
     node_id = node(title="Base")
     seen = nonce(node_id)
     save(node_id, seen, title="Other")
@@ -263,7 +263,7 @@ def test_section_cannot_move_into_itself_or_below(mongo):
     assert stored(inner)["parent_id"] is None
 
 
-def test_two_moves_at_once_make_no_cycle(mongo):
+def test_two_concurrent_moves_make_no_cycle(mongo):
     """Holds the counter of moves in the transaction: 20 rounds of a under b and b under a."""
     with ThreadPoolExecutor(2) as pool:
         for round_ in range(20):
@@ -289,12 +289,12 @@ def test_move_refuses_a_section_in_the_trash(mongo):
         placement.check_ancestors(folder, ObjectId())
 
 
-def test_empty_slug_is_made_from_the_title(mongo):
+def test_empty_slug_is_derived_from_the_title(mongo):
     first, second = (node(slug="", title="Good News") for _ in range(2))
     assert [stored(first)["slug"], stored(second)["slug"]] == ["good-news", "good-news-2"]
 
 
-def test_repeated_create_with_other_text_keeps_the_other_text(mongo, ann, bob):
+def test_repeated_create_with_other_text_saves_that_text(mongo, ann, bob):
     """The add form, saved; back, edited and saved again."""
     chosen = ObjectId()
 
@@ -313,14 +313,14 @@ def test_repeated_create_with_other_text_keeps_the_other_text(mongo, ann, bob):
         make(bob, detail__text="not his to make")
 
 
-def test_create_does_not_bring_back_what_was_deleted_concurrently(mongo, ann):
+def test_create_does_not_restore_a_page_trashed_meanwhile(mongo, ann):
     node_id = node()
     trash.trash(ann, node_id, nonce(node_id))
     with pytest.raises(errors.NodeGone):
         editing.create(ann, type="basic-page", parent_id=None, slug="a", title="A", node_id=node_id)
 
 
-def test_same_form_saved_again_goes_on_from_its_own_save(mongo, ann, bob):
+def test_form_saved_again_merges_with_its_own_save(mongo, ann, bob):
     """Back, edited and saved again: no conflict with oneself, and no other editor's save undone."""
     node_id, form = node(title="T", text="one"), ObjectId()
     seen = nonce(node_id)
@@ -333,7 +333,7 @@ def test_same_form_saved_again_goes_on_from_its_own_save(mongo, ann, bob):
         editing.save(bob, node_id, seen, {"detail.text": "uno"}, form=ObjectId())
 
 
-def test_no_end_is_stored_as_a_time(mongo):
+def test_missing_expiry_is_stored_as_a_far_date(mongo):
     node_id = node()
     save(node_id, nonce(node_id), expires=None)
     assert stored(node_id)["expires"].year == 9999

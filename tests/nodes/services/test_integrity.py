@@ -28,7 +28,7 @@ def run(name, *arguments):
     return out.getvalue()
 
 
-def test_purge_keeps_the_newest_and_the_young(mongo):
+def test_purge_keeps_the_newest_and_recent_revisions(mongo):
     node_id = node()
     saved(node_id, 5)
     assert "Deleted 0 revisions" in run("purge_revisions", "--keep", "2", "--older-than", "7")
@@ -41,7 +41,7 @@ def test_purge_keeps_the_newest_and_the_young(mongo):
     assert {r["metadata"]["title"] for r in mongo["cms.revisions"].find()} == {"Title 3", "Title 4"}
 
 
-def test_purge_keeps_what_a_draft_was_begun_on(mongo):
+def test_purge_keeps_the_base_of_a_draft(mongo):
     node_id = node(title="Begun on")
     drafts.save_draft(EDITOR, node_id, nonce(node_id), {"summary": "drafted"})
     saved(node_id, 3)
@@ -52,7 +52,7 @@ def test_purge_keeps_what_a_draft_was_begun_on(mongo):
     assert (stored(node_id)["title"], stored(node_id)["summary"]) == ("Title 2", "drafted")
 
 
-def test_page_at_an_address_that_a_route_has_taken_is_found_and_left(mongo):
+def test_page_at_a_reserved_slug_is_reported_and_kept(mongo):
     node_id = node(slug="before")
     mongo["cms.nodes"].update_one({"_id": node_id}, {"$set": {"metadata.slug": "healthz"}})
     findings = [finding for finding in integrity.check(fix=True) if finding.kind == integrity.SLUG]
@@ -60,12 +60,12 @@ def test_page_at_an_address_that_a_route_has_taken_is_found_and_left(mongo):
     assert stored(node_id)["slug"] == "healthz"
 
 
-def test_purge_wants_to_keep_one(mongo):
+def test_purge_must_keep_at_least_one(mongo):
     with pytest.raises(CommandError, match="at least 1"):
         run("purge_revisions", "--keep", "0", "--older-than", "7")
 
 
-def test_revision_of_a_save_that_failed_is_swept_after_a_day(mongo):
+def test_revision_of_a_failed_save_is_swept_after_a_day(mongo):
     node_id = node()
     stale = mongo["cms.nodes"].find_one()
     saved(node_id, 1)
@@ -80,7 +80,7 @@ def test_revision_of_a_save_that_failed_is_swept_after_a_day(mongo):
     assert "0 mended" in run("check_nodes")
 
 
-def test_draft_keeps_its_revisions_and_a_trashed_node_its_history(mongo):
+def test_revisions_of_drafts_and_trashed_nodes_are_kept(mongo):
     node_id, other = node(), node(slug="other")
     drafts.save_draft(EDITOR, node_id, nonce(node_id), {"title": "drafted"})
     trash.trash(EDITOR, other, nonce(other))
@@ -90,7 +90,7 @@ def test_draft_keeps_its_revisions_and_a_trashed_node_its_history(mongo):
     assert mongo["cms.revisions"].count_documents({}) == before
 
 
-def test_nothing_is_swept_of_a_node_whose_present_revision_is_missing(mongo):
+def test_revisions_of_a_node_without_its_current_one_are_kept(mongo):
     node_id = node()
     saved(node_id, 2)
     mongo["cms.revisions"].delete_one({"_id": nonce(node_id)})
@@ -100,7 +100,7 @@ def test_nothing_is_swept_of_a_node_whose_present_revision_is_missing(mongo):
     assert mongo["cms.revisions"].count_documents({}) == 2
 
 
-def test_redirect_of_a_rename_that_failed_is_needless_and_others_are_not(mongo):
+def test_redirect_of_a_failed_rename_is_removed(mongo):
     node_id, renamed = node(slug="stays"), node(slug="old")
     editing.save(EDITOR, renamed, nonce(renamed), {"slug": "new"})
     mongo["cms.redirects"].insert_one({"_id": {"parent_id": None, "slug": "stays"}, "node_id": node_id})
@@ -109,7 +109,7 @@ def test_redirect_of_a_rename_that_failed_is_needless_and_others_are_not(mongo):
     assert [r["node_id"] for r in mongo["cms.redirects"].find()] == [renamed]
 
 
-def test_needless_redirect_leads_on_to_an_earlier_node(mongo):
+def test_removed_redirect_falls_back_to_an_earlier_node(mongo):
     node_id, earlier = node(slug="stays"), node(slug="old")
     editing.save(EDITOR, earlier, nonce(earlier), {"slug": "new"})
     place = {"parent_id": None, "slug": "stays"}
@@ -118,7 +118,7 @@ def test_needless_redirect_leads_on_to_an_earlier_node(mongo):
     assert mongo["cms.redirects"].find_one({"_id": place}) == {"_id": place, "node_id": earlier, "earlier": []}
 
 
-def test_redirect_of_a_rename_under_way_stays(mongo):
+def test_redirect_of_a_rename_in_progress_is_kept(mongo):
     node_id = node(slug="stays")
     mongo["cms.redirects"].insert_one(
         {"_id": {"parent_id": None, "slug": "stays"}, "node_id": node_id, "kept_at": now()}
@@ -126,7 +126,7 @@ def test_redirect_of_a_rename_under_way_stays(mongo):
     assert list(integrity.check(fix=True)) == []
 
 
-def test_node_whose_section_is_gone_goes_to_the_trash_whole(mongo):
+def test_node_without_its_section_goes_to_the_trash(mongo):
     folder = node("folder", "folder")
     lost = node(slug="lost", parent=folder, text="Not lost")
     mongo["cms.nodes"].delete_one({"_id": folder})
@@ -137,7 +137,7 @@ def test_node_whose_section_is_gone_goes_to_the_trash_whole(mongo):
     assert list(integrity.check()) == []
 
 
-def test_what_stands_in_a_trashed_section_stays_where_it_is(mongo):
+def test_contents_of_a_trashed_section_are_kept(mongo):
     folder = node("folder", "folder")
     node(slug="inside", parent=folder)
     trash.trash(EDITOR, folder, nonce(folder))
@@ -158,7 +158,7 @@ def restored_concurrently(monkeypatch, node_id):
     return done
 
 
-def test_what_stands_in_a_section_that_is_being_restored_stays_where_it_is(mongo, monkeypatch):
+def test_contents_of_a_section_being_restored_are_kept(mongo, monkeypatch):
     section = node("folder", "section")
     page = node(slug="page", parent=section)
     trash.trash(EDITOR, section, nonce(section))
@@ -168,7 +168,7 @@ def test_what_stands_in_a_section_that_is_being_restored_stays_where_it_is(mongo
     assert stored(page)["parent_id"] == section
 
 
-def test_redirect_to_a_page_that_is_being_restored_stays(mongo, monkeypatch):
+def test_redirect_to_a_page_being_restored_is_kept(mongo, monkeypatch):
     page = node(slug="old")
     editing.save(EDITOR, page, nonce(page), {"slug": "new"})
     mongo["cms.redirects"].update_many({}, {"$set": {"kept_at": now() - timedelta(days=2)}})

@@ -21,7 +21,7 @@ def save(node_id, **mine):
     editing.save(EDITOR, node_id, nonce(node_id), mine)
 
 
-def test_old_addresses_of_a_moved_and_renamed_section_lead_on_in_one_step(mongo, client):
+def test_old_urls_of_a_moved_section_redirect_once(mongo, client):
     target, section = node("folder", "target"), node("folder", "section")
     node(slug="inside", parent=section, text="Found")
     save(section, parent_id=target)
@@ -33,14 +33,14 @@ def test_old_addresses_of_a_moved_and_renamed_section_lead_on_in_one_step(mongo,
     assert "Found" in client.get("/aim/renamed/inside").content.decode()
 
 
-def test_new_page_at_an_old_address_is_shown_there(mongo, client):
+def test_new_page_at_an_old_url_is_shown(mongo, client):
     page = node(slug="old", text="First")
     save(page, slug="new")
     node(slug="old", text="Second")
     assert "Second" in client.get("/old").content.decode()
 
 
-def test_section_that_is_not_live_yet_does_not_end_old_addresses(mongo, client):
+def test_hidden_section_at_an_old_url_keeps_the_redirect(mongo, client):
     section = node("blog", "news")
     node("blog-entry", "post", parent=section)
     save(section, slug="archive-of-news")
@@ -53,7 +53,7 @@ def test_section_that_is_not_live_yet_does_not_end_old_addresses(mongo, client):
     assert client.get("/news/post").status_code == 200
 
 
-class TestAnAddressThatLeadsToAnother:
+class TestExistingRedirect:
     """/about leads to the page that stood there and is /about-us now, whatever else stands at /about for a while."""
 
     @pytest.fixture
@@ -62,7 +62,7 @@ class TestAnAddressThatLeadsToAnother:
         save(page, slug="about-us")
         return page
 
-    def test_deleting_for_good_what_stood_there_before(self, mongo, client):
+    def test_permanent_deletion_of_an_earlier_page_keeps_it(self, mongo, client):
         old = node(slug="about")
         trash.trash(EDITOR, old, nonce(old))
         save(node(slug="about"), slug="about-us")
@@ -70,22 +70,22 @@ class TestAnAddressThatLeadsToAnother:
         assert client.get("/about")["Location"] == "/about-us"
 
     @pytest.mark.parametrize("published", [None, FUTURE], ids=["draft", "scheduled"])
-    def test_renaming_what_was_never_public(self, about_us, client, published):
+    def test_renaming_a_page_never_public_there_keeps_it(self, about_us, client, published):
         save(node(slug="about", published=published), slug="about-team")
         assert client.get("/about")["Location"] == "/about-us"
 
-    def test_renaming_what_was_public_there_leads_to_that(self, about_us, client):
+    def test_renaming_a_page_public_there_replaces_it(self, about_us, client):
         save(node(slug="about"), slug="about-team")
         assert client.get("/about")["Location"] == "/about-team"
 
     @pytest.mark.parametrize("published", [None, PAST], ids=["draft", "public"])
-    def test_a_refused_rename(self, about_us, mongo, published):
+    def test_refused_rename_keeps_it(self, about_us, mongo, published):
         other = node(slug="about", published=published)
         with pytest.raises(errors.SlugTaken):
             save(other, slug="about-us")
         assert mongo["cms.redirects"].find_one()["node_id"] == about_us
 
-    def test_what_was_deleted_for_good_keeps_no_address(self, mongo, client):
+    def test_permanently_deleted_page_keeps_no_redirect(self, mongo, client):
         gone = node(slug="about")
         trash.trash(EDITOR, gone, nonce(gone))
         trash.delete(gone)
@@ -96,7 +96,7 @@ class TestAnAddressThatLeadsToAnother:
         assert "deleted_at" not in mongo["cms.redirects"].find_one()
 
 
-def test_copy_has_nothing_that_is_the_original_s_alone(mongo, bob):
+def test_copy_contains_nothing_specific_to_the_original(mongo, bob):
     """Comments (in the node's own document, say), counters: whatever stands beside what an editor types. Not what a draft
     says, the editor's latest words."""
     page = node(title="Page", text="Text", **{"detail.source": {"id": 7}})
@@ -126,7 +126,7 @@ def test_copy_is_unpublished_and_made_once(mongo, bob):
         duplicating.duplicate(bob, page, parent_id=node("blog", "blog"))
 
 
-def test_what_stands_in_a_trashed_section_shows_nowhere_and_comes_back_with_it(mongo, client):
+def test_contents_of_a_trashed_section_are_hidden_and_restored(mongo, client):
     outer = node("folder", "outer")
     inner = node("folder", "inner", parent=outer)
     node(slug="page", parent=inner, tags=("found",))
@@ -138,7 +138,7 @@ def test_what_stands_in_a_trashed_section_shows_nowhere_and_comes_back_with_it(m
     assert client.get("/outer/inner/page").status_code == client.get("/tag/found").status_code == 200
 
 
-def test_trashing_what_another_editor_changed_is_refused(mongo):
+def test_trashing_a_page_changed_meanwhile_is_refused(mongo):
     page = node()
     seen = nonce(page)
     save(page, title="Changed")
@@ -147,7 +147,7 @@ def test_trashing_what_another_editor_changed_is_refused(mongo):
     assert stored(page)["title"] == "Changed"
 
 
-def test_put_back_under_another_slug_is_a_save_of_its_own(mongo):
+def test_restore_under_another_slug_is_a_new_save(mongo):
     page = node(slug="page", text="First")
     seen = nonce(page)
     trash.trash(EDITOR, page, seen)
@@ -163,7 +163,7 @@ def test_put_back_under_another_slug_is_a_save_of_its_own(mongo):
         trash.restore(EDITOR, page, seen)
 
 
-def test_put_back_elsewhere_it_is_found_at_its_old_address(mongo, client):
+def test_page_restored_elsewhere_redirects_from_its_old_url(mongo, client):
     folder, other = node("folder", "folder"), node("folder", "other")
     page = node(slug="page", parent=folder)
     trash.trash(EDITOR, page, nonce(page))
@@ -171,7 +171,7 @@ def test_put_back_elsewhere_it_is_found_at_its_old_address(mongo, client):
     assert client.get("/folder/page")["Location"] == "/other/page"
 
 
-def test_what_was_to_appear_while_it_was_in_the_trash_comes_back_as_a_draft(mongo, client):
+def test_page_due_in_the_trash_is_restored_as_a_draft(mongo, client):
     begun, page, later = now(), node(published=FUTURE), node(slug="later", published=FUTURE)
     seen = nonce(page)
     for thrown in (page, later):
@@ -189,7 +189,7 @@ def test_what_was_to_appear_while_it_was_in_the_trash_comes_back_as_a_draft(mong
     assert client.get("/public").status_code == 200, "it was public before"
 
 
-def test_put_back_by_a_stale_page_is_refused(mongo):
+def test_restore_by_a_stale_page_is_refused(mongo):
     page = node()
     stale = nonce(page)
     save(page, title="Changed")
@@ -199,7 +199,7 @@ def test_put_back_by_a_stale_page_is_refused(mongo):
     assert mongo["cms.trash"].count_documents({}) == 1
 
 
-def test_section_in_which_something_stands_is_not_deleted_for_good(mongo):
+def test_section_with_contents_cannot_be_deleted_permanently(mongo):
     folder = node("folder", "folder")
     inside = node(slug="inside", parent=folder)
     trash.trash(EDITOR, folder, nonce(folder))
@@ -211,7 +211,7 @@ def test_section_in_which_something_stands_is_not_deleted_for_good(mongo):
     assert mongo["cms.trash"].count_documents({}) == 0
 
 
-def test_history_of_a_photo_with_the_same_id_stays(mongo):
+def test_history_of_a_photo_with_the_same_id_is_kept(mongo):
     """No form can choose such an id any more: what an earlier release made is deleted by itself."""
     photo_id = upload(gallery())
     page = node(slug="page")
@@ -225,7 +225,7 @@ def test_history_of_a_photo_with_the_same_id_stays(mongo):
     assert [one["metadata"]["type"] for one in left] == ["photo"]
 
 
-def test_deleted_for_good_leaves_its_place_and_tells_the_rest_of_the_site(mongo, client):
+def test_permanent_deletion_frees_the_slug_and_sends_a_signal(mongo, client):
     told = []
     node_deleted.connect(lambda node_id, type, **kwargs: told.append((node_id, type)), weak=False, dispatch_uid="test")
     page = node(slug="page")
@@ -242,7 +242,7 @@ def test_deleted_for_good_leaves_its_place_and_tells_the_rest_of_the_site(mongo,
 
 
 @pytest.mark.parametrize("make", [node, lambda: upload(gallery())], ids=["page", "photo"])
-def test_deletion_that_stops_half_way_is_gone_on_with(mongo, make):
+def test_interrupted_deletion_is_completed(mongo, make):
     """It is in the trash until all that belongs to it is gone, and cannot be put back any more."""
     thrown, told = make(), []
     home, seen = (NODES, nonce(thrown)) if make is node else (ASSET_FILES, document(thrown)["metadata"]["nonce"])

@@ -29,7 +29,7 @@ def arrange(section: ObjectId, seen: list[ObjectId], order: str) -> int:
     return ordering.arrange(section, seen, [seen["abcde".index(letter)] for letter in order])
 
 
-def test_what_comes_in_stands_at_the_end(book, chapters):
+def test_new_pages_are_placed_last(book, chapters):
     assert standing(book) == "abcde"
     moved = node("chapter", "0", parent=None, published=None)
     save(moved, nonce(moved), parent_id=book, published=now())
@@ -43,7 +43,7 @@ def test_what_comes_in_stands_at_the_end(book, chapters):
     assert standing(book) == "abcde0"
 
 
-def test_what_goes_out_leaves_the_others_as_they_are_and_has_no_position_elsewhere(mongo, book, chapters):
+def test_removed_page_loses_its_position(mongo, book, chapters):
     arrange(book, chapters, "edcba")
     save(chapters[2], nonce(chapters[2]), parent_id=None)
     assert standing(book) == "edba"
@@ -52,7 +52,7 @@ def test_what_goes_out_leaves_the_others_as_they_are_and_has_no_position_elsewhe
     assert standing(book) == "edbac"
 
 
-def test_what_comes_back_from_the_trash_stands_where_it_stood(mongo, book, chapters):
+def test_restored_page_returns_to_its_position(mongo, book, chapters):
     trash.trash(EDITOR, chapters[1], nonce(chapters[1]))
     trash.restore(EDITOR, chapters[1])
     assert standing(book) == "abcde"
@@ -72,7 +72,7 @@ def test_any_order_is_stored(book, chapters, order):
     assert standing(book) == order
 
 
-def test_to_the_start_and_to_the_end(book, chapters):
+def test_page_is_moved_to_the_start_and_the_end(book, chapters):
     assert ordering.move_to_start(book, chapters[3])
     assert ordering.move_to_end(book, chapters[0])
     assert standing(book) == "dbcea"
@@ -81,7 +81,7 @@ def test_to_the_start_and_to_the_end(book, chapters):
     assert standing(book) == "dbcea"
 
 
-def test_only_what_was_moved_is_written_and_neither_its_nonce_nor_its_history(mongo, book, chapters):
+def test_only_positions_of_moved_pages_are_written(mongo, book, chapters):
     before = [whole(mongo, one) for one in chapters]
     revisions = mongo["cms.revisions"].count_documents({})
     arrange(book, chapters, "acdbe")
@@ -91,21 +91,21 @@ def test_only_what_was_moved_is_written_and_neither_its_nonce_nor_its_history(mo
     assert mongo["cms.revisions"].count_documents({}) == revisions
 
 
-def test_who_edits_a_text_meets_nobody_who_arranges(book, chapters):
+def test_ordering_does_not_conflict_with_an_edit(book, chapters):
     seen = nonce(chapters[1])
     arrange(book, chapters, "bacde")
     assert save(chapters[1], seen, title="Typed meanwhile").merged == ()
     assert standing(book) == "bacde"
 
 
-def test_what_another_editor_moved_meanwhile_stays_moved(book, chapters):
+def test_moves_of_another_editor_are_kept(book, chapters):
     """Both saw abcde."""
     arrange(book, chapters, "eabcd")
     arrange(book, chapters, "acbde")
     assert standing(book) == "eacbd"
 
 
-def test_what_is_gone_is_told_and_the_others_are_moved(book, chapters):
+def test_missing_pages_are_reported_and_others_moved(book, chapters):
     trash.trash(EDITOR, chapters[3], nonce(chapters[3]))
     elsewhere = node("chapter", "elsewhere", parent=None)
     seen = [*chapters, elsewhere]
@@ -115,7 +115,7 @@ def test_what_is_gone_is_told_and_the_others_are_moved(book, chapters):
     assert not ordering.move_to_end(book, chapters[3])
 
 
-def test_readers_are_told_of_what_was_moved_before_it_was_given_up(book, chapters, monkeypatch):
+def test_partly_failed_ordering_still_updates_readers(book, chapters, monkeypatch):
     put, moved = ordering._put, []
 
     def put_one(*args, **kwargs):
@@ -132,7 +132,7 @@ def test_readers_are_told_of_what_was_moved_before_it_was_given_up(book, chapter
     assert stored_site.read().version != version
 
 
-def test_a_section_that_was_listed_by_name_is_arranged_from_that_order(mongo, book, chapters):
+def test_section_listed_by_name_is_arranged_from_that_order(mongo, book, chapters):
     mongo["cms.nodes"].update_many({}, {"$unset": {"position": ""}})
     node("chapter", "f", parent=book)
     assert standing(book) == "abcdef"
@@ -142,7 +142,7 @@ def test_a_section_that_was_listed_by_name_is_arranged_from_that_order(mongo, bo
 
 
 @pytest.mark.slow
-def test_two_that_change_places_again_and_again_find_room(mongo, book, chapters):
+def test_pages_can_be_swapped_without_limit(mongo, book, chapters):
     seen = chapters[:3]
     for _turn in range(40):
         wanted = [seen[0], seen[2], seen[1]]
@@ -152,7 +152,7 @@ def test_two_that_change_places_again_and_again_find_room(mongo, book, chapters)
     assert max(len(one["position"]) for one in mongo["cms.nodes"].find({"metadata.parent_id": book})) < 60
 
 
-def test_positions_lie_between():
+def test_new_position_is_between_its_neighbours():
     chance = random.Random(5)
     known = [ordering.between("", "")]
     for _number in range(2_000):
@@ -165,7 +165,7 @@ def test_positions_lie_between():
     assert max(map(len, known)) < 400
 
 
-def test_editors_who_arrange_at_once_lose_nothing(mongo, book):
+def test_concurrent_ordering_loses_nothing(mongo, book):
     """Eight put their own chapter behind the first, over and over, while one renames what they move."""
     ids = [node("chapter", f"c-{n}", parent=book) for n in range(9)]
 

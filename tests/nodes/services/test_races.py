@@ -14,7 +14,7 @@ from tests.support.nodes.build import EDITOR, node, nonce, stored
 
 
 @pytest.mark.parametrize("rounds", [3, pytest.param(50, marks=pytest.mark.slow)])
-def test_of_64_saves_of_one_nonce_one_wins_each_round(mongo, rounds):
+def test_one_of_64_saves_of_a_nonce_wins_each_round(mongo, rounds):
     node_id = node(text="0")
     for round_ in range(rounds):
         seen = database()["cms.nodes"].find_one()
@@ -25,7 +25,7 @@ def test_of_64_saves_of_one_nonce_one_wins_each_round(mongo, rounds):
 
 
 @pytest.mark.parametrize("rounds", [2, pytest.param(8, marks=pytest.mark.slow)])
-def test_eight_editors_of_other_fields_and_paragraphs_all_survive(mongo, rounds):
+def test_edits_of_eight_editors_all_survive(mongo, rounds):
     """Holds the merge base: every editor's form is as old as the round."""
     node_id = node(text="\n\n".join(f"paragraph {i}" for i in range(4)))
     fields = {4: "title", 5: "summary", 6: "author", 7: "slug"}
@@ -52,7 +52,7 @@ def test_eight_editors_of_other_fields_and_paragraphs_all_survive(mongo, rounds)
 
 
 @pytest.mark.slow
-def test_two_moves_at_once_never_make_a_cycle_or_an_island(mongo):
+def test_concurrent_moves_never_make_a_cycle_or_an_island(mongo):
     """a under b and b under a, 200 rounds."""
     for round_ in range(200):
         pair = node("folder", f"a{round_}"), node("folder", f"b{round_}")
@@ -70,7 +70,7 @@ def test_two_moves_at_once_never_make_a_cycle_or_an_island(mongo):
 
 
 @pytest.mark.parametrize("rounds", [3, pytest.param(40, marks=pytest.mark.slow)])
-def test_bulk_publish_against_saves_loses_no_update_and_publishes_what_was_seen(mongo, rounds):
+def test_bulk_publish_during_saves_loses_no_update(mongo, rounds):
     made = [node(slug=f"p{i}", published=None, text="0") for i in range(8)]
     for round_ in range(rounds):
         seen = {m: nonce(m) for m in made}
@@ -96,7 +96,7 @@ def test_bulk_publish_against_saves_loses_no_update_and_publishes_what_was_seen(
             editing.save(EDITOR, m, nonce(m), {"published": None})
 
 
-def test_too_many_at_once_is_said_and_changes_nothing(mongo, monkeypatch):
+def test_too_many_retries_raise_and_change_nothing(mongo, monkeypatch):
     node_id = node()
     monkeypatch.setattr(retrying, "ATTEMPTS", 0)
     with pytest.raises(TooBusy):

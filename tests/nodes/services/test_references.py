@@ -24,14 +24,14 @@ def used_on(*ids) -> list[tuple[str, bool, bool]]:
     return [(use.node.metadata.slug, use.live, use.drafted) for use in references.find_uses(ids)]
 
 
-def test_ids_of_all_that_a_text_uses_are_noted_sorted_and_once():
+def test_ids_used_in_a_text_are_stored_sorted_and_once():
     photo_id, other = upload(gallery("lakes"), name="one.jpg"), node(slug="other")
     text = f"[a](node:{other}#b) [c](node:{other}) ![d](photo:lakes/one) [e](photo:{photo_id}) [f](node:{GONE}) [g](node:no)"
     assert refs(node(slug="page", text=text)) == sorted([photo_id, other, GONE])
     assert refs(node(slug="none", text=f"`[a](node:{other})` [b](/other)")) is None
 
 
-def test_a_save_notes_what_the_text_uses_now():
+def test_save_updates_the_stored_references():
     one, two = node(slug="one"), node(slug="two")
     page = node(slug="page", text=f"[a](node:{one})")
     save(page, nonce(page), detail__text=f"[b](node:{two})")
@@ -40,7 +40,7 @@ def test_a_save_notes_what_the_text_uses_now():
     assert refs(page) is None
 
 
-def test_a_draft_notes_its_own_until_it_is_published_or_discarded():
+def test_draft_stores_its_own_references():
     one, two = node(slug="one"), node(slug="two")
     page = node(slug="page", text=f"[a](node:{one})")
     draft = drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": f"[b](node:{two})"}).nonce
@@ -53,7 +53,7 @@ def test_a_draft_notes_its_own_until_it_is_published_or_discarded():
     assert used_on(two) == [("page", True, False)]
 
 
-def test_uses_are_listed_the_last_changed_first_and_without_those_asked_for():
+def test_uses_are_listed_last_changed_first_with_exclusions():
     target = node(slug="target")
     pages = [node(slug=f"page-{n}", text=f"[a](node:{target})", published=None) for n in range(3)]
     save(target, nonce(target), detail__text=f"[myself](node:{target})")
@@ -66,7 +66,7 @@ def test_uses_are_listed_the_last_changed_first_and_without_those_asked_for():
     assert references.count_uses([]) == 0
 
 
-def test_what_is_in_the_trash_uses_nothing_until_it_is_put_back():
+def test_trashed_page_uses_nothing_until_it_is_restored():
     target = node(slug="target")
     page = node(slug="page", text=f"[a](node:{target})")
     trash.trash(EDITOR, page, nonce(page))
@@ -75,7 +75,7 @@ def test_what_is_in_the_trash_uses_nothing_until_it_is_put_back():
     assert used_on(target) == [("page", True, False)]
 
 
-def test_fields_of_markdown_are_noted_like_the_text():
+def test_markdown_fields_are_indexed_like_the_text():
     one, two = node(slug="one"), node(slug="two")
     with registered(Recipe, Cookbook):
         made = {"detail.course": "main", "detail.method": f"[a](node:{one}) [b](node:{two})"}
@@ -84,7 +84,7 @@ def test_fields_of_markdown_are_noted_like_the_text():
 
 
 @pytest.mark.parametrize("among", [1, 3])
-def test_uses_are_found_along_indexes_without_a_sort(mongo, commands, among):
+def test_uses_are_found_by_indexes_without_a_sort(mongo, commands, among):
     targets = [node(slug=f"target-{n}") for n in range(among)]
     for n in range(20):
         page = node(slug=f"page-{n}", text=f"[a](node:{targets[n % among]})")

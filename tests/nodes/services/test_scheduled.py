@@ -43,7 +43,7 @@ def is_due(mongo, page):
     return at
 
 
-def test_readers_see_the_changes_from_their_time_on(mongo):
+def test_readers_see_scheduled_changes_from_their_time_on(mongo):
     blog = node("blog", "blog")
     post = node("blog-entry", "post", parent=blog, title="Old", text="The old words.", tags=("a",))
     at = now() + SOON
@@ -72,14 +72,14 @@ def test_readers_see_the_changes_from_their_time_on(mongo):
     assert (stored(post)["title"], draft_of(mongo, post)["due"]) == ("Old", at)
 
 
-def test_the_site_changes_by_itself_when_they_are_due(mongo):
+def test_site_changes_are_due_at_the_scheduled_time(mongo):
     at = now() + SOON
     planned(node(), at, title="New")
     assert due.next_due(now()) == at
     assert due.last_change(at + timedelta(seconds=2)) == at.replace(microsecond=0) + timedelta(seconds=1)
 
 
-def test_the_worker_publishes_what_is_due_and_nothing_else(mongo):
+def test_worker_publishes_only_due_changes(mongo):
     page, other = node(title="Old", tags=("a", "b")), node(slug="other", title="Old")
     saved = drafts.save_draft(EDITOR, page, nonce(page), {"title": "New"}, TagChange(frozenset("c"), frozenset("a")))
     drafts.schedule(BOB, page, saved.nonce, now() + SOON)
@@ -96,14 +96,14 @@ def test_the_worker_publishes_what_is_due_and_nothing_else(mongo):
     assert scheduled.publish_due() == 0
 
 
-def test_what_is_due_is_found_along_an_index(mongo):
+def test_due_changes_are_found_by_an_index(mongo):
     planned(node(), title="New")
     plan = mongo["cms.nodes"].find({"draft.due": {"$lte": now()}}, {"_id": 1}).sort("draft.due", 1).explain()
     assert "by_due" in str(plan["queryPlanner"]["winningPlan"])
     assert "SORT" not in str(plan["queryPlanner"]["winningPlan"]).replace("'sortPattern'", "")
 
 
-def test_scheduling_merges_what_was_saved_live_since(mongo):
+def test_scheduling_merges_live_saves(mongo):
     page = node(title="Old", text="one\n\ntwo")
     draft = drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": "one of mine\n\ntwo"}).nonce
     save(page, nonce(page), title="Corrected", detail__text="one\n\ntwo of theirs")
@@ -116,7 +116,7 @@ def test_scheduling_merges_what_was_saved_live_since(mongo):
     assert said["base_nonce"] == nonce(page)
 
 
-def test_what_both_changed_is_decided_before_it_is_scheduled(mongo):
+def test_conflict_is_decided_before_scheduling(mongo):
     page = node(title="Old")
     draft = drafts.save_draft(EDITOR, page, nonce(page), {"title": "Mine"}).nonce
     save(page, nonce(page), title="Theirs")
@@ -129,7 +129,7 @@ def test_what_both_changed_is_decided_before_it_is_scheduled(mongo):
 
 
 @pytest.mark.parametrize("published", [None, now() + timedelta(days=1)])
-def test_a_page_that_is_not_live_has_a_time_of_its_own(mongo, published):
+def test_page_that_is_not_live_cannot_schedule_changes(mongo, published):
     page = node(published=published)
     draft = drafts.save_draft(EDITOR, page, nonce(page), {"title": "New"}).nonce
     with pytest.raises(errors.NotLive):
@@ -137,7 +137,7 @@ def test_a_page_that_is_not_live_has_a_time_of_its_own(mongo, published):
     assert "due" not in draft_of(mongo, page)
 
 
-def test_a_schedule_takes_no_page_down(mongo):
+def test_schedule_does_not_unpublish_a_page(mongo):
     page = node(title="Old")
     planned(page, title="New", published=None)
     is_due(mongo, page)
@@ -145,13 +145,13 @@ def test_a_schedule_takes_no_page_down(mongo):
     assert stored(page)["published"] == PAST
 
 
-def test_another_time_takes_the_place_of_one_before(mongo):
+def test_another_time_replaces_the_earlier_one(mongo):
     page, later = node(title="Old"), now() + 2 * SOON
     drafts.schedule(EDITOR, page, planned(page, title="New"), later)
     assert draft_of(mongo, page)["due"] == later
 
 
-def test_a_schedule_is_cancelled_and_the_draft_stays(mongo):
+def test_cancelled_schedule_keeps_the_draft(mongo):
     page = node(title="Old")
     draft = planned(page, title="New")
     drafts.unschedule(page, draft)
@@ -162,7 +162,7 @@ def test_a_schedule_is_cancelled_and_the_draft_stays(mongo):
 
 
 @pytest.mark.parametrize("act", [drafts.unschedule, drafts.discard_draft])
-def test_a_schedule_is_not_cancelled_nor_discarded_once_readers_see_it(mongo, act):
+def test_schedule_visible_to_readers_cannot_be_cancelled(mongo, act):
     page = node(title="Old")
     draft = planned(page, title="New")
     is_due(mongo, page)
@@ -173,7 +173,7 @@ def test_a_schedule_is_not_cancelled_nor_discarded_once_readers_see_it(mongo, ac
     assert (stored(page)["title"], draft_of(mongo, page)) == ("New", None)
 
 
-def test_saving_the_live_page_ends_the_schedule_and_says_so(mongo):
+def test_live_save_ends_the_schedule_and_reports_it(mongo):
     page, at = node(title="Old", text="one"), now() + SOON
     planned(page, at, title="New")
     saved = save(page, nonce(page), detail__text="two")
@@ -182,7 +182,7 @@ def test_saving_the_live_page_ends_the_schedule_and_says_so(mongo):
     assert (draft_of(mongo, page)["metadata"]["title"], stored(page)["detail"]["text"]) == ("New", "two")
 
 
-def test_saving_the_live_page_leaves_it_where_only_the_place_or_the_tags_change(mongo):
+def test_live_save_of_place_or_tags_keeps_the_schedule(mongo):
     folder, page, at = node("folder", "folder"), node(title="Old"), now() + SOON
     planned(page, at, title="New")
     moved = save(page, nonce(page), parent_id=folder, slug="moved")
@@ -193,7 +193,7 @@ def test_saving_the_live_page_leaves_it_where_only_the_place_or_the_tags_change(
     assert (stored(page)["title"], stored(page)["slug"], stored(page)["tags"]) == ("New", "moved", ["x"])
 
 
-def test_saving_the_live_page_goes_on_from_what_is_due_already(mongo):
+def test_live_save_continues_from_due_changes(mongo):
     page = node(title="Old", text="one\n\ntwo")
     seen = nonce(page)
     planned(page, detail__text="one of mine\n\ntwo")
@@ -203,7 +203,7 @@ def test_saving_the_live_page_goes_on_from_what_is_due_already(mongo):
     assert draft_of(mongo, page) is None
 
 
-def test_saving_the_live_page_asks_where_both_changed_what_is_due_already(mongo):
+def test_live_save_that_conflicts_with_due_changes_is_refused(mongo):
     page = node(title="Old")
     seen = nonce(page)
     planned(page, title="New")
@@ -213,7 +213,7 @@ def test_saving_the_live_page_asks_where_both_changed_what_is_due_already(mongo)
     assert stored(page)["title"] == "New"
 
 
-def test_saving_the_live_page_never_ends_a_schedule_that_falls_due_before_it_is_written(mongo):
+def test_live_save_keeps_a_schedule_that_falls_due_meanwhile(mongo):
     page = node(title="Old", text="one")
     planned(page, title="New")
     with before_command("update", "cms.nodes", lambda: is_due(mongo, page)):
@@ -221,7 +221,7 @@ def test_saving_the_live_page_never_ends_a_schedule_that_falls_due_before_it_is_
     assert (stored(page)["title"], stored(page)["detail"]["text"]) == ("New", "two")
 
 
-def test_saving_the_live_page_ends_a_schedule_made_while_it_is_written(mongo):
+def test_live_save_ends_a_schedule_made_meanwhile(mongo):
     page = node(title="Old", text="one")
     with before_command("update", "cms.nodes", lambda: planned(page, title="New")):
         assert save(page, nonce(page), detail__text="two").unscheduled
@@ -229,14 +229,14 @@ def test_saving_the_live_page_ends_a_schedule_made_while_it_is_written(mongo):
     assert "due" not in draft_of(mongo, page)
 
 
-def test_unpublishing_the_live_page_does_the_same(mongo):
+def test_unpublishing_ends_the_schedule_too(mongo):
     page = node(title="Old")
     planned(page, title="New")
     Unpublish(user=System(EDITOR), node_id=page, seen=nonce(page)).execute()
     assert (stored(page)["published"], "due" in draft_of(mongo, page)) == (None, False)
 
 
-def test_saving_the_draft_leaves_it_scheduled_by_who_may_publish(mongo):
+def test_draft_save_by_a_publisher_keeps_the_schedule(mongo):
     page, at = node(title="Old", text="one"), now() + SOON
     draft = planned(page, at, title="New")
     saved = drafts.save_draft(BOB, page, draft, {"detail.text": "two"}, may_publish=True)
@@ -245,14 +245,14 @@ def test_saving_the_draft_leaves_it_scheduled_by_who_may_publish(mongo):
 
 
 @pytest.mark.parametrize("said", [{"published": None}, {"expires": now() + SOON / 2}])
-def test_saving_the_draft_ends_a_schedule_that_would_take_the_page_down(mongo, said):
+def test_draft_save_that_would_unpublish_ends_the_schedule(mongo, said):
     page, at = node(title="Old"), now() + SOON
     draft = planned(page, at, title="New")
     saved = drafts.save_draft(BOB, page, draft, said, may_publish=True)
     assert (saved.unscheduled, "due" in draft_of(mongo, page)) == (at, False)
 
 
-def test_saving_the_draft_ends_the_schedule_by_who_may_not(mongo):
+def test_draft_save_by_an_author_ends_the_schedule(mongo):
     page, at = node(title="Old", text="one"), now() + SOON
     draft = planned(page, at, title="New")
     saved = drafts.save_draft(BOB, page, draft, {"detail.text": "two"})
@@ -260,7 +260,7 @@ def test_saving_the_draft_ends_the_schedule_by_who_may_not(mongo):
     assert draft_of(mongo, page)["metadata"]["detail"]["text"] == "two"
 
 
-def test_saving_the_draft_shows_readers_nothing_that_is_saved_after_its_time(mongo):
+def test_draft_save_after_the_due_time_stays_hidden(mongo):
     page = node(title="Old", text="one")
     draft = planned(page, title="New")
     is_due(mongo, page)
@@ -270,7 +270,7 @@ def test_saving_the_draft_shows_readers_nothing_that_is_saved_after_its_time(mon
     assert "due" not in draft_of(mongo, page)
 
 
-def test_saving_the_draft_does_not_schedule_what_a_live_save_took_off(mongo):
+def test_draft_save_does_not_restore_an_ended_schedule(mongo):
     page = node(title="Old", text="one")
     draft = planned(page, title="New")
     with before_command("update", "cms.nodes", lambda: save(page, nonce(page), detail__text="two")):
@@ -279,7 +279,7 @@ def test_saving_the_draft_does_not_schedule_what_a_live_save_took_off(mongo):
     assert ("due" in said, said["metadata"]["summary"], stored(page)["detail"]["text"]) == (False, "More", "two")
 
 
-def test_the_worker_and_an_editor_who_saves_the_draft_lose_nothing(mongo):
+def test_worker_and_draft_save_lose_nothing(mongo):
     page = node(title="Old", text="one")
     draft = planned(page, title="New")
     is_due(mongo, page)
@@ -293,7 +293,7 @@ def test_the_worker_and_an_editor_who_saves_the_draft_lose_nothing(mongo):
     assert draft_of(mongo, page)["metadata"]["detail"]["text"] == "two"
 
 
-def test_of_two_workers_one_publishes(mongo):
+def test_one_of_two_workers_publishes(mongo):
     page = node(title="Old")
     planned(page, title="New")
     is_due(mongo, page)
@@ -303,7 +303,7 @@ def test_of_two_workers_one_publishes(mongo):
     assert len(history.newest(page, nonce(page))[0]) == 2
 
 
-def test_what_comes_back_from_the_trash_is_not_scheduled(mongo):
+def test_restored_page_is_not_scheduled(mongo):
     page = node(title="Old")
     planned(page, title="New")
     trash.trash(EDITOR, page, nonce(page))
@@ -311,7 +311,7 @@ def test_what_comes_back_from_the_trash_is_not_scheduled(mongo):
     assert (draft_of(mongo, page)["metadata"]["title"], "due" in draft_of(mongo, page)) == ("New", False)
 
 
-def test_what_is_due_and_seen_by_readers_is_published_before_it_is_thrown_away(mongo):
+def test_visible_due_changes_are_published_before_trashing(mongo):
     page = node(title="Old")
     planned(page, title="New")
     is_due(mongo, page)
@@ -323,7 +323,7 @@ def test_what_is_due_and_seen_by_readers_is_published_before_it_is_thrown_away(m
     assert stored_nodes.resolve(tree.current(), "page", now()).metadata.title == "New"
 
 
-def test_what_is_due_and_cannot_be_published_is_thrown_away_with_its_draft(mongo):
+def test_unpublishable_due_changes_are_trashed_with_the_draft(mongo):
     page = node(title="Old")
     planned(page, title="New")
     is_due(mongo, page)
@@ -332,7 +332,7 @@ def test_what_is_due_and_cannot_be_published_is_thrown_away_with_its_draft(mongo
     assert mongo["cms.trash"].find_one({"_id": page})["draft"]["metadata"]["title"] == "New"
 
 
-def test_no_changes_are_scheduled_for_when_the_page_has_expired(mongo):
+def test_changes_cannot_be_scheduled_after_the_expiry(mongo):
     page = node(expires=now() + SOON)
     end = stored(page)["expires"]
     draft = drafts.save_draft(EDITOR, page, nonce(page), {"title": "New"}).nonce
@@ -343,7 +343,7 @@ def test_no_changes_are_scheduled_for_when_the_page_has_expired(mongo):
     assert "due" in draft_of(mongo, page)
 
 
-def test_changes_that_cannot_be_published_are_shown_and_stop_no_others(mongo, caplog):
+def test_unpublishable_changes_are_shown_and_stop_no_others(mongo, caplog):
     page, other = node(title="Old"), node(slug="other", title="Old")
     for one in (page, other):
         planned(one, title="New")

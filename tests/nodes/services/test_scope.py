@@ -42,7 +42,7 @@ def paths(fields):
     return [tuple(path.split(".")) for path in fields]
 
 
-def test_a_text_is_shown_by_its_own_page():
+def test_text_affects_only_its_own_page():
     assert (
         reach({"nonce": ObjectId(), "updated": NEVER, "detail": {**METADATA["detail"], "text": "Second"}})
         == Scope.TEXTS
@@ -50,7 +50,7 @@ def test_a_text_is_shown_by_its_own_page():
 
 
 @pytest.mark.parametrize("path", [one for one in paths(listing.LISTED) if one[1] not in scope.UNLISTED])
-def test_whatever_lists_read_reaches_them(path):
+def test_fields_read_by_lists_affect_lists(path):
     """One that selectors read from now on is compared, too, or this fails."""
     if path[0] == "derived":
         assert reach(derived={**DERIVED, path[1]: ObjectId()}) == Scope.LISTS
@@ -59,34 +59,34 @@ def test_whatever_lists_read_reaches_them(path):
 
 
 @pytest.mark.parametrize("name", scope.DERIVED)
-def test_what_is_derived_for_lists_reaches_them_by_coming_changing_and_going(name):
+def test_derived_values_affect_lists(name):
     assert reach(derived={**DERIVED, name: "other"}) == Scope.LISTS
     without = {key: value for key, value in DERIVED.items() if key != name}
     assert reach(derived=without) == (Scope.LISTS if name in DERIVED else Scope.TEXTS)
 
 
-def test_a_document_that_was_read_without_what_is_derived_reaches_lists():
+def test_document_read_without_derived_values_affects_lists():
     assert scope.of_save({"metadata": METADATA}, METADATA, DERIVED) == Scope.LISTS
 
 
 @pytest.mark.parametrize("name", ["is_pinned", "format", "comments", "picture", "unknown"])
-def test_a_field_that_is_no_long_text_reaches_lists(name):
+def test_other_fields_affect_lists(name):
     assert reach({"detail": {**METADATA["detail"], name: "other"}}) == Scope.LISTS
 
 
 @pytest.mark.parametrize("name", scope.PLACED_BY)
-def test_places_and_dates_reach_every_page(name):
+def test_places_and_dates_affect_every_page(name):
     assert reach({name: ObjectId()}) == Scope.SITE
 
 
-def test_what_lists_show_of_the_top_level_stands_around_every_page():
+def test_top_level_fields_in_menus_affect_every_page():
     top = {**METADATA, "parent_id": None}
     assert reach({"title": "Other"}, metadata=top) == Scope.SITE
     assert reach({"detail": {"text": "Second"} | METADATA["detail"]}, metadata=top) == Scope.TEXTS
 
 
 @pytest.mark.parametrize(("type", "wanted"), [("folder", Scope.SITE), ("blog", Scope.SITE), ("photo", Scope.LISTS)])
-def test_any_save_of_sections_and_photos_reaches_further(type, wanted):
+def test_saves_of_sections_and_photos_affect_every_page(type, wanted):
     assert reach({"nonce": ObjectId()}, metadata={**METADATA, "type": type}) == wanted
 
 
@@ -95,7 +95,7 @@ OWN = frozenset({"blog-entry.html", "basic-page.html", "photo.html", "base.html"
 
 
 @pytest.mark.parametrize("template", sorted({path.name for path in (TEMPLATES / "nodes").glob("**/*.html")} - OWN))
-def test_templates_of_lists_show_nothing_of_nodes_that_lists_do_not_read(template):
+def test_list_templates_show_only_fields_read_by_lists(template):
     found = next((TEMPLATES / "nodes").glob(f"**/{template}")).read_text()
     shown = set(re.findall(r"\bmetadata\.(\w+)", found)) - {"detail"}
     assert not shown & {"nonce", "updated"}

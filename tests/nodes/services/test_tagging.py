@@ -36,7 +36,7 @@ def test_refused_save_changes_no_tags(mongo):
     assert stored(node_id)["tags"] == ["a", "b"]
 
 
-def test_save_of_tags_keeps_what_is_tagged_at_the_same_time(mongo):
+def test_save_of_tags_keeps_concurrent_tags(mongo):
     """Tagging takes no nonce, so that a save that has read the tags already must notice it."""
     node_id = node(tags=("a", "b"))
     tagging = TagChange(frozenset("cd"), frozenset("a"))
@@ -45,7 +45,7 @@ def test_save_of_tags_keeps_what_is_tagged_at_the_same_time(mongo):
     assert sorted(stored(node_id)["tags"]) == ["c", "d", "e"]
 
 
-def test_tagging_needs_no_nonce_and_takes_none(mongo):
+def test_tagging_neither_needs_nor_changes_the_nonce(mongo):
     node_id = node(tags=("a",))
     seen = nonce(node_id)
     editing.change_tags(node_id, TagChange(frozenset("bc"), frozenset("a")))
@@ -53,7 +53,7 @@ def test_tagging_needs_no_nonce_and_takes_none(mongo):
     assert nonce(node_id) == seen
 
 
-def test_tagging_makes_no_more_of_them_than_forms_take(mongo):
+def test_tagging_respects_the_limit_of_forms(mongo):
     node_id = node(tags=tuple(f"tag{number}" for number in range(MOST - 1)))
     editing.change_tags(node_id, TagChange(added=frozenset({"last"})))
     before_that = stored(node_id)["tags"]
@@ -70,7 +70,7 @@ def test_tagging_makes_no_more_of_them_than_forms_take(mongo):
 
 
 @pytest.mark.parametrize("tags", [TagChange(added=frozenset("b")), TagChange(frozenset("b"), frozenset("a"))])
-def test_tagging_finds_what_is_renamed_concurrently(mongo, tags):
+def test_tagging_a_page_renamed_meanwhile_succeeds(mongo, tags):
     """A tag that is acknowledged is there, wherever the node stands by now."""
     node_id = node(slug="old", tags=("a",))
     with before_command("update", "cms.nodes", lambda: save(node_id, nonce(node_id), slug="new")):
@@ -78,7 +78,7 @@ def test_tagging_finds_what_is_renamed_concurrently(mongo, tags):
     assert stored(node_id)["tags"] == sorted({"a", "b"} - tags.removed)
 
 
-def test_tagging_what_is_thrown_away_concurrently_is_refused(mongo):
+def test_tagging_a_page_trashed_meanwhile_is_refused(mongo):
     node_id = node()
     with (
         pytest.raises(errors.NodeGone),
@@ -87,7 +87,7 @@ def test_tagging_what_is_thrown_away_concurrently_is_refused(mongo):
         editing.change_tags(node_id, TagChange(added=frozenset("a")))
 
 
-def test_same_form_saved_again_goes_on_from_its_own_tags(mongo, ann):
+def test_form_saved_again_merges_with_its_own_tags(mongo, ann):
     """Back, a tag taken out again or put back, and saved again: as it says now, and no other editor's tag undone."""
     node_id, form = node(tags=("a", "b")), ObjectId()
     seen = nonce(node_id)
@@ -103,14 +103,14 @@ def test_same_form_saved_again_goes_on_from_its_own_tags(mongo, ann):
     assert says("a", "b") == ["a", "b", "c"]
 
 
-def test_repeated_create_goes_on_from_its_own_tags(mongo, ann):
+def test_repeated_create_merges_with_its_own_tags(mongo, ann):
     chosen = ObjectId()
     for tags in (("a",), ("a", "x"), ("a",), ("y",)):
         editing.create(ann, type="basic-page", parent_id=None, slug="", title="A", tags=tags, node_id=chosen)
         assert stored(chosen)["tags"] == list(tags)
 
 
-def test_saving_the_same_tags_again_is_no_change(mongo):
+def test_saving_the_same_tags_is_no_change(mongo):
     node_id = node(tags=("a",))
     seen = nonce(node_id)
     save(node_id, seen, tags=TagChange.between("a", "b"))
@@ -119,7 +119,7 @@ def test_saving_the_same_tags_again_is_no_change(mongo):
     assert nonce(node_id) == after
 
 
-def test_a_tag_in_another_case_is_the_same_tag(mongo):
+def test_tag_in_another_case_is_the_same_tag(mongo):
     """As forms have it: else the next save of one would drop what is there twice, unasked."""
     node_id = node(tags=("News",))
     editing.change_tags(node_id, TagChange(frozenset({"news", "Spring"})))
@@ -134,13 +134,13 @@ def test_a_tag_in_another_case_is_the_same_tag(mongo):
     assert mongo["cms.nodes"].find_one()["draft"]["metadata"]["tags"] == ["Spring", "x", "y"]
 
 
-def test_a_photo_has_a_tag_once(mongo):
+def test_photo_has_a_tag_once(mongo):
     coming = photos.Upload(EDITOR, gallery(), "a.jpg", tags=("News", "news"))
     send(coming, pictures.jpeg())
     assert document(coming.finish(tags=("NEWS", "x")).id)["metadata"]["tags"] == ["News", "x"]
 
 
-def test_tags_of_scripts_without_spaces_are_found_at_once(mongo):
+def test_tags_in_scripts_without_spaces_are_searchable(mongo):
     node_id = node(text="红色 in the margin")
     for tags, said in (
         (TagChange(added=frozenset({"红楼梦"})), [node_id]),

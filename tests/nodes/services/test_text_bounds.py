@@ -16,7 +16,7 @@ def bound(settings):
 
 
 @pytest.mark.parametrize("path", ["detail.text", "summary"])
-def test_a_longer_text_is_refused_by_every_service(mongo, path):
+def test_longer_text_is_refused_by_every_service(mongo, path):
     page = node(text="as it was")
     before = stored(page)
     for write in (
@@ -33,7 +33,7 @@ def test_a_longer_text_is_refused_by_every_service(mongo, path):
     assert mongo["cms.nodes"].count_documents({"metadata.slug": "new"}) == 0
 
 
-def test_it_is_bytes_that_count_and_the_bound_itself_is_taken(mongo):
+def test_limit_is_inclusive_and_counts_bytes(mongo):
     page = node(text="a" * MOST)
     save(page, nonce(page), detail__text="中" * (MOST // 3))
     save(page, nonce(page), detail__text="a\r\n" * (MOST // 2))
@@ -43,7 +43,7 @@ def test_it_is_bytes_that_count_and_the_bound_itself_is_taken(mongo):
         save(page, nonce(page), detail__text="a" * (MOST + 1))
 
 
-def test_what_two_texts_merge_to_is_bounded_too(mongo):
+def test_merged_text_is_limited_too(mongo):
     page = node(text="middle")
     seen = nonce(page)
     save(page, seen, detail__text="a" * 2_000 + "\n\nmiddle")
@@ -56,7 +56,7 @@ def test_what_two_texts_merge_to_is_bounded_too(mongo):
         drafts.save_draft(EDITOR, page, draft, {"detail.text": "a" * 2_000 + "\n\nmiddle!\n\n" + "b" * 900})
 
 
-def test_a_text_that_was_longer_before_can_be_moved_and_shortened(mongo, settings):
+def test_older_longer_text_can_be_moved_and_shortened(mongo, settings):
     settings.TEXT_MAX_BYTES = 2 * len(TOO_LONG)
     page = node(text=TOO_LONG)
     settings.TEXT_MAX_BYTES = MOST

@@ -24,7 +24,7 @@ def texts(user, node_id=None):
     return [copy.fields[0][1] for copy in selectors.newest(user, PAGE, node_id)]
 
 
-def test_the_newest_of_a_form_is_kept_as_it_was_sent(mongo):
+def test_newest_copy_of_a_form_is_stored_as_sent(mongo):
     copy = ObjectId()
     assert keep(ANN, copy, 1, "one")
     assert keep(ANN, copy, 2, "two")
@@ -32,7 +32,7 @@ def test_the_newest_of_a_form_is_kept_as_it_was_sent(mongo):
     assert mongo[WORKING_COPIES].count_documents({}) == 1
 
 
-def test_what_arrives_late_does_not_take_the_place_of_what_is_newer(mongo):
+def test_late_copy_does_not_replace_a_newer_one(mongo):
     copy = ObjectId()
     keep(ANN, copy, 2, "newer")
     assert not keep(ANN, copy, 1, "older")
@@ -43,14 +43,14 @@ def test_what_arrives_late_does_not_take_the_place_of_what_is_newer(mongo):
 
 
 @pytest.mark.parametrize("rounds", [5, pytest.param(100, marks=pytest.mark.slow)])
-def test_of_many_at_once_the_last_number_stays(mongo, rounds):
+def test_concurrent_copies_keep_the_last_number(mongo, rounds):
     for _round in range(rounds):
         copy = ObjectId()
         run_concurrently(8, lambda i: keep(ANN, copy, i + 1, f"text {i + 1}"))  # noqa: B023
         assert selectors.get(ANN, copy).fields[0][1] == "text 8"
 
 
-def test_two_tabs_keep_their_words_apart(mongo):
+def test_two_tabs_have_separate_copies(mongo):
     node_id = ObjectId()
     keep(ANN, ObjectId(), 1, "one tab", node_id)
     keep(ANN, ObjectId(), 1, "another tab", node_id)
@@ -58,7 +58,7 @@ def test_two_tabs_keep_their_words_apart(mongo):
     assert sorted(texts(ANN, node_id)) == ["another tab", "one tab"]
 
 
-def test_nobody_else_reads_or_changes_it(mongo):
+def test_copies_are_private_to_their_account(mongo):
     copy = ObjectId()
     keep(ANN, copy, 1, "Ann's")
     assert keep(BOB, copy, 9, "Bob's, under her number")
@@ -68,7 +68,7 @@ def test_nobody_else_reads_or_changes_it(mongo):
     assert selectors.get(BOB, copy) is None
 
 
-def test_what_was_saved_leaves_its_number_alone(mongo):
+def test_late_copy_of_a_saved_form_is_dropped(mongo):
     copy = ObjectId()
     keep(ANN, copy, 1, "typed")
     working_copies.mark_saved(ANN, copy, 3)
@@ -79,21 +79,21 @@ def test_what_was_saved_leaves_its_number_alone(mongo):
     assert texts(ANN) == ["typed after Back"]
 
 
-def test_what_comes_after_its_save_before_anything_was_kept_is_not_kept(mongo):
+def test_late_copy_is_dropped_even_if_none_was_stored(mongo):
     copy = ObjectId()
     working_copies.mark_saved(ANN, copy, 2)
     assert not keep(ANN, copy, 1, "late")
     assert texts(ANN) == []
 
 
-def test_what_was_typed_since_is_not_discarded(mongo):
+def test_copy_typed_after_the_save_is_kept(mongo):
     copy = ObjectId()
     keep(ANN, copy, 5, "went on in its tab")
     working_copies.mark_saved(ANN, copy, 4)
     assert texts(ANN) == ["went on in its tab"]
 
 
-def test_it_is_kept_for_a_month(mongo):
+def test_copies_are_kept_for_a_month(mongo):
     """Also where the server has not removed it yet."""
     copies, (young, old) = mongo[WORKING_COPIES], (ObjectId(), ObjectId())
     for copy, days in ((young, 29), (old, 31)):
@@ -105,7 +105,7 @@ def test_it_is_kept_for_a_month(mongo):
     assert [index.expire_after_seconds for index in declared.indexes if index.keys == (("updated", 1),)] == [2_592_000]
 
 
-def test_an_account_has_so_many_and_the_oldest_goes_first(mongo, monkeypatch):
+def test_account_has_a_limit_and_the_oldest_is_dropped(mongo, monkeypatch):
     monkeypatch.setattr(working_copies, "MOST", 3)
     keep(BOB, ObjectId(), 1, "Bob's")
     for number in range(5):
@@ -114,7 +114,7 @@ def test_an_account_has_so_many_and_the_oldest_goes_first(mongo, monkeypatch):
     assert texts(BOB) == ["Bob's"]
 
 
-def test_they_are_found_along_an_index(mongo, commands):
+def test_copies_are_found_by_an_index(mongo, commands):
     node_id = ObjectId()
     for number in range(20):
         keep(ANN, ObjectId(), 1, str(number), node_id if number < 3 else ObjectId())

@@ -265,7 +265,7 @@ BAD = _bad()
 
 @pytest.mark.parametrize("step", [50, 1 << 20], ids=["in drops", "at once"])
 @pytest.mark.parametrize("kind", BAD)
-def test_a_bad_file_is_refused_with_a_reason_and_leaves_nothing(kind, step):
+def test_bad_file_is_refused_with_a_reason_and_stores_nothing(kind, step):
     parent = gallery()
     before = count()
     name, data, reason = BAD[kind]
@@ -276,7 +276,7 @@ def test_a_bad_file_is_refused_with_a_reason_and_leaves_nothing(kind, step):
     assert count() == before
 
 
-def test_avif_is_refused_where_pillow_was_built_without_it(monkeypatch):
+def test_avif_is_refused_if_pillow_cannot_read_it(monkeypatch):
     parent = gallery()
     before = count()
     monkeypatch.setattr(features, "check", lambda name: name != "avif")
@@ -286,7 +286,7 @@ def test_avif_is_refused_where_pillow_was_built_without_it(monkeypatch):
     assert count() == before
 
 
-def test_animations_are_taken():
+def test_animations_are_accepted():
     parent = gallery()
     upload(parent, _webp_of_size(1000, 800, 200), "a.webp")
     upload(parent, pictures.gif(60), "b.gif")
@@ -294,7 +294,7 @@ def test_animations_are_taken():
     audit()
 
 
-def test_the_second_picture_that_a_camera_puts_behind_a_jpeg_is_not_looked_for(settings):
+def test_second_picture_of_a_multi_picture_jpeg_is_ignored(settings):
     """Where metadata is kept the picture says still that there is one, and where: it may say so of itself, often."""
     settings.PHOTOS = {"KEEP_LOCATION": True}
     two = pictures.encoded("MPO", pictures.image(), save_all=True, append_images=[pictures.image(seed=1)])
@@ -302,5 +302,5 @@ def test_the_second_picture_that_a_camera_puts_behind_a_jpeg_is_not_looked_for(s
     audit()
 
 
-def test_thirty_bad_files_are_known():
+def test_thirty_kinds_of_bad_files_are_tested():
     assert len(BAD) >= 30

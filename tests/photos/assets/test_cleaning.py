@@ -42,7 +42,7 @@ def cleaned(name: str, data: bytes, step: int = 1 << 16, **limits) -> bytes:
 
 
 @pytest.mark.parametrize("kind", PICTURES)
-def test_a_cleaned_picture_shows_the_same_and_tells_nothing(kind):
+def test_cleaned_picture_looks_the_same_without_metadata(kind):
     name, data = PICTURES[kind]()
     after = cleaned(name, data)
     with Image.open(io.BytesIO(data)) as before, Image.open(io.BytesIO(after)) as image:
@@ -53,13 +53,13 @@ def test_a_cleaned_picture_shows_the_same_and_tells_nothing(kind):
 
 
 @pytest.mark.parametrize("kind", PICTURES)
-def test_how_the_bytes_are_cut_makes_no_difference(kind):
+def test_chunk_size_makes_no_difference(kind):
     name, data = PICTURES[kind]()
     assert cleaned(name, data, 1) == cleaned(name, data, 7) == cleaned(name, data)
 
 
 @pytest.mark.parametrize("kind", PICTURES)
-def test_cleaning_a_cleaned_picture_changes_nothing(kind):
+def test_cleaning_twice_changes_nothing(kind):
     """An import knows by the hash that a picture is there, and that an export is whole."""
     name, data = PICTURES[kind]()
     once = cleaned(name, data)
@@ -67,7 +67,7 @@ def test_cleaning_a_cleaned_picture_changes_nothing(kind):
 
 
 @pytest.mark.parametrize("make", [pictures.jpeg, pictures.png, pictures.webp, pictures.avif])
-def test_camera_lens_and_orientation_stay(make):
+def test_camera_lens_and_orientation_are_kept(make):
     name = {"jpeg": "a.jpg"}.get(make.__name__, f"a.{make.__name__}")
     with Image.open(io.BytesIO(cleaned(name, make(6)))) as image:
         kept = image.getexif()
@@ -78,7 +78,7 @@ def test_camera_lens_and_orientation_stay(make):
 
 
 @pytest.mark.parametrize("make", [pictures.jpeg, pictures.png, pictures.webp, pictures.avif])
-def test_a_setting_keeps_the_place(make):
+def test_location_is_kept_if_the_setting_says_so(make):
     name = {"jpeg": "a.jpg"}.get(make.__name__, f"a.{make.__name__}")
     after = cleaned(name, make(), keep_location=True)
     assert b"SN-4711-BODY" in after
@@ -86,14 +86,14 @@ def test_a_setting_keeps_the_place(make):
         assert image.getexif().get_ifd(exif.ExifTags.IFD.GPSInfo)
 
 
-def test_pictures_and_films_that_cameras_put_behind_the_end_are_cut_off():
+def test_data_behind_the_end_of_a_jpeg_is_dropped():
     plain = pictures.encoded("JPEG")
     for behind in (pictures.jpeg(), b"\0\0\0\x18ftypmp42" + b"film" * 1000, b"\0" * 3000):
         assert cleaned("a.jpg", plain + behind) == cleaned("a.jpg", plain)
 
 
 @pytest.mark.parametrize("type", [b"av01", b"grid", b"hvc1"])
-def test_pictures_that_an_avif_holds_and_does_not_show_are_left_out(type):
+def test_hidden_pictures_of_an_avif_are_dropped(type):
     """A thumbnail may show what was cropped away."""
     data = pictures.avif().replace(b"mime", type)
     after = cleaned("a.avif", data)
@@ -103,7 +103,7 @@ def test_pictures_that_an_avif_holds_and_does_not_show_are_left_out(type):
         assert image.convert("RGB").tobytes() == plain.convert("RGB").tobytes()
 
 
-def test_properties_are_what_photographers_search():
+def test_properties_contain_what_photographers_search():
     found = exif.properties(pictures.exif().tobytes()[6:])
     assert {p["n"]: p["v"] for p in found} == {
         "camera": "Nikon Z 8",
@@ -118,7 +118,7 @@ def test_properties_are_what_photographers_search():
 
 
 @pytest.mark.parametrize(("format", "name"), FILES)
-def test_photographer_and_copyright_stay_and_the_owner_goes(format, name):
+def test_photographer_and_copyright_are_kept_without_the_owner(format, name):
     """The photographer and the terms are written to be read; a camera's owner is noted by the camera."""
     block = pictures.exif(artist="Ines Diaz", copyright="CC BY 4.0")
     after = cleaned(name, pictures.encoded(format, exif=block))
@@ -141,7 +141,7 @@ def test_photographer_and_copyright_stay_and_the_owner_goes(format, name):
     ],
     ids=["a word", "by zero", "no number", "no word", "nothing by nothing"],
 )
-def test_one_odd_value_is_left_out_alone(odd, lost):
+def test_only_the_invalid_exif_value_is_dropped(odd, lost):
     block = pictures.exif_with(*odd)
     found = {p["n"] for p in exif.properties(block)}
     all_of_them = {p["n"] for p in exif.properties(pictures.exif().tobytes()[6:])}
@@ -155,7 +155,7 @@ OWNED = PROFILE.replace("sRGB built-in".encode("utf-16-be"), "OWNER 47.3769".enc
 
 
 @pytest.mark.parametrize(("format", "name"), FILES)
-def test_a_colour_profile_keeps_its_colours_and_loses_its_words(format, name):
+def test_colour_profile_keeps_its_colours_without_texts(format, name):
     assert OWNED != PROFILE
     data = pictures.encoded(format, icc_profile=OWNED)
     with Image.open(io.BytesIO(cleaned(name, data))) as image:
@@ -176,7 +176,7 @@ def test_a_colour_profile_keeps_its_colours_and_loses_its_words(format, name):
         assert image.info["icc_profile"] == OWNED
 
 
-def test_a_long_colour_profile_in_many_segments_is_kept_whole():
+def test_long_colour_profile_in_many_segments_is_kept():
     data = icc_with_table(150_000)
     with Image.open(io.BytesIO(cleaned("a.jpg", pictures.encoded("JPEG", icc_profile=data)))) as image:
         assert image.info["icc_profile"] == icc.clean(data)
@@ -184,7 +184,7 @@ def test_a_long_colour_profile_in_many_segments_is_kept_whole():
     assert b"\xab" * 1000 in icc.clean(data)
 
 
-def test_part_behind_a_whole_colour_profile_is_refused():
+def test_segment_after_a_complete_colour_profile_is_refused():
     """The profile would be stored again for each."""
     data = pictures.encoded("JPEG", icc_profile=PROFILE)
     at = data.index(b"\xff\xe2")
@@ -197,7 +197,7 @@ def test_part_behind_a_whole_colour_profile_is_refused():
 
 @pytest.mark.parametrize("profile", [b"", b"OWNER-NAME" * 40, OWNED[:300], OWNED[:36] + b"acsp" + b"\xff" * 200])
 @pytest.mark.parametrize(("format", "name"), FILES)
-def test_what_is_no_colour_profile_is_left_out(profile, format, name):
+def test_invalid_colour_profile_is_dropped(profile, format, name):
     data = pictures.encoded(format, icc_profile=profile or b"x")
     after = cleaned(name, data)
     assert b"OWNER" not in after
@@ -217,7 +217,7 @@ def icc_with_table(length: int) -> bytes:
 @pytest.mark.parametrize(
     "block", [b"", b"II", b"II*\0\xff\xff\xff\xff", b"MM\0*\0\0\0\x08\xff\xff" + b"\xff" * 40, b"x" * 99]
 )
-def test_broken_exif_is_left_out(block):
+def test_broken_exif_is_dropped(block):
     assert exif.properties(block) == []
     assert exif.clean(block) == b""
     assert exif.orientation(block) == 1
@@ -227,6 +227,6 @@ def test_broken_exif_is_left_out(block):
     )
 
 
-def test_a_picture_that_grows_too_long_is_refused_on_the_way():
+def test_picture_that_grows_too_long_is_refused_on_the_way():
     with pytest.raises(BadPicture, match="larger than the 0 MB"):
         cleaned("a.jpg", pictures.jpeg(), 64, max_bytes=200)

@@ -22,7 +22,7 @@ def judged(data: bytes, limits: Limits, name: str = "a.gif") -> images.ImageProp
 
 
 @pytest.mark.parametrize("frames", [1, 8])
-def test_no_more_pixels_of_an_animation_are_decoded_than_one_picture_may_have(frames):
+def test_decoded_pixels_of_an_animation_are_limited(frames):
     """A damaged frame tells: it is found where it is decoded."""
     limits = Limits(max_pixels=(frames + 1) * FRAME - 1)
     torn = b"\x2c\0\0\0\0\x3c\0\x28\0\0\2\2\x44\1\0;"
@@ -45,12 +45,12 @@ def test_no_more_pixels_of_an_animation_are_decoded_than_one_picture_may_have(fr
         ("JPEG", "CMYK", (0, 0, 0, 0), "#ffffff"),
     ],
 )
-def test_the_colour_of_a_picture_is_its_average_unless_something_shines_through(format, mode, ink, colour):
+def test_colour_of_an_opaque_picture_is_its_average(format, mode, ink, colour):
     picture = Image.new(mode, (90, 80), ink)
     assert judged(pictures.encoded(format, picture), Limits(), f"a.{format.lower()}").colour == colour
 
 
-def test_the_average_is_that_of_all_of_it():
+def test_average_covers_the_whole_picture():
     picture = Image.new("RGB", (90, 80), (0, 0, 200))
     picture.paste((200, 0, 0), (0, 0, 90, 40))
     assert judged(pictures.encoded("PNG", picture), Limits(), "a.png").colour == "#640064"

@@ -195,7 +195,7 @@ HOSTILE = hostile()
 
 @pytest.mark.filterwarnings("ignore:Tag data larger")
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_no_more_is_stored_than_came_and_a_constant(kind):
+def test_stored_size_exceeds_the_input_by_a_constant_at_most(kind):
     extension, data = HOSTILE[kind]
     cleaning, length = Cleaning(f"a.{extension}"), 0
     try:
@@ -239,12 +239,12 @@ def test_exif_values_of_every_type_are_accepted(type):
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("block", [b"", b"II*\0", b"x" * 99, bytes(99)], ids=["empty", "short", "words", "zeros"])
 @pytest.mark.filterwarnings("ignore:Corrupt EXIF")
-def test_webp_with_broken_exif_can_be_shown(block, keep):
+def test_webp_with_broken_exif_can_be_decoded(block, keep):
     data = riff(vp8x(0x08) + pictures.encoded("WEBP")[12:] + b"EXIF" + struct.pack("<I", len(block)) + padded(block))
     shown(stored(data, "webp", keep_location=keep))
 
 
-def test_webp_with_nothing_but_its_place_can_be_shown():
+def test_webp_with_only_a_location_can_be_decoded():
     block = Image.Exif()
     block.get_ifd(ExifTags.IFD.GPSInfo)[1] = "N"
     after = stored(pictures.encoded("WEBP", exif=block), "webp")
@@ -252,7 +252,7 @@ def test_webp_with_nothing_but_its_place_can_be_shown():
     shown(after)
 
 
-def test_picture_is_turned_by_the_exif_that_is_stored():
+def test_picture_is_rotated_by_the_stored_exif():
     """EXIF longer than it may be is left out: copies lie as the pixels do."""
     block = pictures.exif(6).tobytes()[6:]
     for behind, size in ((b"", (40, 60)), (bytes(70_000), (60, 40))):
@@ -277,7 +277,7 @@ def shown(webp: bytes) -> None:
         assert image.size == (20, 13)
 
 
-def test_png_of_one_pixel_a_chunk_and_interlaced_ones_are_accepted():
+def test_unusual_png_chunks_and_interlacing_are_accepted():
     plain = pictures.encoded("PNG")
     at = plain.index(b"IDAT")
     packed = plain[at + 4 : -16]

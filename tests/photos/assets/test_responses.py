@@ -81,7 +81,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("method", "headers", "status", "body", "content_range", "length"), TABLE)
-def test_request(method, headers, status, body, content_range, length):
+def test_request_headers_are_parsed(method, headers, status, body, content_range, length):
     given = plan_response(FileRequest(method, headers), FILE)
     assert given.status == status
     assert (f"{given.start}-{given.stop - 1}" if given.stop > given.start else "") == body
@@ -92,14 +92,14 @@ def test_request(method, headers, status, body, content_range, length):
     assert ("Content-Type" in given.headers) == (status in (200, 206))
 
 
-def test_nothing_that_is_served_runs_or_is_guessed_at():
+def test_responses_never_run_and_are_not_sniffed():
     headers = plan_response(FileRequest("GET"), FILE).headers
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["Content-Security-Policy"].startswith("default-src 'none'")
     assert headers["Content-Disposition"] == 'inline; filename="lake.jpg"'
 
 
-def test_what_is_not_public_is_not_kept_by_caches():
+def test_hidden_photo_is_not_cached():
     assert plan_response(FileRequest("GET"), FILE, cache=NO_STORE).headers["Cache-Control"] == "private, no-store"
 
 
@@ -111,6 +111,6 @@ def test_what_is_not_public_is_not_kept_by_caches():
         ('a"\r\nX: y.jpg', "attachment; filename=\"a___X: y.jpg\"; filename*=UTF-8''a%22%0D%0AX%3A%20y.jpg"),
     ],
 )
-def test_names_of_downloads(name, disposition):
+def test_download_names_are_quoted(name, disposition):
     file = File(1, "abc", FILE.modified, "image/jpeg", name)
     assert plan_response(FileRequest("GET"), file, download=True).headers["Content-Disposition"] == disposition

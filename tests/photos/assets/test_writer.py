@@ -19,7 +19,7 @@ def content() -> dict:
     return {"type": "photo-content", "parent_id": build.ObjectId(), "slug": "x"}
 
 
-def test_a_slow_sender_keeps_the_lock_alive(mongo, monkeypatch):
+def test_slow_sender_keeps_the_lock(mongo, monkeypatch):
     monkeypatch.setattr(locks, "RENEW_INTERVAL", timedelta(milliseconds=20))
     writer = Writer("cms.assets", build.ObjectId(), "slow", content(), place={})
     first = writer.lock.moment
@@ -29,7 +29,7 @@ def test_a_slow_sender_keeps_the_lock_alive(mongo, monkeypatch):
     assert GridFSBucket(mongo, "cms.assets").open_download_stream(writer.id).read() == b"at last"
 
 
-def test_a_writer_that_lost_its_lock_stores_no_more(mongo):
+def test_writer_without_its_lock_stops_writing(mongo):
     writer = Writer("cms.assets", build.ObjectId(), "x", content(), place={})
     writer.write(bytes(9 * CHUNK))
     mongo["cms.assets.files"].update_one({"_id": writer.id}, {"$set": {"metadata.locked": now() - locks.STALE_AFTER}})

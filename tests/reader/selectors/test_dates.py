@@ -57,7 +57,7 @@ def slugs(found) -> list[str]:
     return [one.metadata.slug for one in found.nodes]
 
 
-def test_what_is_to_come_and_what_is_past_are_paged_both_ways(season, read):
+def test_upcoming_and_past_dates_are_paged_both_ways(season, read):
     for days in (5, -1, 3, -20_000, 1, -300, 400):
         concert(season, f"in-{days}".replace("--", "-minus-"), days)
     concert(season, "never", 2, starts=None)
@@ -76,14 +76,14 @@ def test_what_is_to_come_and_what_is_past_are_paged_both_ways(season, read):
             read(wrong)
 
 
-def test_what_begins_today_is_not_past(season, read):
+def test_event_that_starts_today_is_not_past(season, read):
     midnight = now().replace(hour=0, minute=0, second=0, microsecond=0)
     concert(season, "this-morning", 0, starts=midnight)
     concert(season, "last-night", 0, starts=midnight - timedelta(minutes=1))
     assert (slugs(read()), slugs(read("past"))) == (["this-morning"], ["last-night"])
 
 
-def test_a_day_alone_is_one_too(season):
+def test_date_field_without_a_time_works(season):
     holidays = node("holidays", "holidays")
     for day in (date.today(), date.today() - timedelta(days=1)):
         node("holiday", f"day-{day}", parent=holidays, **{"detail.day": day})
@@ -93,7 +93,7 @@ def test_a_day_alone_is_one_too(season):
     assert [one.date for one in past.nodes] == [date.today() - timedelta(days=1)]
 
 
-def test_a_page_that_is_moved_to_another_date_is_listed_there(season, read):
+def test_page_with_a_changed_date_is_listed_there(season, read):
     made = concert(season, "moved", 3)
     save(made, nonce(made), detail__starts=datetime(2001, 1, 1, tzinfo=UTC))
     assert (slugs(read()), slugs(read("past"))) == ([], ["moved"])
@@ -103,20 +103,20 @@ def test_a_page_that_is_moved_to_another_date_is_listed_there(season, read):
     assert "date" not in database()["cms.nodes"].find_one({"_id": made})["derived"]
 
 
-def test_a_date_that_a_newer_version_keeps_elsewhere_breaks_no_page(season, read, mongo):
+def test_date_of_a_newer_version_breaks_no_page(season, read, mongo):
     made = [concert(season, f"in-{days}", days) for days in (1, 2, 3, 4)]
     newer = {"metadata.schema_version": 2, "metadata.detail": {"begins": now()}}
     mongo["cms.nodes"].update_one({"_id": made[1]}, {"$set": newer})
     assert slugs(read(read().newer)) == ["in-3", "in-4"]
 
 
-def test_lists_have_the_fields_but_for_long_texts(season, read):
+def test_lists_contain_all_fields_but_long_texts(season, read):
     concert(season, "one", 1, hall="Opera", programme="Long.", text="Longer.")
     shown = read().nodes[0].metadata.detail
     assert (shown.hall, shown.programme, shown.text) == ("Opera", "", "")
 
 
-def test_lists_go_along_an_index(season, read, mongo, commands):
+def test_lists_use_an_index(season, read, mongo, commands):
     other = node("season", "other")
     for n in range(20):
         concert(season, f"n-{n}", n - 10, hall="Opera" if n % 4 else "Barn")
@@ -134,7 +134,7 @@ def test_lists_go_along_an_index(season, read, mongo, commands):
     assert [finding for finding in doctor.examine() if finding.name.startswith("query-")] == []
 
 
-def test_a_date_that_is_none_and_a_way_to_list_that_is_none_are_errors_of_the_check(season):
+def test_invalid_date_field_and_listing_fail_the_checks(season):
     class Fair(Page):
         date_field = "place"
         place = models.CharField(max_length=10)

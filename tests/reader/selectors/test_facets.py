@@ -46,7 +46,7 @@ def counted(cookbook):
     return lambda *wanted: faceted_lists.count_values(cookbook, "recipe", wanted, now())
 
 
-def test_a_save_stores_the_values_of_its_facets(cookbook):
+def test_save_stores_the_values_of_its_facets(cookbook):
     made = recipe(cookbook, "pie", "dessert", ingredients=["pears", "flour"], is_vegan=True)
     assert database()["cms.nodes"].find_one({"_id": made})["derived"]["facets"] == [
         "recipe.course=dessert",
@@ -62,7 +62,7 @@ def test_a_save_stores_the_values_of_its_facets(cookbook):
     assert "facets" not in database()["cms.nodes"].find_one({"_id": cookbook})["derived"]
 
 
-def test_values_are_bounded():
+def test_values_are_limited():
     with registered(Recipe, Cookbook):
         found = facets.from_detail("recipe", {"course": "x" * 500, "ingredients": [str(n) for n in range(90)]})
     assert len(found) == facets.MOST
@@ -70,7 +70,7 @@ def test_values_are_bounded():
     assert facets.parse_facet("recipe.course=a=b.c") == ("course", "a=b.c")
 
 
-def test_a_value_that_is_cut_at_a_space_is_found_by_its_link(cookbook, slugs):
+def test_truncated_value_is_found_by_its_link(cookbook, slugs):
     long = f"{'x' * (facets.LONGEST - 1)} and more"
     recipe(cookbook, "pie", ingredients=[long])
     (stored,) = facets.from_detail("recipe", {"ingredients": [long]})
@@ -78,7 +78,7 @@ def test_a_value_that_is_cut_at_a_space_is_found_by_its_link(cookbook, slugs):
     assert slugs(*[facets.parse_facet(stored)]) == slugs(("ingredients", long)) == ["pie"]
 
 
-def test_what_has_all_values_is_listed_the_newest_first(cookbook, slugs):
+def test_nodes_with_all_values_are_listed_newest_first(cookbook, slugs):
     recipe(cookbook, "pie", "dessert", is_vegan=True, published=None)
     for n, (slug, course, vegan) in enumerate(
         [("tart", "dessert", True), ("cake", "dessert", False), ("stew", "main", True)]
@@ -96,7 +96,7 @@ def test_what_has_all_values_is_listed_the_newest_first(cookbook, slugs):
         slugs(("course", "dessert"), cursor="none")
 
 
-def test_values_are_counted_within_what_is_wanted_until_the_site_changes(cookbook, counted):
+def test_values_are_counted_and_cached_until_the_site_changes(cookbook, counted):
     tart = recipe(cookbook, "tart", "dessert", is_vegan=True)
     recipe(cookbook, "cake", "dessert")
     recipe(cookbook, "stew", "main", is_vegan=True)
@@ -107,7 +107,7 @@ def test_values_are_counted_within_what_is_wanted_until_the_site_changes(cookboo
     assert counted(("course", "dessert"))["is_vegan"] == {"false": 1}
 
 
-def test_of_many_values_those_of_the_most_nodes_are_told(cookbook, counted):
+def test_most_frequent_values_are_shown(cookbook, counted):
     for n in range(3):
         recipe(cookbook, f"r-{n}", ingredients=[f"rare {n}-{i}" for i in range(20)] + ["salt"])
     told = counted()["ingredients"]
@@ -115,7 +115,7 @@ def test_of_many_values_those_of_the_most_nodes_are_told(cookbook, counted):
     assert next(iter(told.items())) == ("salt", 3)
 
 
-def test_of_what_matches_nothing_no_counts_are_kept(cookbook, counted, commands):
+def test_counts_of_an_empty_result_are_not_cached(cookbook, counted, commands):
     recipe(cookbook, "pie", "dessert", ingredients=["pears"])
     for _ in range(2):
         with commands.recorded():
@@ -127,7 +127,7 @@ def test_of_what_matches_nothing_no_counts_are_kept(cookbook, counted, commands)
     assert "aggregate" not in commands.names
 
 
-def test_lists_and_counts_go_along_indexes(cookbook, slugs, counted, mongo, commands):
+def test_lists_and_counts_use_indexes(cookbook, slugs, counted, mongo, commands):
     other = node("cookbook", "other")
     for n in range(20):
         recipe(other, f"o-{n}", published=PAST + timedelta(days=n, hours=1))
@@ -157,7 +157,7 @@ def test_lists_and_counts_go_along_indexes(cookbook, slugs, counted, mongo, comm
     assert [finding for finding in doctor.examine() if finding.name.startswith("query-")] == []
 
 
-def test_a_facet_that_cannot_be_filtered_by_is_an_error_of_the_check():
+def test_unsupported_facet_fails_the_checks():
     class Odd(Page):
         facets = ("size", "day", "long", "nothing", "other", "at")
         size = models.IntegerField(default=1)

@@ -34,7 +34,7 @@ def found(typed: str) -> list[str]:
         ("\x00 ,/", []),
     ],
 )
-def test_titles_have_the_words_and_tags_begin_so(typed, suggested):
+def test_suggestions_match_title_words_and_tag_prefixes(typed, suggested):
     node(slug="trip", title="A trip to Lisbon", tags=("light and shade", "Limewood", "travel"))
     if typed == "lis":
         node(slug="tiles", title="Lisbon tiles", tags=("Lisbon tiles",))
@@ -43,7 +43,7 @@ def test_titles_have_the_words_and_tags_begin_so(typed, suggested):
     assert sorted(found(typed)) == sorted(suggested)
 
 
-def test_nothing_is_told_of_what_readers_do_not_see():
+def test_hidden_pages_and_tags_are_not_suggested():
     hidden = node("folder", "hidden", published=None)
     for slug, more in {"draft": {"published": None}, "inside": {"parent": hidden}, "seen": {}}.items():
         node(slug=slug, title=f"Secret {slug}", tags=(f"secretly {slug}",), **more)
@@ -52,7 +52,7 @@ def test_nothing_is_told_of_what_readers_do_not_see():
     assert found("secret") == ["Secret seen", "secretly seen"]
 
 
-def test_few_are_suggested_and_few_documents_read(mongo, commands):
+def test_suggestions_are_few_and_cheap(mongo, commands):
     for number in range(40):
         state = {} if number % 2 else {"published": None}
         node(slug=f"page-{number}", title=f"Lake {number}", tags=("all lakes", f"lake {number}"), **state)

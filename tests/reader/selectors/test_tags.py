@@ -8,7 +8,7 @@ from tests.support.commands import explain, stages
 from tests.support.nodes import build, photo_build
 
 
-def test_tags_are_counted_along_their_index_until_the_site_changes(mongo, commands):
+def test_tags_are_counted_by_an_index_and_cached(mongo, commands):
     blog, dark = build.node("blog", "news", tags=("one",)), build.node("blog", "dark", published=None, tags=("unseen",))
     for number in range(3):
         build.node("blog-entry", f"p{number}", parent=blog, tags=("one", "two")[: number + 1])
@@ -24,7 +24,7 @@ def test_tags_are_counted_along_their_index_until_the_site_changes(mongo, comman
     assert tag_counts.count_tags(tree.current(), now())["three"] == 1
 
 
-def test_nodes_of_a_type_are_listed_along_an_index(mongo, commands):
+def test_nodes_of_a_type_are_listed_by_an_index(mongo, commands):
     for number in range(3):
         build.node("basic-page", f"p{number}")
     build.node("basic-page", "draft", published=None)

@@ -39,8 +39,8 @@ def slugs(client, address: str) -> list[str]:
     return [entry.metadata.slug for entry in answer.context["listing"].nodes]
 
 
-class TestWithoutAPage:
-    def test_lists_what_is_signed_with_the_name(self, client, blog):
+class TestAuthorWithoutPage:
+    def test_posts_signed_with_the_name_are_listed(self, client, blog):
         post(blog, "a", 1)
         post(blog, "b", 2, {"_id": ObjectId(), "name": "Mary écrivain"})
         post(blog, "others", 3, {"_id": None, "name": "John"})
@@ -51,7 +51,7 @@ class TestWithoutAPage:
         assert "<h1>Mary Écrivain</h1>" in page
         assert f'href="{ADDRESS}/feed/atom"' in page
 
-    def test_lists_lead_there_from_what_it_lists_alone(self, client, blog):
+    def test_lists_link_only_authors_of_listed_posts(self, client, blog):
         post(blog, "post", tags=("ink",))
         node("basic-page", "page", author={"_id": None, "name": "John"}, tags=("ink",))
         page = client.get("/tag/ink").content.decode()
@@ -59,7 +59,7 @@ class TestWithoutAPage:
         assert ">Page</a>" in page
         assert "/author/john" not in page
 
-    def test_of_whom_readers_see_nothing_there_is_none(self, client, blog):
+    def test_author_without_public_posts_returns_404(self, client, blog):
         post(blog, "draft", published=None)
         assert client.get(ADDRESS).status_code == 404
         assert client.get("/author/nobody").status_code == 404
@@ -67,18 +67,18 @@ class TestWithoutAPage:
         save(found := post(blog, "a"), nonce(found), title="Public")
         assert client.get(ADDRESS).status_code == 200
 
-    def test_the_name_is_spelled_as_readers_see_it(self, client, blog):
+    def test_name_is_spelled_as_in_public_posts(self, client, blog):
         post(blog, "a", 1, {"_id": None, "name": "Mary écrivain"})
         post(blog, "draft", author=MARY, published=None)
         assert "<h1>Mary écrivain</h1>" in client.get(ADDRESS).content.decode()
         assert client.get(f"{ADDRESS}/feed/json").json()["title"].startswith("Mary écrivain")
 
-    def test_another_spelling_of_the_address_leads_there(self, client, blog):
+    def test_other_spelling_of_the_url_redirects(self, client, blog):
         post(blog, "a")
         assert client.get("/author/Mary-ÉCRIVAIN").headers["Location"] == ADDRESS
         assert client.get("/author/***").status_code == 404
 
-    def test_further_pages(self, client, blog):
+    def test_further_pages_are_linked(self, client, blog):
         for day in range(1, 13):
             post(blog, f"post-{day}", day)
         answer = client.get(ADDRESS)
@@ -89,13 +89,13 @@ class TestWithoutAPage:
         assert slugs(client, f"{ADDRESS}?from={first.older}") == ["post-2", "post-1"]
         assert client.get(f"{ADDRESS}?from=x").status_code == 404
 
-    def test_a_photographer_has_photos(self, client, mongo):
+    def test_photographer_has_photos(self, client, mongo):
         photo = photo_build.upload(photo_build.gallery())
         assert 'href="/author/ann" rel="author"' in client.get("/gallery/lake").content.decode()
         answer = client.get("/author/ann")
         assert [one.pk for one in answer.context["photos"]] == [photo]
 
-    def test_a_page_is_kept_until_the_site_changes(self, client, blog, commands):
+    def test_page_is_cached_until_the_site_changes(self, client, blog, commands):
         post(blog, "a")
         client.get(ADDRESS)
         with commands.recorded():
@@ -104,7 +104,7 @@ class TestWithoutAPage:
         post(blog, "b", 2)
         assert slugs(client, ADDRESS) == ["b", "a"]
 
-    def test_costs_three_commands(self, client, blog, commands):
+    def test_page_costs_three_commands(self, client, blog, commands):
         post(blog, "a")
         client.get(ADDRESS)
         page_cache.storage.clear()
@@ -113,14 +113,14 @@ class TestWithoutAPage:
         # The site, the posts, the photos.
         assert len(commands) == 3
 
-    def test_a_name_that_makes_no_address_is_a_name_alone(self, client, blog):
+    def test_name_that_cannot_be_a_url_is_not_linked(self, client, blog):
         post(blog, "a", author={"_id": None, "name": "***"})
         page = client.get("/news").content.decode()
         assert '<bdi class="by">***</bdi>' in page
 
 
 class TestLinks:
-    def test_every_byline_leads_there(self, client, blog):
+    def test_every_byline_links_to_the_author(self, client, blog):
         post(blog, "a", tags=("ink",))
         link = f'<a href="{ADDRESS}" rel="author">Mary Écrivain</a>'
         for address in ("/", "/news", "/news/a", "/tag/ink"):
@@ -128,7 +128,7 @@ class TestLinks:
         page = client.get("/news/a").content.decode()
         assert f'<meta property="article:author" content="http://testserver{ADDRESS}">' in page
 
-    def test_programs_are_told(self, client, blog):
+    def test_feeds_and_metadata_name_the_author(self, client, blog):
         post(blog, "a")
         url = f"http://testserver{ADDRESS}"
         page = client.get("/news/a").content.decode()
@@ -138,7 +138,7 @@ class TestLinks:
         (item,) = client.get(f"{ADDRESS}/feed/json").json()["items"]
         assert item["authors"] == [{"name": "Mary Écrivain", "url": url}]
 
-    def test_the_sitemap_names_authors_once(self, client, blog):
+    def test_sitemap_lists_authors_once(self, client, blog):
         post(blog, "a")
         assert f"<loc>http://testserver{ADDRESS}</loc>" in client.get("/sitemap-sections-1.xml").content.decode()
         node("author", "mary", title="Mary Écrivain")
@@ -146,8 +146,8 @@ class TestLinks:
         assert "<loc>http://testserver/mary</loc>" in client.get("/sitemap-author-1.xml").content.decode()
 
 
-class TestPageOfAnAuthor:
-    def test_stands_for_all_names(self, client, blog):
+class TestAuthorPage:
+    def test_page_covers_all_names_of_the_author(self, client, blog):
         post(blog, "a", 1)
         post(blog, "b", 2, {"_id": None, "name": "M. E."})
         page = node(
@@ -170,7 +170,7 @@ class TestPageOfAnAuthor:
         save(page, nonce(page), published=None)
         assert slugs(client, ADDRESS) == ["a"]
 
-    def test_keeps_its_addresses_when_it_is_renamed(self, client, blog):
+    def test_renamed_page_keeps_its_urls(self, client, blog):
         post(blog, "a")
         page = node("author", "mary", title="Mary Écrivain")
         save(page, nonce(page), slug="mary-smith", title="Mary Smith", detail__names=["Mary Écrivain"])
@@ -178,18 +178,18 @@ class TestPageOfAnAuthor:
         assert client.get(ADDRESS).headers["Location"] == "/mary-smith"
         assert slugs(client, "/mary-smith") == ["a"]
 
-    def test_a_later_page_does_not_take_its_name(self, client, blog):
+    def test_later_page_does_not_take_over_the_name(self, client, blog):
         post(blog, "a")
         node("author", "mary", title="Mary Écrivain", published=datetime(2022, 1, 1, tzinfo=UTC))
         node("author", "other", title="Mary Écrivain", published=datetime(2022, 1, 2, tzinfo=UTC))
         assert client.get(ADDRESS).headers["Location"] == "/mary"
 
-    def test_without_posts_it_is_there_as_well(self, client, mongo):
+    def test_page_without_posts_is_shown(self, client, mongo):
         node("author", "mary", title="Mary", text="Has not written yet.")
         assert slugs(client, "/mary") == []
         assert "Has not written yet." in client.get("/mary").content.decode()
 
-    def test_an_author_writes_and_an_editor_publishes_it(self, client, mongo):
+    def test_author_writes_and_editor_publishes_the_page(self, client, mongo):
         user = get_user_model().objects.create_user("mary@example.org", password="x", is_staff=True)
         user.user_permissions.set(Permission.objects.filter(codename__in=["add_node", "change_node"]))
         writer = Editor(user)
@@ -202,14 +202,14 @@ class TestPageOfAnAuthor:
         assert client.get("/mary").status_code == 200
 
 
-def test_no_address_for_mails_is_shown_as_a_name():
+def test_email_address_is_not_shown_as_a_name():
     user = get_user_model()(username="mary@example.org")
     assert Actor.of(user).name == "mary"
     user.first_name = "Mary"
     assert Actor.of(user).name == "Mary"
 
 
-def test_the_portrait_is_a_copy_that_is_made(client, mongo):
+def test_portrait_is_a_rendered_copy(client, mongo):
     photo = photo_build.upload(node("gallery", "faces"))
     node("author", "ann", parent=node("folder", "people"), **{"detail.picture": photo})
     html = client.get("/people/ann").content.decode()

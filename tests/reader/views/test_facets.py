@@ -55,7 +55,7 @@ def meta(html: str) -> tuple[str, bool]:
     return unescape(re.search(r'rel="canonical" href="http://testserver([^"]*)"', html)[1]), "noindex" in html
 
 
-def test_choices_have_the_names_of_the_declaration_and_counts(read):
+def test_facets_show_labels_and_counts(read):
     html = read()
     assert listed(html) == ["stew", "cake", "tart"]
     assert list(links(html)) == [
@@ -72,7 +72,7 @@ def test_choices_have_the_names_of_the_declaration_and_counts(read):
     assert meta(html) == ("/cooking", False)
 
 
-def test_each_link_adds_a_value_or_takes_it_away(read):
+def test_each_link_adds_or_removes_a_value(read):
     dessert = links(read())["Dessert 2"]
     assert dessert == "/cooking?course=dessert"
     html = read(path=dessert)
@@ -90,7 +90,7 @@ def test_each_link_adds_a_value_or_takes_it_away(read):
     assert listed(read("ingredients=flour&ingredients=eggs")) == ["cake"]
 
 
-def test_the_order_of_a_query_and_what_is_no_facet_count_for_nothing(read):
+def test_order_and_unknown_parameters_are_ignored(read):
     html = read("utm_source=x&is_vegan=true&servings=2&course=dessert&course=dessert&$where=1&ingredients=")
     assert listed(html) == ["tart"]
     assert meta(html) == ("/cooking?course=dessert&is_vegan=true", True)
@@ -110,7 +110,7 @@ def test_the_order_of_a_query_and_what_is_no_facet_count_for_nothing(read):
         "is_vegan=%ff",
     ],
 )
-def test_what_nothing_has_is_said_with_a_link_to_all(read, client, query):
+def test_empty_result_links_to_all(read, client, query):
     answer = client.get(f"/cooking?{query}")
     html = answer.content.decode()
     assert answer.status_code == 200
@@ -120,14 +120,14 @@ def test_what_nothing_has_is_said_with_a_link_to_all(read, client, query):
     assert "<script>alert" not in html
 
 
-def test_more_values_than_a_page_has_make_no_page_of_links(read):
+def test_links_to_values_are_limited(read):
     """Each says all others: of a long address it would be some ten thousand times its length."""
     most = "&".join(f"ingredients={n}" for n in range(50))
     assert len(links(read(most))) == 50
     assert links(read(f"{most}&ingredients=50")) == {}
 
 
-def test_further_pages_keep_the_facets_and_are_not_for_search_engines(cookbook, read, client, monkeypatch):
+def test_further_pages_keep_the_facets_and_are_noindex(cookbook, read, client, monkeypatch):
     monkeypatch.setattr(Cookbook, "page_size", 1)
     html = read("course=dessert")
     assert listed(html) == ["cake"]
@@ -139,7 +139,7 @@ def test_further_pages_keep_the_facets_and_are_not_for_search_engines(cookbook, 
     assert client.get("/cooking?course=dessert&from=nothing").status_code == 404
 
 
-def test_a_page_is_kept_until_the_site_changes(cookbook, read, client, commands):
+def test_page_is_cached_until_the_site_changes(cookbook, read, client, commands):
     first = read("course=dessert&is_vegan=false")
     with commands.recorded():
         assert read("is_vegan=false&course=dessert") == first
@@ -152,7 +152,7 @@ def test_a_page_is_kept_until_the_site_changes(cookbook, read, client, commands)
     assert client.get("/cooking?course=dessert").status_code == 404
 
 
-def test_what_matches_nothing_is_neither_counted_nor_kept(cookbook, client, commands):
+def test_empty_result_is_neither_counted_nor_cached(cookbook, client, commands):
     client.get("/cooking")
     pages = len(page_cache.storage.cache.entries)
     with commands.recorded():

@@ -43,7 +43,7 @@ def blog(mongo) -> ObjectId:
     return blog
 
 
-def test_posts_name_the_feeds_of_their_blog_and_none_where_there_is_none(client, blog, book):
+def test_posts_link_only_existing_feeds_of_their_section(client, blog, book):
     node("news", "dated", parent=book)
     found = {address: _named_feeds(client, address) for address in ("/news/first", "/book/dated")}
     assert found == {"/news/first": [f"/news/feed/{form}" for form in ("atom", "rss", "json")], "/book/dated": []}
@@ -79,7 +79,7 @@ def test_xml_feeds_parse_without_a_warning(client, blog, address, form):
 
 
 @pytest.mark.parametrize("address", FEEDS)
-def test_json_feed_has_what_version_1_1_asks_for(client, blog, address):
+def test_json_feed_follows_version_1_1(client, blog, address):
     answer = client.get(address.format("json"))
     assert answer["Content-Type"].startswith("application/feed+json")
     feed = json.loads(answer.content)
@@ -96,7 +96,7 @@ def test_json_feed_has_what_version_1_1_asks_for(client, blog, address):
 
 @pytest.mark.parametrize("address", FEEDS)
 @pytest.mark.parametrize("form", FORMS)
-def test_what_a_reader_has_is_not_sent_again(client, blog, address, form):
+def test_unchanged_feed_is_not_sent_again(client, blog, address, form):
     address = address.format(form)
     first = client.get(address)
     again = client.get(address, headers={"if-none-match": first["ETag"]})
@@ -109,7 +109,7 @@ def test_what_a_reader_has_is_not_sent_again(client, blog, address, form):
     assert client.get(address)["ETag"] == first["ETag"]
 
 
-def test_readers_that_know_dates_alone_miss_nothing(client, blog, mongo, monkeypatch):
+def test_readers_using_only_dates_miss_nothing(client, blog, mongo, monkeypatch):
     def get(**headers):
         return client.get("/feed/atom", headers=headers)
 
@@ -136,7 +136,7 @@ def test_readers_that_know_dates_alone_miss_nothing(client, blog, mongo, monkeyp
 
 @pytest.mark.parametrize("address", ["/feed/{}", "/news/feed/{}", "/tag/t/feed/{}"])
 @pytest.mark.parametrize("form", FORMS)
-def test_what_has_no_summary_is_described_by_the_beginning_of_its_text(client, blog, address, form):
+def test_missing_summary_is_replaced_by_an_excerpt(client, blog, address, form):
     answer = client.get(address.format(form))
     if form == "json":
         told = [item["summary"] for item in json.loads(answer.content)["items"]]
@@ -145,7 +145,7 @@ def test_what_has_no_summary_is_described_by_the_beginning_of_its_text(client, b
     assert told == ["A summary", "A link & more."]
 
 
-def test_photo_without_summary_is_described_by_its_alternative_text(client, mongo):
+def test_missing_summary_of_a_photo_is_replaced_by_its_alt_text(client, mongo):
     gallery = photo_build.gallery(text="Of *lakes*.")
     photo_build.upload(gallery)
     feed = json.loads(client.get("/gallery/feed/json").content)
@@ -153,7 +153,7 @@ def test_photo_without_summary_is_described_by_its_alternative_text(client, mong
     assert feed["description"] == "Of lakes."
 
 
-def test_ids_outlive_changes(client, blog):
+def test_ids_are_stable(client, blog):
     def ids() -> list[str]:
         return [item["id"] for item in json.loads(client.get("/feed/json").content)["items"]]
 
@@ -162,7 +162,7 @@ def test_ids_outlive_changes(client, blog):
     assert ids() == before
 
 
-def test_feeds_and_archives_of_a_moved_blog_move_along(client, blog):
+def test_feeds_and_archives_of_a_moved_blog_redirect(client, blog):
     editing.save(EDITOR, blog, nonce(blog), {"slug": "Neues-ä".lower()})
     for rest in ("feed/atom", "archive", "archive/2022", "archive/2022/01?from=x"):
         answer = client.get(f"/news/{rest}")
@@ -170,7 +170,7 @@ def test_feeds_and_archives_of_a_moved_blog_move_along(client, blog):
     assert client.get("/neues-ä/feed/atom").status_code == 200
 
 
-def test_addresses_come_from_the_setting_where_there_is_one(client, blog, settings):
+def test_urls_use_the_site_url_if_set(client, blog, settings):
     settings.SITE_URL = "https://example.org"
     text = client.get("/news/feed/atom", headers={"host": "localhost"}).content.decode()
     assert "https://example.org/news" in text
@@ -178,13 +178,13 @@ def test_addresses_come_from_the_setting_where_there_is_one(client, blog, settin
 
 
 @pytest.mark.parametrize("address", ["/feed/atom", "/news", "/sitemap.xml", "/robots.txt"])
-def test_a_forged_host_is_refused(client, blog, address):
+def test_forged_host_is_refused(client, blog, address):
     answer = client.get(address, headers={"host": "evil.example"})
     assert answer.status_code == 400
     assert b"evil.example" not in answer.content
 
 
-def test_feeds_of_nothing(client, mongo):
+def test_empty_feeds_are_valid(client, mongo):
     node("blog", "empty")
     node("folder", "folder")
     for form in ("rss", "atom"):
@@ -195,13 +195,13 @@ def test_feeds_of_nothing(client, mongo):
         assert client.get(none).status_code == 404, none
 
 
-def test_feed_with_a_slash_leads_to_the_feed_if_there_is_one(client, blog):
+def test_feed_with_a_slash_redirects_if_it_exists(client, blog):
     response = client.get("/news/feed/atom/")
     assert (response.status_code, response["Location"]) == (301, "/news/feed/atom")
     assert client.get("/none/feed/atom/").status_code == 404
 
 
-def test_pages_name_their_feeds(client, blog):
+def test_pages_link_their_feeds(client, blog):
     photo_build.upload(photo_build.gallery())
     for address, feed in (
         ("/", "/feed/atom"),

@@ -35,7 +35,7 @@ def post(blog: ObjectId, slug: str, *when: int, **fields) -> ObjectId:
 
 
 class TestArchive:
-    def test_lists_the_months_that_have_posts(self, client, blog):
+    def test_months_with_posts_are_listed(self, client, blog):
         for slug, *when in (("a", 2021, 5, 1), ("b", 2021, 5, 31), ("c", 2021, 12, 31), ("d", 2023, 1, 1)):
             post(blog, slug, *when)
         node("blog-entry", "draft", parent=blog, published=None)
@@ -50,7 +50,7 @@ class TestArchive:
         assert '<span class="visually-hidden">May 2021:</span> <span class="count">2</span></a>' in page
         assert '<li><span aria-hidden="true">Jun</span></li>' in page
 
-    def test_dates_lead_to_their_month_and_a_month_to_the_others_of_its_year(self, client, blog):
+    def test_dates_link_to_their_month_and_months_to_their_year(self, client, blog):
         post(blog, "a", 2021, 5, 31, 23, 30, tags=("t",))
         post(blog, "b", 2021, 8, 1)
         save_settings({"time_zone": "Europe/Berlin"}, {"time_zone": "UTC"})
@@ -61,7 +61,7 @@ class TestArchive:
         assert '<a href="/news/archive/2021/08"><span aria-hidden="true">Aug</span>' in page
         assert 'aria-current="page"' not in client.get("/news/archive/2021").content.decode().partition('"months"')[2]
 
-    def test_a_year_and_a_month(self, client, blog):
+    def test_year_and_month_list_their_posts(self, client, blog):
         for slug, *when in (
             ("a", 2021, 5, 1),
             ("b", 2021, 5, 31, 23, 59, 59, 999000),
@@ -80,21 +80,21 @@ class TestArchive:
             assert client.get(f"/news/archive/{none}").status_code == 404, none
         assert client.get("/news/archive/2021/")["Location"] == "/news/archive/2021"
 
-    def test_months_are_those_of_the_sites_clock(self, client, blog):
+    def test_months_use_the_time_zone_of_the_site(self, client, blog):
         post(blog, "a", 2021, 5, 31, 23, 30)
         save_settings({"time_zone": "Europe/Berlin"}, {"time_zone": "UTC"})
         assert [m.month for m in client.get("/news/archive").context["months"]] == [6]
         assert client.get("/news/archive/2021/06").status_code == 200
         assert client.get("/news/archive/2021/05").status_code == 404
 
-    def test_months_keep_their_names_west_of_greenwich(self, client, blog):
+    def test_months_are_named_correctly_west_of_greenwich(self, client, blog):
         post(blog, "a", 2021, 5, 15)
         save_settings({"time_zone": "America/New_York"}, {"time_zone": "UTC"})
         assert '<span class="visually-hidden">May 2021:</span>' in client.get("/news/archive").content.decode()
         for address, title in (("/news/archive/2021", "2021"), ("/news/archive/2021/05", "May 2021")):
             assert f"<h1>{title}" in client.get(address).content.decode(), address
 
-    def test_counts_follow_what_is_due(self, client, blog):
+    def test_counts_change_at_due_times(self, client, blog):
         soon = now() + timedelta(milliseconds=400)
         post(blog, "a", 2021, 5, 1)
         node("blog-entry", "soon", parent=blog, published=soon)
@@ -103,7 +103,7 @@ class TestArchive:
             pass
         assert len(client.get("/news/archive").context["months"]) == 2
 
-    def test_only_blogs_have_one(self, client, mongo):
+    def test_only_blogs_have_an_archive(self, client, mongo):
         node("folder", "folder")
         assert client.get("/folder/archive").status_code == 404
 
@@ -145,14 +145,14 @@ class TestSearch:
             ('"oak" -galls', ["ink"]),
         ],
     )
-    def test_finds(self, client, query, slugs):
+    def test_query_finds_pages(self, client, query, slugs):
         assert self.found(client, query) == slugs
 
     @pytest.mark.parametrize(
         "written", ["shopkeeper's", "shopkeeper’s", "shopkeeperʼs", "shop\u00adkeeper's", "shop\u200bkeeper’s"]
     )
     @pytest.mark.parametrize("where", ["title", "detail.text", "summary", "detail.alt"])
-    def test_apostrophes_and_invisible_characters_do_not_matter(self, client, blog, written, where):
+    def test_apostrophes_and_invisible_characters_are_ignored(self, client, blog, written, where):
         if where == "detail.alt":
             photo_build.upload(photo_build.gallery(), name="found.jpg", fields={"detail.alt": f"The {written} door"})
         elif where == "detail.text":
@@ -181,21 +181,21 @@ class TestSearch:
         ("written", "query"),
         [("می\u200cخواهم", "میخواهم"), ("میخواهم", "می\u200cخواهم"), ("紅\u200b樓夢", "紅樓夢"), ("l'arbre", "arbre")],
     )
-    def test_joiners_and_breaks_do_not_matter(self, client, blog, written, query):
+    def test_joiners_and_breaks_are_ignored(self, client, blog, written, query):
         post(blog, "found", 2021, 1, 1, text=f"A {written} b")
         assert self.found(client, query) == ["found"]
 
-    def test_tag_is_found_in_other_spelling_once_given(self, client, blog):
+    def test_tag_is_found_with_another_apostrophe(self, client, blog):
         page = post(blog, "found", 2021, 1, 1)
         editing.change_tags(page, TagChange(added=frozenset({"shopkeeper's"})))
         assert self.found(client, "shopkeeper’s") == ["found"]
 
-    def test_shows_extracts_with_the_words_marked(self, client):
+    def test_extracts_mark_the_words(self, client):
         page = client.get("/search", {"q": "amélia"}).content.decode()
         assert "<mark>Amélia</mark>" in page
         assert 'value="amélia"' in page
 
-    def test_fewer_words_are_advised_where_there_are_some(self, client):
+    def test_several_words_without_results_suggest_fewer(self, client):
         one, two = (client.get("/search", {"q": query}).content.decode() for query in ("nowhere", "nowhere else"))
         assert all("Nothing was found" in page for page in (one, two))
         assert ["fewer of them" in page for page in (one, two)] == [False, True]
@@ -223,7 +223,7 @@ class TestSearch:
             "红" * 300,
         ],
     )
-    def test_hostile_words_are_words(self, client, query):
+    def test_hostile_words_are_searched_as_text(self, client, query):
         page = client.get("/search", {"q": query})
         assert page.status_code == 200
         assert "<script>" not in page.content.decode()
@@ -231,11 +231,11 @@ class TestSearch:
 
     @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
     @given(st.text(max_size=40))
-    def test_anything_typed_is_answered(self, client, query):
+    def test_any_query_gets_a_response(self, client, query):
         for path in ("/search", "/search/suggestions"):
             assert client.get(path, {"q": query}).status_code == 200
 
-    def test_suggests_titles_and_tags(self, client):
+    def test_titles_and_tags_are_suggested(self, client):
         answer = client.get("/search/suggestions", {"q": "cra"})
         assert answer.json() == {"suggestions": ["craft"]}
         assert sorted(answer["Cache-Control"].split(", ")) == ["max-age=60", "private"]
@@ -244,7 +244,7 @@ class TestSearch:
         assert client.post("/search/suggestions", {"q": "in"}).status_code == 405
 
     @pytest.mark.parametrize("page", ["0", "-1", "x", "11", "99999999999", "²"])
-    def test_pages_that_are_none(self, client, page):
+    def test_invalid_page_returns_404(self, client, page):
         assert client.get("/search", {"q": "ink", "page": page}).status_code == 404
 
     def test_results_are_paged(self, client, blog):
@@ -260,12 +260,12 @@ class TestSearch:
         beyond = client.get("/search", {"q": "umbrella", "page": "4"})
         assert (beyond.status_code, beyond["Location"]) == (302, "/search?q=umbrella")
 
-    def test_a_further_page_that_takes_too_long_leads_nowhere_else(self, client, monkeypatch):
+    def test_slow_further_page_says_that_it_is_cut_short(self, client, monkeypatch):
         monkeypatch.setattr(search, "search", partial(search.search, milliseconds=0.001))
         answer = client.get("/search", {"q": "ink", "page": "2"})
         assert (answer.status_code, answer.context["results"].is_cut_short) == (200, True)
 
-    def test_photos_are_found_by_their_words_where_readers_may_see_them(self, client):
+    def test_photos_are_found_if_readers_can_see_them(self, client):
         shown, hidden = photo_build.gallery("shown"), photo_build.gallery("secret", published=None)
         seen = photo_build.upload(shown, title="An inkwell", tags=("desk",), fields={"detail.alt": "Brass and glass"})
         photo_build.upload(hidden, title="Inkwell, hidden", fields={"detail.alt": "Brass and glass"})
@@ -278,7 +278,7 @@ class TestSearch:
         assert f"/media/{seen}/" in answer.content.decode()
         assert self.found(client, "brass") == [client.get("/shown/an-inkwell").context["node"].metadata.slug]
 
-    def test_a_word_that_many_have_brings_the_best_without_scores_of_all(self, blog, commands, monkeypatch):
+    def test_common_word_finds_the_best_without_scoring_all(self, blog, commands, monkeypatch):
         """Of 100,000 texts that have it, working out and sorting their scores takes a second."""
         for number in range(12):
             text = "umbrella " * (number % 5 + 1) + "rain " * (number * 7 % 11)
@@ -295,7 +295,7 @@ class TestSearch:
         assert [hit.node.pk for hit in found.hits] == [best[0], photo, *best[1:5]]
         assert (found.total, found.is_cut_short, found.all_words) == (6, False, True)
 
-    def test_several_words_are_looked_for_where_each_weighs_most(self, client, blog, commands, monkeypatch):
+    def test_several_words_are_searched_by_the_heaviest_fields(self, client, blog, commands, monkeypatch):
         """All that has two common words is told by reading whatever has one of them."""
         monkeypatch.setattr(search, "LOOKED_THROUGH", 6)
         for number in range(8):
@@ -320,11 +320,11 @@ class TestSearch:
         assert (sorted(some[:3]), how) == (["both", "one", "rare"], [False, False])
         assert told["rain umbrella xylophone"][1:] == (False, True)
 
-    def test_a_slow_search_answers_what_it_has(self, mongo):
+    def test_slow_search_returns_what_it_has(self, mongo):
         results = search.search(tree.current(), "ink", now(), page=1, size=10, milliseconds=0.001)
         assert results.is_cut_short
 
-    def test_changed_texts_are_found_by_their_new_words(self, client, blog):
+    def test_changed_text_is_found_by_its_new_words(self, client, blog):
         page = node(slug="page", text="Before")
         editing.save(EDITOR, page, nonce(page), {"detail.text": "Afterwards 书法"})
         assert self.found(client, "before") == []
@@ -337,7 +337,7 @@ class TestSitemap:
         assert answer["Content-Type"] == "application/xml; charset=utf-8"
         return [loc.text for loc in ElementTree.fromstring(answer.content).iter(f"{SPACE}loc")]
 
-    def test_names_every_live_address_once(self, client, blog):
+    def test_sitemap_lists_every_live_url_once(self, client, blog):
         post(blog, "红楼梦", 2021, 1, 1)
         post(blog, "b", 2021, 1, 2)
         node(slug="page")
@@ -363,7 +363,7 @@ class TestSitemap:
         for address in found:
             assert client.get(address.removeprefix("http://testserver")).status_code == 200, address
 
-    def test_is_cut_into_pages_that_stay(self, client, blog, monkeypatch):
+    def test_sitemap_is_split_into_stable_pages(self, client, blog, monkeypatch):
         monkeypatch.setattr(sitemap, "PAGE_SIZE", 2)
         same = datetime(2021, 1, 1, tzinfo=UTC)
         for number in range(5):
@@ -378,7 +378,7 @@ class TestSitemap:
         assert after[:2] == before[:2]
         assert client.get("/sitemap-blog-entry-4.xml").status_code == 404
 
-    def test_is_valid_by_its_schema(self, client, blog):
+    def test_sitemap_is_valid_by_its_schema(self, client, blog):
         schema = etree.XMLSchema(file=Path(__file__).with_name("sitemap.xsd"))
         post(blog, "straße-关于", 2021, 1, 1)
         for address, root in (
@@ -391,7 +391,7 @@ class TestSitemap:
             schema.assertValid(document)
             assert all(loc.text.startswith("http://testserver/") for loc in document.iter(f"{SPACE}loc"))
 
-    def test_says_when_what_a_section_shows_last_changed(self, client, blog, mongo):
+    def test_section_has_the_last_change_of_its_contents(self, client, blog, mongo):
         long_ago, later = datetime(2021, 1, 1, tzinfo=UTC), datetime(2022, 1, 1, tzinfo=UTC)
 
         def changed() -> dict[str, str]:
@@ -414,23 +414,23 @@ class TestSitemap:
         assert changed()["/"] == front.isoformat(timespec="seconds")
 
     @pytest.mark.parametrize("name", ["photo-9", "sections-2", "sections-0", "blog-entry-9", "x-1"])
-    def test_no_other_pages(self, client, mongo, name):
+    def test_other_sitemap_pages_return_404(self, client, mongo, name):
         assert client.get(f"/sitemap-{name}.xml").status_code == 404
 
-    def test_robots(self, client, mongo):
+    def test_robots_txt_links_the_sitemap(self, client, mongo):
         text = client.get("/robots.txt").content.decode()
         assert "Sitemap: http://testserver/sitemap.xml" in text.splitlines()
         assert "Disallow: /admin/" in text
 
 
 class TestNotFound:
-    def test_suggests_what_the_address_may_have_meant(self, client, blog):
+    def test_missing_page_suggests_similar_titles(self, client, blog):
         post(blog, "the-wide-margin", 2021, 1, 1, title="The wide margin")
         answer = client.get("/old/wide-margin")
         assert answer.status_code == 404
         assert 'href="/news/the-wide-margin"' in answer.content.decode()
 
-    def test_those_with_the_most_of_its_words_come_first_and_none_that_is_not_public(self, client, blog):
+    def test_best_matching_public_pages_are_suggested_first(self, client, blog):
         post(blog, "paper", 2021, 1, 1, title="Margin")
         post(blog, "both", 2021, 1, 1, title="Marks in a wide margin")
         node("blog-entry", "draft", parent=blog, title="Wide margin", published=None)
@@ -444,7 +444,7 @@ class TestNotFound:
     @pytest.mark.parametrize(
         "last", ["wp-login.php", "mary@example.org", "token=margin", "x%2540margin", "3f2a9margin77"]
     )
-    def test_files_addresses_for_mails_and_keys_are_no_words(self, client, blog, commands, last):
+    def test_file_names_emails_and_keys_are_not_searched(self, client, blog, commands, last):
         post(blog, "margin", 2021, 1, 1, title="Margin php mary example org token")
         client.get("/warm-up.x")
         with commands.recorded():
@@ -452,7 +452,7 @@ class TestNotFound:
         assert (answer.status_code, answer.context["words"], answer.context["suggestions"]) == (404, "", [])
         assert not [e for e in commands.sent if "derived.title_words" in e.command.get("filter", {})]
 
-    def test_suggesting_is_one_query_of_few_documents(self, client, blog, commands):
+    def test_suggestions_cost_one_small_query(self, client, blog, commands):
         with commands.recorded():
             assert client.get("/news/wide-margin").status_code == 404
         (sent,) = [e.command for e in commands.sent if "derived.title_words" in e.command.get("filter", {})]

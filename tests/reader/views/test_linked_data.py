@@ -84,19 +84,19 @@ ADDRESSES = ("/", "/news/post", "/news", "/gallery/lake", "/gallery", "/folder/p
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_every_name_is_one_of_schema_org(client, site, address):
+def test_every_name_exists_in_schema_org(client, site, address):
     for item in graph(client, address).values():
         check(item)
 
 
-def test_a_name_that_is_none_is_seen():
+def test_unknown_name_is_detected():
     with pytest.raises(AssertionError, match="hedline"):
         check({"@type": "Article", "hedline": "x"})
     with pytest.raises(AssertionError, match="Artikel"):
         check([{"@type": "Artikel"}])
 
 
-def test_post_says_what_it_is_and_where_it_stands(client, site):
+def test_post_describes_itself_and_its_place(client, site):
     said = graph(client, "/news/post")
     post = said["BlogPosting"]
     assert (post["headline"], post["description"], post["url"]) == (
@@ -116,7 +116,7 @@ def test_post_says_what_it_is_and_where_it_stands(client, site):
     ]
 
 
-def test_front_page_is_the_site_and_lists_its_posts(client, mongo):
+def test_front_page_describes_the_site_and_its_posts(client, mongo):
     save_settings({"name": "Ours", "tagline": "We <write>"}, {"name": "Marginalia", "tagline": ""})
     assert graph(client, "/").keys() == {"WebSite"}
     blog = node("blog", "news", title="News")
@@ -137,7 +137,7 @@ def test_front_page_is_the_site_and_lists_its_posts(client, mongo):
     ]
 
 
-def test_photo_names_its_file(client, site):
+def test_photo_describes_its_file(client, site):
     photo = graph(client, "/gallery/lake")["ImageObject"]
     assert (photo["caption"], photo["description"], photo["encodingFormat"]) == ("A lake", "In spring.", "image/jpeg")
     assert client.get(photo["contentUrl"].removeprefix("http://testserver")).status_code == 200
@@ -148,7 +148,7 @@ def test_photo_names_its_file(client, site):
 
 @pytest.mark.parametrize("language", ["en", "zh-hans", "de"])
 @pytest.mark.parametrize("address", ["/news/post", "/gallery/lake", "/gallery"])
-def test_what_shows_a_photo_is_previewed_with_it(client, site, address, language):
+def test_page_with_a_photo_has_a_preview_image(client, site, address, language):
     save_settings({"language": language}, {"language": "en"})
     said = metas(client, address)
     assert said["twitter:card"] == "summary_large_image"
@@ -158,12 +158,12 @@ def test_what_shows_a_photo_is_previewed_with_it(client, site, address, language
     assert client.get(said["og:image"].removeprefix("http://testserver")).status_code == 200
 
 
-def test_what_shows_none_is_previewed_without(client, site):
+def test_page_without_a_photo_has_no_preview_image(client, site):
     said = metas(client, "/folder/page")
     assert (said["twitter:card"], "og:image" in said) == ("summary", False)
 
 
-def test_photo_that_readers_do_not_see_is_in_no_preview(client, site):
+def test_hidden_photo_is_no_preview_image(client, site):
     photo = photo_build.document(site)
     editing.save(EDITOR, site, photo["metadata"]["nonce"], {"published": None}, collection="cms.assets.files")
     assert "og:image" not in metas(client, "/news/post")
@@ -178,7 +178,7 @@ def test_photo_that_readers_do_not_see_is_in_no_preview(client, site):
         ('"}], "x": [{"', "“}], “x”: [{”"),
     ],
 )
-def test_what_was_typed_stays_inside(client, mongo, evil, shown):
+def test_typed_text_cannot_leave_its_element(client, mongo, evil, shown):
     blog = node("blog", "news", title=evil)
     node("blog-entry", "post", parent=blog, title=evil, summary=evil, tags=(evil,))
     page = client.get("/news/post").content.decode()
@@ -213,7 +213,7 @@ class Concert(Entry):
         }
 
 
-def test_a_type_adds_what_its_fields_say(client, mongo):
+def test_content_type_adds_its_own_properties(client, mongo):
     with registered(Concert):
         begins = datetime(2030, 5, 1, 20, tzinfo=UTC)
         given = {"detail.begins": begins, "detail.place": EVIL, "detail.price": "7.5"}
@@ -233,7 +233,7 @@ class Exhibition(Entry):
     poster = PhotoField(null=True, blank=True)
 
 
-def test_a_photo_that_a_field_names_goes_before_those_of_the_text(client, mongo):
+def test_photo_of_a_field_is_preferred_to_those_of_the_text(client, mongo):
     gallery = photo_build.gallery()
     poster, other = (photo_build.upload(gallery, pictures.jpeg(), f"{name}.jpg") for name in ("poster", "other"))
     hidden = photo_build.upload(gallery, pictures.jpeg(), "hidden.jpg", fields={"published": None})

@@ -34,14 +34,14 @@ def logo(blog):
     return photo_build.upload(photo_build.gallery(), png(), "logo.png")
 
 
-def test_the_theme_as_it_comes_asks_for_nothing_more(client, blog):
+def test_default_theme_requests_nothing_more(client, blog):
     asked = requested_files(get_html(client))
     assert not [path for path in asked if "/media/" in path]
     assert [path for path in asked if path.endswith(".css")] == ["/static/site/site.css", "/static/site/front.css"]
     assert any(path.endswith("icon.svg") for path in asked)
 
 
-def test_accent_and_fonts_are_one_small_sheet_that_is_kept_for_ever(client, blog):
+def test_accent_and_fonts_are_one_cached_style_sheet(client, blog):
     before = get_html(client)
     save_look(accent="#7a1f5c", fonts="sans")
     asked = requested_files(get_html(client))
@@ -59,7 +59,7 @@ def test_accent_and_fonts_are_one_small_sheet_that_is_kept_for_ever(client, blog
     )
 
 
-def test_the_logo_stands_in_place_of_the_name_and_icons_are_made_of_it(client, logo):
+def test_logo_replaces_the_name_and_provides_icons(client, logo):
     save_look(logo=logo)
     html = get_html(client)
     assert str(logo) in html.partition('class="site-name has-logo"')[2].partition("</a>")[0]
@@ -79,7 +79,7 @@ def test_the_logo_stands_in_place_of_the_name_and_icons_are_made_of_it(client, l
     assert sizes[180].getpixel((2, 2)) == (253, 252, 249)
 
 
-def test_icons_are_made_of_no_other_photo(client, logo):
+def test_icons_are_made_only_of_the_logo(client, logo):
     other = photo_build.upload(photo_build.gallery("more"), pictures.jpeg(2), "other.jpg")
     content = photo_build.document(other)["metadata"]["content_id"]
     save_look(logo=logo)
@@ -87,7 +87,7 @@ def test_icons_are_made_of_no_other_photo(client, logo):
     assert client.get(f"/media/look/{photo_build.document(logo)['metadata']['content_id']}/icon.png").status_code == 200
 
 
-def test_while_no_copy_can_be_made_the_icon_is_that_of_the_theme(client, logo, monkeypatch):
+def test_busy_decoder_falls_back_to_the_icon_of_the_theme(client, logo, monkeypatch):
     save_look(logo=logo)
     path = next(path for path in requested_files(get_html(client)) if "/media/look/" in path)
     with monkeypatch.context() as busy:
@@ -99,7 +99,7 @@ def test_while_no_copy_can_be_made_the_icon_is_that_of_the_theme(client, logo, m
     assert client.get(path).status_code == 200
 
 
-def test_a_logo_that_is_not_public_is_not_shown(client, logo):
+def test_hidden_logo_is_not_shown(client, logo):
     save_look(logo=logo, logo_dark=logo)
     assert get_html(client).count('<picture class="logo in-') == 2
     database()["cms.assets.files"].update_one({"_id": logo}, {"$set": {"metadata.published": None}})
@@ -107,7 +107,7 @@ def test_a_logo_that_is_not_public_is_not_shown(client, logo):
     assert "<picture" not in get_html(client)
 
 
-def test_the_menu_has_an_order_labels_and_other_sites_and_follows_moves(client, blog):
+def test_menu_has_an_order_labels_and_external_links(client, blog):
     node("folder", "hidden", title="Hidden")
     about, draft = node("basic-page", "about", title="About <us>"), node("basic-page", "soon", published=None)
     links = [
@@ -129,7 +129,7 @@ def test_the_menu_has_an_order_labels_and_other_sites_and_follows_moves(client, 
     assert 'aria-current="true"' in shown[1][1]
 
 
-def test_the_footer_has_text_links_and_profiles(client, blog):
+def test_footer_has_text_links_and_profiles(client, blog):
     save_look(
         footer="Made <b>by hand</b>\n\nin Ghent",
         footer_links=[{"label": "Imprint", "target": "/imprint"}],
@@ -146,13 +146,13 @@ def test_the_footer_has_text_links_and_profiles(client, blog):
     assert f'{mine}<li><a rel="me" href="/about">About me</a></li></ul>' in footer
 
 
-def test_the_home_page_lists_all_alike(client, blog):
+def test_home_page_can_list_all_posts_alike(client, blog):
     assert 'class="home home-lead"' in get_html(client)
     save_look(home="list")
     assert 'class="home home-list"' in get_html(client)
 
 
-def test_a_look_of_its_own_costs_kept_pages_nothing(client, logo, commands):
+def test_custom_look_costs_cached_pages_nothing(client, logo, commands):
     about = node("basic-page", "about")
     plain = get_html(client, "/news/first")
     page_cache.storage.clear()

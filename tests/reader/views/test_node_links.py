@@ -40,11 +40,11 @@ def body(client, text: str, text_format: str = "markdown") -> str:
 @pytest.mark.parametrize(
     ("text_format", "text"), [("markdown", "[w](node:{}#s-x)"), ("html", "<p><a href='node:{}#s-x'>w</a></p>")]
 )
-def test_a_link_leads_to_where_the_node_stands(client, target, text_format, text):
+def test_link_leads_to_the_url_of_the_node(client, target, text_format, text):
     assert body(client, text.format(target), text_format) == '<p><a href="/folder/target#s-x">w</a></p>'
 
 
-def test_a_link_follows_its_node_at_once(client, folder, target):
+def test_link_follows_a_moved_node_at_once(client, folder, target):
     page = build.node(text=f"[w](node:{target})")
 
     def link() -> str:
@@ -68,7 +68,7 @@ def test_a_link_follows_its_node_at_once(client, folder, target):
     assert database()["cms.nodes"].find_one({"_id": page})["derived"]["refs"] == [target]
 
 
-def test_what_is_not_public_leaves_its_words(client, folder):
+def test_link_to_a_hidden_node_leaves_its_words(client, folder):
     hidden = build.node("folder", "hidden", published=None)
     ids = [
         build.node("basic-page", "draft", published=None),
@@ -84,14 +84,14 @@ def test_what_is_not_public_leaves_its_words(client, folder):
     assert html == "<p>" + " ".join(f"<em>w{n}</em>" for n in range(len(ids))) + "</p>"
 
 
-def test_what_no_installed_app_declares_leaves_its_words(client):
+def test_link_to_an_uninstalled_type_leaves_its_words(client):
     with registered(Recipe, Cookbook):
         pie = build.node("recipe", "pie", parent=build.node("blog", "blog"), **{"detail.course": "main"})
         assert body(client, f"[w](node:{pie})") == '<p><a href="/blog/pie">w</a></p>'
     assert body(client, f"[w](node:{pie})") == "<p>w</p>"
 
 
-def test_photos_are_linked_to_too(client):
+def test_photos_can_be_linked(client):
     photo_id = upload(gallery("lakes"), name="one.jpg")
     by_all_names = f"[a](photo:{photo_id}) [b](photo:lakes/one) [c](photo:none)"
     assert body(client, by_all_names) == '<p><a href="/lakes/one">a</a> <a href="/lakes/one">b</a> c</p>'
@@ -99,7 +99,7 @@ def test_photos_are_linked_to_too(client):
     assert body(client, f"[a](photo:{photo_id})") == "<p>a</p>"
 
 
-def test_a_photo_within_a_link_is_no_link_of_its_own(client, target):
+def test_photo_within_a_link_is_not_linked_itself(client, target):
     photo_id = upload(gallery("lakes"), name="one.jpg")
     html = body(client, f"[![a](photo:{photo_id})](node:{target})")
     assert html.startswith('<p><a href="/folder/target"><picture>')
@@ -108,14 +108,14 @@ def test_a_photo_within_a_link_is_no_link_of_its_own(client, target):
     assert unlinked.startswith('<p><a href="/lakes/one"><picture>')
 
 
-def test_feeds_have_absolute_addresses(client, target):
+def test_feeds_contain_absolute_urls(client, target):
     blog = build.node("blog", "blog")
     build.node("blog-entry", "post", parent=blog, text=f"[w](node:{target}) [x](node:{ObjectId()})")
     (item,) = json.loads(client.get("/blog/feed/json").content)["items"]
     assert item["content_html"] == '<p><a href="http://testserver/folder/target">w</a> x</p>'
 
 
-def test_all_links_of_a_text_cost_one_query_and_none_warm(client, folder, commands):
+def test_all_links_of_a_text_cost_one_query_and_none_cached(client, folder, commands):
     ids = [build.node("basic-page", f"target-{n}", parent=folder) for n in range(12)]
     page = build.node(text=" ".join(f"[w](node:{i})" for i in ids))
     client.get("/page")
@@ -131,7 +131,7 @@ def test_all_links_of_a_text_cost_one_query_and_none_warm(client, folder, comman
     assert {event.command.get("find") for event in log.sent} <= {"cms.site"}
 
 
-def test_more_than_are_looked_up_are_words(client, target):
+def test_links_beyond_the_limit_leave_their_words(client, target):
     many = " ".join(f"[w](node:{ObjectId()})" for _ in range(200))
     assert "href" not in body(client, f"{many} [last](node:{target})")
     assert "/folder/target" in body(client, f"[first](node:{target}) {many}")

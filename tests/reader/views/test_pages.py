@@ -44,7 +44,7 @@ def test_home_shows_the_page_with_that_slug(client, blog):
     assert answer["Location"] == "/"
 
 
-def test_a_section_with_that_slug_has_its_own_address(client, mongo):
+def test_section_with_the_slug_home_has_its_own_url(client, mongo):
     """Were it the front page, what begins with its address would begin with two slashes: the name of a host."""
     blog = node("blog", "home", title="Home")
     node("blog-entry", "post", parent=blog, title="A post")
@@ -65,7 +65,7 @@ def test_a_section_with_that_slug_has_its_own_address(client, mongo):
         ("عربي", "عربي", "/%D8%B9%D8%B1%D8%A8%D9%8A"),
     ],
 )
-def test_titles_and_slugs_in_any_script(client, mongo, title, slug, address):
+def test_titles_and_slugs_can_be_in_any_script(client, mongo, title, slug, address):
     node(slug=slug, title=title, text="Text")
     assert f"<h1>{title}</h1>" in client.get(address).content.decode()
     assert client.get(f"{address}/")["Location"] == address
@@ -86,7 +86,7 @@ def test_section_index_lists_its_live_sections_and_pages(client, mongo):
     assert "Not yet" not in page
 
 
-def test_long_section_is_listed_in_parts(client, mongo, monkeypatch):
+def test_long_section_is_paged(client, mongo, monkeypatch):
     monkeypatch.setattr("nodes.selectors.stored_nodes.PAGES_LISTED", 2)
     folder = node("folder", "guide")
     for slug in ("a", "b", "c"):
@@ -129,13 +129,13 @@ def test_blog_index_is_paged_both_ways(client, blog):
         "<².",
     ],
 )
-def test_cursor_that_is_none_is_not_found(client, blog, cursor):
+def test_invalid_cursor_returns_404(client, blog, cursor):
     node("blog-entry", "post", parent=blog)
     assert client.get("/news", {"from": cursor}).status_code == 404
     assert client.get("/news", {"from": ""}).status_code == 200
 
 
-def test_post_shows_its_text_its_tags_and_its_neighbours(client, blog):
+def test_post_shows_its_text_tags_and_neighbours(client, blog):
     for number, title in enumerate(("First", "Second", "Third"), 1):
         published = datetime(2022, 1, number, tzinfo=UTC)
         node("blog-entry", title.lower(), parent=blog, title=title, published=published, tags=("R&D", "TCP/IP"))
@@ -153,7 +153,7 @@ def test_post_shows_its_text_its_tags_and_its_neighbours(client, blog):
 
 
 @pytest.mark.parametrize(("summary", "said"), [("", "It begins so."), ("A summary", "A summary")])
-def test_description_is_the_summary_or_the_beginning_of_the_text(client, blog, summary, said):
+def test_description_is_the_summary_or_an_excerpt(client, blog, summary, said):
     node("blog-entry", "post", parent=blog, text="It *begins* so.", summary=summary)
     node(slug="page", text="It *begins* so.", summary=summary)
     node("folder", "folder", text="It *begins* so.", summary=summary)
@@ -163,7 +163,7 @@ def test_description_is_the_summary_or_the_beginning_of_the_text(client, blog, s
         assert f'<meta property="og:description" content="{said}">' in page, address
 
 
-def test_what_was_typed_is_escaped(client, blog):
+def test_typed_text_is_escaped(client, blog):
     evil = '"><script>alert(1)</script>'
     node("blog-entry", "post", parent=blog, title=evil, text=evil, tags=(evil,), summary=evil)
     for address in ("/", "/news", "/news/post"):
@@ -174,7 +174,7 @@ def test_what_was_typed_is_escaped(client, blog):
     ("published", "expires"),
     [(None, None), (FUTURE, None), (datetime(2020, 1, 1, tzinfo=UTC), datetime(2021, 1, 1, tzinfo=UTC))],
 )
-def test_drafts_scheduled_and_expired_show_nowhere(client, blog, published, expires):
+def test_hidden_posts_are_shown_nowhere(client, blog, published, expires):
     more = {"expires": expires} if expires else {}
     node("blog-entry", "hidden", parent=blog, title="Unseen", published=published, tags=("t",), **more)
     node("blog-entry", "shown", parent=blog, title="Seen", tags=("t",))
@@ -186,7 +186,7 @@ def test_drafts_scheduled_and_expired_show_nowhere(client, blog, published, expi
 
 
 @pytest.mark.parametrize("hide", ["draft", "trash"])
-def test_what_stands_in_a_hidden_section_shows_nowhere(client, mongo, hide):
+def test_contents_of_a_hidden_section_are_shown_nowhere(client, mongo, hide):
     folder = node("folder", "folder")
     inner = node("blog", "inner", parent=folder)
     node("blog-entry", "post", parent=inner, title="Inside", tags=("t",))
@@ -200,7 +200,7 @@ def test_what_stands_in_a_hidden_section_shows_nowhere(client, mongo, hide):
     assert "Inside" not in client.get("/").content.decode()
 
 
-def test_tag_page_lists_pages_and_posts_alike(client, blog):
+def test_tag_page_lists_pages_and_posts(client, blog):
     node("blog-entry", "post", parent=blog, title="A post", tags=("文学",))
     node(slug="page", title="A page", tags=("文学",))
     page = client.get("/tag/%E6%96%87%E5%AD%A6").content.decode()
@@ -224,7 +224,7 @@ class TestAddresses:
         node(slug="über")
         assert client.get("/u%CC%88ber")["Location"] == "/%C3%BCber"
 
-    def test_moved_section_redirects_all_below_it_at_once(self, client, mongo):
+    def test_moved_section_redirects_its_pages_at_once(self, client, mongo):
         old, new = node("folder", "old"), node("folder", "new")
         blog = node("blog", "blog", parent=old)
         post = node("blog-entry", "post", parent=blog)
@@ -237,7 +237,7 @@ class TestAddresses:
             assert answer["Location"] == "/newest/blog/renamed", asked
         assert client.get("/newest/blog/renamed").status_code == 200
 
-    def test_draft_at_an_old_address_does_not_hide_the_redirect(self, client, mongo):
+    def test_draft_at_an_old_url_does_not_hide_the_redirect(self, client, mongo):
         page = node(slug="old")
         editing.save(EDITOR, page, nonce(page), {"slug": "new"})
         node(slug="old", published=None)
@@ -246,7 +246,7 @@ class TestAddresses:
     def rename(self, section: ObjectId, slug: str) -> None:
         editing.save(EDITOR, section, nonce(section), {"slug": slug})
 
-    def test_page_below_a_renamed_section_outlives_its_successor(self, client, mongo):
+    def test_page_below_a_renamed_section_is_found_past_a_new_one(self, client, mongo):
         blog = node("blog", "a")
         for slug in ("p", "both"):
             node("blog-entry", slug, parent=blog)
@@ -257,7 +257,7 @@ class TestAddresses:
         assert "Successor" in client.get("/a/both").content.decode()
         assert client.get("/a/none").status_code == 404
 
-    def test_page_three_levels_deep_is_redirected_past_successors(self, client, mongo):
+    def test_page_three_levels_deep_is_redirected_past_new_ones(self, client, mongo):
         top, sections = node("folder", "a"), []
         for slug in ("a", "a"):
             sections.append(node("folder", slug, parent=sections[-1] if sections else top))
@@ -272,7 +272,7 @@ class TestAddresses:
             answer = client.get(path)
             assert (answer.status_code, answer["Location"]) == (301, "/c/c/c/p"), path
 
-    def test_all_sections_that_had_an_address_keep_their_pages(self, client, mongo):
+    def test_pages_of_all_sections_once_at_a_url_are_found(self, client, mongo):
         for number in range(4):
             section = node("blog", "a")
             node("blog-entry", f"p{number}", parent=section)
@@ -293,7 +293,7 @@ class TestAddresses:
         node("blog", "a")
         assert client.get("/a/p")["Location"] == client.get("/b/p")["Location"] == "/other/p"
 
-    def test_address_through_many_renamed_sections_reads_few(self, client, mongo):
+    def test_url_through_many_renamed_sections_costs_few_reads(self, client, mongo):
         section = node("folder", "a")
         self.rename(section, "b")
         mongo["cms.redirects"].insert_one({"_id": {"parent_id": section, "slug": "a"}, "node_id": section})
@@ -301,13 +301,13 @@ class TestAddresses:
             assert client.get("/" + "a/" * 900 + "p").status_code == 404
         assert len([event for event in log.sent if event.command.get("find") == "cms.redirects"]) == MOST_LOOKS
 
-    def test_new_page_at_an_old_address_is_shown(self, client, mongo):
+    def test_new_page_at_an_old_url_is_shown(self, client, mongo):
         page = node(slug="old")
         editing.save(EDITOR, page, nonce(page), {"slug": "new"})
         node(slug="old", title="Successor")
         assert "Successor" in client.get("/old").content.decode()
 
-    def test_redirect_to_what_was_trashed_is_not_found(self, client, mongo):
+    def test_redirect_to_a_trashed_page_returns_404(self, client, mongo):
         page = node(slug="old")
         editing.save(EDITOR, page, nonce(page), {"slug": "new"})
         trash.trash(EDITOR, page, nonce(page))
@@ -331,7 +331,7 @@ class TestAddresses:
             "/" + "a" * 5000,
         ],
     )
-    def test_no_page_is_404_in_the_theme(self, client, blog, path):
+    def test_missing_page_returns_404_in_the_theme(self, client, blog, path):
         node("blog-entry", "post", parent=blog)
         answer = client.get(path)
         assert answer.status_code == 404
@@ -343,20 +343,20 @@ class TestAddresses:
 
     @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
     @given(st.lists(st.text(max_size=8), max_size=4), st.booleans())
-    def test_any_path_is_answered(self, client, blog, parts, slash):
+    def test_any_path_gets_a_response(self, client, blog, parts, slash):
         path = "/" + "/".join(parts) + ("/" if slash else "")
         assert client.get("/", PATH_INFO=path.encode().decode("latin-1")).status_code in (200, 301, 404)
 
     @pytest.mark.parametrize("method", ["post", "put", "delete"])
-    def test_pages_are_only_read(self, client, blog, method):
+    def test_pages_accept_only_reads(self, client, blog, method):
         assert getattr(client, method)("/news").status_code == 405
         assert client.head("/news").status_code == 200
 
 
-class TestPersonal:
+class TestPersonalPages:
     """What is made for an anonymous reader is the same for all of them."""
 
-    def test_anonymous_pages_carry_nothing_personal(self, client, blog):
+    def test_anonymous_pages_contain_nothing_personal(self, client, blog):
         node("blog-entry", "post", parent=blog)
         for address in ("/", "/news", "/news/post", "/tag/x", "/none"):
             answer = client.get(address)
@@ -371,12 +371,12 @@ class TestPersonal:
         assert "private" in answer["Cache-Control"]
         assert "Cookie" in answer["Vary"]
 
-    def test_reader_without_rights_gets_no_edit_link(self, client: Client, blog):
+    def test_reader_without_permission_sees_no_edit_link(self, client: Client, blog):
         client.force_login(User.objects.create_user("reader", password="x"))
         assert ">Edit<" not in client.get("/news").content.decode()
 
 
-def test_scheduled_post_appears_by_itself(client, blog):
+def test_scheduled_post_appears_at_its_time(client, blog):
     soon = now() + timedelta(milliseconds=300)
     node("blog-entry", "soon", parent=blog, published=soon)
     assert client.get("/news/soon").status_code == 404
@@ -385,7 +385,7 @@ def test_scheduled_post_appears_by_itself(client, blog):
     assert client.get("/news/soon").status_code == 200
 
 
-def test_menu_marks_where_the_reader_is(client, blog):
+def test_menu_marks_the_current_section(client, blog):
     other = node("folder", "about", title="About")
     node("folder", "team", parent=other, title="Team")
     node(slug="imprint", title="Imprint")
@@ -396,7 +396,7 @@ def test_menu_marks_where_the_reader_is(client, blog):
     assert '<a href="/imprint">Imprint</a>' in page
 
 
-def test_links_of_the_footer_follow_changes_and_times(client, mongo):
+def test_footer_links_follow_changes_and_due_times(client, mongo):
     page = node(slug="imprint", title="Imprint")
     assert "Imprint" in client.get("/").content.decode()
     editing.save(EDITOR, page, nonce(page), {"published": None})
@@ -409,7 +409,7 @@ def test_links_of_the_footer_follow_changes_and_times(client, mongo):
     assert "Imprint" in client.get("/").content.decode()
 
 
-def test_neighbours_follow_what_appears_and_what_expires(client, blog):
+def test_neighbours_follow_due_times(client, blog):
     node("blog-entry", "first", parent=blog, title="First", published=datetime(2022, 1, 1, tzinfo=UTC))
     soon = now() + timedelta(milliseconds=400)
     last = node("blog-entry", "last", parent=blog, title="Last", published=datetime(2022, 1, 2, tzinfo=UTC))
@@ -426,7 +426,7 @@ def test_neighbours_follow_what_appears_and_what_expires(client, blog):
     assert client.get("/news/first").context["newer"].metadata.title == "Next"
 
 
-def test_an_empty_site_welcomes_and_says_what_to_do(mongo, client):
+def test_empty_site_shows_the_first_steps(mongo, client):
     page = client.get("/").content.decode()
     assert "<h1>Welcome</h1>" in page
     assert 'href="/admin/"' in page
@@ -437,7 +437,7 @@ def test_an_empty_site_welcomes_and_says_what_to_do(mongo, client):
 
 
 @pytest.mark.parametrize(("type", "leads_to"), [("blog", "node/add/?section="), ("gallery", "photo/?section=")])
-def test_an_empty_section_tells_editors_what_to_do_and_readers_that_it_is_empty(client, mongo, type, leads_to):
+def test_empty_section_shows_editors_what_to_do(client, mongo, type, leads_to):
     section = node(type, "new")
     page = client.get("/new").content.decode()
     assert "published here yet." in page

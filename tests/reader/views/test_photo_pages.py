@@ -24,7 +24,7 @@ def text(response) -> str:
     return response.content.decode()
 
 
-def test_a_gallery_shows_its_live_photos_newest_first(client):
+def test_gallery_shows_its_live_photos_newest_first(client):
     parent = gallery("lakes")
     old = upload(parent, name="old.jpg", fields={"published": build.PAST, "detail.alt": "Old lake"})
     new = upload(parent, name="new.jpg", fields={"published": build.PAST + timedelta(days=1), "detail.alt": "New lake"})
@@ -38,7 +38,7 @@ def test_a_gallery_shows_its_live_photos_newest_first(client):
     assert "photo-content" not in page
 
 
-def test_a_gallery_has_pages(client, monkeypatch):
+def test_gallery_is_paged(client, monkeypatch):
     monkeypatch.setattr("reader.views.pages.PHOTOS_PER_PAGE", 2)
     parent = gallery("lakes")
     for number in range(5):
@@ -51,7 +51,7 @@ def test_a_gallery_has_pages(client, monkeypatch):
     assert seen == ["4", "3", "2", "1", "0"]
 
 
-def test_a_photo_has_a_page_with_the_photos_beside_it(client):
+def test_photo_page_shows_its_neighbours(client):
     parent = gallery("lakes")
     for number, name in enumerate(("one", "two", "three")):
         upload(parent, name=f"{name}.jpg", fields={"published": build.PAST + timedelta(days=number)})
@@ -64,7 +64,7 @@ def test_a_photo_has_a_page_with_the_photos_beside_it(client):
     assert "?download" in page
 
 
-def test_a_photo_that_moved_or_was_renamed_is_found(client):
+def test_moved_or_renamed_photo_redirects(client):
     parent, other = gallery("lakes"), gallery("ponds")
     photo_id = upload(parent, name="one.jpg")
     photos.save(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"], {"parent_id": other, "slug": "uno"})
@@ -73,14 +73,14 @@ def test_a_photo_that_moved_or_was_renamed_is_found(client):
     assert client.get("/ponds/uno").status_code == 200
 
 
-def test_what_is_not_public_has_no_page(client):
+def test_hidden_photo_has_no_page(client):
     upload(gallery("hidden", published=None), name="one.jpg")
     upload(gallery("lakes"), name="draft.jpg", fields={"published": None})
     assert client.get("/hidden/one").status_code == 404
     assert client.get("/lakes/draft").status_code == 404
 
 
-def test_a_tag_lists_posts_and_photos_by_time(client):
+def test_tag_page_lists_posts_and_photos_by_time(client):
     parent, blog = gallery("lakes"), build.node("blog", "blog")
     day = timedelta(days=1)
     for number in range(4):
@@ -108,7 +108,7 @@ def test_a_tag_lists_posts_and_photos_by_time(client):
 
 
 @pytest.mark.parametrize("form", ["rss", "atom", "json"])
-def test_a_gallerys_feed_has_its_files_as_enclosures(client, form):
+def test_feed_of_a_gallery_has_enclosures(client, form):
     lakes = gallery("lakes")
     photo_id = upload(lakes, name="one.jpg")
     size = document(photo_id)["length"]
@@ -125,14 +125,14 @@ def test_a_gallerys_feed_has_its_files_as_enclosures(client, form):
     assert client.get(address.removeprefix("http://testserver")).status_code == 200
 
 
-class TestInTexts:
+class TestPhotosInTexts:
     def post(self, words: str) -> str:
         blog = build.node("blog", "blog")
         build.node("blog-entry", "post", parent=blog, text=words)
         return "/blog/post"
 
     @pytest.mark.parametrize("name", ["{id}", "one", "lakes/one"])
-    def test_a_photo_is_shown_by_id_or_name(self, client, name):
+    def test_photo_is_shown_by_id_or_name(self, client, name):
         photo_id = upload(gallery("lakes"), pictures.jpeg(1, pictures.image((900, 600))), name="one.jpg")
         page = text(client.get(self.post(f'Look:\n\n![](photo:{name.format(id=photo_id)} "By night")\n\nSeen.')))
         assert (
@@ -142,26 +142,26 @@ class TestInTexts:
         assert 'alt="A lake"' in page
         assert "<figcaption>By night</figcaption>" in page
 
-    def test_what_is_typed_is_escaped(self, client):
+    def test_typed_text_is_escaped(self, client):
         photo_id = upload(gallery("lakes"))
         page = text(client.get(self.post(f'![<b>"x](photo:{photo_id} "<script>alert(1)</script>")')))
         assert "<script>alert" not in page
         assert "&lt;script&gt;alert(1)" in page
 
-    def test_a_photo_that_is_not_public_leaves_its_words(self, client):
+    def test_hidden_photo_leaves_its_words(self, client):
         photo_id = upload(gallery("lakes"), fields={"published": None})
         page = text(client.get(self.post(f"![My words](photo:{photo_id})")))
         assert "My words" in page
         assert "/media/" not in page
 
-    def test_a_replaced_photo_is_shown_at_once(self, client):
+    def test_replaced_photo_is_shown_at_once(self, client):
         photo_id = upload(gallery("lakes"))
         url = self.post(f"![](photo:{photo_id})")
         assert f"/media/{photo_id}/{photo_id}/" in text(client.get(url))
         content_id = replace(photo_id, pictures.png())
         assert f"/media/{photo_id}/{content_id}/" in text(client.get(url))
 
-    def test_photos_cost_one_query_more_and_none_warm(self, client, commands):
+    def test_photos_of_a_text_cost_one_query_and_none_cached(self, client, commands):
         ids = [upload(gallery(f"lakes-{n}")) for n in range(5)]
         url = self.post("\n\n".join(f"![](photo:{i})" for i in ids))
         client.get(url)
@@ -172,14 +172,14 @@ class TestInTexts:
         assert database()["cms.nodes"].find_one({"_id": node.pk})["derived"]["refs"] == sorted(ids)
 
 
-def test_photos_take_comments(client):
+def test_photos_accept_comments(client):
     photo_id = upload(gallery("lakes"), name="one.jpg")
     page = text(client.get("/lakes/one"))
     assert "No comments yet" in page
     assert resolve(Target("nodes.photo", str(photo_id))).metadata.title == "one"
 
 
-def test_a_section_cannot_be_thrown_away_for_good_while_photos_stand_in_it():
+def test_section_with_photos_cannot_be_deleted_permanently():
     from nodes.errors import InvalidPlace
     from nodes.services import trash
 
@@ -192,7 +192,7 @@ def test_a_section_cannot_be_thrown_away_for_good_while_photos_stand_in_it():
         editing.create(build.EDITOR, type="photo", parent_id=parent, slug="x", title="x")
 
 
-def test_photos_that_take_too_long_to_find_are_a_503_that_says_so(client, mongo, monkeypatch):
+def test_slow_photo_search_returns_503_with_advice(client, mongo, monkeypatch):
     upload(gallery("lakes"), name="nikon.jpg")
     monkeypatch.setattr("nodes.selectors.search.MILLISECONDS", 0.001)
     answer = client.get("/media/find?camera=Nikon+Z+8&lens=other")
@@ -200,7 +200,7 @@ def test_photos_that_take_too_long_to_find_are_a_503_that_says_so(client, mongo,
     assert "Look for one of these at a time." in answer.content.decode()
 
 
-def test_photos_are_found_by_what_cameras_write(client, commands, mongo):
+def test_photos_are_found_by_camera_data(client, commands, mongo):
     parent = gallery("lakes")
     upload(parent, name="nikon.jpg")
     upload(parent, pictures.encoded("JPEG"), name="plain.jpg")

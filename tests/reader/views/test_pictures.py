@@ -63,7 +63,7 @@ def throw_away(photo_id: ObjectId) -> None:
 
 
 @pytest.mark.parametrize("address", LISTS)
-def test_lists_show_it_cut_around_its_focal_point(client, post, photo, address):
+def test_lists_show_the_picture_around_its_focal_point(client, post, photo, address):
     [(link, picture)] = THUMBNAIL.findall(page(client, address))
     assert link == "/news/harbour"
     assert 'alt=""' in picture
@@ -78,7 +78,7 @@ def test_lists_show_it_cut_around_its_focal_point(client, post, photo, address):
     assert stored_photos.get(photo).metadata.detail.focal == [0.2, 0.8]
 
 
-def test_the_newest_post_of_the_front_page_has_the_largest_picture(client, post, photo):
+def test_newest_post_on_the_front_page_has_the_largest_picture(client, post, photo):
     earlier = PAST - timedelta(days=1)
     node("blog-entry", "older", parent=stored(post)["parent_id"], published=earlier, **{"detail.picture": photo})
     sizes = re.findall(r'sizes="([^"]*)"', "".join(picture for _link, picture in THUMBNAIL.findall(page(client, "/"))))
@@ -88,7 +88,7 @@ def test_the_newest_post_of_the_front_page_has_the_largest_picture(client, post,
     assert set(re.findall(r'sizes="([^"]*)"', page(client, "/"))) == {"(min-width: 40rem) 17rem, 7rem"}
 
 
-def test_lists_by_name_and_by_hand_show_it(client, photo):
+def test_lists_by_name_and_by_hand_show_pictures(client, photo):
     folder = node("folder", "folder")
     node("basic-page", "quay", parent=folder, **{"detail.picture": photo})
     node("basic-page", "plain", parent=folder)
@@ -96,14 +96,14 @@ def test_lists_by_name_and_by_hand_show_it(client, photo):
 
 
 @pytest.mark.parametrize("take_away", [hide, throw_away])
-def test_one_that_is_not_public_is_shown_nowhere(client, post, photo, take_away):
+def test_hidden_picture_is_shown_nowhere(client, post, photo, take_away):
     urls = [*LISTS, "/news/harbour", "/feed/rss", "/feed/atom", "/feed/json"]
     assert all(str(photo) in page(client, address) for address in urls)
     take_away(photo)
     assert [address for address in urls if str(photo) in page(client, address)] == []
 
 
-def test_scheduled_changes_bring_and_take_it_from_their_time_on(client, post, photo):
+def test_scheduled_picture_is_shown_from_its_time_on(client, post, photo):
     other = photo_build.upload(node("gallery", "walls"), pictures.jpeg(3), "other.jpg")
     for before, after in ((photo, None), (photo, other)):
         draft = drafts.save_draft(EDITOR, post, nonce(post), {"detail.picture": after})
@@ -121,7 +121,7 @@ def test_scheduled_changes_bring_and_take_it_from_their_time_on(client, post, ph
         invalidate()
 
 
-def test_a_list_asks_once_for_all_pictures(client, post, photo, commands):
+def test_list_reads_all_pictures_with_one_query(client, post, photo, commands):
     for number in range(5):
         other = photo_build.upload(node("gallery", f"g{number}"), pictures.jpeg(number), f"{number}.jpg")
         node("blog-entry", f"p{number}", parent=stored(post)["parent_id"], **{"detail.picture": other})
@@ -131,7 +131,7 @@ def test_a_list_asks_once_for_all_pictures(client, post, photo, commands):
     assert sum("cms.assets.files" in str(event.command) for event in commands.sent) <= 1
 
 
-def test_it_stands_above_the_text_and_is_shared(client, post, photo):
+def test_picture_is_above_the_text_and_in_previews(client, post, photo):
     html = page(client, "/news/harbour")
     [lead] = re.findall(r'<figure class="lead shape-150">(.*?)</figure>', html)
     assert 'href="/plates/boats"' in lead
@@ -147,14 +147,14 @@ def test_it_stands_above_the_text_and_is_shared(client, post, photo):
     assert str(photo) in json.loads(block)["@graph"][0]["image"]["url"]
 
 
-def test_a_text_that_shows_it_has_no_second_one_above(client, post, photo):
+def test_picture_within_the_text_is_not_repeated_above(client, post, photo):
     save(post, nonce(post), detail__text=f"Look.\n\n![Boats](photo:{photo})")
     html = page(client, "/news/harbour")
     assert '<figure class="lead' not in html
     assert '<figure class="photo">' in html
 
 
-def test_without_one_the_text_s_first_photo_is_shared_and_nothing_above(client, post, photo):
+def test_first_photo_of_the_text_is_used_only_in_previews(client, post, photo):
     save(post, nonce(post), detail__picture=None, detail__text=f"![Boats](photo:{photo})")
     assert "derived.picture" not in database()["cms.nodes"].find_one({"_id": post})["derived"]
     html = page(client, "/news/harbour")
@@ -163,7 +163,7 @@ def test_without_one_the_text_s_first_photo_is_shared_and_nothing_above(client, 
     assert not THUMBNAIL.findall(page(client, "/news"))
 
 
-def test_a_gallery_is_shared_with_the_chosen_one_rather_than_its_newest(client, photo):
+def test_chosen_picture_of_a_gallery_beats_its_newest(client, photo):
     gallery = node("gallery", "walls")
     photo_build.upload(gallery, pictures.jpeg(3), "newest.jpg")
     assert str(photo) not in said(page(client, "/walls"), "og:image")
@@ -171,7 +171,7 @@ def test_a_gallery_is_shared_with_the_chosen_one_rather_than_its_newest(client, 
     assert str(photo) in said(page(client, "/walls"), "og:image")
 
 
-def test_feeds_name_it(client, post, photo):
+def test_feeds_contain_the_picture(client, post, photo):
     rss, atom = (feedparser.parse(client.get(f"/feed/{form}").content).entries[0] for form in ("rss", "atom"))
     [media] = rss.media_content
     assert (media["type"], media["medium"]) == ("image/jpeg", "image")
@@ -183,13 +183,13 @@ def test_feeds_name_it(client, post, photo):
     assert client.get(item["image"].removeprefix("http://testserver")).status_code == 200
 
 
-def test_it_is_counted_among_what_the_page_uses(post, photo):
+def test_picture_counts_as_used_by_the_page(post, photo):
     assert [use.node.pk for use in references.find_uses([photo])] == [post]
     save(post, nonce(post), detail__picture=None)
     assert references.find_uses([photo]) == []
 
 
-def test_the_site_s_picture_is_shared_where_there_is_none(client, post, photo):
+def test_share_picture_of_the_site_is_the_fallback(client, post, photo):
     other = photo_build.upload(node("gallery", "walls"), pictures.jpeg(3), "site.jpg")
     node("basic-page", "plain", text="Nothing to see.")
     assert said(page(client, "/plain"), "twitter:card") == "summary"
@@ -204,7 +204,7 @@ def test_the_site_s_picture_is_shared_where_there_is_none(client, post, photo):
 
 
 @pytest.mark.parametrize("address", ["/news/harbour", "/news", "/about"])
-def test_search_engines_and_previews_read_words_of_their_own(client, post, address):
+def test_seo_fields_replace_title_and_description(client, post, address):
     node("basic-page", "about", title="About", summary="Us")
     html = page(client, address)
     assert said(html, "og:title") != "To <find> it"
@@ -220,7 +220,7 @@ def test_search_engines_and_previews_read_words_of_their_own(client, post, addre
 
 
 @pytest.mark.parametrize("value", ["$ne", {"$gt": ""}, [], "photo:" + "0" * 24, "0" * 23, 7])
-def test_what_is_no_id_is_refused(post, photo, value):
+def test_invalid_id_is_refused(post, photo, value):
     with pytest.raises(editing.InvalidField):
         save(post, nonce(post), detail__picture=value)
     assert stored(post)["detail"]["picture"] == photo
@@ -228,7 +228,7 @@ def test_what_is_no_id_is_refused(post, photo, value):
     assert stored(post)["detail"]["picture"] == photo
 
 
-def test_one_that_there_is_not_is_kept_and_shown_nowhere(client, post):
+def test_missing_picture_is_stored_and_shown_nowhere(client, post):
     save(post, nonce(post), detail__picture=ObjectId())
     assert '<figure class="lead' not in page(client, "/news/harbour")
     assert not THUMBNAIL.findall(page(client, "/news"))

@@ -36,7 +36,7 @@ def pages(client) -> list[list[str]]:
     return found
 
 
-def test_it_stands_first_and_each_post_once(client, blog, mongo):
+def test_pinned_post_is_first_and_listed_once(client, blog, mongo):
     every = [f"p{day}" for day in range(24, 0, -1)]
     assert [slug for page in pages(client) for slug in page] == every
     pin(mongo, "p24", "p3")
@@ -49,7 +49,7 @@ def test_it_stands_first_and_each_post_once(client, blog, mongo):
     assert [slug for page in pages(client) for slug in page] == every
 
 
-def test_the_first_page_is_the_same_on_the_way_back(client, blog, mongo):
+def test_first_page_is_the_same_on_the_way_back(client, blog, mongo):
     pin(mongo, "p3")
     first = client.get("/news").context["listing"]
     second = client.get("/news", {"from": first.older}).context["listing"]
@@ -60,14 +60,14 @@ def test_the_first_page_is_the_same_on_the_way_back(client, blog, mongo):
     assert not client.get("/news", {"from": "<0.0.507f1f77bcf86cd799439011"}).context["listing"].nodes
 
 
-def test_of_many_the_newest_three_stand_first_and_none_is_lost(client, blog, mongo):
+def test_newest_three_pinned_posts_are_first(client, blog, mongo):
     pin(mongo, *(f"p{day}" for day in range(1, 9)))
     found = pages(client)
     assert found[0][:4] == ["p8", "p7", "p6", "p24"]
     assert sorted(slug for page in found for slug in page) == sorted(f"p{day}" for day in range(1, 25))
 
 
-def test_only_what_is_live_and_only_in_its_section(client, blog, mongo):
+def test_pinned_post_must_be_live_and_is_first_only_there(client, blog, mongo):
     pin(mongo, "p3")
     made = mongo["cms.nodes"].find_one({"metadata.slug": "p3"})["_id"]
     assert client.get("/").context["listing"].nodes[0].metadata.slug == "p24"
@@ -76,7 +76,7 @@ def test_only_what_is_live_and_only_in_its_section(client, blog, mongo):
     assert pages(client)[0][0] == "p24"
 
 
-def test_goes_along_an_index(client, blog, mongo, commands):
+def test_pinned_posts_are_found_by_an_index(client, blog, mongo, commands):
     pin(mongo, "p3")
     version_cache.clear()
     with commands.recorded():

@@ -29,7 +29,7 @@ def below(client, address: str) -> list[str]:
 
 
 class TestRelated:
-    def test_what_shares_the_most_comes_first_and_never_the_page_itself(self, client, blog):
+    def test_most_similar_pages_come_first_without_the_page_itself(self, client, blog):
         post(blog, "this", 1, "ink", "paper", title="Ink on rag paper")
         post(blog, "one-tag", 5, "ink")
         post(blog, "both-tags", 2, "ink", "paper")
@@ -40,7 +40,7 @@ class TestRelated:
         assert "More like this" in page
         assert '<a href="/tag/ink">More tagged “ink”</a>' in page
 
-    def test_only_what_readers_see(self, client, blog):
+    def test_hidden_pages_are_not_related(self, client, blog):
         post(blog, "this", 1, "ink")
         node("blog-entry", "draft", parent=blog, published=None, tags=("ink",))
         node("blog-entry", "inside", parent=node("blog", "hidden", published=None), tags=("ink",))
@@ -49,7 +49,7 @@ class TestRelated:
         node("basic-page", "page", tags=("ink",))
         assert below(client, "/news/this") == ["page"]
 
-    def test_what_is_due_goes_by_the_tags_that_readers_see(self, client, mongo, blog):
+    def test_due_changes_use_the_visible_tags(self, client, mongo, blog):
         post(blog, "this", 1, "ink")
         other = post(blog, "other", 2, "ink", "paper")
         saved = drafts.save_draft(EDITOR, other, nonce(other), {}, TagChange(removed=frozenset({"ink"})))
@@ -61,14 +61,14 @@ class TestRelated:
         assert below(client, "/news/this") == []
         assert "More like this" not in client.get("/news/this").content.decode()
 
-    def test_is_never_stale(self, client, blog):
+    def test_related_pages_are_never_stale(self, client, blog):
         post(blog, "this", 1, "ink")
         other = post(blog, "other", 2, "ink")
         assert below(client, "/news/this") == ["other"]
         save(other, nonce(other), published=None)
         assert below(client, "/news/this") == []
 
-    def test_is_one_query_of_few_documents_or_none(self, client, blog, commands):
+    def test_related_pages_cost_at_most_one_small_query(self, client, blog, commands):
         for day in range(1, 9):
             post(blog, f"post-{day}", day, "ink")
         post(blog, "untagged", 9)
@@ -80,8 +80,8 @@ class TestRelated:
             assert [command["limit"] for command in sent] == [related.MAX_COMPARED] * queries
 
 
-class TestMinutes:
-    def test_posts_say_how_long_they_take(self, client, blog, mongo):
+class TestReadingTime:
+    def test_posts_show_their_reading_time(self, client, blog, mongo):
         long = post(blog, "long", 1, text="word " * 660)
         post(blog, "short", 2, text="word")
         node("basic-page", "page", text="word")
@@ -91,7 +91,7 @@ class TestMinutes:
         assert '<span class="minutes">1 min read</span>' in client.get("/news/short").content.decode()
         assert "min read" not in client.get("/page").content.decode()
 
-    def test_follows_every_save(self, client, blog, mongo):
+    def test_reading_time_follows_every_save(self, client, blog, mongo):
         made = post(blog, "long", 1, text="word " * 660)
         save(made, nonce(made), detail__text="")
         assert "minutes" not in mongo["cms.nodes"].find_one({"_id": made})["derived"]

@@ -34,7 +34,7 @@ def lines(client, path):
     return re.findall(r'<li class="([^"]*)"><a href="([^"]*)"( aria-current="page")?>([^<]*)</a>', sidebar)
 
 
-def test_all_of_the_section_is_listed_in_the_order_of_reading(client, library):
+def test_section_is_listed_in_reading_order(client, library):
     assert lines(client, "/library/guides/paper") == [
         ("depth-1", "/library/zoo", "", "A zoo"),
         ("depth-1", "/library/glossary", "", "Glossary"),
@@ -44,7 +44,7 @@ def test_all_of_the_section_is_listed_in_the_order_of_reading(client, library):
     assert [line[1] for line in lines(client, "/library") if line[2]] == []
 
 
-def test_elsewhere_and_in_the_magazine_there_is_none(client, library):
+def test_other_pages_and_themes_have_no_sidebar(client, library):
     # Of posts alone there is none either: they are listed by date.
     node("blog-entry", "post", parent=node("blog", "news"))
     for path in ("/", "/about", "/search", "/news/post"):
@@ -55,13 +55,13 @@ def test_elsewhere_and_in_the_magazine_there_is_none(client, library):
     assert "documentation.css" not in html
 
 
-def test_a_change_anywhere_in_the_section_shows_at_once(client, library):
+def test_change_in_the_section_shows_at_once(client, library):
     assert len(lines(client, "/library/glossary")) == 4
     node("basic-page", "more", parent=library, title="More")
     assert "More" in [line[3] for line in lines(client, "/library/glossary")]
 
 
-def test_it_is_one_bounded_query_along_an_index(mongo, client, library, commands, monkeypatch):
+def test_sidebar_costs_one_bounded_query_by_an_index(mongo, client, library, commands, monkeypatch):
     def queries():
         found = [event for event in commands.sent if event.command.get("hint") == keys_of("by_name")]
         return [event for event in found if isinstance(event.command["filter"]["metadata.parent_id"], dict)]

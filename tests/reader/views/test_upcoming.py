@@ -25,7 +25,7 @@ def read(mongo, client):
         yield lambda query="": client.get(f"/season?{query}")
 
 
-def test_what_is_past_at_midnight_is_past(mongo, client, monkeypatch):
+def test_event_is_past_after_midnight(mongo, client, monkeypatch):
     """Also on a page that was made before."""
 
     def at(moment):
@@ -42,7 +42,7 @@ def test_what_is_past_at_midnight_is_past(mongo, client, monkeypatch):
         assert "/season/tonight" not in client.get("/season").content.decode()
 
 
-def test_what_is_upcoming_stands_under_its_months(read):
+def test_upcoming_events_are_grouped_by_month(read):
     html = read().content.decode()
     month = f"{now() + timedelta(days=3):%B %Y}"
     places = [html.index(piece) for piece in (f">{month}</h2>", "/season/soon", "/season/later", ">Later</a>")]
@@ -51,14 +51,14 @@ def test_what_is_upcoming_stands_under_its_months(read):
     assert "/season/latest" not in html
 
 
-def test_what_is_past_stands_apart(read):
+def test_past_events_are_listed_separately(read):
     html = read("from=past").content.decode()
     assert "/season/gone" in html
     assert "/season/soon" not in html
     assert 'rel="canonical" href="http://testserver/season?from=past"' in html
 
 
-def test_both_are_narrowed_by_facets(read):
+def test_both_lists_are_filtered_by_facets(read):
     assert "/season/later" not in read("hall=Barn").content.decode()
     assert "/season/soon" in read("hall=Barn").content.decode()
     html = read("hall=Barn&from=past").content.decode()
@@ -67,7 +67,7 @@ def test_both_are_narrowed_by_facets(read):
     assert "Nothing here has all of this." in read("hall=Opera&from=past").content.decode()
 
 
-def test_what_has_no_date_is_neither_listed_nor_counted(mongo, client):
+def test_undated_event_is_neither_listed_nor_counted(mongo, client):
     with registered(Concert, Season):
         season = node("season", "season")
         for slug, starts in (("dated", now() + timedelta(days=1)), ("undated", None)):
@@ -78,6 +78,6 @@ def test_what_has_no_date_is_neither_listed_nor_counted(mongo, client):
             assert "/season/undated" not in html
 
 
-def test_a_place_that_is_none_is_no_page(read):
+def test_invalid_position_returns_404(read):
     assert read("from=pastx").status_code == 404
     assert read("from=past").status_code == 200

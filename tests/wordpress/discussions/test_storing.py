@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("mongo")
 
 
 class TestComments:
-    def test_threads_come_with_their_order_and_times_whatever_the_order_in_the_file(self, mongo, run):
+    def test_threads_keep_order_and_times_in_any_file_order(self, mongo, run):
         comments = (
             comment(5, "reply to the reply", parent=3, gmt="2012-03-05 09:00:00"),
             comment(3, "reply", parent=1, gmt="2012-03-05 08:00:00"),
@@ -42,20 +42,20 @@ class TestComments:
         assert oldest[0] == datetime(2012, 3, 5, 7, tzinfo=UTC)
         assert selectors.count(there) == 7
 
-    def test_circles_and_doubles_among_comments(self, mongo, run):
+    def test_circular_and_duplicate_comments_are_handled(self, mongo, run):
         comments = (comment(1, "a", parent=2), comment(2, "b", parent=1), comment(3, "c", parent=3), comment(3, "d"))
         run(export(item(1, "One", "x", *comments, comment(0, "e"), comment(0, "f"))))
         there = target(stored(mongo)["blog/post-1"], mongo)
         assert sorted(one.source for one in selectors.iterate(there)) == ["a", "b", "c", "e", "f"]
 
-    def test_deep_threads_keep_saying_whom_they_answer(self, mongo, run):
+    def test_deep_threads_record_whom_they_answer(self, mongo, run):
         comments = [comment(number, f"level {number}", parent=number - 1) for number in range(1, 13)]
         run(export(item(1, "One", "x", *comments)))
         found = list(selectors.iterate(target(stored(mongo)["blog/post-1"], mongo), order=Order.THREADED))
         assert [one.source for one in found] == [f"level {number}" for number in range(1, 13)]
         assert [one.answers for one in found[1:]] == [one.slug for one in found[:-1]]
 
-    def test_waiting_ones_go_to_the_queue_with_their_time_and_spam_nowhere(self, mongo, run, client):
+    def test_pending_comments_are_queued_and_spam_is_dropped(self, mongo, run, client):
         comments = (
             comment(1, "approved"),
             comment(2, "waits", parent=1, approved="0", gmt="2012-03-06 00:00:00"),
@@ -73,7 +73,7 @@ class TestComments:
         assert not any(text in shown for text in ("waits", "spam", "thrown away"))
         assert "5 comments (1 approved, 1 of them public; 2 pending; 1 spam; 1 trash; 2 replies)" in said
 
-    def test_pings_are_told_apart(self, mongo, run):
+    def test_pingbacks_are_counted_separately(self, mongo, run):
         comments = (
             comment(1, "[...] a ping [...]", kind="pingback"),
             comment(2, "b", kind="trackback"),
@@ -84,7 +84,7 @@ class TestComments:
         assert [one.kind.value for one in found] == ["pingback", "trackback", "comment"]
         assert "3 comments (3 approved, among them 2 pingbacks and trackbacks, 3 of them public)" in said
 
-    def test_addresses_are_kept_where_no_reader_sees_them(self, mongo, run, client):
+    def test_email_addresses_are_hidden_from_readers(self, mongo, run, client):
         run(
             export(
                 item(
@@ -104,7 +104,7 @@ class TestComments:
         assert "192.0.2.7" not in str(snapshot(mongo))
         assert stored(mongo)["blog/post-1"]["author"]["name"] == "ada"
 
-    def test_markup_becomes_markdown_that_shows_the_same(self, mongo, run):
+    def test_markup_becomes_equivalent_markdown(self, mongo, run):
         run(
             export(item(1, "One", "x", comment(1, "<strong>Yes</strong>\n<a href='https://x.example/'>here</a> a_b_c")))
         )
@@ -112,7 +112,7 @@ class TestComments:
         assert found.source == "**Yes**\\\n[here](<https://x.example/>) a\\_b\\_c"
         assert found.html == preparation.render(found.source)
 
-    def test_what_cannot_be_stored_is_told_and_its_replies_move_up(self, mongo, run):
+    def test_unstorable_comment_is_reported_and_replies_move_up(self, mongo, run):
         comments = (
             comment(1, "fine"),
             comment(2, "x" * 20_000, parent=1),
@@ -124,13 +124,13 @@ class TestComments:
         assert [(one.depth, one.source) for one in found] == [(0, "fine"), (1, "reply")]
         assert said[said.index("Comments left out:") + 1].startswith("  comment 2 on post 1: ")
 
-    def test_discussions_that_were_closed_stay_closed(self, mongo, run, client):
+    def test_closed_discussions_stay_closed(self, mongo, run, client):
         run(export(item(1, "One", "x", comment(1), comment_status="closed"), item(2, "Two", "x", comment(2))))
         assert "This discussion is closed" in client.get("/blog/post-1").content.decode()
         assert "This discussion is closed" not in client.get("/blog/post-2").content.decode()
 
 
-def test_what_was_said_on_pages_is_shown_with_them(mongo, run, client):
+def test_comments_on_pages_are_shown(mongo, run, client):
     """A page that says nothing of comments shows none."""
     pages = [
         page(1, "Open", "", comment(1)),

@@ -43,7 +43,7 @@ def ids(found: list[Record]) -> list[int]:
 
 @pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_every_version_in_either_spelling(version, scheme):
+def test_every_version_is_read_in_either_spelling(version, scheme):
     post = item(7, "Hello", "The body", comment(1), term("News"), excerpt="In short")
     site, writer, found = records(export(post, version=version, scheme=scheme, head=author("ada", "Ada L.")))
     assert site == Site("Old site", "https://old.example", version)
@@ -70,7 +70,7 @@ def test_every_version_in_either_spelling(version, scheme):
     )
 
 
-def test_prefixes_that_are_not_declared_are_passed_over():
+def test_undeclared_prefixes_are_skipped():
     """WordPress.com wrote <atom:link> without a declaration in 2012; plugins do so still."""
     head = (
         author("ada", "Ada")
@@ -80,7 +80,7 @@ def test_prefixes_that_are_not_declared_are_passed_over():
     assert ids(records(data)) == [1]
 
 
-def test_prefixes_stand_for_what_the_file_says_where_they_stand():
+def test_prefixes_follow_their_declarations():
     space = "http://wordpress.org/export/1.2/"
     body = f'<q:post_name xmlns:q="{space}">other</q:post_name><q:post_parent>7</q:post_parent>'
     own = f'<post_type xmlns="{space}">page</post_type><post_type>post</post_type>'
@@ -88,7 +88,7 @@ def test_prefixes_stand_for_what_the_file_says_where_they_stand():
     assert (found.slug, found.parent, found.type) == ("other", 0, "page")
 
 
-def test_terms_of_the_site():
+def test_terms_of_the_site_are_read():
     head = (
         "<wp:category><wp:category_nicename>a</wp:category_nicename><wp:cat_name>A</wp:cat_name></wp:category>"
         "<wp:tag><wp:tag_slug>b</wp:tag_slug></wp:tag>"
@@ -102,7 +102,7 @@ def test_terms_of_the_site():
     ]
 
 
-def test_terms_that_version_1_0_wrote_twice_count_once():
+def test_terms_written_twice_by_version_1_0_count_once():
     post = item(1, "t", "", term("News", None), term("News"), term("Odd", None), term("Red", "tag"), term("News"))
     assert items(export(post, version="1.0"))[0].terms == (
         Term("category", "news", "News"),
@@ -111,7 +111,7 @@ def test_terms_that_version_1_0_wrote_twice_count_once():
     )
 
 
-def test_attachment():
+def test_attachment_is_read():
     url = "https://old.example/wp-content/uploads/2012/07/foo.jpg"
     parts = (meta("_wp_attached_file", "2012/07/foo.jpg"), meta("_wp_attachment_image_alt", "A foo"), meta("_x", "y"))
     found = records(export(attachment(9, url, "Foo", *parts, post_parent=7, excerpt="Its caption")))[1]
@@ -120,13 +120,13 @@ def test_attachment():
     assert (found.title, found.alt, found.caption) == ("Foo", "A foo", "Its caption")
 
 
-def test_addresses_are_in_no_repr_and_author_addresses_are_not_read():
+def test_email_addresses_are_in_no_repr():
     found = records(export(item(1, "t", "b", comment(3)), head=author("ada", "Ada")))
     assert "private.example" not in repr(found)
     assert "192.0.2.7" not in repr(found)
 
 
-def test_password_is_noticed_and_not_kept():
+def test_password_is_detected_and_not_stored():
     found = items(export(item(1, post_password="enter")))[0]
     assert found.protected
     assert not found.is_public
@@ -144,25 +144,25 @@ def test_password_is_noticed_and_not_kept():
         ("odd", "pending"),
     ],
 )
-def test_comment_status(approved, status):
+def test_comment_status_is_read(approved, status):
     assert items(export(item(1, "t", "b", comment(1, approved=approved))))[0].comments[0].status == status
 
 
 @pytest.mark.parametrize(
     ("kind", "is_ping"), [("", False), ("comment", False), ("pingback", True), ("trackback", True)]
 )
-def test_comment_kind(kind, is_ping):
+def test_comment_kind_is_read(kind, is_ping):
     found = items(export(item(1, "t", "b", comment(1, kind=kind))))[0].comments[0]
     assert found.is_ping is is_ping
     assert found.kind == (kind or "comment")
 
 
 class TestDates:
-    def test_gmt_wins_over_local(self):
+    def test_gmt_date_overrides_the_local_one(self):
         found = items(export(item(1, post_date="2012-03-04 23:00:00", post_date_gmt="2012-03-05 06:00:00")))[0]
         assert found.posted == datetime(2012, 3, 5, 6, tzinfo=UTC)
 
-    def test_a_draft_has_the_rss_date_or_the_local_one_by_the_clock_of_the_site(self):
+    def test_draft_uses_the_rss_date_or_the_local_one(self):
         """WordPress gives drafts no GMT date."""
         draft = {"post_date_gmt": EMPTY_DATE, "status": "draft", "pub_date": "Mon, 30 Nov -0001 00:00:00 +0000"}
         first, second, third = items(
@@ -177,36 +177,36 @@ class TestDates:
         assert third.posted == datetime(2013, 1, 1, 9, 30, tzinfo=UTC)
 
     @pytest.mark.parametrize("bad", [EMPTY_DATE, "", "yesterday", "2012-02-31 00:00:00", "20120304"])
-    def test_no_usable_date_is_none(self, bad):
+    def test_unusable_date_is_none(self, bad):
         found = items(export(item(1, "t", "b", comment(1, date=bad, gmt=bad), post_date=bad, post_date_gmt=bad)))[0]
         assert found.posted is None
         assert found.modified is None
         assert found.comments[0].posted is None
 
-    def test_dates_at_the_ends_of_time(self):
+    def test_extreme_dates_are_handled(self):
         last = items(export(item(1, post_date="9999-12-31 23:59:59", post_date_gmt="9999-12-31 23:59:59")))[0]
         assert last.posted == datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
         west = item(1, post_date="2012-01-01 00:00:00", post_date_gmt="2012-01-01 05:00:00")
         last = item(2, post_date="9999-12-31 23:59:59", post_date_gmt=EMPTY_DATE)
         assert items(export(west, last))[1].posted is None
 
-    def test_modified(self):
+    def test_modified_date_is_read(self):
         found = items(export(item(1, post_modified="2014-01-01 02:00:00", post_modified_gmt="2014-01-01 00:00:00")))[0]
         assert found.modified == datetime(2014, 1, 1, tzinfo=UTC)
 
 
 class TestOddValues:
-    def test_missing_everything(self):
+    def test_item_without_elements_is_read(self):
         found = items(export("<item></item>"))[0]
         assert (found.id, found.type, found.status, found.title, found.slug) == (0, "post", "draft", "", "")
         assert (found.posted, found.comments, found.terms) == (None, (), ())
 
     @pytest.mark.parametrize("bad", ["", "x", "-4", "1e3", "٣", "9" * 30])
-    def test_a_number_that_is_none_counts_as_zero(self, bad):
+    def test_invalid_number_is_zero(self, bad):
         found = items(export(item(bad, post_parent=bad)))[0]
         assert (found.id, found.parent) == (0, 0)
 
-    def test_unknown_types_and_statuses_are_passed_on(self):
+    def test_unknown_types_and_statuses_are_returned(self):
         found = items(
             export(item(1, post_type="nav_menu_item"), item(2, status="auto-draft"), item(3, status="request-x"))
         )
@@ -217,44 +217,44 @@ class TestOddValues:
         ]
         assert not found[2].is_public
 
-    def test_text_and_markup_come_as_they_are(self):
+    def test_text_and_markup_are_unchanged(self):
         body = "a & b\n\n<p>&amp; ]]> [gallery]</p>\n<!-- wp:x -->"
         found = items(export(item(1, "Title <em>with</em> & more", body)))[0]
         assert found.title == "Title <em>with</em> & more"
         assert found.body == body
 
-    def test_the_first_of_two_elements_of_a_name_wins(self):
+    def test_first_of_two_equal_elements_is_used(self):
         found = items(export(item(1, "First").replace("<item>", "<item><wp:status>draft</wp:status>")))[0]
         assert found.status == "draft"
 
-    def test_elements_of_others_are_passed_over(self):
+    def test_foreign_elements_are_skipped(self):
         strange = '<x:thing xmlns:x="urn:x"><wp:post_id>8</wp:post_id><wp:comment/></x:thing><wp:unknown>z</wp:unknown>'
         found = items(export(item(1, "t", "b", strange)))[0]
         assert (found.id, found.comments) == (1, ())
 
-    def test_other_prefixes_for_the_same_namespaces(self):
+    def test_other_prefixes_of_the_same_namespaces_are_read(self):
         data = export(item(1, "t", "body")).replace(b"wp:", b"w:").replace(b":wp=", b":w=").replace(b"content:", b"c:")
         assert items(data.replace(b":content=", b":c="))[0].body == "body"
 
-    def test_control_characters_that_xml_forbids_are_dropped(self):
+    def test_forbidden_control_characters_are_dropped(self):
         assert items(export(item(1, "a\x0b\x1bb", "c\x00d")))[0].title == "ab"
 
-    def test_line_of_an_item(self):
+    def test_item_has_its_line_number(self):
         data = export(item(1), item(2))
         lines = data.decode().splitlines()
         starts = [number for number, line in enumerate(lines, 1) if "<item>" in line]
         assert [one.line for one in items(data)] == starts
 
-    def test_latin_1(self):
+    def test_latin_1_is_read(self):
         data = export(item(1, "Caf\xe9")).decode().replace("UTF-8", "ISO-8859-1").encode("latin-1")
         assert items(data)[0].title == "Caf\xe9"
 
-    def test_a_site_without_items(self):
+    def test_site_without_items_is_read(self):
         assert records(export(version="1.1")) == [Site("Old site", "https://old.example", "1.1")]
 
 
 class TestBroken:
-    def test_truncated_yields_what_is_whole(self):
+    def test_truncated_file_yields_its_complete_items(self):
         data = export(item(1), item(2), item(3))
         found, error = broken(data[: data.index(b"post-3")])
         assert ids(found) == [1, 2]
@@ -262,14 +262,14 @@ class TestBroken:
         assert error.line == data[: data.index(b"post-3")].count(b"\n") + 1
 
     @pytest.mark.parametrize("at", range(40, 4000, 333))
-    def test_truncated_anywhere(self, at):
+    def test_file_truncated_anywhere_yields_its_items(self, at):
         data = export(item(1, "t", "b", comment(1), comment(2)), item(2, "é" * 30))
         assert len(data) > 3000
         found, error = broken(data[: min(at, len(data) - 10)])
         assert error.line > 0
         assert set(ids(found)) <= {1, 2}
 
-    def test_a_broken_tag_names_its_line(self):
+    def test_broken_tag_is_reported_with_its_line(self):
         data = export(item(1), item(2, "Here"), item(3)).replace(b"<title>Here</title>", b"<title>Here</tilte>")
         found, error = broken(data)
         assert ids(found) == [1]
@@ -277,68 +277,68 @@ class TestBroken:
         assert str(error) == f"line {error.line}: mismatched tag"
 
     @pytest.mark.parametrize("data", [b"", b"   \n", b"not xml at all", b"PK\x03\x04", b"\xff\xfe<\x00"])
-    def test_what_is_no_xml(self, data):
+    def test_file_that_is_no_xml_is_refused(self, data):
         found, _ = broken(data)
         assert found == []
 
-    def test_html_and_other_xml(self):
+    def test_html_and_other_xml_are_refused(self):
         assert "no WordPress export" in broken(b"<html><body>Log in</body></html>")[1].reason
         assert "html" in broken(b"<html/>")[1].reason
 
-    def test_plain_rss(self):
+    def test_plain_rss_is_refused(self):
         plain = b'<rss version="2.0"><channel><title>t</title><item><title>x</title></item></channel></rss>'
         found, error = broken(plain)
         assert found == []
         assert "no WordPress export" in error.reason
 
-    def test_unknown_version(self):
+    def test_unknown_version_is_refused(self):
         assert "2.0" in broken(export(item(1), version="2.0"))[1].reason
 
-    def test_unknown_encoding(self):
+    def test_unknown_encoding_is_refused(self):
         assert "encoding" in broken(export(item(1)).replace(b"UTF-8", b"klingon"))[1].reason
 
-    def test_the_version_may_be_missing_where_the_namespace_says_it(self):
+    def test_missing_version_is_taken_from_the_namespace(self):
         data = export(item(1)).replace(b"<wp:wxr_version>1.2</wp:wxr_version>", b"")
         site = records(data.replace(b"<channel>", b"<channel><wp:x/>"))[0]
         assert isinstance(site, Site)
         assert site.version == "1.2"
 
-    def test_too_much_in_one_record(self, monkeypatch):
+    def test_too_long_record_is_refused(self, monkeypatch):
         monkeypatch.setattr(reader, "MAX_RECORD", 1000)
         found, error = broken(export(item(1), item(2, "t", "x" * 2000)))
         assert ids(found) == [1]
         assert "1000 characters" in error.reason
 
 
-class TestHarm:
+class TestHostileFiles:
     def with_doctype(self, doctype: str, text: str = "t") -> bytes:
         data = export(item(1, "Here")).decode().replace("<rss", f"<!DOCTYPE rss {doctype}>\n<rss", 1)
         return data.replace("Here", text).encode()
 
-    def test_entity_bomb(self):
+    def test_entity_bomb_is_refused(self):
         levels = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10))
         found, error = broken(self.with_doctype(f'[<!ENTITY e0 "lol">{levels}]', "&e9;"))
         assert found == []
         assert "entity 'e0'" in error.reason
         assert error.line == 2
 
-    def test_external_entity(self, tmp_path):
+    def test_external_entity_is_refused(self, tmp_path):
         secret = tmp_path / "secret"
         secret.write_text("the secret")
         found, error = broken(self.with_doctype(f'[<!ENTITY x SYSTEM "{secret.as_uri()}">]', "&x;"))
         assert found == []
         assert "entity 'x'" in error.reason
 
-    def test_parameter_entity(self):
+    def test_parameter_entity_is_refused(self):
         assert "entity 'x'" in broken(self.with_doctype('[<!ENTITY % x SYSTEM "http://127.0.0.1:9/x"> %x;]'))[1].reason
 
-    def test_external_document_type(self):
+    def test_external_document_type_is_not_loaded(self):
         found, error = broken(self.with_doctype('SYSTEM "http://127.0.0.1:9/x.dtd"'))
         assert found == []
         assert "outside the file" in error.reason
 
     @pytest.mark.parametrize("depth", [98, 8_000])
-    def test_declarations_in_each_other_are_bounded(self, depth):
+    def test_nested_declarations_are_bounded(self, depth):
         nested = "".join(f'<x{n} xmlns:p{n}="urn:{n}">' for n in range(depth))
         nested += "".join(f"</x{n}>" for n in reversed(range(depth)))
         tracemalloc.start()
@@ -351,14 +351,14 @@ class TestHarm:
         assert "in each other" in error.reason
         assert peak < 16 * 1024 * 1024
 
-    def test_many_prefixes_at_one_place_are_refused(self):
+    def test_many_prefixes_on_one_element_are_refused(self):
         declared = " ".join(f'xmlns:p{n}="urn:{n}"' for n in range(500))
         found, error = broken(export(item(1), f"<x {declared}/>", item(2)))
         assert ids(found) == [1]
         assert "namespaces" in error.reason
 
     @pytest.mark.parametrize("begun", ['<x a="', "<!--"])
-    def test_a_long_tag_is_refused_before_it_has_come(self, begun):
+    def test_long_tag_is_refused_before_its_end(self, begun):
         found, error = broken(export(item(1), begun + "x" * (reader.MAX_TAG + 100_000), item(2)))
         assert ids(found) == [1]
         assert "one tag" in error.reason
@@ -393,7 +393,7 @@ class TestRepairs:
         ],
     )
     @pytest.mark.parametrize("size", [1, 2, 3, 7, 64 * 1024])
-    def test_bytes_in_a_text_are_read(self, bad, good, heading, size):
+    def test_raw_bytes_in_a_text_are_read(self, bad, good, heading, size):
         data = export(item(1, "A", "x"), item(2, "B", "HERE"), item(3, "C")).replace(b"HERE", bad)
         found, notes = self.repaired(data, size)
         assert [one.id for one in found] == [1, 2, 3]
@@ -421,20 +421,20 @@ class TestRepairs:
     @pytest.mark.parametrize(
         "before", [b"\n", b" \n\n\t", b"<br />\n<b>Notice</b>: x & y in z.php\n", b"\xef\xbb\xbf\n"]
     )
-    def test_what_precedes_the_document_is_skipped(self, before):
+    def test_text_before_the_document_is_skipped(self, before):
         found, notes = self.repaired(before + export(item(1)))
         assert [one.id for one in found] == [1]
         assert found[0].line == items(export(item(1)))[0].line + before.count(b"\n")
         assert notes == {BEFORE: "on line 1"}
 
-    def test_a_byte_order_mark_is_no_repair(self):
+    def test_byte_order_mark_is_no_repair(self):
         found, notes = self.repaired(b"\xef\xbb\xbf" + export(item(1)))
         assert (len(found), notes) == (1, {})
 
     @pytest.mark.parametrize(
         "after", [b"<br />\n<b>Warning</b>: in foo.php", b"PHP & x", b"<?xml version='1.0'?><rss/>"]
     )
-    def test_what_follows_the_document_is_skipped(self, after):
+    def test_text_after_the_document_is_skipped(self, after):
         data = export(item(1), item(2))
         found, notes = self.repaired(data + b"\n" + after)
         assert [one.id for one in found] == [1, 2]
@@ -451,7 +451,7 @@ class TestRepairs:
     def test_other_encodings_are_refused_by_name(self, encoding):
         assert encoding in broken(export(item(1)).replace(b"UTF-8", encoding.encode()))[1].reason
 
-    def test_japanese(self):
+    def test_japanese_text_is_read(self):
         data = export(item(1, "漢字")).decode().replace("UTF-8", "Shift_JIS").encode("shift_jis")
         assert items(data)[0].title == "漢字"
 
@@ -484,7 +484,7 @@ class Endless(io.RawIOBase):
 
 
 @pytest.mark.parametrize("posts", [200, pytest.param(4000, marks=pytest.mark.slow)])
-def test_flat_memory(posts):
+def test_large_file_is_read_in_constant_memory(posts):
     """The reader's own peak is that of some records and one piece of the file, whether that has 2.5 MB or 50 MB."""
     stream = Endless(posts)
     count = 0

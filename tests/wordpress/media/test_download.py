@@ -90,7 +90,7 @@ def fetched(old: OldSite, path: str, *, limits: Limits | None = None) -> bytes:
 
 
 class TestFetching:
-    def test_a_file(self, old):
+    def test_file_is_downloaded(self, old):
         old.answers["/a%20b%C3%A9.jpg?w=1"] = b"x" * 300_000
         assert fetched(old, "/a bé.jpg?w=1") == b"x" * 300_000
 
@@ -123,12 +123,12 @@ class TestFetching:
             "/a.jpg",
         ],
     )
-    def test_nothing_else_is_asked(self, old, url):
+    def test_other_urls_are_not_requested(self, old, url):
         with pytest.raises(DownloadError):
             Downloader(old.url, Limits(), private=True).fetch(url, io.BytesIO())
         assert old.asked == []
 
-    def test_a_private_network_is_not_asked_unless_it_is_allowed(self, old):
+    def test_private_network_is_requested_only_if_allowed(self, old):
         for site in (old.url, old.url.replace("127.0.0.1", "localhost")):
             with pytest.raises(DownloadsStopped, match="private network"):
                 Downloader(site, Limits()).fetch(f"{site}/a.jpg", io.BytesIO())
@@ -162,7 +162,7 @@ class TestFetching:
             "ff02::1",
         ],
     )
-    def test_an_address_that_is_not_public_is_not_asked(self, address):
+    def test_non_public_address_is_not_requested(self, address):
         assert not is_public(address)
         site = f"http://[{address}]" if ":" in address else f"http://{address}"
         with pytest.raises(DownloadsStopped, match="private network"):
@@ -171,17 +171,17 @@ class TestFetching:
     @pytest.mark.parametrize(
         "address", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"]
     )
-    def test_public_addresses(self, address):
+    def test_public_addresses_are_requested(self, address):
         """Behind NAT64 a name of an IPv4 host stands for an address in 64:ff9b::/96."""
         assert is_public(address)
 
-    def test_files_of_wordpress_com(self):
+    def test_files_of_wordpress_com_are_downloaded(self):
         with pytest.raises(DownloadError, match="not on the web"):
             Downloader("https://a.wordpress.com", Limits()).fetch("ftp://a.files.wordpress.com/x", io.BytesIO())
         with pytest.raises(DownloadError, match="own host"):
             Downloader("https://a.wordpress.com", Limits()).fetch("https://b.files.wordpress.com/x", io.BytesIO())
 
-    def test_in_flat_memory(self, old):
+    def test_files_are_downloaded_in_constant_memory(self, old):
         old.answers["/a"] = "large"
         with TemporaryFile() as into:
             tracemalloc.start()
@@ -194,13 +194,13 @@ class TestFetching:
         assert peak < 2**20
 
     @pytest.mark.parametrize(("path", "reason"), [("/none", "answered 404"), ("/short", "too early")])
-    def test_what_fails(self, old, path, reason):
+    def test_failed_downloads_report_the_reason(self, old, path, reason):
         old.answers["/short"] = "short"
         with pytest.raises(DownloadError, match=reason):
             fetched(old, path)
 
     @pytest.mark.parametrize("answer", [b"x" * 1001, "drip"])
-    def test_no_more_bytes_than_one_file_may_have(self, old, answer):
+    def test_file_over_the_size_limit_is_refused(self, old, answer):
         old.answers["/a"] = answer
         into = io.BytesIO()
         with pytest.raises(DownloadError, match="more than 10 bytes"):
@@ -208,19 +208,19 @@ class TestFetching:
         assert len(into.getvalue()) <= 1001
 
     @pytest.mark.parametrize("way", ["drip", "slow head"])
-    def test_no_longer_than_one_file_may_take(self, old, way):
+    def test_file_over_the_time_limit_is_refused(self, old, way):
         old.answers["/a"] = way
         with pytest.raises(DownloadError, match=r"more than 0\.2 seconds"):
             fetched(old, "/a", limits=Limits(file_seconds=0.2))
 
-    def test_no_more_than_a_run_may_have(self, old):
+    def test_run_over_its_size_limit_stops(self, old):
         old.answers["/a"] = b"x" * 600
         downloader = Downloader(old.url, Limits(total_bytes=1000), private=True)
         downloader.fetch(f"{old.url}/a", io.BytesIO())
         with pytest.raises(DownloadsStopped):
             downloader.fetch(f"{old.url}/a", io.BytesIO())
 
-    def test_a_site_that_does_not_answer_is_not_asked_for_ever(self, old):
+    def test_site_that_keeps_failing_is_no_longer_requested(self, old):
         downloader = Downloader(old.url, Limits(failures=2), private=True)
         old.end()
         for _attempt in range(2):
@@ -251,7 +251,7 @@ class TestImporting:
             site=old.url,
         )
 
-    def test_pictures_become_photos_that_texts_show(self, mongo, run, old, client):
+    def test_pictures_become_photos_shown_in_texts(self, mongo, run, old, client):
         said = run(self.data(old), download_media=True, private_network=True)
         photos = {d["metadata"]["title"]: d["_id"] for d in mongo["cms.assets.files"].find()}
         assert set(photos) == {"A", "B"}
@@ -275,7 +275,7 @@ class TestImporting:
         assert f'<a href="{url}/gone.jpg"' in text
         assert client.get("/pictures/a").status_code == 200
 
-    def test_a_second_run_asks_only_for_what_failed(self, mongo, run, old):
+    def test_second_run_downloads_only_failed_files(self, mongo, run, old):
         run(self.data(old), download_media=True, private_network=True)
         before = snapshot(mongo)
         old.asked.clear()
@@ -284,7 +284,7 @@ class TestImporting:
         assert snapshot(mongo) == before
 
     @pytest.mark.parametrize("at", [1, 2])
-    def test_an_interrupted_run_goes_on(self, mongo, run, old, tmp_path, at):
+    def test_interrupted_run_resumes(self, mongo, run, old, tmp_path, at):
         path = tmp_path / "some.xml"
         path.write_bytes(self.data(old))
         steps: list[int] = []
@@ -309,7 +309,7 @@ class TestImporting:
         assert "photo:" in stored(mongo)["blog/post-7"]["detail"]["text"]
         assert "1 post" in said[-1]
 
-    def test_downloads_that_stop_leave_the_texts_for_the_run_that_goes_on(self, mongo, old, tmp_path):
+    def test_stopped_downloads_leave_the_texts_to_the_next_run(self, mongo, old, tmp_path):
         path = tmp_path / "some.xml"
         path.write_bytes(self.data(old))
         few = Options(download=True, private=True, limits=Limits(total_bytes=len(pictures.jpeg())))
@@ -319,33 +319,33 @@ class TestImporting:
         Importer(path, Options(download=True, private=True)).run()
         assert stored(mongo)["blog/post-7"]["detail"]["text"].count("photo:") == 3
 
-    def test_a_private_network_is_named_by_the_operator(self, mongo, run, old):
+    def test_private_network_must_be_allowed_by_the_operator(self, mongo, run, old):
         with pytest.raises(CommandError, match="private network, which --private-network allows"):
             run(self.data(old), download_media=True)
         assert old.asked == []
         assert stored(mongo) == {}
 
-    def test_a_site_that_is_away(self, mongo, run, old):
+    def test_unreachable_site_is_reported(self, mongo, run, old):
         data = self.data(old, *(attachment(20 + n, f"{old.url}/{n}.jpg") for n in range(20)))
         old.end()
         with pytest.raises(CommandError, match="did not answer 10 times in a row. No text was imported"):
             run(data, download_media=True, private_network=True)
         assert stored(mongo) == {}
 
-    def test_nothing_is_asked_in_a_rehearsal_or_unless_it_is_asked_for(self, run, old):
+    def test_nothing_is_downloaded_in_a_dry_run_or_by_default(self, run, old):
         said = run(self.data(old), dry_run=True, download_media=True, private_network=True)
         assert "  5 pictures" in said
         assert not any("files are missing" in line for line in said)
         run(self.data(old))
         assert old.asked == []
 
-    def test_what_the_folder_has_is_not_asked_for(self, mongo, run, old, tmp_path):
+    def test_files_in_the_folder_are_not_downloaded(self, mongo, run, old, tmp_path):
         (tmp_path / "a.jpg").write_bytes(pictures.jpeg())
         run(self.data(old), media=tmp_path, download_media=True, private_network=True)
         assert "/wp-content/uploads/a.jpg" not in old.asked
         assert mongo["cms.assets.files"].count_documents({}) == 2
 
-    def test_no_file_stays_behind(self, run, old, tmp_path, monkeypatch):
+    def test_temporary_files_are_deleted(self, run, old, tmp_path, monkeypatch):
         monkeypatch.setenv("TMPDIR", str(tmp_path))
         monkeypatch.setattr("tempfile.tempdir", None)
         run(self.data(old), download_media=True, private_network=True)

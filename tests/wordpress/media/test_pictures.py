@@ -37,7 +37,7 @@ def planned(number: int, date: str) -> str:
     return item(number, status="future", post_date=date, post_date_gmt=date)
 
 
-def test_a_picture_is_published_with_what_it_was_uploaded_to(mongo, run, uploads):
+def test_picture_is_published_with_its_post(mongo, run, uploads):
     items = [
         item(1),
         item(2, status="draft"),
@@ -66,7 +66,7 @@ def test_a_picture_is_published_with_what_it_was_uploaded_to(mongo, run, uploads
     assert any("1 attachment in the state trash" in line for line in said)
 
 
-def test_a_picture_that_a_public_text_shows_is_published_whatever_it_was_uploaded_to(mongo, run, uploads):
+def test_picture_shown_by_a_public_text_is_published(mongo, run, uploads):
     body = (
         '<img class="alignleft wp-image-102" src="…"> [gallery ids="104, 105"]'
         '<!-- wp:cover {"url":"https://old.example/3.png","id":103} --><!-- wp:paragraph {"id":108} -->'
@@ -100,7 +100,7 @@ def test_dry_run_reports_pictures_as_the_import_does(mongo, run, uploads):
     assert run(data, media=uploads, dry_run=True)[-1] == "0 changes"
 
 
-def test_a_gallery_without_numbers_shows_the_pictures_of_its_post_alone(mongo, run, uploads):
+def test_gallery_without_numbers_shows_pictures_of_its_post(mongo, run, uploads):
     paper = attachment(103, "https://old.example/wp-content/uploads/paper.pdf", post_parent=9)
     run(export(item(9, "A post", "[gallery]"), picture(1, post_parent=9), paper), media=uploads)
     text = mongo["cms.nodes"].find_one({"metadata.type": "blog-entry"})["metadata"]["detail"]["text"]
@@ -108,14 +108,14 @@ def test_a_gallery_without_numbers_shows_the_pictures_of_its_post_alone(mongo, r
     assert text == f'<div data-insert="gallery{{photos=photo:{photo}}}" data-line="0"></div>'
 
 
-def test_of_an_export_that_ends_too_early_no_picture_is_published_whose_post_may_follow(mongo, run, uploads):
+def test_truncated_export_does_not_publish_pictures_of_its_rest(mongo, run, uploads):
     data = export(picture(1, post_parent=9), picture(2, post_parent=3), picture(3), item(3))
     with pytest.raises(CommandError):
         run(data.replace(b"</channel>", b"</item>"), media=uploads)
     assert published(mongo) == {"1.png": None, "2.png": UPLOADED, "3.png": UPLOADED}
 
 
-def test_picture_that_a_decoder_fails_on_is_refused_alone(mongo, run, uploads, monkeypatch):
+def test_only_the_undecodable_picture_is_refused(mongo, run, uploads, monkeypatch):
     feed, bad = Cleaner.feed, (uploads / "1.png").read_bytes()
 
     def fail(cleaner: Cleaner, data: bytes):
@@ -208,7 +208,7 @@ class TestCopies:
         body = '<img src="https://else.example/cat.png" class="wp-image-41">'
         assert self.shown(mongo, run, tmp_path, {"lake-scaled.png": 41}, body) == []
 
-    def test_name_that_several_files_share_shows_the_one_of_the_number(self, mongo, run, tmp_path):
+    def test_name_of_several_files_is_resolved_by_the_number(self, mongo, run, tmp_path):
         files = {"lake-scaled.png": 41, "lake-e1658000000000.png": 42}
         image = f'<img src="{self.UPLOADS}2022/07/lake-9x9.png"'
         body = f'{image}> {image} class="wp-image-42">'

@@ -16,7 +16,7 @@ ANN = Actor(None, "Ann")
 
 
 class TestTree:
-    def test_pages_stand_where_they_stood_whatever_the_order(self, mongo, run, client):
+    def test_pages_keep_their_tree_in_any_file_order(self, mongo, run, client):
         pages = (
             page(3, "Leaf", post_parent=2),
             page(2, "Middle", "Middle's text", post_parent=1),
@@ -34,27 +34,27 @@ class TestTree:
         assert "Middle’s text" in client.get("/page-1/page-2").content.decode()
         assert client.get("/page-1/page-2/page-3").status_code == 200
 
-    def test_parents_that_are_missing_or_in_a_circle(self, mongo, run):
+    def test_missing_and_circular_parents_are_handled(self, mongo, run):
         said = run(export(page(1, "A", post_parent=99), page(2, "B", post_parent=3), page(3, "C", post_parent=2)))
         assert {"page-1", "page-2", "page-2/page-3"} <= set(stored(mongo))
         assert "Put at the top because the parent page is missing:" in said
 
-    def test_a_page_below_one_that_was_not_public_says_so(self, mongo, run, client):
+    def test_page_below_a_private_one_is_reported(self, mongo, run, client):
         said = run(export(page(1, "Hidden", status="private"), page(2, "Open", "text", post_parent=1)))
         assert client.get("/page-1/page-2").status_code == 404
         assert said[said.index("Was public, but its parent page is not:") + 1] == "  page 2 “Open”"
 
-    def test_a_child_that_comes_with_a_later_export(self, mongo, run):
+    def test_child_in_a_later_export_is_placed_below_its_parent(self, mongo, run):
         """The page above becomes a folder, as it would in one export."""
         run(export(page(1, "Above")))
         run(export(page(1, "Above"), page(2, "Below", post_parent=1)))
         assert set(stored(mongo)) == {"page-1", "page-1/page-2"}
 
-    def test_top_level_home_page(self, run, client):
+    def test_home_page_stays_the_home_page(self, run, client):
         run(export(page(1, "Start", "The start", post_name="home")))
         assert "The start" in client.get("/").content.decode()
 
-    def test_top_level_home_page_with_pages_below(self, run, client):
+    def test_home_page_with_subpages_stays_the_home_page(self, run, client):
         link = '<a href="https://old.example/page-1/">up</a>'
         run(export(page(1, "Start", "The start", post_name="home"), page(2, "Below", link, post_parent=1)))
         assert "The start" in client.get("/home").content.decode()
@@ -62,7 +62,7 @@ class TestTree:
 
 
 class TestAddresses:
-    def test_slugs_in_any_script_and_spelling(self, mongo, run):
+    def test_slugs_can_be_in_any_script_and_spelling(self, mongo, run):
         run(
             export(
                 page(1, "A", post_name="%ce%b5%cf%80%ce%af"), page(2, "Été 1", post_name=""), page(3, "!", post_name="")
@@ -70,7 +70,7 @@ class TestAddresses:
         )
         assert {"επί", "été-1", "page-3"} <= set(stored(mongo))
 
-    def test_taken_ones_are_numbered_and_told(self, mongo, run):
+    def test_taken_slugs_are_numbered_and_reported(self, mongo, run):
         build.node("basic-page", "about")
         same = [page(number, f"P{number}", post_name="about") for number in (1, 2)]
         said = run(
@@ -80,7 +80,7 @@ class TestAddresses:
         assert {"about", "about-2", "about-3", "blog", "blog-2", "tag-2", "blog/feed-2"} == set(nodes)
         assert said[said.index("Renamed because the URL is taken:") + 1] == "  page 1 “P1”: about → about-2"
 
-    def test_without_title_and_slug(self, mongo, run):
+    def test_page_without_title_and_slug_is_imported(self, mongo, run):
         said = run(
             export(item(1, "", "A text that goes on for more than eight words, certainly", post_name=""), item(2, ""))
         )
@@ -89,13 +89,13 @@ class TestAddresses:
         assert nodes["blog/post-2"]["title"] == "Untitled"
         assert "  post 1: post-1" in said
 
-    def test_what_is_too_long_is_cut(self, mongo, run):
+    def test_long_titles_and_slugs_are_cut(self, mongo, run):
         run(export(item(1, "T" * 400, post_name="s" * 300)))
         (metadata,) = [m for path, m in stored(mongo).items() if path != "blog"]
         assert len(metadata["title"]) == 300
         assert len(metadata["slug"]) <= 200
 
-    def test_twice_in_the_file_is_once_on_the_site(self, mongo, run):
+    def test_duplicate_item_is_imported_once(self, mongo, run):
         said = run(export(item(1, "First"), item(1, "Second"), item("", "No id")))
         assert [m["title"] for path, m in stored(mongo).items() if path != "blog"] == ["First"]
         assert "Left out because they are duplicates:" in said
@@ -103,7 +103,7 @@ class TestAddresses:
 
 
 class TestLinks:
-    def test_lead_to_the_new_places_of_what_visitors_may_see(self, mongo, run, client):
+    def test_links_lead_to_the_new_urls_of_public_pages(self, mongo, run, client):
         body = " ".join(
             f'<a href="{address}">x</a>'
             for address in (
@@ -142,17 +142,17 @@ class TestLinks:
             if address.startswith("/"):
                 assert client.get(address).status_code == 200
 
-    def test_lead_into_the_section(self, mongo, run):
+    def test_links_lead_into_the_section(self, mongo, run):
         run(export(item(1, "One", '<a href="/?page_id=2">x</a>'), page(2, "Two")), section="old")
         assert 'href="/old/page-2"' in stored(mongo)["old/blog/post-1"]["detail"]["text"]
 
-    def test_guids_that_several_share_lead_nowhere(self, mongo, run):
+    def test_shared_guids_are_not_resolved(self, mongo, run):
         guid = "http://copy.example/?p=9"
         run(export(item(1, "One", f'<a href="{guid}">x</a>', guid=guid), item(2, "Two", guid=guid)))
         assert f'href="{guid}"' in stored(mongo)["blog/post-1"]["detail"]["text"]
 
 
-def test_addresses_that_are_none_find_nothing():
+def test_invalid_urls_find_nothing():
     old = OldSite()
     old.add_site("https://old.example")
     old.add_page(1, "http://[broken", "also broken", "one")
@@ -162,7 +162,7 @@ def test_addresses_that_are_none_find_nothing():
 
 
 class TestSection:
-    def test_holds_everything(self, mongo, run, client):
+    def test_section_contains_everything(self, mongo, run, client):
         data = export(item(1, "One", "text"), page(2, "Two"))
         run(data, section="Old-Site")
         assert set(stored(mongo)) == {"old-site", "old-site/blog", "old-site/blog/post-1", "old-site/page-2"}
@@ -170,31 +170,31 @@ class TestSection:
         assert "text" in client.get("/old-site/blog/post-1").content.decode()
         assert run(data, section="old-site")[-1] == "0 changes"
 
-    def test_is_used_when_it_is_there(self, mongo, run):
+    def test_existing_section_is_used(self, mongo, run):
         folder = build.node("folder", "old", title="Mine")
         blog = build.node("blog", "blog", parent=folder)
         run(export(item(1, "One")), section="old")
         assert stored(mongo)["old/blog/post-1"]["parent_id"] == blog
         assert stored(mongo)["old"]["title"] == "Mine"
 
-    def test_that_is_no_folder_is_refused(self, mongo, run):
+    def test_node_that_is_no_folder_is_refused(self, mongo, run):
         build.node("blog", "old")
         with pytest.raises(CommandError, match="name a folder"):
             run(export(item(1, "One")), section="old")
         assert set(stored(mongo)) == {"old"}
 
     @pytest.mark.parametrize("slug", ["admin", "a/b", "!"])
-    def test_that_cannot_be_is_refused(self, mongo, run, slug):
+    def test_impossible_section_is_refused(self, mongo, run, slug):
         with pytest.raises(CommandError, match="--section"):
             run(export(item(1, "One")), section=slug)
         assert stored(mongo) == {}
 
-    def test_an_existing_blog_takes_the_posts(self, mongo, run):
+    def test_existing_blog_gets_the_posts(self, mongo, run):
         blog = build.node("blog", "blog", title="Ours")
         run(export(item(1, "One")))
         assert stored(mongo)["blog/post-1"]["parent_id"] == blog
 
-    def test_a_blog_in_the_trash_is_told(self, mongo, run):
+    def test_trashed_blog_is_reported(self, mongo, run):
         run(export(item(1, "One")))
         blog = stored(mongo)["blog"]
         trash.trash(ANN, stored(mongo)["blog/post-1"]["parent_id"], blog["nonce"])

@@ -18,7 +18,7 @@ NOTES = json.dumps([{"content": 'Where <em>it</em> is from <a href="/about/">x</
 
 
 class TestFootnotes:
-    def test_marks_and_notes_lead_to_each_other(self, mongo, run, client):
+    def test_marks_and_notes_link_to_each_other(self, mongo, run, client):
         said = run(
             export(item(1, "One", TEXT, meta("footnotes", NOTES)), page(2, "About", link="https://old.example/about/"))
         )
@@ -31,18 +31,18 @@ class TestFootnotes:
         # The theme knows them for footnotes, as those that are typed here.
         assert 'class="margin-note" id="s-fn.1"' in shown
 
-    def test_mark_without_its_note_is_named(self):
+    def test_mark_without_its_note_is_reported(self):
         found = body(TEXT)
         assert "<sup>1</sup>" in found.html
         assert found.lost == ("the footnote 1",)
 
     @pytest.mark.parametrize("stored", ["{", '{"a": 1}', "[1]", '[{"id": "x"}]', "[" * 100_000, "7"])
-    def test_notes_that_cannot_be_read_are_named(self, stored):
+    def test_unreadable_notes_are_reported(self, stored):
         found = convert("Text", BASE, Library(), stored)
         assert found.lost == ("the footnotes, which cannot be read",)
         assert found.html == "<p>Text</p>"
 
-    def test_notes_that_the_old_site_did_not_show_stay_out(self):
+    def test_notes_hidden_on_the_old_site_are_dropped(self):
         assert convert("Text", BASE, Library(), NOTES).html == "<p>Text</p>"
 
 
@@ -50,18 +50,18 @@ class TestPatterns:
     USED = '<!-- wp:paragraph --><p>Intro.</p><!-- /wp:paragraph --><!-- wp:block {"ref":8} /-->'
     HOURS = item(8, "Hours", "<!-- wp:paragraph --><p>Open 9 to 5.</p><!-- /wp:paragraph -->", post_type="wp_block")
 
-    def test_content_stands_where_the_pattern_was_used(self, mongo, run):
+    def test_pattern_is_replaced_by_its_content(self, mongo, run):
         said = run(export(item(1, "One", self.USED), self.HOURS))
         assert stored(mongo)["blog/post-1"]["detail"]["text"] == "<p>Intro.</p>\n<p>Open 9 to 5.</p>".replace("\n", "")
         assert not any("wp_block" in line or "Left out" in line for line in said)
 
     @pytest.mark.parametrize("status", ["draft", "trash", None])
-    def test_pattern_that_was_not_shown_is_named_by_post(self, mongo, run, status):
+    def test_hidden_pattern_is_reported_by_post(self, mongo, run, status):
         items = [item(8, "Hours", "secret", post_type="wp_block", status=status)] if status else []
         said = run(export(item(1, "One", self.USED), *items))
         assert said[said.index("Left out of texts:") + 1] == "  post 1 “One”: the synced pattern 8"
 
-    def test_patterns_in_each_other_end(self):
+    def test_circular_patterns_end(self):
         class Circle(Library):
             def pattern(self, number: int) -> str | None:
                 return f'a<!-- wp:block {{"ref":{1 - number}}} /-->' if number < 2 else None
@@ -70,7 +70,7 @@ class TestPatterns:
         assert "aa" in found.html
         assert found.lost == ("the synced pattern 0",)
 
-    def test_patterns_that_multiply_are_bounded(self):
+    def test_multiplying_patterns_are_bounded(self):
         class Many(Library):
             def pattern(self, number: int) -> str | None:
                 return "".join(f'<!-- wp:block {{"ref":{number * 10 + n}}} /-->' for n in range(10)) + "word "
@@ -79,13 +79,13 @@ class TestPatterns:
         assert found.html.count("word") <= blocks.MAX_PATTERNS
         assert found.lost
 
-    def test_changes_of_a_pattern_in_a_post_are_named(self):
+    def test_changes_of_a_pattern_in_a_post_are_reported(self):
         found = body('<!-- wp:block {"ref":8,"content":{"x":{"content":"Open 8 to 4."}}} /-->')
         assert "Open 9 to 5." in found.html
         assert found.lost == ("what the post changed in the synced pattern 8",)
 
 
-class TestLost:
+class TestDroppedBlocks:
     @pytest.mark.parametrize(
         ("source", "lost"),
         [
@@ -99,10 +99,10 @@ class TestLost:
             ('<iframe src="https://x.example/"></iframe>', ()),
         ],
     )
-    def test_what_left_nothing_is_named_once(self, source, lost):
+    def test_dropped_block_is_reported_once(self, source, lost):
         assert body(source).lost == lost
 
-    def test_report_names_it_by_post(self, mongo, run):
+    def test_report_lists_dropped_blocks_by_post(self, mongo, run):
         said = run(export(item(1, "One", "<!-- wp:latest-posts /--> [booking x=1]")))
         listed = said[said.index("Left out of texts:") + 1 :]
         assert listed[0] == "  post 1 “One”: [booking], the block latest-posts"
@@ -112,12 +112,12 @@ class TestPlaces:
     @pytest.mark.parametrize(
         "place", ['<a name="part2"></a>', '<a name="part2" href="/x">y</a>', "<a NAME=part2>z</a>"]
     )
-    def test_named_anchor_is_jumped_to(self, place):
+    def test_named_anchor_can_be_linked(self, place):
         html = clean(body(f'<p><a href="#part2">To part 2</a></p><p>{place}Part 2</p>').html, "article")
         assert '<a href="#s-part2">' in html
         assert html.count('id="s-part2"') == 1
 
-    def test_link_to_a_place_in_another_post_leads_there(self, mongo, run, client):
+    def test_link_to_an_anchor_in_another_post_leads_there(self, mongo, run, client):
         first = '<a href="/?p=2#part2">x</a> <a href="https://old.example/2012/03/post-2/#respond">y</a>'
         run(export(item(1, "One", first), item(2, "Two", '<a name="part2"></a>Part 2')))
         text = stored(mongo)["blog/post-1"]["detail"]["text"]
@@ -126,7 +126,7 @@ class TestPlaces:
         assert 'id="s-part2"' in client.get("/blog/post-2").content.decode()
 
 
-def test_body_says_nothing_is_lost_of_plain_text():
+def test_plain_text_loses_nothing():
     assert body("One\n\nTwo") == Body("<p>One</p>\n<p>Two</p>", (), ())
 
 

@@ -10,7 +10,7 @@ from wordpress.texts.tokens import TAG, tokens
 
 
 class TestBlocks:
-    def test_markers_go_and_what_they_hold_stays(self):
+    def test_block_markers_are_removed_and_contents_kept(self):
         source = (
             '<!-- wp:heading {"level":3} -->\n<h3>Head</h3>\n<!-- /wp:heading -->\n\n'
             "<!-- wp:paragraph -->\n<p>Text\nin two lines</p>\n<!-- /wp:paragraph -->\n\n"
@@ -18,7 +18,7 @@ class TestBlocks:
         )
         assert html(source) == "<h3>Head</h3>\n\n<p>Text\nin two lines</p>\n\n<p>End</p>"
 
-    def test_an_embed_becomes_a_link(self):
+    def test_embed_becomes_a_link(self):
         source = (
             '<!-- wp:embed {"url":"https://tube.example/w?a=1&b=2"} --><figure><div>\nhttps://tube.example/w?a=1&amp;b=2\n'
             "</div></figure><!-- /wp:embed -->"
@@ -26,21 +26,21 @@ class TestBlocks:
         link = '<a href="https://tube.example/w?a=1&amp;b=2">https://tube.example/w?a=1&amp;b=2</a>'
         assert html(source) == f"<figure><div>\n{link}\n</div></figure>"
 
-    def test_shortcode_block(self):
+    def test_shortcode_of_a_block_is_dropped_and_reported(self):
         found = body("<!-- wp:shortcode -->\n[booking]\n<!-- /wp:shortcode -->\n<p>x</p>")
         assert found.html == "<p>x</p>"
         assert found.lost == ("[booking]",)
 
 
-class TestMarks:
+class TestTextMarkers:
     @pytest.mark.parametrize("mark", ["<!--more-->", "<!-- more -->", "<!--more Read on! -->"])
-    def test_more_leaves_one_text(self, mark):
+    def test_more_marker_joins_the_text(self, mark):
         assert html(f"First\n\n{mark}\n\nSecond") == "<p>First</p>\n<p>Second</p>"
 
-    def test_pages_become_sections(self):
+    def test_page_breaks_become_rules(self):
         assert html("One\n<!--nextpage-->\nTwo") == "<p>One</p>\n<hr>\n<p>Two</p>"
 
-    def test_other_comments_go(self):
+    def test_other_comments_are_removed(self):
         assert html("One<!-- note to self -->") == "<p>One</p>"
         assert html("One<!-- never ends") == "<p>One</p>"
 
@@ -60,39 +60,39 @@ class TestLinks:
             ("http://[broken", "http://[broken"),
         ],
     )
-    def test_lead_to_the_new_page_or_where_they_led(self, address, expected):
+    def test_link_leads_to_the_new_page_or_stays(self, address, expected):
         assert html(f'<a href="{address}" title="T">x</a>') == f'<p><a href="{expected}" title="T">x</a></p>'
 
-    def test_an_address_on_its_own_line(self):
+    def test_url_on_its_own_line_becomes_a_link(self):
         source = "Look:\n\nhttps://x.example/a?b=1&amp;c=2\n\nor https://x.example/d here"
         first, second, third = html(source).split("</p>\n")
         assert second == '<p><a href="https://x.example/a?b=1&amp;c=2">https://x.example/a?b=1&amp;c=2</a>'
         assert third == "<p>or https://x.example/d here</p>"
 
-    def test_an_address_that_is_a_link_already(self):
+    def test_linked_url_is_not_linked_again(self):
         source = '<a href="https://x.example/">https://x.example/</a>'
         assert html(source) == f"<p>{source}</p>"
 
 
 class TestPictures:
-    def test_missing_one_becomes_a_link_with_its_words(self):
+    def test_missing_picture_becomes_a_link_with_its_alt_text(self):
         found = body(f'<img src="{PHOTO}" alt="A &amp; B" class="wp-image-7" />')
         assert found.html == f'<p><a href="{PHOTO}">A &amp; B</a></p>'
         assert found.missing == (PHOTO,)
 
     @pytest.mark.parametrize(("tag", "words"), [('title="T"', "T"), ("", "Foo")])
-    def test_missing_one_without_alt(self, tag, words):
+    def test_missing_picture_without_alt_text_uses_other_words(self, tag, words):
         assert html(f'<img src="/wp-content/uploads/x.jpg" {tag}>').endswith(f">{words}</a></p>")
 
-    def test_missing_one_inside_a_link_becomes_words(self):
+    def test_missing_picture_inside_a_link_becomes_words(self):
         assert html(f'<a href="#"><img src="{PHOTO}" alt="A <b>"></a>') == '<p><a href="#">A &lt;b&gt;</a></p>'
 
-    def test_one_that_is_here_is_shown(self):
+    def test_existing_picture_is_shown(self):
         found = body('<img src="/wp-content/uploads/here.jpg" alt="A" width="9">')
         assert found.html == '<p><img src="/photo/here" alt="A"></p>'
         assert found.missing == ()
 
-    def test_one_of_another_site_becomes_a_link_too(self):
+    def test_picture_of_another_site_becomes_a_link(self):
         """The site's content security policy lets no page show it."""
         source = '<img src="//x.example/a.png" srcset="b 2x">'
         assert html(source) == '<p><a href="https://x.example/a.png">a.png</a></p>'
@@ -100,15 +100,15 @@ class TestPictures:
     def test_emoji_become_text(self):
         assert html('x <img class="wp-smiley" src="/y.gif" alt=":)"> y') == "<p>x :) y</p>"
 
-    def test_one_without_address(self):
+    def test_picture_without_an_address_becomes_words(self):
         assert html('<img alt="A"><img src="data:image/png;base64,x" alt="B">') == "<p>AB</p>"
 
     @pytest.mark.parametrize("name", ["data-src", "data-lazy-src", "data-original", "data-orig-file"])
-    def test_one_behind_a_placeholder(self, name):
+    def test_lazily_loaded_picture_is_shown(self, name):
         source = f'<img src="data:image/gif;base64,R0" {name}="/wp-content/uploads/here.jpg" alt="A">'
         assert html(source) == '<p><img src="/photo/here" alt="A"></p>'
 
-    def test_one_stored_in_the_text_is_named(self):
+    def test_picture_embedded_as_data_is_reported(self):
         assert body('x <img src="data:image/png;base64,x" alt="B">').lost == ("a picture stored in the text",)
 
     @pytest.mark.parametrize(
@@ -119,16 +119,16 @@ class TestPictures:
             "background-image:URL('/wp-content/uploads/here.jpg');",
         ],
     )
-    def test_one_behind_the_text_stands_in_front_of_it(self, style):
+    def test_background_picture_is_placed_before_the_text(self, style):
         source = f'<!-- wp:cover --><div class="wp-block-cover" style="{style}"><p>Text</p></div><!-- /wp:cover -->'
         assert '<img src="/photo/here" alt="Here"><p>Text</p>' in html(source)
 
-    def test_missing_one_behind_the_text_becomes_a_link(self):
+    def test_missing_background_picture_becomes_a_link(self):
         found = body(f'<div style="background-image:url({PHOTO})"><p>Text</p></div>')
         assert found.missing == (PHOTO,)
         assert f'<a href="{PHOTO}">' in found.html
 
-    def test_each_missing_one_is_told_once(self):
+    def test_missing_picture_is_reported_once(self):
         assert body(f'<img src="{PHOTO}"> <img src="{PHOTO}">').missing == (PHOTO,)
 
 
@@ -151,12 +151,12 @@ class TestPlayers:
             ),
         ],
     )
-    def test_a_frame_becomes_an_insert_or_a_link(self, source, url):
+    def test_frame_becomes_an_insert_or_a_link(self, source, url):
         found = body(f'<iframe src="{source}" width="9"></iframe>')
         assert found.html == alone(url)
         assert found.missing == ()
 
-    def test_a_player_that_plays_nothing(self):
+    def test_player_without_a_source_is_dropped(self):
         assert html("<video></video><iframe></iframe>x") == "<p>x</p>"
 
     @pytest.mark.parametrize(
@@ -171,13 +171,13 @@ class TestPlayers:
     def test_flash_becomes_an_insert(self, source):
         assert html(source) == alone("https://www.youtube.com/watch?v=a-b_1")
 
-    def test_a_gist_becomes_a_link(self):
+    def test_gist_becomes_a_link(self):
         url = "https://gist.github.com/ada/0a1b"
         assert html(f'<script src="{url}.js"></script>') == f'<p><a href="{url}">{url}</a></p>'
         assert html(f'<script src="{url}.js.evil.example"></script>x') == "<p>x</p>"
 
 
-def test_what_is_never_shown_goes():
+def test_scripts_and_styles_are_removed():
     assert html("a<script>alert(1)</script><style>p{}</style>b") == "<p>ab</p>"
 
 
@@ -191,7 +191,7 @@ def test_what_is_never_shown_goes():
         ("~`!@#$%^&*()-_=+{}[]/;:'\"?,.>", "~`!@#$%^&*()-_=+{}[]/;:'\"?,.>"),
     ],
 )
-def test_plain(source, expected):
+def test_plain_returns_text(source, expected):
     assert plain(source) == expected
 
 
@@ -207,7 +207,7 @@ def test_plain(source, expected):
         ("%ff%fe", ""),
     ],
 )
-def test_slug_of(source, expected):
+def test_slug_is_read_from_the_url(source, expected):
     assert make_slug(source) == expected
 
 
@@ -255,7 +255,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES, max_size=25).map("".join) | st.text())
-def test_any_body_converts_and_shows_no_shortcode_of_wordpress(source):
+def test_any_body_converts_without_visible_shortcodes(source):
     shown = "".join(
         TAG.sub("", token.source) for token in tokens(html(source)) if token.kind not in ("whole", "comment")
     )
@@ -266,7 +266,7 @@ def test_any_body_converts_and_shows_no_shortcode_of_wordpress(source):
 @given(
     st.text(alphabet=st.characters(blacklist_characters="<[&\r", blacklist_categories=("Cs", "Cc", "Z")), min_size=1)
 )
-def test_plain_words_stay_what_they_are(source):
+def test_plain_words_are_unchanged(source):
     shown = html(source)
     assert shown in (f"<p>{source}</p>", f'<p><a href="{source}">{source}</a></p>') or "://" in source
 
@@ -287,5 +287,5 @@ def test_plain_words_stay_what_they_are(source):
         "[audio ",
     ],
 )
-def test_time_grows_with_length_only(piece):
+def test_time_is_linear_in_the_length(piece):
     html(piece * 20_000)

@@ -54,7 +54,7 @@ def inserts(source: str) -> tuple[list[str], list[str]]:
         ),
     ],
 )
-def test_it_becomes_an_insert(source, name):
+def test_block_becomes_an_insert(source, name):
     assert inserts(source) == ([name], [])
 
 
@@ -69,11 +69,11 @@ def test_it_becomes_an_insert(source, name):
         '<div class="button"><a href="https://x.example/">x</a></div>',
     ],
 )
-def test_it_stays_what_it_was(source):
+def test_unsupported_block_is_unchanged(source):
     assert inserts(source) == ([], [])
 
 
-def test_what_a_text_may_not_have_stays_what_it_was():
+def test_inserts_beyond_the_limit_are_not_converted():
     """A text with more of one insert than it may have would not be imported at all."""
     button = '<div class="wp-block-button"><a href="https://old.example/about/">Read</a></div>'
     galleries = "[gallery ids='" + ",".join(map(str, range(96))) + "']", "[gallery ids='1']"
@@ -87,7 +87,7 @@ def test_what_a_text_may_not_have_stays_what_it_was():
         assert convert(source, "https://old.example/post/", Library()).html.count(f'data-insert="{name}{{') == most
 
 
-def test_what_it_says_is_kept():
+def test_attributes_of_inserts_are_kept():
     def html(source):
         return convert(source, "https://old.example/post/", Library()).html
 

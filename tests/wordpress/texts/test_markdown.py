@@ -45,7 +45,7 @@ from wordpress.texts.tokens import TAG, tokens
         ("x<br>", "x"),
     ],
 )
-def test_by_example(html, expected):
+def test_examples_convert(html, expected):
     assert to_markdown(html) == expected
 
 
@@ -55,7 +55,7 @@ def words(html: str) -> str:
 
 
 @given(SOURCES)
-def test_every_word_is_shown_and_none_is_added(source):
+def test_every_word_is_kept_and_none_added(source):
     source = "".join(token.source for token in tokens(source.replace("\0", "")) if token.kind != "comment")
     shown = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).render(to_markdown(source))
     assert words(shown) == words(source) or "<!" in source
@@ -79,5 +79,5 @@ def test_every_word_is_shown_and_none_is_added(source):
         "http://x).",
     ],
 )
-def test_time_grows_with_length_only(piece):
+def test_time_is_linear_in_the_length(piece):
     to_markdown(piece * 20_000)

@@ -46,7 +46,7 @@ from wordpress.texts.tokens import TAG, tokens
         ('<img src="a.jpg">\ntext', '<p><img src="a.jpg"><br>\ntext</p>'),
     ],
 )
-def test_by_example(source, expected):
+def test_examples_convert(source, expected):
     assert paragraphs(source) == expected
 
 
@@ -57,12 +57,12 @@ def text_of(html: str) -> str:
 
 
 @given(SOURCES)
-def test_no_text_is_lost_or_added(source):
+def test_text_is_neither_lost_nor_added(source):
     assert text_of(paragraphs(source)) == text_of(source)
 
 
 @given(SOURCES)
-def test_the_result_is_well_nested(source):
+def test_result_is_well_nested(source):
     """By its own reading: every element that begins ends, in reverse order, and no paragraph holds a block."""
     open_names: list[str] = []
     for token in tokens(paragraphs(source)):
@@ -75,13 +75,13 @@ def test_the_result_is_well_nested(source):
 
 
 @given(SOURCES)
-def test_a_second_time_changes_nothing(source):
+def test_converting_twice_changes_nothing(source):
     once = paragraphs(source)
     assert paragraphs(once) == once
 
 
 @given(SOURCES)
-def test_the_tokens_are_the_text(source):
+def test_tokens_join_to_the_text(source):
     assert "".join(token.source for token in tokens(source)) == source
 
 
@@ -89,6 +89,6 @@ def test_the_tokens_are_the_text(source):
 @pytest.mark.parametrize(
     "piece", ["<", "<!--", "<a '", '<a "', "<code>", "[a ", "[[", "<i>x\n\n", " ", "\n", "[b]", "<p>", "<li>"]
 )
-def test_time_grows_with_length_only(piece):
+def test_time_is_linear_in_the_length(piece):
     """No input makes the import hang: a moment, where it would be minutes if each piece looked at every other."""
     paragraphs(piece * 20_000)

@@ -22,7 +22,7 @@ from tests.wordpress.texts.converted import PHOTO, alone, body, html
         ("[tweet 12]", "https://twitter.com/i/web/status/12"),
     ],
 )
-def test_what_is_named_by_its_number_is_led_to(source, url):
+def test_shortcode_with_an_id_becomes_a_player(source, url):
     found = body(source)
     assert (found.html, found.lost) == (alone(url), ())
 
@@ -67,7 +67,7 @@ def test_what_is_named_by_its_number_is_led_to(source, url):
         ("[[note x]text[/note]] says so", "<p>[note x]text[/note] says so</p>"),
     ],
 )
-def test_do_not_show_as_text(source, expected):
+def test_shortcodes_are_not_shown_as_text(source, expected):
     assert html(source) == expected
 
 
@@ -81,17 +81,17 @@ def test_do_not_show_as_text(source, expected):
         "see [chapter two] and [3=three] and [x=1]",
     ],
 )
-def test_brackets_in_prose_stay(source):
+def test_brackets_in_prose_are_kept(source):
     assert html(source) == "<p>" + source.replace("\n", "<br>\n") + "</p>"
     assert body(source).lost == ()
 
 
 @pytest.mark.parametrize("source", ["<code>[gallery]</code>", "<pre>[caption id='1']x[/caption]</pre>"])
-def test_brackets_in_code_stay(source):
+def test_brackets_in_code_are_kept(source):
     assert source in html(source)
 
 
-def test_brackets_inside_tags_stay():
+def test_brackets_inside_tags_are_kept():
     assert html('<b title="[gallery]">x</b>') == '<p><b title="[gallery]">x</b></p>'
 
 
@@ -103,11 +103,11 @@ def test_gallery_lists_its_pictures():
     assert ">Picture 1</a>" in html("[gallery]")
 
 
-def test_gallery_of_nothing_known():
+def test_gallery_without_known_pictures_is_reported():
     found = body('[gallery ids="999"]text')
     assert found.html == "<p>text</p>"
     assert found.lost == ("[gallery]",)
 
 
-def test_names_are_told_in_order():
+def test_names_are_reported_in_order():
     assert body('[a b="1"] [row d="2"]x[/row] [audio]').lost == ("[a]", "[row]", "[audio]")
