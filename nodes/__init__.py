@@ -1,1 +1,1 @@
-"""Pages, posts, sections and photos: everything that an editor writes."""
+"""Pages, posts, sections and photos, which editors write."""

@@ -1,9 +1,9 @@
-"""Permissions on nodes. Every page of the admin asks this module, previews and links included.
+"""Permissions on nodes. Every page of the admin checks them here, including previews and links.
 
-Authors write their own nodes until these are published, and drafts of them afterwards. Editors (users with permission to
-publish) can do everything except delete permanently, which administrators can. For everyone else a node doesn't exist: they
-get 404, so that ids cannot be guessed. Photos have no owner. Writers see the photo library and add to it. Users with
-permission to publish, or to change photos, can change the photos in the library.
+Authors write their own nodes until these are published, and drafts of them afterwards. Editors (users with permission
+to publish) can do everything except delete permanently, which administrators can do. For everyone else, a node doesn't
+exist: they get 404, so that nobody can guess ids. Photos have no owner. Writers can see the photo library and add
+photos to it. Users with permission to publish, or to change photos, can change the photos in the library.
 """
 
 import enum
@@ -28,7 +28,7 @@ from nodes.selectors.editable_nodes import Editable
 from nodes.selectors.listing import live
 from nodes.types import Actor
 
-# Does not reveal whether a section exists that the user cannot see.
+# The message doesn't reveal whether there is a section that the user can't see.
 NO_SUCH_SECTION = gettext_lazy("There is no such section, or this cannot stand in it.")
 # The value of the top level in lists of choices.
 TOP = "top"
@@ -37,9 +37,9 @@ _PHOTO_VIEW_PERMISSIONS = ("view_photo", "add_photo", "change_photo", "add_node"
 
 
 class NodePermission(enum.StrEnum):
-    """Permission to do something with a node."""
+    """A permission to do something with a node."""
 
-    VIEW = "view"  # and preview, history, differences; copying it
+    VIEW = "view"  # also preview, history, differences and copying
     EDIT = "edit"
     DRAFT = "draft"
     PUBLISH = "publish"
@@ -51,14 +51,14 @@ class NodePermission(enum.StrEnum):
 _DATES = frozenset({"published", "expires"})
 # Only users with permission to publish can set these fields.
 PUBLISHER_FIELDS = _DATES | {"author", "detail.comments"}
-# Only commands and imports can set these fields, and those that the content type declares as not editable.
+# Only commands and imports can set these fields, and fields that the content type declares as not editable.
 _SYSTEM_FIELDS = frozenset({"created", "updated"})
 # Fields that the user who uploaded a photo can change until it is published.
 DESCRIBING_FIELDS = frozenset({"title", "summary", "tags", "detail.alt", "detail.focal"})
 
 
 class FieldForbidden(PermissionDenied):
-    """The user cannot set the fields `paths`."""
+    """The user can't set the fields `paths`."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self.paths = tuple(sorted(paths))
@@ -67,7 +67,10 @@ class FieldForbidden(PermissionDenied):
 
 @dataclass(frozen=True)
 class System:
-    """Stands for a user where a command or an import acts, with every permission. `actor` is the author in the history."""
+    """A stand-in for a user when a command or an import acts.
+
+    It has every permission, and `actor` is the author in the history.
+    """
 
     actor: Actor
     pk: None = None
@@ -78,12 +81,12 @@ class System:
         return True
 
 
-# These permissions need the fields of a node, so they are refused for nodes whose type is not installed.
+# These permissions need the fields of a node, so they are refused for nodes whose type isn't installed.
 _CHANGING = frozenset({NodePermission.EDIT, NodePermission.DRAFT, NodePermission.PUBLISH, NodePermission.MOVE})
 
 
 def allowed(user: Any, node: Node, permission: NodePermission) -> bool:
-    """Return whether `user` has `permission` for `node`, which may be a photo in the trash."""
+    """Return whether `user` has `permission` for `node`, which can be a photo in the trash."""
     if not _is_staff(user):
         return False
     if not node.content_type.is_installed and permission in _CHANGING:
@@ -110,14 +113,27 @@ def allowed(user: Any, node: Node, permission: NodePermission) -> bool:
 def node(user: Any, node_id: ObjectId, permission: NodePermission) -> Editable:
     """Return the node `node_id` after checking that `user` has `permission` for it.
 
-    Raises Http404 if the node doesn't exist or the user cannot see it. Raises PermissionDenied if the user can see the node
-    but cannot perform the action.
+    Raises:
+        Http404: The node doesn't exist, or the user can't see it.
+        PermissionDenied: The user can see the node, but lacks the permission.
     """
     return _checked(user, editable_nodes.load(node_id), permission)
 
 
 def photo(user: Any, photo_id: ObjectId, permission: NodePermission, *, describes: bool = False) -> Editable:
-    """Return a photo after the same checks as `node`. `describes`: the action only describes the photo."""
+    """Return a photo after the same checks as `node`.
+
+    Args:
+        user: The user.
+        photo_id: The photo.
+        permission: The permission to check.
+        describes: Whether the action only describes the photo. The user who uploaded it can do that until it is
+            published.
+
+    Raises:
+        Http404: The photo doesn't exist, or the user can't see it.
+        PermissionDenied: The user can see the photo, but lacks the permission.
+    """
     editable = stored_photos.load(photo_id) if may_see_photos(user) else None
     if editable is None:
         raise Http404(_("There is no such photo, or you may not see it."))
@@ -127,7 +143,18 @@ def photo(user: Any, photo_id: ObjectId, permission: NodePermission, *, describe
 
 
 def node_or_photo(user: Any, node_id: ObjectId, permission: NodePermission, *, describes: bool = False) -> Editable:
-    """Return a node or a photo after the same checks as `node`. `describes`: the action only describes a photo."""
+    """Return a node or a photo after the same checks as `node` and `photo`.
+
+    Args:
+        user: The user.
+        node_id: The node or photo.
+        permission: The permission to check.
+        describes: Whether the action only describes a photo.
+
+    Raises:
+        Http404: The node doesn't exist, or the user can't see it.
+        PermissionDenied: The user can see the node, but lacks the permission.
+    """
     try:
         return node(user, node_id, permission)
     except Http404:
@@ -137,14 +164,19 @@ def node_or_photo(user: Any, node_id: ObjectId, permission: NodePermission, *, d
 
 
 def trashed(user: Any, node_id: ObjectId, permission: NodePermission) -> Editable:
-    """Return a node from the trash after the same checks as `node`."""
+    """Return a node from the trash after the same checks as `node`.
+
+    Raises:
+        Http404: The node isn't in the trash, or the user can't see it.
+        PermissionDenied: The user can see the node, but lacks the permission.
+    """
     return _checked(user, trash.load(node_id), permission)
 
 
 def trash_seen_by(user: Any) -> dict[str, Any] | None:
     """Return a filter for the documents in the trash that `user` can see, by the rules of `allowed`.
 
-    Returns None if the user cannot open the trash.
+    Return None if the user can't open the trash.
     """
     conditions: list[dict[str, Any]] = []
     if may_list(user):
@@ -164,7 +196,7 @@ def _checked(user: Any, editable: Editable | None, permission: NodePermission) -
 
 
 def changes_unpublished_only(user: Any) -> bool:
-    """Return whether `user` can change only nodes that are not published. Services check this while they write, too."""
+    """Return whether `user` can only change nodes that aren't published. Services also check this while they write."""
     return not user.has_perm("nodes.publish_node")
 
 
@@ -174,10 +206,10 @@ def bound_to_unpublished(user: Any, node: Node | Photo) -> bool:
 
 
 def check_fields(user: Any, type: str, paths: Collection[str]) -> None:
-    """Raise FieldForbidden if `paths` has a field of a node of `type` that `user` cannot set.
+    """Raise FieldForbidden if `paths` contains a field of a node of `type` that `user` can't set.
 
-    Some fields need permission to publish. Users with permission to change photos can publish them, so these users can set
-    their dates. Fields that no form has are set only by commands and imports.
+    Some fields need permission to publish. Users with permission to change photos can publish them, so they can also
+    set their dates. Only commands and imports can set the fields that no form has.
     """
     forbidden = set() if user.has_perm("nodes.publish_node") else PUBLISHER_FIELDS & set(paths)
     if type == PHOTO and may_change_photos(user):
@@ -194,7 +226,7 @@ def sees_all(user: Any) -> bool:
 
 
 def seen_by(user: Any) -> dict[str, Any]:
-    """Return a filter for the nodes that `user` can know of. Users who don't see all get public nodes and their own."""
+    """Return a filter for the nodes that `user` can know of: all nodes, or public nodes and the user's own."""
     return {} if sees_all(user) else {"$or": [live(now()), {"metadata.author._id": user.pk}]}
 
 
@@ -209,7 +241,10 @@ def may_write(user: Any) -> bool:
 
 
 def may_create(user: Any, type: str) -> bool:
-    """Return whether `user` can create nodes of `type`. Sections need permission to publish; photos are uploaded instead."""
+    """Return whether `user` can create nodes of `type`. Sections need permission to publish.
+
+    Photos are uploaded instead.
+    """
     content_type = content.get(type)
     if content_type.is_file or not content_type.is_installed:
         return False
@@ -217,10 +252,10 @@ def may_create(user: Any, type: str) -> bool:
 
 
 def check_may_type(user: Any, type: str, node_id: ObjectId | None) -> None:
-    """Raise PermissionDenied unless `user` can fill in the form of a node of `type`. A new node has `node_id` None.
+    """Raise PermissionDenied unless `user` can fill in the form of a node of `type`. For a new node, `node_id` is None.
 
-    If the node is gone meanwhile, or the user can no longer see it, the form is treated like one of a new node. The typed
-    text is kept, and the form reveals nothing about the stored node.
+    If the node no longer exists, or the user can no longer see it, the form is treated like one of a new node. The
+    typed text is kept, and the form reveals nothing about the stored node.
     """
     if content.get(type).is_file:
         is_allowed = may_change_photos(user)
@@ -235,15 +270,15 @@ def check_may_type(user: Any, type: str, node_id: ObjectId | None) -> None:
 
 
 def may_place(user: Any, section_id: ObjectId | None) -> bool:
-    """Return whether `user` can put nodes into a section. Creating, moving and copying all need this permission.
+    """Return whether `user` can put nodes into a section. Creating, moving and copying need this permission.
 
-    Users without permission to publish see, and so choose, only public sections.
+    Users without permission to publish can only see and choose public sections.
     """
     return bool(user.has_perm("nodes.publish_node")) or tree.current().is_live(section_id, now())
 
 
 def check_may_place(user: Any, section_id: ObjectId | None, present: ObjectId | None = None) -> None:
-    """Raise InvalidPlace if `user` cannot put a node there. `present` is the section that contains it now."""
+    """Raise InvalidPlace if `user` can't put a node into the section. `present` is the section that contains it now."""
     if section_id not in (None, present) and not may_place(user, section_id):
         raise InvalidPlace(NO_SUCH_SECTION)
 
@@ -254,10 +289,12 @@ def may_set_up(user: Any) -> bool:
 
 
 def section_choices(user: Any, type: str = "", seen: ObjectId | None = None) -> list[tuple[str, str]]:
-    """Return form choices of the sections that `user` can put nodes of `type` into, indented below parents that are choices.
+    """Return the sections that `user` can put nodes of `type` into, as form choices indented below their parents.
 
-    Without `type`, all sections that the user can put any node into are choices. The section `seen`, which contains the node
-    now, is always a choice.
+    Args:
+        user: The user.
+        type: The type of the node. If empty, the choices are sections that the user can put any node into.
+        seen: The section that contains the node now, which is always a choice.
     """
     sections = tree.current()
     choices = []
@@ -292,7 +329,7 @@ def may_change_photos(user: Any) -> bool:
 
 
 def may_describe(user: Any, photo: Photo) -> bool:
-    """Return whether `user` can describe `photo`. The user who uploaded it can, too, until it is published."""
+    """Return whether `user` can describe `photo`. The user who uploaded it can describe it until it is published."""
     author = photo.metadata.author
     is_own = author is not None and author.id == user.pk and photo.metadata.published is None
     return may_change_photos(user) or (is_own and may_add_photos(user))

@@ -9,5 +9,5 @@ class NodesConfig(AppConfig):
 
     def ready(self) -> None:
         autodiscover_modules("content")
-        from nodes import checks  # noqa: F401 - registers itself
-        from nodes.services import scheduled  # noqa: F401 - registers what the worker does of drafts
+        from nodes import checks  # noqa: F401 - imported to register itself
+        from nodes.services import scheduled  # noqa: F401 - registers the worker's publication of scheduled changes

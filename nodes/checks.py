@@ -15,8 +15,8 @@ from nodes.content.upgrading import FIRST
 from nodes.models.stored_site import COMMENT_POLICIES
 
 POLICIES = tuple(dict(COMMENT_POLICIES))
-# Readers cannot filter by long texts, documents or ids. The date of a moment depends on the time zone. Times and durations
-# are stored as moments and numbers, which readers would see.
+# Readers can't filter by long texts, documents or ids. The date of a datetime depends on the time zone. Times and
+# durations are stored as datetimes and numbers, which readers would see.
 _NOT_FACETS = (
     *(models.TextField, models.JSONField, ObjectIdField),
     *(models.DateTimeField, models.TimeField, models.DurationField),
@@ -33,9 +33,9 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
 
     - nodes.E003: two types have the same name.
     - nodes.E004: the name of a field is reserved.
-    - nodes.E005: documents cannot store a field of this class.
+    - nodes.E005: documents can't store a field of this class.
     - nodes.E006: no section can contain the type.
-    - nodes.E007: lists cannot filter by a facet.
+    - nodes.E007: lists can't filter by a facet.
     - nodes.E008: a version of a type has no upgrader, or several.
     - nodes.E009: an upgrader is for a version that doesn't exist.
     - nodes.E010: a rule of a section has an invalid value.

@@ -9,7 +9,7 @@ _NOT_IN_SLUGS = r"\x00-\x2c\x2e\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\xa0"
 
 
 class ObjectIdConverter:
-    """Converter for 24 hexadecimal digits. Anything else matches no URL, so no query fails with an invalid id."""
+    """Converter for 24 hexadecimal digits. Nothing else matches, so no query fails with an invalid id."""
 
     regex = "[0-9a-f]{24}"
 
@@ -21,9 +21,9 @@ class ObjectIdConverter:
 
 
 class NodePathConverter(StringConverter):
-    """Converter for the path of a node: possible slugs, separated by single slashes.
+    """Converter for the path of a node, which consists of possible slugs with single slashes between them.
 
-    Dots don't match, so that requests for files don't query the database in vain.
+    Dots don't match, so that requests for files don't query the database needlessly.
     """
 
     regex = f"[^{_NOT_IN_SLUGS}]+(?:/[^{_NOT_IN_SLUGS}]+)*"
@@ -36,7 +36,7 @@ class NodePartConverter(StringConverter):
 
 
 class TagConverter(StringConverter):
-    """Converter for a tag, which may contain slashes ("TCP/IP") but does not begin or end with one."""
+    """Converter for a tag, which can contain slashes ("TCP/IP"), but doesn't begin or end with one."""
 
     regex = r"[^\x00-\x1f/](?:[^\x00-\x1f]*[^\x00-\x1f/])?"
 
@@ -54,7 +54,7 @@ class YearConverter:
 
 
 class MonthConverter:
-    """Converter for a month of two digits, 01 to 12."""
+    """Converter for the two digits of a month, 01 to 12."""
 
     regex = "0[1-9]|1[0-2]"
 

@@ -27,7 +27,7 @@ NAMED = 3
 
 @check
 def site_document(examination: Examination) -> Iterator[Finding]:
-    """Report a site that has pages, but no document with its settings and versions."""
+    """Check for a site that has pages, but no document with its settings and versions."""
     for nodes in examination.declared(NODES):
         db = examination.db
         if db[nodes].find_one({}, {"_id": 1}) and not db[SITE].find_one({"_id": SITE_ID}, {"_id": 1}):
@@ -39,7 +39,7 @@ def site_document(examination: Examination) -> Iterator[Finding]:
 
 @check
 def damaged_nodes(examination: Examination) -> Iterator[Finding]:
-    """Report pages and photos that cannot be read, or lack stored parts. Large collections are sampled at random."""
+    """Check for pages and photos that can't be read, or lack stored parts. Large collections are sampled at random."""
     for name in examination.declared(NODES, ASSET_FILES, TRASH):
         pipeline: list[Document] = [
             *examination.sample_stages(name),
@@ -51,7 +51,7 @@ def damaged_nodes(examination: Examination) -> Iterator[Finding]:
         for document in examination.db[name].aggregate(pipeline):
             faults += [f"{document['_id']} {fault}" for fault in damage.faults(MODELS.get(name, Node), document)]
             if name == TRASH:
-                # A section is moved to the trash after its pages, and may be deleted before them.
+                # A section is moved to the trash after its pages, and can be deleted before them.
                 continue
             if isinstance(metadata := document.get("metadata"), dict) and metadata.get("parent_id") is not None:
                 parents[document["_id"]] = metadata["parent_id"]
@@ -73,7 +73,7 @@ def damaged_nodes(examination: Examination) -> Iterator[Finding]:
 
 @check
 def histories(examination: Examination) -> Iterator[Finding]:
-    """Report pages without the revision of their current version. Large collections are sampled at random."""
+    """Check for pages without the revision of their current version. Large collections are sampled at random."""
     for nodes in examination.declared(NODES):
         pipeline: list[Document] = [*examination.sample_stages(nodes), {"$project": {"metadata.nonce": 1}}]
         documents = examination.db[nodes].aggregate(pipeline)
@@ -89,10 +89,10 @@ def histories(examination: Examination) -> Iterator[Finding]:
 
 @check
 def missing_types(examination: Examination) -> Iterator[Finding]:
-    """Report nodes of types that no installed app declares. Such nodes stay stored, and readers don't see them."""
+    """Check for nodes of types that no installed app declares. They stay stored, but readers don't see them."""
     for name in examination.declared(NODES):
         known = registry.names()
-        # distinct() reads only the index, one entry per type.
+        # distinct() only reads the index, with one entry per type.
         if unknown := sorted(str(type) for type in examination.db[name].distinct("metadata.type") if type not in known):
             message = f"No installed app declares the type of some nodes: {', '.join(unknown[:NAMED])}."
             yield Finding(
@@ -102,7 +102,7 @@ def missing_types(examination: Examination) -> Iterator[Finding]:
 
 @check
 def versions(examination: Examination) -> Iterator[Finding]:
-    """Report nodes and drafts in another version of their type. Large collections are sampled at random."""
+    """Check for nodes and drafts in another version of their type. Large collections are sampled at random."""
     for name in examination.declared(NODES, ASSET_FILES):
         live = {"$ifNull": [f"$metadata.{VERSION}", FIRST]}
         draft = {"$cond": [{"$gt": ["$draft", None]}, {"$ifNull": [f"$draft.metadata.{VERSION}", FIRST]}, live]}

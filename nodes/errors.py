@@ -1,4 +1,4 @@
-"""Exceptions of writes. Each has a caller that handles it, and its message is for editors."""
+"""Exceptions of writes. Callers handle each of them, and its message is for editors."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class NodeError(Exception):
-    """Base of exceptions of a write that was not done. Nothing was changed."""
+    """Base of exceptions of a write that was refused. Nothing was changed."""
 
 
 class NodeGone(NodeError):
@@ -45,7 +45,7 @@ class Published(NodeError):
 
 
 class DraftGone(NodeError):
-    """The draft is no longer the one that was read, because it was saved, published or discarded meanwhile."""
+    """The draft was saved, published or discarded since it was read."""
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
@@ -53,7 +53,7 @@ class DraftGone(NodeError):
 
 
 class NotLive(NodeError):
-    """The page is not live, so its changes cannot be scheduled. The page has its own publication time instead."""
+    """The page isn't live, so its changes can't be scheduled. The page has its own publication time instead."""
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
@@ -69,7 +69,7 @@ class ChangedSince(NodeError):
 
 
 class DraftStays(NodeError):
-    """The node cannot be published from a list, because it is public already and the list doesn't show its draft."""
+    """The node can't be published from a list, because it is already public and the list doesn't show its draft."""
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
@@ -77,11 +77,14 @@ class DraftStays(NodeError):
 
 
 class EditConflict(NodeError):
-    """A concurrent editor saved, and the two versions cannot be merged automatically.
+    """A concurrent editor saved, and the two versions can't be merged automatically.
 
-    `base` is the metadata that the editor started from, or None if it is no longer known. `theirs` is the stored metadata.
-    `merge` contains the merged fields and the conflicts. `tags` is the editor's change of tags, which always merge. `mine`
-    are the editor's fields, by path.
+    Attributes:
+        base: The metadata that the editor started from, or None if it is no longer known.
+        theirs: The stored metadata.
+        merge: The merged fields and the conflicts.
+        tags: The editor's change of tags, which always merges.
+        mine: The editor's fields, by path.
     """
 
     def __init__(
@@ -101,7 +104,7 @@ class EditConflict(NodeError):
 
 
 class SlugTaken(NodeError):
-    """The slug is in use in its section. `free` is a similar slug that was free when this was raised."""
+    """The slug is in use in its section. `free` is a similar slug that was free when the exception was raised."""
 
     def __init__(self, slug: str, free: str) -> None:
         self.slug = slug
@@ -112,15 +115,15 @@ class SlugTaken(NodeError):
 
 
 class InvalidSlug(NodeError):
-    """The slug cannot be part of a URL, or is reserved for a URL of the site."""
+    """The slug can't be part of a URL, or is reserved for a URL of the site."""
 
 
 class InvalidPlace(NodeError):
-    """The section cannot contain the node: it has the wrong type, is inside the node, or doesn't exist."""
+    """The section can't contain the node, because it has the wrong type, is inside the node, or doesn't exist."""
 
 
 class FieldRefused(NodeError):
-    """A field of the node, or its merged value, cannot be stored. `path` is the field's path under `metadata`."""
+    """A field of the node, or its merged value, can't be stored. `path` is the field's path under `metadata`."""
 
     def __init__(self, path: str, message: str) -> None:
         self.path = path
@@ -140,7 +143,7 @@ class TextTooLong(FieldRefused):
 
 
 class WrongInsert(FieldRefused):
-    """A text has invalid inserts. `faults` has a message for each, with its line."""
+    """A text has invalid inserts. `faults` has a message for each of them, with its line."""
 
     def __init__(self, path: str, faults: Sequence[str]) -> None:
         self.faults = tuple(faults)
@@ -148,15 +151,18 @@ class WrongInsert(FieldRefused):
 
 
 class InvalidField(FieldRefused):
-    """A field does not accept its value, or the node's type has no such field."""
+    """A field doesn't accept its value, or the node's type has no such field."""
 
 
 class NotReady(NodeError):
-    """The node cannot be published, because it lacks something that publishing requires."""
+    """The node can't be published, because it lacks something that publishing requires."""
 
 
 class NewerVersion(NodeError):
-    """The node was stored by a newer version of its type than the running code knows. It can be read, but not written."""
+    """The node was stored by a newer version of its type than the running code knows.
+
+    It can be read, but not written.
+    """
 
     def __init__(self) -> None:
         super().__init__(

@@ -1,4 +1,7 @@
-"""Form fields for the fields that all nodes have, without widgets. The forms of the admin and the API check with them."""
+"""Form fields, without widgets, for the fields that all nodes have.
+
+The forms of the admin and the API check with them.
+"""
 
 import re
 from typing import Any
@@ -29,7 +32,7 @@ class TextField(forms.CharField):
 
 
 class LineField(forms.CharField):
-    """A text on one line. A blank text becomes ""."""
+    """A field for a text on one line. A blank text becomes ""."""
 
     def to_python(self, value: Any) -> str:
         line = str(super().to_python(value))
@@ -37,7 +40,7 @@ class LineField(forms.CharField):
 
 
 class TitleField(LineField):
-    """A title on one line."""
+    """A field for a title on one line."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=300, **kwargs)
@@ -47,14 +50,14 @@ class TitleField(LineField):
 
 
 class SlugField(forms.CharField):
-    """The last part of an address. "" if it is made from the title. The services check its characters."""
+    """A field for the last part of a node's URL, or "" to make it from the title. The services check its characters."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=200, required=False, **kwargs)
 
 
 class CommentsField(forms.ChoiceField):
-    """The policy for comments of a node. "" if it is that of the section or the site."""
+    """A field for the comment policy of a node, or "" for the policy of the section or the site."""
 
     def __init__(self, **kwargs: Any) -> None:
         choices = [("", _("As for the section, or the site")), *COMMENT_POLICIES]
@@ -62,7 +65,7 @@ class CommentsField(forms.ChoiceField):
 
 
 class SectionField(forms.ChoiceField):
-    """The section of a node. The choices are sections that accept the node's type and in which the user can create nodes."""
+    """A field for the section of a node. The choices accept the node's type, and the user can create nodes in them."""
 
     def __init__(self, user: Any, type: str, seen: ObjectId | None, **kwargs: Any) -> None:
         super().__init__(choices=section_choices(user, type, seen), **kwargs)
@@ -76,7 +79,7 @@ class SectionField(forms.ChoiceField):
 
 
 class AuthorField(forms.MultiValueField):
-    """The author: an account that can log in to the admin, or none, and the name that readers see."""
+    """A field for the author: an account that can log in to the admin, or none, and the name that readers see."""
 
     def __init__(self, seen: dict[str, Any] | None, **kwargs: Any) -> None:
         self.accounts = {"": str(_("No account"))}
@@ -100,7 +103,10 @@ class AuthorField(forms.MultiValueField):
 
 
 class ReferenceField(forms.CharField):
-    """A node or photo, typed as its address or id. Targets that readers cannot see are shown as `node:ID` or `photo:ID`."""
+    """A field for a node or photo, typed as its URL or id.
+
+    Targets that readers can't see are shown as `node:ID` or `photo:ID`.
+    """
 
     def __init__(self, *, photos: bool, **kwargs: Any) -> None:
         self.photos = photos
@@ -126,12 +132,12 @@ class ReferenceField(forms.CharField):
 
 
 def format_reference(node_id: ObjectId, *, photos: bool) -> str:
-    """Return a reference as editors read it: the address of its target if readers can see it, otherwise its id."""
+    """Return a reference as editors read it: the URL of its target if readers can see it, otherwise its id."""
     target = stored_nodes.live_by_id(tree.current(), node_id, now())
     return unquote(target.get_absolute_url()) if target else f"{'photo' if photos else 'node'}:{node_id}"
 
 
-# The fields that need neither a user nor the stored node, by name.
+# Fields that need neither a user nor the stored node, by name.
 COMMON: dict[str, forms.Field] = {
     "title": TitleField(),
     "slug": SlugField(),

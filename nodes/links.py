@@ -1,6 +1,6 @@
 """URLs of authors, and absolute URLs.
 
-Absolute URLs begin with SITE_URL if it is set, else with the requested host, which ALLOWED_HOSTS checks.
+Absolute URLs begin with SITE_URL if it is set, or else with the requested host, which ALLOWED_HOSTS checks.
 """
 
 from urllib.parse import quote
@@ -15,7 +15,8 @@ from marginalia.markup.text import slugify
 def origin(request: HttpRequest) -> str:
     """Return the origin of the site, such as "https://example.org", without a trailing slash.
 
-    Raises DisallowedHost, which returns 400, for a host that is not in ALLOWED_HOSTS.
+    Raises:
+        DisallowedHost: The host isn't in ALLOWED_HOSTS. The response is 400.
     """
     return settings.SITE_URL or f"{request.scheme}://{request.get_host()}"
 

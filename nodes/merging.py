@@ -1,8 +1,8 @@
-"""Three-way merge of a node. Changes of one side merge automatically; the editor decides about changes of both sides.
+"""Three-way merge of a node. Changes of one side merge automatically. The editor decides about changes of both sides.
 
-Fields are identified by their path under `metadata`: "title", "detail.text". All functions are pure. The class of a field
-decides how two edits merge. Texts merge by paragraph, lists by item, lists of parts by the ids of parts, and parts by field.
-All other fields merge as a single value.
+Fields are identified by their path under `metadata`, such as "title" and "detail.text". All functions are pure. The
+class of a field decides how two edits merge. Texts merge by paragraph, lists by item, lists of parts by the ids of
+parts, and parts by field. All other fields merge as a single value.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from marginalia.markup.comparing import merge as text_merge
 from nodes.content import declared_fields, upgrading
 from nodes.content.declared_fields import ITEMS, PART, PARTS, TEXT
 
-# Services set these themselves, or save them as differences (tags).
+# Fields that services set themselves, or save as differences (tags).
 _NOT_FIELDS = frozenset(
     {"nonce", "type", "created", "updated", "tags", "detail", "locked", "content_id", "doomed", "superseded"}
     | {upgrading.VERSION}
@@ -23,9 +23,10 @@ _NOT_FIELDS = frozenset(
 
 @dataclass(frozen=True)
 class FieldConflict:
-    """Field that both sides changed in different ways.
+    """A field that both sides changed in different ways.
 
-    For a text, `mine` and `theirs` differ only in the paragraphs that both sides changed. Both contain all other changes.
+    For a text, `mine` and `theirs` differ only in the paragraphs that both sides changed. Both contain all other
+    changes.
     """
 
     path: str
@@ -36,10 +37,12 @@ class FieldConflict:
 
 @dataclass(frozen=True)
 class Merge:
-    """Result of a merge.
+    """The result of a merge.
 
-    `changes` are the fields to write over theirs. `merged` are the paths of fields, of `changes` or of theirs, that both sides
-    changed. `conflicts` are the fields that the editor has to decide.
+    Attributes:
+        changes: The fields to write over the stored version, by path.
+        merged: The paths of fields that both sides changed, and that were merged.
+        conflicts: The fields that the editor has to decide.
     """
 
     changes: dict[str, Any]
@@ -50,7 +53,10 @@ class Merge:
 def fields(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a stored `metadata` by path, in the current version of its type.
 
-    Fields of `detail` have paths such as "detail.text". Raises UpgradeFailed.
+    Fields of `detail` have paths such as "detail.text".
+
+    Raises:
+        UpgradeFailed: An upgrader failed.
     """
     return flatten(upgrading.upgraded(metadata))
 
@@ -77,8 +83,8 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
 def merge(base: Mapping[str, Any] | None, mine: Mapping[str, Any], theirs: Mapping[str, Any], type: str) -> Merge:
     """Merge `mine`, the fields of a form, into `theirs`, the stored fields of a node of `type`.
 
-    `base` contains the fields that the form started from. Without a base, each field that differs is a conflict, because
-    nobody knows which side changed it.
+    `base` contains the fields that the form started from. Without a base, each field that differs is a conflict,
+    because it is unknown which side changed it.
     """
     changes: dict[str, Any] = {}
     merged: list[str] = []
@@ -106,7 +112,10 @@ def merge(base: Mapping[str, Any] | None, mine: Mapping[str, Any], theirs: Mappi
 
 
 def _merge_values(strategy: str, base: Any, mine: Any, theirs: Any) -> tuple[Any, Any]:
-    """Merge a value that both sides changed. Returns the result for either side; both are equal if there is no conflict."""
+    """Merge a value that both sides changed. Return the result for either side.
+
+    They are equal if there is no conflict.
+    """
     if strategy == TEXT:
         return _merge_texts(base or "", mine or "", theirs or "")
     if strategy == ITEMS and _are(list, mine, theirs):
@@ -131,14 +140,17 @@ def _merge_texts(base: str, mine: str, theirs: str) -> tuple[str, str]:
 
 
 def _merge_items(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[list[Any], list[Any]]:
-    # Some items cannot be hashed, so they are compared by their representation.
+    # Some items can't be hashed, so they are compared by their representation.
     by_repr = {repr(item): item for item in (*base, *mine, *theirs)}
     merged = lists.merge(*([repr(item) for item in side] for side in (base, mine, theirs)))
     return [by_repr[key] for key in merged.mine], [by_repr[key] for key in merged.theirs]
 
 
 def _merge_parts(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Merge lists of parts. Additions, removals and order merge by the ids of parts, and the parts of both sides by field."""
+    """Merge lists of parts.
+
+    Additions, removals and order merge by the ids of parts, and the parts of both sides by field.
+    """
     before, ours, others = ({str(part.get("_id")): part for part in side} for side in (base, mine, theirs))
     merged = {
         key: _merge_part(part, ours.get(key), others.get(key))
@@ -155,7 +167,7 @@ def _merge_parts(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[l
     new = {**others, **ours}
 
     def parts_of(keys: tuple[str, ...], side: int, own_parts: Mapping[str, Any]) -> list[Any]:
-        """Return the merged list for a side, which contains the disputed parts that this side kept."""
+        """Return the merged list for a side, with the disputed parts that this side kept."""
         result = [key for key in keys if key not in disputed or key in own_parts]
         result += [key for key in own_parts if key in disputed and key not in result]
         return [merged[key][side] if key in merged else new[key] for key in result]
@@ -166,7 +178,7 @@ def _merge_parts(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[l
 def _merge_part(
     base: Mapping[str, Any], mine: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None
 ) -> tuple[Any, Any]:
-    """Merge one part field by field. If one side doesn't have the part, both results are the other side's."""
+    """Merge one part by field. If one side doesn't have the part, both results are the other side's part."""
     if mine is None or theirs is None:
         return mine or theirs, mine or theirs
     ours = dict(theirs)

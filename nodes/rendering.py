@@ -1,8 +1,8 @@
-"""Texts as HTML, cached by the nonce of the save that wrote them. Each save makes a new nonce, so the cache is never stale.
+"""Texts as HTML, cached by the nonce of the save that wrote them. Each save makes a new nonce, so caches are never outdated.
 
-Search, excerpts and references use the clean HTML of a text. Readers get more: typographic punctuation, formulas, coloured
-code and names for the links of footnotes. This is made from the clean HTML and cached only in process. It is never stored, so
-a new release shows its own.
+Search, excerpts and references use the clean HTML of a text. The HTML for readers also has typographic punctuation,
+formulas, highlighted code, and labels for the links of footnotes. It is made from the clean HTML, cached only in
+process, and never stored, so that an update of the code changes it at once.
 """
 
 import re
@@ -20,11 +20,11 @@ from marginalia.markup import code, html, margin, markdown, maths, typography
 from marginalia.markup.html import anchors
 from nodes.content import HTML, MARKDOWN
 
-# Rendered texts cached per process. At 20 KB each, this is about 10 MB.
+# Rendered texts cached per process. At 20 KB each, they need about 10 MB.
 KEPT = 512
-# Maximum characters of formulas rendered per text: about 0.25 ms each in the worst case.
+# Maximum characters of formulas rendered per text. One takes about 0.25 ms in the worst case.
 MOST_MATHS: Final = 10_000
-# Maximum characters of code coloured per text: about 30 µs each in the worst case.
+# Maximum characters of code highlighted per text. Each takes about 30 µs in the worst case.
 MOST_CODE: Final = 20_000
 # These expressions match the exact output of the sanitizer.
 _CODE: Final = re.compile(r'(<pre>)?<code class="language-([^" ]+)">([^<]*)</code>(?(1)</pre>)')
@@ -45,7 +45,8 @@ def to_html(text: str, text_format: str) -> str:
 def of_field(text: str) -> str:
     """Return the text of a Markdown field as clean HTML. The result is cached in process.
 
-    The ids of its footnotes contain a hash of the text, because other texts of the page have footnotes with the same numbers.
+    The ids of its footnotes contain a hash of the text, because other texts of the page have footnotes with the same
+    numbers.
     """
     unique_name = rf"\g<1>{blake2b(text.encode(), digest_size=4).hexdigest()}-"
     return _NOTE_TAG.sub(lambda tag: _NOTE_NAME.sub(unique_name, tag[0]), to_html(text, MARKDOWN))
@@ -59,10 +60,15 @@ def saved(nonce: ObjectId, text: str, text_format: str) -> str:
 
 @lru_cache(maxsize=KEPT)
 def for_readers(clean: str, language: str, *, is_page: bool = False) -> str:
-    """Return clean HTML with formulas, coloured code, the punctuation of `language`, and labels in it for links of footnotes.
+    """Return clean HTML with formulas, highlighted code, and the punctuation and the footnote labels of `language`.
 
-    `is_page`: the HTML is the text of a page. Its footnotes appear next to their lines, not in a list at the end, and its
-    headings link to themselves. The result is cached in process.
+    The result is cached in process.
+
+    Args:
+        clean: The clean HTML.
+        language: The language of the page, such as "en".
+        is_page: Whether the HTML is the text of a page. Its footnotes then appear next to their lines, not in a list at
+            the end, and its headings link to themselves.
     """
     smart = typography.smarten_html(clean, language)
     with override(language):
@@ -78,7 +84,7 @@ def line(text: str) -> str:
 
 
 class _CodeRenderer:
-    """Replacement function for the formulas and code blocks of one text, up to MOST_MATHS and MOST_CODE characters."""
+    """A replacement function for the formulas and code blocks of one text, up to MOST_MATHS and MOST_CODE characters."""
 
     def __init__(self) -> None:
         self._maths = MOST_MATHS

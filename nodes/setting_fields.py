@@ -1,4 +1,4 @@
-"""The form fields that check the site's settings. The admin's form shows them with labels and widgets."""
+"""Form fields that check the site's settings. The admin's form shows them with labels and widgets."""
 
 import json
 import zoneinfo
@@ -23,7 +23,7 @@ Rows = list[dict[str, str]]
 
 
 class AccentField(forms.CharField):
-    """A colour. The theme's own accent is stored as ""."""
+    """A field for a colour. The theme's own accent is stored as ""."""
 
     def prepare_value(self, value: Any) -> Any:
         return value or look.ACCENT
@@ -48,17 +48,17 @@ class AccentField(forms.CharField):
 
 
 class HiddenRows(forms.HiddenInput):
-    """The hidden input with the rows that a form was rendered with, as JSON."""
+    """A hidden input with the rows that a form was rendered with, as JSON."""
 
     def format_value(self, value: Any) -> str:
         return value if isinstance(value, str) else json.dumps(value or [])
 
 
 class LinkRowsField(forms.Field):
-    """A list of links [{label, target}].
+    """A field for a list of links [{label, target}].
 
-    A page or section of this site is stored by its id, so that the link still works after a move. Other targets are stored
-    as a path or an absolute URL.
+    A page or section of this site is stored by its id, so that the link still works after a move. Other targets are
+    stored as a path or an absolute URL.
     """
 
     hidden_widget = HiddenRows
@@ -67,7 +67,11 @@ class LinkRowsField(forms.Field):
         super().__init__(required=False, **kwargs)
 
     def to_python(self, value: Any) -> Rows:
-        """Return a list of rows as it is, or read the rows from the hidden input's JSON. Raises ValidationError."""
+        """Return a list of rows unchanged, or read the rows from the hidden input's JSON.
+
+        Raises:
+            ValidationError: The value contains no rows.
+        """
         if isinstance(value, list):
             return value
         try:
@@ -85,13 +89,13 @@ def plain(rows: Any) -> Rows:
 
 
 def linked_id(target: str) -> ObjectId | None:
-    """Return the id of the page or section that a target refers to; None for other targets."""
+    """Return the id of the page or section that a target refers to, or None for other targets."""
     name = target.removeprefix(NODE_PREFIX)
     return ObjectId(name) if target.startswith(NODE_PREFIX) and ObjectId.is_valid(name) else None
 
 
 def _clean_row(row: dict[str, str]) -> dict[str, str]:
-    """Return a row as it is stored. Raises ValidationError."""
+    """Return a row in its stored form. Raises ValidationError."""
     label = row["label"]
     target = row["target"]
     MaxLengthValidator(LONGEST_LABEL)(label)
@@ -115,7 +119,10 @@ def _clean_row(row: dict[str, str]) -> dict[str, str]:
 
 
 def _clean_path(label: str, path: str) -> dict[str, str]:
-    """Return the row of a path of this site. Raises ValidationError if the path is for pages, and no public page has it."""
+    """Return the row of a path of this site.
+
+    Raises ValidationError if the path is for pages, and no public page has it.
+    """
     if "?" not in path and "#" not in path:
         if (node := stored_nodes.resolve_address(path)) and not node.content_type.is_file:
             return {"label": label, "target": f"{NODE_PREFIX}{node.pk}"}

@@ -1,4 +1,4 @@
-"""Tags as editors type them: separated by commas."""
+"""Tags as editors type them, separated by commas."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -10,9 +10,9 @@ MOST = 200
 
 
 def normalized(tag: str) -> str:
-    """Return `tag` in the form in which tags are stored: NFC, with single spaces, without commas, at most LONGEST characters.
+    """Return `tag` in its stored form: NFC, with single spaces, without commas, at most LONGEST characters.
 
-    Commas separate tags. Slashes at either end are removed, because the URL of a tag cannot have them.
+    Commas separate tags. Slashes at either end are removed, because the URL of a tag can't contain them.
     """
     spaced = "".join(" " if unicodedata.category(c)[0] in "CZ" or c == "," else c for c in tag)
     normal = unicodedata.normalize("NFC", " ".join(spaced.split())).strip(" /")[:LONGEST].strip(" /")
@@ -25,12 +25,12 @@ def has_no_address(tag: str) -> bool:
 
 
 def parse(typed: str) -> tuple[str, ...]:
-    """Return the tags of a text such as "spring, news", each once, in the order of the text."""
+    """Return the tags of a text such as "spring, news", in its order and without duplicates."""
     return unique(part for part in typed.split(","))
 
 
 def unique(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return the normalized tags, each once, at most MOST. "News" and "news" are one tag; the first spelling is kept."""
+    """Return the normalized tags without duplicates, at most MOST. "News" and "news" are one tag, with its first spelling."""
     spellings: dict[str, str] = {}
     for tag in tags:
         if normal := normalized(tag):

@@ -1,4 +1,4 @@
-"""Points in time: as text for editors, in the site's time zone ("June 1, 9 a.m.", "10:42 a.m."), and their limits."""
+"""Points in time and their limits: as text for editors, in the site's time zone ("June 1, 9 a.m.", "10:42 a.m.")."""
 
 from datetime import datetime, timedelta
 
@@ -7,12 +7,12 @@ from django.utils import formats, timezone
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 
-# Years in which every moment has a date in every time zone.
+# Years in which every datetime has a date in every time zone.
 FIRST_YEAR, LAST_YEAR = 1000, 9998
 
 
 def check_year(moment: datetime) -> None:
-    """Raise ValidationError if the site cannot show `moment` in every time zone."""
+    """Raise ValidationError if the site can't show `moment` in every time zone."""
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
         years = {"first": FIRST_YEAR, "last": LAST_YEAR}
         raise ValidationError(_("Choose a year from %(first)d to %(last)d."), params=years)

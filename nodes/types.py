@@ -10,14 +10,14 @@ from bson import ObjectId
 
 from marginalia.markup.characters import is_blank
 
-# Expiry of nodes that never expire. It is not null, because $gt doesn't match null.
+# The expiry of nodes that never expire. It isn't null, because $gt doesn't match null.
 NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 class Act(enum.StrEnum):
-    """Action of a save, for the history of a node.
+    """The action of a save, for the history of a node.
 
-    Revisions store only the actions that cannot be derived from two neighbouring revisions: RESTORED, MERGED,
+    Revisions only store the actions that can't be derived from two neighbouring revisions: RESTORED, MERGED,
     CHANGES_PUBLISHED and SCHEDULED_CHANGES.
     """
 
@@ -38,14 +38,17 @@ class Act(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Actor:
-    """Author of a change: the id of an account, and the name to show. An import has no id."""
+    """The author of a change: the id of an account, and the name to show. An import has no id."""
 
     id: ObjectId | None
     name: str
 
     @classmethod
     def of(cls, user: Any) -> Self:
-        """Return the actor for a user, or for `nodes.access.System`. Readers see the name, so it is never an email address."""
+        """Return the actor for a user, or for `nodes.access.System`.
+
+        Readers see the name, so it is never an email address.
+        """
         if isinstance(known := getattr(user, "actor", None), cls):
             return known
         full_name = user.get_full_name()
@@ -57,16 +60,18 @@ class Actor:
 
 @dataclass(frozen=True)
 class Expected:
-    """Expected state of a node in a compare-and-set: its place, nonce and type version when it was read.
+    """The expected state of a node in a compare-and-set: its place, nonce and type version when it was read.
 
-    The place is included because it is the shard key. Without the shard key, MongoDB would broadcast saves and refuse renames.
+    The place is included because it is the shard key. Without the shard key, MongoDB would broadcast saves and refuse
+    renames.
     """
 
     id: ObjectId
     parent_id: ObjectId | None
     slug: str
     nonce: ObjectId
-    # `upgrade_nodes` changes the stored version without a new nonce, so writers that read the old version have to read again.
+    # `upgrade_nodes` changes the stored version without a new nonce, so writers that read the old version have to read
+    # again.
     schema_version: int | None = None
 
     @classmethod
@@ -88,9 +93,12 @@ class Expected:
 
 @dataclass(frozen=True)
 class TagChange:
-    """Change of tags, as the difference to the tags that a form was rendered with.
+    """A change of tags, as the difference to the tags with which a form was rendered.
 
-    `wanted` contains all tags of the form, or is None if only the difference is known.
+    Attributes:
+        added: The tags to add.
+        removed: The tags to remove.
+        wanted: All tags of the form, or None if only the difference is known.
     """
 
     added: frozenset[str] = frozenset()
@@ -105,7 +113,7 @@ class TagChange:
         return cls(after - before, before - after, after)
 
     def applied(self, present: Iterable[str]) -> list[str]:
-        """Return the tags `present` after the change, sorted. "News" and "news" are one tag; the present spelling is kept."""
+        """Return the tags `present` after the change, sorted. "News" and "news" are one tag. The present spelling stays."""
         if not self:
             return sorted(present)
         removed = {tag.casefold() for tag in self.removed}
@@ -127,9 +135,13 @@ NO_TAGS = TagChange()
 
 @dataclass(frozen=True)
 class Submitted:
-    """Content of the form `form` when it was saved: the fields by path, and all its tags, or None if it has no tags field.
+    """The content of a form when it was saved.
 
-    `was_merged`: others had saved meanwhile, so the stored version contains their changes, too.
+    Attributes:
+        form: The id of the form.
+        fields: The fields by path.
+        was_merged: Whether others had saved meanwhile, so that the stored version also contains their changes.
+        tags: All tags of the form, or None if it has no tags field.
     """
 
     form: ObjectId
@@ -140,9 +152,13 @@ class Submitted:
 
 @dataclass(frozen=True)
 class Change:
-    """Change of a stored node: `fields` by path, and `tags`.
+    """A change of a stored node.
 
-    The content of the form `submitted` and the action `act` are stored with the revision.
+    Attributes:
+        fields: The fields by path.
+        tags: The change of tags.
+        submitted: The content of the form, which is stored with the revision.
+        act: The action, which is stored with the revision.
     """
 
     fields: Mapping[str, Any]
@@ -156,9 +172,14 @@ class Change:
 
 @dataclass(frozen=True)
 class Saved:
-    """Result of a save: the stored nonce, the written fields, and the fields merged with another writer's save.
+    """The result of a save.
 
-    `unscheduled` is the time of scheduled changes whose schedule this save ended. These changes are now an ordinary draft.
+    Attributes:
+        id: The node.
+        nonce: The stored nonce.
+        changed: The paths of the written fields.
+        merged: The paths of the fields that were merged with another writer's save.
+        unscheduled: The time of scheduled changes whose schedule this save ended. They are now an ordinary draft.
     """
 
     id: ObjectId

@@ -1,7 +1,7 @@
-"""Actions of users on nodes: each checks permission and rules, then writes.
+"""Actions of users on nodes. Each action checks permissions and rules, then writes.
 
-The admin, the API, bulk operations, imports and commands translate a request into an action, and its result into a response.
-Commands and imports act as `nodes.access.System`.
+The admin, the API, bulk operations, imports and commands translate a request into an action, and its result into a
+response. Commands and imports act as `nodes.access.System`.
 """
 
 from nodes.actions.base import NodeAction

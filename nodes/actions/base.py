@@ -14,7 +14,12 @@ from nodes.types import Actor
 
 @dataclass(frozen=True, kw_only=True)
 class NodeAction(ABC):
-    """An action of `user` (an account, an API principal or `access.System`) on the node or photo `node_id`."""
+    """An action on a node or photo.
+
+    Attributes:
+        user: The user who acts: an account, an API principal, or `access.System`.
+        node_id: The node or photo.
+    """
 
     user: Any
     node_id: ObjectId
@@ -29,10 +34,19 @@ class NodeAction(ABC):
     def check(self) -> Editable:
         """Return the node as it is stored now.
 
-        Raises Http404 if the user cannot see it, PermissionDenied if the user cannot do this, NodeError if a rule forbids it.
+        Raises:
+            Http404: The user can't see the node.
+            PermissionDenied: The user can see the node, but can't do this.
+            NodeError: A rule forbids the action.
         """
         return access.node_or_photo(self.user, self.node_id, self.needs)
 
     @abstractmethod
     def execute(self) -> Any:
-        """Check, then write. Raises what `check` raises, and NodeError if the write is refused."""
+        """Check, then write.
+
+        Raises:
+            Http404: The user can't see the node.
+            PermissionDenied: The user can see the node, but can't do this.
+            NodeError: A rule forbids the action, or the write is refused.
+        """

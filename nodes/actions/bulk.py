@@ -1,4 +1,4 @@
-"""The same action on many nodes. Each node is done or refused by itself, so there is no transaction."""
+"""One action on many nodes. Each node is changed or refused independently, so there is no transaction."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -22,7 +22,10 @@ REFUSALS = (NodeError, Http404, PermissionDenied)
 def check_all(
     actions: Iterable[tuple[SelectedNode, NodeAction]],
 ) -> tuple[list[tuple[SelectedNode, NodeAction]], list[Refused]]:
-    """Return the actions that the user can do, with the titles of their nodes, and the refused ones. Nothing is written."""
+    """Return the actions that the user can do, with the titles of their nodes, and the refused actions.
+
+    Nothing is written.
+    """
     allowed = []
     refused = []
     for selected, action in actions:
@@ -50,7 +53,7 @@ def execute_all(actions: Iterable[tuple[SelectedNode, NodeAction]]) -> Summary:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the reason of a refusal, for users."""
+    """Return the reason of a refusal as a message for users."""
     if isinstance(error, Http404):
         return _("It is not there (any more).")
     if isinstance(error, PermissionDenied):
@@ -60,13 +63,24 @@ def reason_of(error: Exception) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class PublishListed(NodeAction):
-    """Publish a node as a list showed it: under the nonce `seen`, and without a draft that the list did not show."""
+    """The action that publishes a node as a list showed it.
+
+    Attributes:
+        seen: The nonce of the node in the list. The node must have no draft, unless the list showed it.
+    """
 
     seen: ObjectId
 
     needs = NodePermission.PUBLISH
 
     def execute(self) -> None:
-        """Check, then publish. Raises NodeGone, ChangedSince, DraftStays, NotReady."""
+        """Check, then publish the node.
+
+        Raises:
+            NodeGone: The node no longer exists.
+            ChangedSince: The node has changed since the user saw it.
+            DraftStays: The node is public and has a draft.
+            NotReady: The node lacks something that publishing requires.
+        """
         collection = home_of(self.check().node.metadata.type)
         editing.publish_as_seen(self.actor, self.node_id, self.seen, collection)

@@ -1,4 +1,4 @@
-"""Creating nodes: new ones, and copies."""
+"""Actions that create nodes: new ones and copies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,10 +20,17 @@ from nodes.types import Actor, Saved
 
 @dataclass(frozen=True, kw_only=True)
 class CreateNode:
-    """Create a node of `type` from `fields` by path: title, slug, parent_id and further ones ("summary", "detail.text"…).
+    """The action that creates a node.
 
-    Without a slug, one is made from the title. `node_id` is an id chosen by the form: if the same user's form has created
-    its node before, the action saves that node instead. Without an author, the user is the author.
+    Attributes:
+        user: The user who acts.
+        type: The content type.
+        fields: The fields by path: "title", "slug", "parent_id" and others, such as "summary" and "detail.text". If the
+            slug is empty, it is made from the title. Without an author, the user is the author.
+        tags: The tags.
+        node_id: An id that the form chose. If the same user's form has created the node before, the action saves that
+            node.
+        created: The time of creation, by default now.
     """
 
     user: Any
@@ -34,7 +41,14 @@ class CreateNode:
     created: datetime | None = None
 
     def check(self) -> None:
-        """Raise PermissionDenied, FieldForbidden, InvalidPlace or Published."""
+        """Check whether the user can create this node.
+
+        Raises:
+            PermissionDenied: The user can't create nodes of the type.
+            FieldForbidden: The user can't set one of the fields.
+            InvalidPlace: The user can't put nodes into the section.
+            Published: The form has created the node before, and the user can no longer edit it.
+        """
         if not access.may_create(self.user, self.type):
             raise PermissionDenied
         access.check_fields(self.user, self.type, {*self.fields, *(("created",) if self.created else ())})
@@ -48,7 +62,14 @@ class CreateNode:
         """Check, then create the node.
 
         Raises:
-            SlugTaken, InvalidSlug, InvalidPlace, NodeGone, IdTaken, Published, NotReady, FieldRefused.
+            SlugTaken: Another node of the section has the slug.
+            InvalidSlug: The slug can't be part of a URL, or is reserved.
+            InvalidPlace: The section can't contain the node.
+            NodeGone: The node no longer exists.
+            IdTaken: The id belongs to another document.
+            Published: The node was published, so the user can no longer change it.
+            NotReady: The node lacks something that publishing requires.
+            FieldRefused: A value can't be stored.
         """
         self.check()
         actor = Actor.of(self.user)
@@ -69,7 +90,12 @@ class CreateNode:
 
 @dataclass(frozen=True, kw_only=True)
 class Duplicate(NodeAction):
-    """Copy a node, with its draft, into a section. The copy is unpublished. `new_id` is an id chosen by the form."""
+    """The action that copies a node, with its draft, into a section. The copy is unpublished.
+
+    Attributes:
+        parent_id: The section for the copy. None is the top level.
+        new_id: The id of the copy, which the form chose.
+    """
 
     parent_id: ObjectId | None
     new_id: ObjectId = field(default_factory=ObjectId)
@@ -87,7 +113,16 @@ class Duplicate(NodeAction):
         return editable
 
     def execute(self) -> Saved:
-        """Check, then copy. Raises NodeGone, IdTaken, InvalidPlace, Published, NewerVersion, NotUpgraded."""
+        """Check, then copy the node.
+
+        Raises:
+            NodeGone: The node no longer exists.
+            IdTaken: The id belongs to another document.
+            InvalidPlace: The section can't contain the node.
+            Published: The node was published, so the user can no longer change it.
+            NewerVersion: A newer release stored the node.
+            NotUpgraded: An upgrader failed on the node.
+        """
         self.check()
         return duplicating.duplicate(
             self.actor,

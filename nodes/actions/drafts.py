@@ -1,4 +1,4 @@
-"""Changing a draft beside the live version: saving it, publishing it now or later, discarding it."""
+"""Actions on the draft of a live node: saving it, publishing it now or later, discarding it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,11 @@ from nodes.types import NO_TAGS, Saved, TagChange
 
 @dataclass(frozen=True, kw_only=True)
 class DraftAction(NodeAction):
-    """Base of actions on a draft. `seen` is the nonce of the draft that the user saw."""
+    """Base of actions on a draft.
+
+    Attributes:
+        seen: The nonce of the draft that the user saw.
+    """
 
     seen: ObjectId
 
@@ -29,10 +33,16 @@ class DraftAction(NodeAction):
 
 @dataclass(frozen=True, kw_only=True)
 class SaveDraft(DraftAction):
-    """Save `fields` (by path) and `tags` as the node's draft. Readers still see the live version.
+    """The action that saves a node's draft. Readers still see the live version.
 
-    `seen` is the draft's nonce, or the node's if it has no draft. `shows_draft`: the user saw the draft and not only the live
-    version, so that a user with permission to publish keeps its schedule.
+    Attributes:
+        seen: The nonce of the draft that the user saw, or of the node if it has no draft.
+        fields: The fields to save, by path.
+        tags: The change of tags.
+        form: The id of the form.
+        merges: Whether to merge with changes by others. Otherwise, such changes raise EditConflict.
+        shows_draft: Whether the user saw the draft and not only the live version. A user with permission to publish
+            then keeps the schedule of the draft.
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -48,7 +58,16 @@ class SaveDraft(DraftAction):
         return editable
 
     def execute(self) -> Saved:
-        """Check, then save. Raises EditConflict, NodeGone, FieldRefused, NewerVersion, NotUpgraded, TooBusy."""
+        """Check, then save the draft.
+
+        Raises:
+            EditConflict: Both sides changed the same field or paragraph.
+            NodeGone: The node no longer exists.
+            FieldRefused: A value can't be stored.
+            NewerVersion: A newer release stored the node.
+            NotUpgraded: An upgrader failed on the node.
+            TooBusy: Other writers kept changing the node.
+        """
         editable = self.check()
         may_publish = self.shows_draft and access.allowed(self.user, editable.node, NodePermission.PUBLISH)
         return drafts.save_draft(
@@ -65,10 +84,12 @@ class SaveDraft(DraftAction):
 
 @dataclass(frozen=True, kw_only=True)
 class PublishDraft(DraftAction):
-    """Make the draft the live version, merged with what was saved live since it was begun.
+    """The action that publishes a draft, merged with changes of the live version since the draft was started.
 
-    After a conflict, `decided` are the fields that the user decided on, `decided_on` the nonce of the live version that the
-    user saw, and `tags` the change of its tags.
+    Attributes:
+        decided_on: After a conflict, the nonce of the live version that the user saw.
+        decided: After a conflict, the fields that the user decided on.
+        tags: The change of tags.
     """
 
     decided_on: ObjectId | None = None
@@ -86,7 +107,14 @@ class PublishDraft(DraftAction):
         """Check, then publish the draft.
 
         Raises:
-            EditConflict, DraftGone, NodeGone, NotReady, FieldRefused, NewerVersion, NotUpgraded, TooBusy.
+            EditConflict: Both sides changed the same field or paragraph.
+            DraftGone: The draft was saved, published or discarded meanwhile.
+            NodeGone: The node no longer exists.
+            NotReady: The node lacks something that publishing requires.
+            FieldRefused: A value can't be stored.
+            NewerVersion: A newer release stored the node.
+            NotUpgraded: An upgrader failed on the node.
+            TooBusy: Other writers kept changing the node.
         """
         self.check()
         return drafts.publish_draft(
@@ -96,7 +124,7 @@ class PublishDraft(DraftAction):
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduleDraft(PublishDraft):
-    """Show the draft to readers from `at` on. The live version stays until then."""
+    """The action that schedules a draft. Readers see the draft from `at` on, and the live version until then."""
 
     at: datetime
 
@@ -106,7 +134,13 @@ class ScheduleDraft(PublishDraft):
         return editable
 
     def execute(self) -> Saved:
-        """Check, then schedule. Raises NotLive, and what PublishDraft raises."""
+        """Check, then schedule the draft.
+
+        The exceptions of PublishDraft are also raised.
+
+        Raises:
+            NotLive: The page isn't live.
+        """
         self.check()
         return drafts.schedule(
             self.actor, self.node_id, self.seen, self.at, seen_nonce=self.decided_on, mine=self.decided, tags=self.tags
@@ -115,21 +149,31 @@ class ScheduleDraft(PublishDraft):
 
 @dataclass(frozen=True, kw_only=True)
 class UnscheduleDraft(DraftAction):
-    """Cancel the schedule of a draft. The draft stays."""
+    """The action that cancels the schedule of a draft. The draft stays."""
 
     needs = NodePermission.PUBLISH
 
     def execute(self) -> None:
-        """Check, then unschedule. Raises DraftGone, NodeGone."""
+        """Check, then cancel the schedule.
+
+        Raises:
+            DraftGone: The draft was saved, published or discarded meanwhile.
+            NodeGone: The node no longer exists.
+        """
         self.check()
         drafts.unschedule(self.node_id, self.seen)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DiscardDraft(DraftAction):
-    """Delete a draft."""
+    """The action that deletes a draft."""
 
     def execute(self) -> None:
-        """Check, then delete. Raises DraftGone, NodeGone."""
+        """Check, then delete the draft.
+
+        Raises:
+            DraftGone: The draft was saved, published or discarded meanwhile.
+            NodeGone: The node no longer exists.
+        """
         self.check()
         drafts.discard_draft(self.node_id, self.seen)

@@ -1,4 +1,4 @@
-"""Arranging the contents of a section by hand."""
+"""The action that arranges the contents of a section by hand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,14 @@ from nodes.services import ordering
 
 @dataclass(frozen=True, kw_only=True)
 class Order(NodeAction):
-    """Bring contents of the section `node_id` from the order `seen` into the order `wanted`, then move some to either end."""
+    """The action that rearranges nodes of the section `node_id`.
+
+    Attributes:
+        seen: Ids of nodes in the order that the user saw.
+        wanted: The same ids in the new order.
+        to_start: Nodes to move to the start of the section afterwards.
+        to_end: Nodes to move to the end of the section afterwards.
+    """
 
     seen: Sequence[ObjectId] = ()
     wanted: Sequence[ObjectId] = ()
@@ -27,14 +34,25 @@ class Order(NodeAction):
     needs = NodePermission.PUBLISH
 
     def check(self) -> Editable:
-        """Return the section. Raises as NodeAction.check, and InvalidPlace if its order is not made by hand."""
+        """Return the section.
+
+        Raises:
+            Http404: The user can't see the section.
+            PermissionDenied: The user can see the section, but can't do this.
+            InvalidPlace: The section isn't arranged by hand.
+        """
         editable = access.node(self.user, self.node_id, self.needs)
         if editable.node.content_type.lists != BY_HAND:
             raise InvalidPlace(_("What stands here is not arranged by hand."))
         return editable
 
     def execute(self) -> int:
-        """Check, then arrange; return how many are no longer in the section. Raises InvalidPlace, TooBusy."""
+        """Check, then rearrange the nodes. Return how many are no longer in the section.
+
+        Raises:
+            InvalidPlace: The section isn't arranged by hand.
+            TooBusy: Other writers kept changing the node.
+        """
         self.check()
         missed = ordering.arrange(self.node_id, self.seen, self.wanted)
         missed += sum(not ordering.move_to_start(self.node_id, node_id) for node_id in self.to_start)

@@ -1,4 +1,4 @@
-"""Changing the live version of a node: its fields, its dates, its place."""
+"""Actions that change the live version of a node: its fields, its dates, its place."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -21,11 +21,12 @@ from nodes.types import NO_TAGS, Act, Saved, TagChange
 
 @dataclass(frozen=True, kw_only=True)
 class SaveAction(NodeAction):
-    """Base of actions that save fields of the live version.
+    """Base of actions that save fields of the live version. Changes by others since the user's version are merged.
 
-    `seen` is the nonce of the version that the user saw. What others saved since is merged; what both changed is an
-    EditConflict. Without `merges`, every change by others is one. `form` is the id of the form, which continues from its own
-    last save.
+    Attributes:
+        seen: The nonce of the version that the user saw.
+        form: The id of the form. A form that is saved again continues from its last save.
+        merges: Whether to merge with changes by others. Otherwise, such changes raise EditConflict.
     """
 
     seen: ObjectId
@@ -43,8 +44,17 @@ class SaveAction(NodeAction):
         """Save `changes`.
 
         Raises:
-            EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, FieldRefused, NotReady, NewerVersion,
-            NotUpgraded, TooBusy.
+            EditConflict: Both sides changed the same field or paragraph.
+            NodeGone: The node no longer exists.
+            Published: The node was published, so the user can no longer change it.
+            SlugTaken: Another node of the section has the slug.
+            InvalidSlug: The slug can't be part of a URL, or is reserved.
+            InvalidPlace: The section can't contain the node.
+            FieldRefused: A value can't be stored.
+            NotReady: The node lacks something that publishing requires.
+            NewerVersion: A newer release stored the node.
+            NotUpgraded: An upgrader failed on the node.
+            TooBusy: Other writers kept changing the node.
         """
         return editing.save(
             self.actor,
@@ -62,7 +72,13 @@ class SaveAction(NodeAction):
 
 @dataclass(frozen=True, kw_only=True)
 class SaveNode(SaveAction):
-    """Save `fields` (by path) and `tags`."""
+    """The action that saves fields and tags of a node.
+
+    Attributes:
+        fields: The fields to save, by path.
+        tags: The change of tags.
+        act: The action for the history, if it can't be derived from the fields.
+    """
 
     fields: Mapping[str, Any] = field(default_factory=dict)
     tags: TagChange = NO_TAGS
@@ -77,8 +93,8 @@ class SaveNode(SaveAction):
         access.check_fields(self.user, editable.node.metadata.type, self.fields)
         present = editable.live.fields["parent_id"]
         if self.fields.get("parent_id", present) != present:
-            # The node may have been moved since. A form that was opened before still contains the former section. If the form
-            # itself has moved the node, it is compared with its own last save, as in the merge.
+            # The node may have been moved since. A form that was opened before still contains the former section. If
+            # the form itself has moved the node, it is compared with its own last save, as in the merge.
             base, _tags = base_for(self.node_id, self.seen, editable.live.nonce, self.form, NO_TAGS)
             access.check_may_place(self.user, self.fields["parent_id"], base["parent_id"] if base else present)
         return editable
@@ -92,7 +108,7 @@ class SaveNode(SaveAction):
 
 @dataclass(frozen=True, kw_only=True)
 class Publish(SaveAction):
-    """Make a node public now. A date in the past stays; an expiry in the past goes."""
+    """The action that makes a node public now. A date in the past stays, and an expiry in the past is removed."""
 
     needs = NodePermission.PUBLISH
 
@@ -102,7 +118,7 @@ class Publish(SaveAction):
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule(SaveAction):
-    """Make a node public at a time in the future."""
+    """The action that makes a node public at `at`, a time in the future."""
 
     at: datetime
 
@@ -119,7 +135,7 @@ class Schedule(SaveAction):
 
 @dataclass(frozen=True, kw_only=True)
 class Unpublish(SaveAction):
-    """Hide a node from readers, or cancel its publication."""
+    """The action that hides a node from readers, or cancels its publication."""
 
     needs = NodePermission.PUBLISH
 
@@ -129,7 +145,7 @@ class Unpublish(SaveAction):
 
 @dataclass(frozen=True, kw_only=True)
 class Move(SaveAction):
-    """Give a node another section, another slug, or both. `place` has "parent_id", "slug" or both."""
+    """The action that moves or renames a node. `place` contains "parent_id", "slug" or both."""
 
     place: Mapping[str, Any]
 
@@ -138,7 +154,7 @@ class Move(SaveAction):
     def check(self) -> Editable:
         editable = super().check()
         if others := self.place.keys() - rules.NOT_DRAFTED:
-            # Users can move nodes whose dates, for example, they cannot change.
+            # Users may be able to move nodes without being able to change their dates, for example.
             raise access.FieldForbidden(others)
         present = editable.live.fields["parent_id"]
         access.check_may_place(self.user, self.place.get("parent_id", present), present)

@@ -1,4 +1,4 @@
-"""Adding and removing tags. Tags have no nonce, so they never conflict with an editor."""
+"""The action that adds and removes tags. Tags have no nonce, so they never conflict with an editor."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from nodes.types import TagChange
 
 @dataclass(frozen=True, kw_only=True)
 class Tag(NodeAction):
-    """Add and remove tags of a node or photo."""
+    """The action that adds and removes tags of a node or photo."""
 
     tags: TagChange
 
@@ -23,7 +23,14 @@ class Tag(NodeAction):
         return access.node_or_photo(self.user, self.node_id, self.needs, describes=True)
 
     def execute(self) -> None:
-        """Check, then tag. Raises NodeGone, Published, FieldRefused, TooBusy."""
+        """Check, then change the tags.
+
+        Raises:
+            NodeGone: The node no longer exists.
+            Published: The node was published, so the user can no longer change it.
+            FieldRefused: A value can't be stored.
+            TooBusy: Other writers kept changing the node.
+        """
         node = self.check().node
         editing.change_tags(
             self.node_id,

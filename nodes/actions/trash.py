@@ -1,4 +1,4 @@
-"""The trash: moving nodes there, restoring them, deleting them permanently."""
+"""Actions on the trash: moving nodes there, restoring them, deleting them permanently."""
 
 from dataclasses import dataclass
 
@@ -14,41 +14,57 @@ from nodes.services import trash
 
 @dataclass(frozen=True, kw_only=True)
 class Trash(NodeAction):
-    """Move a node to the trash if it still has the nonce `seen`."""
+    """The action that moves a node to trash if it still has the nonce `seen`."""
 
     seen: ObjectId
 
     needs = NodePermission.TRASH
 
     def execute(self) -> None:
-        """Check, then move. Raises NodeGone, EditConflict."""
+        """Check, then move the node to trash.
+
+        Raises:
+            NodeGone: The node no longer exists.
+            EditConflict: The node has changed since the user saw it.
+        """
         node = self.check().node
         trash.trash(self.actor, self.node_id, self.seen, home_of(node.metadata.type))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Restore(NodeAction):
-    """Restore a node from the trash to its place, or to another slug or section. `seen` is its nonce, if it was shown."""
+    """The action that restores a node from the trash.
+
+    Attributes:
+        seen: The nonce that the user saw, or None if it wasn't shown.
+        slug: Another slug, if the node's own was taken meanwhile.
+    """
 
     seen: ObjectId | None = None
     slug: str = ""
-    # The section, if another than its own; `moves` tells the top level from no choice.
+    # Another section, or None for the top level. It only applies if `moves` is True.
     parent_id: ObjectId | None = None
     moves: bool = False
 
     needs = NodePermission.TRASH
 
     def check(self) -> Editable:
-        """Return the node in the trash. Raises as NodeAction.check."""
+        """Return the node in the trash.
+
+        Raises:
+            Http404: The user can't see the node.
+            PermissionDenied: The user can see the node, but can't do this.
+        """
         editable = access.trashed(self.user, self.node_id, self.needs)
         if self.moves:
             access.check_may_place(self.user, self.parent_id, editable.node.parent_id)
         return editable
 
     def execute(self) -> bool:
-        """Check, then restore; return whether its date of publication passed in the trash, so that it is a draft now.
+        """Check, then restore the node.
 
-        Raises NodeGone, InvalidPlace, InvalidSlug, SlugTaken, TooBusy.
+        Return whether its publication time passed while it was in the trash, so that it is a draft now. Raises
+        NodeGone, InvalidPlace, InvalidSlug, SlugTaken, TooBusy.
         """
         self.check()
         place = {"parent_id": self.parent_id} if self.moves else {}
@@ -57,17 +73,31 @@ class Restore(NodeAction):
 
 @dataclass(frozen=True, kw_only=True)
 class Delete(NodeAction):
-    """Delete a node in the trash permanently, with its history and comments. `seen` is its nonce, if it was shown."""
+    """The action that permanently deletes a node in the trash, with its history and comments.
+
+    Attributes:
+        seen: The nonce that the user saw, or None if it wasn't shown.
+    """
 
     seen: ObjectId | None = None
 
     needs = NodePermission.DELETE
 
     def check(self) -> Editable:
-        """Return the node in the trash. Raises as NodeAction.check."""
+        """Return the node in the trash.
+
+        Raises:
+            Http404: The user can't see the node.
+            PermissionDenied: The user can see the node, but can't do this.
+        """
         return access.trashed(self.user, self.node_id, self.needs)
 
     def execute(self) -> None:
-        """Check, then delete. Raises NodeGone, InvalidPlace."""
+        """Check, then delete the node.
+
+        Raises:
+            NodeGone: The node no longer exists.
+            InvalidPlace: The section isn't empty.
+        """
         self.check()
         trash.delete(self.node_id, self.seen)

@@ -35,15 +35,17 @@ OWN_DATE = (("derived.date", 1), ("_id", 1), ("metadata.expires", 1), ("metadata
 DATED = {"derived.date": {"$exists": True}}
 # Nodes that are pinned to the top of their section.
 PINNED = {"metadata.detail.is_pinned": True}
-# A hint for the index of ids. Without it, the server also tries indexes of places if a filter contains an id and a place.
+# The hint for the index of ids. Without it, the server also tries indexes of places if a filter contains an id and a
+# place.
 BY_ID = "_id_"
 POSITION = (("position", 1), ("metadata.slug", 1))
 # Nodes that refer to any node, photo or insert.
 REFERRING = {"derived.refs": {"$exists": True}}
 
-# Words are stemmed as English, which does little harm in other languages. `pairs` serves scripts without spaces. No document
-# has a field with the name in language_override. The default, "language", could be a field of a type, which MongoDB would use.
-# `derived.title` and `derived.tags` are words of fields that types weigh like the title or the tags.
+# Words are stemmed as in English, which does little harm in other languages. `pairs` serves scripts without spaces. No
+# document has a field with the name in language_override. The default name "language" could be a field of a type, whose
+# value MongoDB would use. `derived.title` and `derived.tags` contain the words of fields that types weigh like the
+# title or the tags.
 _WEIGHTS = {
     "metadata.title": 10,
     "derived.title": 10,
@@ -68,8 +70,8 @@ def node_indexes() -> tuple[Index, ...]:
     """Return the indexes that nodes and photos share, because the same code queries both."""
     return (
         Index("by_place", PLACE, unique=True),
-        # Newest nodes of a section: lists, feeds, archives, previous and next. The fields after _id let the index alone
-        # decide what is shown, so that no document is read in vain.
+        # Newest nodes of a section, for lists, feeds, archives, and links to the previous and next node. The fields
+        # after _id let the index alone exclude hidden nodes, so that no document is read needlessly.
         Index(
             "by_section",
             (("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1), ("metadata.type", 1)),
@@ -89,7 +91,8 @@ def node_indexes() -> tuple[Index, ...]:
         ),
         # Expired nodes, for editors, and the next time at which the site changes by itself.
         Index("by_expiry", (("metadata.expires", -1), ("_id", -1))),
-        # Nodes with a word in the title that begins with an editor's input. For the same word, the last changed comes first.
+        # Nodes whose title contains a word that begins with an editor's input. For the same word, the last changed node
+        # comes first.
         Index("by_title_word", (("derived.title_words", 1), *CHANGED)),
         # The pages of a folder, by name.
         Index(
@@ -109,7 +112,7 @@ def node_indexes() -> tuple[Index, ...]:
 def keys_of(index: str, collection: str = NODES) -> dict[str, int | str]:
     """Return the keys of the declared index `index`, for hints.
 
-    Hints use keys, because an upgrade creates an index under another name if the declared name is taken.
+    Hints use keys, because an upgrade creates an index under another name if the declared name is in use.
     """
     indexes = next(declared for declared in collections() if declared.name == collection).indexes
     return dict(next(declared for declared in indexes if declared.name == index).keys)
@@ -123,17 +126,17 @@ def home_of(type: str) -> str:
 def node_filter(collection: str) -> dict[str, Any]:
     """Return the filter for the documents of `collection` that are nodes or photos.
 
-    Among the files, it excludes former and future contents of photos, and photos whose first upload is in progress. Queries
-    combine it with a filter by id.
+    It excludes former and future contents of photos, and photos whose first upload is in progress. Queries combine it
+    with a filter by id.
     """
     return {"metadata.content_id": {"$type": "objectId"}} if collection == ASSET_FILES else {}
 
 
 def gallery_filters(gallery_id: ObjectId | None) -> tuple[dict[str, Any], ...]:
-    """Return the filters to add, in turn, to a query of a photo by id.
+    """Return the filters to add, one after the other, to a query of a photo by id.
 
-    The first filter has the gallery that contained the photo when its id was stored, so that a cluster queries only the shards
-    of this gallery. The second is empty, for photos that were moved since.
+    The first filter contains the gallery that contained the photo when its id was stored, so that a cluster only
+    queries the shards of this gallery. The second is empty, for photos that were moved since.
     """
     return ({"metadata.parent_id": gallery_id}, {}) if gallery_id else ({},)
 
@@ -179,7 +182,7 @@ def collections() -> tuple[Collection, ...]:
                 Index("by_draft", (("draft.saved_at", -1), ("_id", -1)), sparse=True),
                 # Scheduled changes, by the time from which readers see them.
                 Index("by_due", (("draft.due", -1), ("_id", -1)), sparse=True),
-                # Values that lists are filtered by, of all types, such as "recipe.course=dessert".
+                # Values by which lists are filtered, of all types, such as "recipe.course=dessert".
                 Index(
                     "by_facet",
                     (("derived.facets", 1), ("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1)),
@@ -193,13 +196,14 @@ def collections() -> tuple[Collection, ...]:
                 # Nodes of sections that list by a date field of their pages, also filtered by facets.
                 Index("by_date", (("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
                 Index("facet_by_date", (("derived.facets", 1), ("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
-                # Pinned posts of a section. There are few.
+                # Pinned posts of a section, of which there are few.
                 Index("by_pin", (("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1)), partial=PINNED),
-                # Uses of a node, a photo or an insert, live and in drafts. Both indexes are read in parallel in one order.
+                # Uses of a node, a photo or an insert, live and in drafts. The server reads both indexes in parallel in
+                # one order.
                 Index("by_ref", (("derived.refs", 1), *CHANGED), partial=REFERRING),
                 Index("by_draft_ref", (("draft.refs", 1), *CHANGED), partial={"draft.refs": {"$exists": True}}),
-                # Nodes with references, newest first, to find broken links. A resumed search skips checked nodes by reading
-                # only the index.
+                # Nodes with references, newest first, to find broken links. A resumed search skips checked nodes by
+                # reading only the index.
                 Index("referring", (*NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1)), partial=REFERRING),
             ),
             shard_key=ShardKey(
@@ -244,10 +248,10 @@ def collections() -> tuple[Collection, ...]:
                 *FILES_INDEXES,
                 Index("by_updated", (("metadata.updated", -1), ("_id", -1))),
                 Index("by_author", (("metadata.author._id", 1), ("metadata.updated", -1))),
-                # One index for every property that a camera may write: [{n, v}] searched with $elemMatch.
+                # One index for every property that a camera can write: [{n, v}], searched with $elemMatch.
                 Index("by_exif", (("metadata.detail.exif.n", 1), ("metadata.detail.exif.v", 1), *NEWEST)),
                 Index("by_sha256", (("metadata.detail.sha256", 1),)),
-                # Only uploads under way and those that stopped are locked: a handful of entries.
+                # Only uploads under way and stalled uploads are locked, so there are few entries.
                 Index("by_lock", (("metadata.locked", 1),), partial={"metadata.locked": {"$type": "date"}}),
             ),
             shard_key=ShardKey(

@@ -1,7 +1,7 @@
 """Validators of the collections of nodes and photos. The server refuses documents that don't match.
 
-For the fields of a content type, the server checks the types of values, but requires no field. If a document is of an older
-or newer version of its type, or of a type that is not installed, its fields are not checked.
+For the fields of a content type, the server checks the types of values, but requires no field. It doesn't check the
+fields of documents of an older or newer version of their type, or of a type that isn't installed.
 """
 
 from django.db import models
@@ -89,12 +89,18 @@ def of_field(field: models.Field) -> Schema:
 
 
 def of_model(model: type[models.Model]) -> Schema:
-    """Return the schema for the detail of a type, or for a part. It has the types of all fields and requires none."""
+    """Return the schema for the detail of a type, or for a part.
+
+    It contains the types of all fields and requires none.
+    """
     return document({}, {field.column: of_field(field) for field in values.stored_fields(model)})
 
 
 def _node() -> Schema:
-    """Return the schema for the metadata of nodes. It checks fields only in documents of the current version of a type."""
+    """Return the schema for the metadata of nodes.
+
+    It only checks fields in documents of the current version of a type.
+    """
     types = [type for type in registry.types() if not type.is_file]
     present: list[Schema] = [
         {
@@ -165,7 +171,7 @@ SITE = document(
         )
     },
 )
-# After the input was saved, the working copy contains only its sequence number.
+# After the input was saved, the working copy only contains its sequence number.
 WORKING_COPY = document(
     {"_id": document({"user": ID, "copy": ID}), "seq": INTEGER, "updated": DATE},
     {"type": TEXT, "node_id": optional(ID), "fields": array_of(array_of(TEXT))},
@@ -194,7 +200,8 @@ def node() -> Schema:
                     "saved_at": DATE,
                     "saved_by": _AUTHOR,
                 },
-                # Only scheduled changes have `due`, from when readers see them, and `derived`, for lists and search.
+                # Only scheduled changes have `due`, the time from which readers see them, and `derived`, for lists and
+                # search.
                 {
                     "base_tags": array_of(TEXT),
                     "refs": _REFS,
@@ -227,6 +234,6 @@ def trashed() -> Schema:
     """Return the schema for nodes and photos in the trash."""
     return document(
         {"_id": ID, "metadata": {"anyOf": [_node(), _PHOTO]}, "trashed_at": DATE, "trashed_by": _AUTHOR},
-        # `deleting`: a permanent deletion has begun.
+        # `deleting` means that a permanent deletion has begun.
         {"derived": _DERIVED, "position": optional(TEXT), "deleting": BOOLEAN},
     )

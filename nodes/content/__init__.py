@@ -75,7 +75,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Inserts use the fields of content types, so they cannot be imported at the top. Apps import both from this module.
+    # Inserts use the fields of content types, so they can't be imported at the top. Apps import both from this module.
     if name in ("Insert", "insert"):
         return getattr(import_module("marginalia.markup.inserts"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

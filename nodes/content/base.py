@@ -1,7 +1,7 @@
 """Base classes of content types. A type is a class with fields of Django or the database back end, and class attributes.
 
-Each class is the model of `metadata.detail` of the nodes of its type. It is no table and has no migrations: it stands in a
-registry of models of its own, apart from Django's.
+Each class is the model of `metadata.detail` of the nodes of its type. It has no table and no migrations, and it belongs
+to a registry of models of its own, apart from Django's.
 """
 
 import inspect
@@ -20,8 +20,8 @@ from django_mongodb_backend.models import EmbeddedModel
 from nodes.content import values
 
 MARKDOWN, HTML = "markdown", "html"
-# How a section lists its nodes: by publication date; by name, with its sections; both in the order of editors; as pictures; or
-# by a date field of its pages.
+# How a section lists its nodes: by publication date; by name, with its sections; both in the order of editors; as
+# photos; or by a date field of its pages.
 NEWEST = "newest"
 BY_NAME = "by-name"
 BY_HAND = "by-hand"
@@ -41,9 +41,10 @@ Upgrader = Callable[[dict[str, Any]], Mapping[str, Any]]
 
 
 def upgrade(*, from_version: int) -> Callable[[Upgrader], "staticmethod[[dict[str, Any]], Mapping[str, Any]]"]:
-    """Declare a function of a type as its upgrader: it takes a stored detail of one version and returns the next's.
+    """Declare a function of a type as the upgrader that converts a stored detail from one version to the next.
 
-    It runs at every read, so it is pure: what it returns depends on the detail alone. It may change the one it is given.
+    The upgrader runs at every read, so it must be pure: its result only depends on the detail. It can change the detail
+    that it gets.
     """
 
     def declare(function: Upgrader) -> "staticmethod[[dict[str, Any]], Mapping[str, Any]]":
@@ -55,7 +56,7 @@ def upgrade(*, from_version: int) -> Callable[[Upgrader], "staticmethod[[dict[st
 
 
 class ContentBase(ModelBase):
-    """Keeps the classes of content out of Django's registry, and so out of migrations."""
+    """The metaclass that keeps content types out of Django's registry, and so out of migrations."""
 
     def __new__(mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any) -> type:
         above = [base for base in bases if isinstance(base, ContentBase) and not base._meta.abstract]
@@ -71,7 +72,10 @@ class ContentBase(ModelBase):
 
 
 class NodeField(ObjectIdField):
-    """Field for the id of a page, a post or a section. The target may not exist, so templates use {% referred %}."""
+    """Field for the id of a page, a post or a section.
+
+    The target may no longer exist, so templates use {% referred %}.
+    """
 
 
 class PhotoField(NodeField):
@@ -79,7 +83,10 @@ class PhotoField(NodeField):
 
 
 class Part(EmbeddedModel, metaclass=ContentBase):
-    """Base of parts nested in a type, such as an ingredient or a step. Each part of a list has an id, by which edits merge."""
+    """Base of parts nested in a type, such as an ingredient or a step.
+
+    Each part of a list has an id, by which edits merge.
+    """
 
     id = ObjectIdField(db_column="_id", primary_key=True, editable=False, null=True)
 
@@ -95,42 +102,44 @@ class Part(EmbeddedModel, metaclass=ContentBase):
 class Content(EmbeddedModel, metaclass=ContentBase):
     """Base of all content types. Class attributes that are not fields set the behaviour of the type."""
 
-    # The value of `metadata.type`: the class's name in kebab-case unless it is given.
+    # The value of `metadata.type`, by default the class's name in kebab-case.
     type_name: ClassVar[str]
-    # The description for editors who choose a type: the first line of the class's docstring unless it is given.
+    # The description for editors who choose a type, by default the first line of the class's docstring.
     description: ClassVar[str | Promise]
-    # The section types that can contain it: names, or classes, which include their subclasses. The top level is a folder.
+    # The types of sections that can contain it, as names or as classes, which include their subclasses. The top level
+    # is a folder.
     stands_in: ClassVar[Sequence["type[Content] | str"]] = ()
     # The template of readers' pages if nodes/<type>.html doesn't exist.
     template: ClassVar[str] = "nodes/basic-page.html"
     # The type of https://schema.org for structured data.
     schema_org: ClassVar[str] = "Article"
     is_section: ClassVar[bool] = False
-    # Whether readers see its publication date, and the previous and the next node.
+    # Whether readers see its publication date, and links to the previous and the next node.
     is_dated: ClassVar[bool] = False
-    # Whether it is a file in GridFS.
+    # Whether its nodes are files in GridFS.
     is_file: ClassVar[bool] = False
     # How a section lists its nodes; "" for other types.
     lists: ClassVar[str] = ""
-    # For sections: the number of nodes on one page of its list, or None for the site's setting.
+    # For sections, the number of nodes on one page of its list, or None for the site's setting.
     page_size: ClassVar[int | None] = None
-    # For sections: the maximum number of pages, sections and photos in it, or None for no limit.
+    # For sections, the maximum number of pages, sections and photos in it, or None for no limit.
     most: ClassVar[int | None] = None
-    # The comment policy of its pages, or of all nodes in a section, if editors choose none. "" means the policy of the section
-    # above, or of the site.
+    # The comment policy of its pages, or of all nodes in a section, if editors choose none. "" means the policy of the
+    # section above, or of the site.
     comment_policy: ClassVar[str] = ""
     # Whether its pages describe an author. They list the posts with the author's names.
     is_of_author: ClassVar[bool] = False
-    # The storage layout of new discussions of its pages, or of all nodes in a section. "" means the layout of the section
-    # above, or of the settings.
+    # The storage layout of new discussions of its pages, or of all nodes in a section. "" means the layout of the
+    # section above, or of the settings.
     comment_layout: ClassVar[str] = ""
-    # The names of the fields that lists filter by: texts, numbers, dates, yes or no, and lists of these.
+    # The names of the fields by which lists filter: texts, numbers, dates, booleans, and lists of these.
     facets: ClassVar[Sequence[str]] = ()
     # The name of the date field by which sections with UPCOMING list its pages.
     date_field: ClassVar[str] = ""
-    # The names of the fields that get columns in the admin's list when it shows only this type.
+    # The names of the fields that get columns in the admin's list when it only shows this type.
     list_display: ClassVar[Sequence[str]] = ()
-    # The names of the fields whose words search weighs like the title, or like the tags. Other fields weigh like the text.
+    # The names of the fields whose words search weighs like the title, or like the tags. Other fields weigh like the
+    # text.
     searched_as_title: ClassVar[Sequence[str]] = ()
     searched_as_tags: ClassVar[Sequence[str]] = ()
     # False for nodes whose type no installed app declares.
@@ -139,7 +148,7 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     schema_version: ClassVar[int] = 1
     # (from_version, upgrader) for each function that `upgrade` declares.
     upgraders: ClassVar[Sequence[tuple[int, Upgrader]]] = ()
-    # Templates use the class itself and must not call it.
+    # Templates use the class itself, so they must not call it.
     do_not_call_in_templates: ClassVar[bool] = True
 
     class Meta:
@@ -185,7 +194,7 @@ class Content(EmbeddedModel, metaclass=ContentBase):
 
     @classmethod
     def templates(cls) -> Collection[str]:
-        """Return the names of the templates for readers, the first that is there to be taken."""
+        """Return the names of the templates for readers. The first existing one is used."""
         return [f"nodes/{cls.type_name}.html", cls.template]
 
 
@@ -197,7 +206,7 @@ class Written(Content):
         _("Written in"), max_length=20, default=MARKDOWN, choices=[(MARKDOWN, "Markdown"), (HTML, "HTML")]
     )
     comments = models.CharField(_("Comments"), max_length=20, blank=True)
-    # The picture above the text, in lists and in link previews. Lists read a copy, `derived.picture`.
+    # The photo above the text, in lists and in link previews. Lists read a copy, `derived.picture`.
     picture = PhotoField(
         _("Picture"), null=True, blank=True, help_text=_("Above the text, in lists, and where the page is shared.")
     )
@@ -239,7 +248,7 @@ class Entry(Written):
 
 
 class Page(Written):
-    """Base of single pages, in a folder or at the top level."""
+    """Base of single pages in a folder or at the top level."""
 
     stands_in = ("folder",)
 
@@ -262,7 +271,7 @@ class Section(Written):
 
     @classmethod
     def templates(cls) -> Collection[str]:
-        """Return the names of the templates for readers, the first that is there to be taken."""
+        """Return the names of the templates for readers. The first existing one is used."""
         return [f"nodes/{cls.type_name}.html", cls.template or f"nodes/{LISTED_BY[cls.lists]}.html"]
 
 

@@ -11,14 +11,15 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, E
 from nodes.content import registry, values
 from nodes.content.base import NodeField
 
-# Strategies to merge two edits of a field: by paragraph, by item, by the ids of parts, by the fields of a part, or not at all.
+# Strategies to merge two edits of a field: by paragraph, by item, by the ids of parts, by the fields of a part, or not
+# at all.
 TEXT = "text"
 ITEMS = "items"
 PARTS = "parts"
 PART = "part"
 VALUE = "value"
 PREFIX = "detail."
-# Search ignores these fields. Readers of a page don't see SEO texts, and search handles alternative texts separately.
+# Fields that search ignores. Readers of a page don't see SEO texts, and search handles alternative texts separately.
 _UNSEARCHED = frozenset({"detail.alt", "detail.seo_title", "detail.seo_description"})
 # Names that forms of nodes send in addition to the declared fields of a type.
 RESERVED = frozenset(
@@ -42,11 +43,14 @@ RESERVED = frozenset(
 
 
 class MarkdownField(models.TextField):
-    """Text field for Markdown with inserts, in addition to the text of the page. Templates display it with `markdown`."""
+    """Text field for Markdown with inserts, in addition to the text of the page.
+
+    Templates display it with `markdown`.
+    """
 
 
 def declared(type: str) -> Mapping[str, models.Field]:
-    """Return the fields of a type by path: {"detail.servings": …}. A type that is not installed has none."""
+    """Return the fields of a type by path, such as {"detail.servings": …}. A type that isn't installed has none."""
     return _declared(registry.get(type))
 
 
@@ -71,7 +75,7 @@ def internal_fields(type: str) -> frozenset[str]:
 
 
 def keep_declared(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those `fields`, by path, that the type declares. Older versions of a type may have more fields."""
+    """Return those of `fields`, by path, that the type declares. Older versions of a type may have more fields."""
     return {path: value for path, value in fields.items() if not path.startswith(PREFIX) or path in declared(type)}
 
 
@@ -90,14 +94,17 @@ def _strategy(field: models.Field) -> str:
         return PARTS
     if isinstance(field, EmbeddedModelField):
         return PART
-    # The items of a list with a fixed size belong together: a point, a size.
+    # The items of a list with a fixed size belong together, as in a point or a size.
     return ITEMS if isinstance(field, ArrayField) and not field.size else VALUE
 
 
 class FieldText(NamedTuple):
     """Text of a MarkdownField.
 
-    `path` is the path of the type's field. `number` is the number of the part in a list of parts, from 1, else 0.
+    Attributes:
+        path: The path of the type's field.
+        number: The number of the part in a list of parts, from 1, or 0 if the field isn't in a list.
+        text: The text as typed.
     """
 
     path: str
@@ -108,7 +115,9 @@ class FieldText(NamedTuple):
 def markdown_texts(type: str, detail: Any) -> Iterator[FieldText]:
     """Yield the texts of the Markdown fields of a type and its parts, without the page's own text.
 
-    `detail` is a stored document or an object of the type.
+    Args:
+        type: The content type.
+        detail: A stored document or an object of the type.
     """
     for path, field in own_fields(type):
         value = _value(detail, field)
@@ -138,7 +147,10 @@ def search_texts(
 ) -> Iterator[tuple[models.Field, str]]:
     """Yield (field, text) for all searched texts in a stored detail, except the page's own text.
 
-    `names` limits the search to the fields with these names.
+    Args:
+        type: The content type.
+        detail: The stored detail.
+        names: The names of the only fields to include. None includes all.
     """
     for path, field in own_fields(type):
         if path not in _UNSEARCHED and (names is None or field.name in names):
@@ -165,6 +177,6 @@ def referenced_ids(field: models.Field, value: Any) -> Iterator[ObjectId]:
 
 
 def defaults(type: str) -> dict[str, Any]:
-    """Return the stored detail of a new node of a type: the default of each field that has one."""
+    """Return the stored detail of a new node of a type, with the default of each field that has one."""
     by_field = {field: field.get_default() for field in declared(type).values() if field.has_default()}
     return {field.column: values.cleaned(field, value) if value else value for field, value in by_field.items()}

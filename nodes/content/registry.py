@@ -1,4 +1,4 @@
-"""The content types of the installed apps, by name. Each app's `content` module registers its own, as admin.py does."""
+"""The content types of the installed apps, by name. Each app's module `content` registers its own, as admin.py does."""
 
 from collections.abc import Callable
 from functools import cache
@@ -33,7 +33,7 @@ def register(type: T) -> T:
 
 
 def unregister(type: type[Content]) -> None:
-    """Remove a content type from the registry, as if its app were not installed."""
+    """Remove a content type from the registry, as if its app weren't installed."""
     if _types.get(type.type_name) is type:
         del _types[type.type_name]
     if type in _duplicates:
@@ -47,7 +47,7 @@ def get(name: str) -> type[Content]:
 
 
 def label(name: str) -> str:
-    """Return the label of the type `name`. A type that is not installed is called by its name."""
+    """Return the label of the type `name`. For a type that isn't installed, this is its name."""
     return str(get(name).label) if name in _types else _("%(name)s (not installed)") % {"name": name}
 
 
@@ -63,9 +63,9 @@ def duplicates() -> tuple[type[Content], ...]:
 
 @cache
 def names(accept: Callable[[type[Content]], bool] | None = None) -> tuple[str, ...]:
-    """Return the names of all types, or of the types for which `accept` returns true.
+    """Return the names of all types, or of the types for which `accept` returns True.
 
-    Results are cached by `accept`, so pass a module's function, not a lambda.
+    Results are cached by `accept`, so pass a function of a module, not a lambda.
     """
     return tuple(name for name, type in _types.items() if accept is None or accept(type))
 
@@ -84,7 +84,7 @@ def sections() -> tuple[str, ...]:
 
 
 def pages() -> tuple[str, ...]:
-    """Return the names of the types of single pages: neither sections nor files, and without a date."""
+    """Return the names of the types of single pages, which are neither sections nor files and have no date."""
     return names(_is_page)
 
 
@@ -99,7 +99,7 @@ def authors() -> tuple[str, ...]:
 
 
 def non_sections() -> tuple[str, ...]:
-    """Return the names of all types that cannot contain other nodes, including files."""
+    """Return the names of all types that can't contain other nodes, including files."""
     return names(_is_not_section)
 
 

@@ -11,7 +11,7 @@ from django_mongodb_backend.fields import ArrayField
 from nodes.content.base import BY_NAME, PHOTOS, Content, Entry, Page, Section
 from nodes.content.registry import register
 
-# Minimum width and height of a crop, as fractions of the picture.
+# Minimum width and height of a crop, as fractions of the photo.
 LEAST_CROP = 0.01
 # Degrees clockwise.
 ROTATIONS = [(90, _("a quarter turn right")), (180, _("upside down")), (270, _("a quarter turn left"))]
@@ -72,11 +72,11 @@ class BlogEntry(Entry):
 
 
 def check_crop(value: Sequence[float]) -> None:
-    """Raise ValidationError for a crop, [left, top, width, height], that is too small or outside the picture."""
+    """Raise ValidationError for a crop, [left, top, width, height], that is too small or outside the photo."""
     left, top, width, height = value
     if not (left >= 0 and top >= 0 and width >= LEAST_CROP and height >= LEAST_CROP):
         raise ValidationError(_("The part of the picture that is shown is too small."))
-    # Sums of rounded numbers may be a little larger than 1.
+    # The sum of rounded numbers can be slightly larger than 1.
     if left + width > 1.0001 or top + height > 1.0001:
         raise ValidationError(_("The part that is shown reaches beyond the picture."))
 
@@ -98,13 +98,14 @@ class PhotoContent(Content):
     size = models.BigIntegerField(editable=False)
     sha256 = models.CharField(max_length=64, editable=False)
     dhash = models.CharField(max_length=16, blank=True, editable=False)
-    # Average colour, "#rrggbb". It is empty for photos with transparency, and for photos stored before this field existed.
+    # The average colour, "#rrggbb". It is empty for photos with transparency, and for photos stored before this field
+    # existed.
     colour = models.CharField(
         max_length=7, blank=True, editable=False, validators=[RegexValidator(r"\A#[0-9a-f]{6}\Z")]
     )
     alt = models.CharField(_("Alternative text"), max_length=500, blank=True)
     focal = ArrayField(models.FloatField(), size=2, null=True, blank=True, verbose_name=_("Focal point"))
-    # Left, top, width, height as fractions of the picture. If empty, the whole picture is shown.
+    # Left, top, width and height as fractions of the photo. If empty, the whole photo is shown.
     crop = ArrayField(
         models.FloatField(),
         size=4,
@@ -120,7 +121,7 @@ class PhotoContent(Content):
         blank=True,
         choices=ROTATIONS,
     )
-    # [{n, v}]: values of several types, which queries match with $elemMatch.
+    # [{n, v}], with values of several types, which queries match with $elemMatch.
     exif = ArrayField(models.JSONField(), default=list, blank=True, editable=False)
     comments = models.CharField(_("Comments"), max_length=20, blank=True)
 

@@ -38,7 +38,7 @@ def version(metadata: Mapping[str, Any]) -> int:
 
 
 def version_fields(type: str) -> dict[str, int]:
-    """Return the fields of a current `metadata` that specify its version: {} for the first version."""
+    """Return the fields of a current `metadata` that specify its version, or {} for the first version."""
     current = registry.get(type).schema_version
     return {} if current == FIRST else {VERSION: current}
 
@@ -54,9 +54,12 @@ def draft_metadata(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def upgraded(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a stored `metadata` with its whole detail in the current version of its type. Raises UpgradeFailed.
+    """Return a stored `metadata` with its whole detail in the current version of its type.
 
     A `metadata` of the current version, or a newer one, is returned unchanged.
+
+    Raises:
+        UpgradeFailed: An upgrader failed, or its result is invalid.
     """
     stored_version = version(metadata)
     content_type = registry.get(metadata["type"])
@@ -69,9 +72,9 @@ def upgraded(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
         try:
             for step in range(stored_version, content_type.schema_version):
                 detail = dict(upgraders[step](detail))
-            # This fails for parts with values that BSON cannot encode.
+            # This fails for parts with values that BSON can't encode.
             _give_ids(content_type, detail)
-        # An upgrader is code of an app, which may fail in any way.
+        # An upgrader is code of an app, which can fail in any way.
         except Exception as error:
             raise UpgradeFailed(metadata["type"], step) from error
     return {**metadata, "detail": detail, VERSION: content_type.schema_version}
@@ -80,8 +83,8 @@ def upgraded(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
 def read(metadata: Mapping[str, Any]) -> Content | None:
     """Return the detail of a stored `metadata` as an object of its type, or None if a projection left it out.
 
-    A detail that cannot be upgraded becomes an object of Missing. In a detail of a newer version, fields with values that this
-    version doesn't accept have their defaults.
+    A detail that can't be upgraded becomes an object of Missing. In a detail of a newer version, fields with values
+    that this version doesn't accept get their defaults.
     """
     content_type = registry.get(metadata["type"])
     detail = metadata.get("detail")
@@ -100,7 +103,7 @@ def read(metadata: Mapping[str, Any]) -> Content | None:
 
 
 def _give_ids(model: type[Content], detail: dict[str, Any]) -> None:
-    """Give ids to list parts made by an upgrader. Edits merge by ids, so equal parts get equal ids at each read."""
+    """Give ids to list parts made by an upgrader. Edits merge by ids, so equal parts get the same ids at each read."""
     for field in values.stored_fields(model):
         parts = detail.get(field.column)
         if isinstance(field, EmbeddedModelArrayField) and isinstance(parts, list):

@@ -20,7 +20,7 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, E
 from marginalia.markup.characters import is_blank
 from marginalia.mongo.reading import Malformed
 
-# Django's checks raise these exceptions for values of an entirely different type.
+# Exceptions that Django's checks raise for values of an entirely different type.
 _WRONG_TYPE = (TypeError, ValueError, AttributeError, ArithmeticError, InvalidId, InvalidDocument)
 
 
@@ -38,7 +38,7 @@ def _readers(model: Any) -> tuple[tuple[str, str, type, Callable[[Any], Any] | N
 
 
 def _stored_as(field: models.Field) -> type:
-    """Return the required class of stored values: str for texts, which are rendered, list for lists, else any object."""
+    """Return the required class of stored values: str for texts, which are rendered, list for lists, or else object."""
     if isinstance(field, ArrayField):
         return list
     return str if isinstance(field, models.CharField | models.TextField) else object
@@ -47,7 +47,8 @@ def _stored_as(field: models.Field) -> type:
 def attributes(model: Any, document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments to construct a type or part from a stored document. Missing fields get their defaults.
 
-    Raises Malformed for a value of another type.
+    Raises:
+        Malformed: A value has the wrong type.
     """
     arguments = {}
     for name, column, stored_as, convert, field in _readers(model):
@@ -62,7 +63,7 @@ def attributes(model: Any, document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def valid_values(model: type[models.Model], document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a stored document, for example one of a newer version, that the fields of `model` accept."""
+    """Return the values of a stored document that the fields of `model` accept, for example from a newer version."""
     valid = {}
     for field in stored_fields(model):
         if field.column in document:
@@ -110,7 +111,11 @@ _CONVERSIONS: tuple[tuple[type[models.Field], Callable[[Any], Any]], ...] = (
 
 
 def cleaned(field: models.Field, value: Any) -> Any:
-    """Return a value in its stored form. Raises ValidationError if the field doesn't accept it."""
+    """Return a value in its stored form.
+
+    Raises:
+        ValidationError: The field doesn't accept the value.
+    """
     try:
         return _cleaned(field, value)
     except _WRONG_TYPE as error:
@@ -142,7 +147,7 @@ def _cleaned(field: models.Field, value: Any) -> Any:
         return value
     if isinstance(value, Mapping | list | tuple):
         raise ValidationError(_("The field does not take this value."))
-    # The value may be a stored value of an older version.
+    # The value can be a stored value of an older version.
     value = from_stored(field, value)
     # An empty value of a nullable field becomes null. Only texts store "".
     if value == "" and field.null and not field.empty_strings_allowed:
@@ -156,7 +161,7 @@ def _cleaned(field: models.Field, value: Any) -> Any:
 
 
 def _ensure_unique_ids(parts: list[dict[str, Any]]) -> None:
-    """Give an id to each part that has none, or whose id another part of the list has."""
+    """Give an id to each part that has none, or whose id also belongs to another part of the list."""
     seen: set[Any] = set()
     for part in parts:
         if part.setdefault("_id", ObjectId()) in seen:
@@ -174,7 +179,7 @@ def _cleaned_item(field: models.Field, value: Any, number: int) -> Any:
 def _cleaned_part(model: Any, value: Any, number: int = 0) -> dict[str, Any]:
     """Return a part in its stored form. `value` is an object of its class, or a dict of its fields by name.
 
-    Raises ValidationError with a message for each field. The messages begin with `number` if it isn't 0.
+    Raises ValidationError with a message for each field. The messages begin with `number`, if it isn't 0.
     """
     if isinstance(value, model):
         fields = {field.attname: getattr(value, field.attname) for field in stored_fields(model)}
@@ -206,7 +211,7 @@ def _numbered(error: ValidationError, number: int) -> ValidationError:
 
 def _to_stored(field: models.Field, value: Any) -> Any:
     if isinstance(value, str):
-        # The driver cannot encode lone surrogates, and forms refuse null characters, so both are refused here.
+        # The driver can't encode lone surrogates, and forms refuse null characters, so both are refused here.
         value.encode()
         if "\x00" in value:
             raise ValueError(value)
@@ -217,7 +222,7 @@ def _to_stored(field: models.Field, value: Any) -> Any:
         # The server stores milliseconds.
         return value.replace(microsecond=value.microsecond // 1000 * 1000)
     if isinstance(value, Decimal):
-        # Equal numbers are stored with the same number of decimal places.
+        # Numbers are stored with the same number of decimal places, so that equal numbers are stored equally.
         return Decimal128(value.quantize(Decimal(1).scaleb(-field.decimal_places)))
     stored = field.get_db_prep_save(value, connection)
     return stored.replace(tzinfo=UTC) if isinstance(stored, datetime) else stored
@@ -230,7 +235,7 @@ def _check_number(value: float) -> None:
 
 
 def _check_keys(value: Any) -> None:
-    """Raise ValidationError for a JSON document with a key that has another meaning in queries and updates."""
+    """Raise ValidationError for a JSON document with a key that has a special meaning in queries and updates."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             if not isinstance(name, str) or name.startswith("$") or "." in name or "\x00" in name:

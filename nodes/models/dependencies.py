@@ -1,10 +1,14 @@
-"""Dependencies of the response in progress, in addition to the site's versions `site` and `lists`.
+"""Dependencies of the current response, in addition to the site's versions `site` and `lists`.
 
-Every response depends on these two versions (nodes.models.stored_site).
+Every response depends on these two versions (nodes.models.stored_site). Code that reads nodes or photos records its
+dependencies here:
 
-Code that reads nodes or photos records it here. Use `on_lists` if everything that is read changes `lists`, note_tags for tags
-of nodes, note_texts for other content of other nodes, and note_node for the node that a page is about. If a read isn't
-recorded, the response isn't cached.
+- `on_lists` if every change of the data renews `lists`;
+- `note_tags` for tags of nodes;
+- `note_texts` for other content of other nodes;
+- `note_node` for the node that a page is about.
+
+If a read isn't recorded, the response isn't cached.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,8 +28,11 @@ T = TypeVar("T")
 class Dependencies:
     """Dependencies recorded in a `recorded()` block.
 
-    `texts`: every save may change the response. `node` and `tags`: the state of the node that the page is about, and its tags,
-    when they were read. `slots`: the slots for tags of other nodes.
+    Attributes:
+        texts: Whether every save may change the response.
+        node: The state of the node that the page is about, when it was read.
+        tags: The tags of that node.
+        slots: The slots for tags of other nodes.
     """
 
     texts: bool = False
@@ -44,7 +51,10 @@ recorded = _recorder.recorded
 
 
 def on_lists(select: Callable[P, T]) -> Callable[P, T]:
-    """Record that everything the selector returns changes the site's version `lists` (or `site`). Use it as a decorator."""
+    """Record that all data that `select` returns changes the site's version `lists` (or `site`).
+
+    Use it as a decorator.
+    """
     return read_tracking.tracked_reads()(select)
 
 

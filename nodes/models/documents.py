@@ -20,7 +20,8 @@ from nodes.content import Content, Missing, registry, upgrading
 from nodes.models import tree
 from nodes.models.validation import REQUIRED_FIELDS, check_metadata
 
-# Readers get these fields from the live version even if scheduled changes are due, because lists filter and sort by them.
+# Readers get these fields from the live version even if scheduled changes are due, because lists filter and sort by
+# them.
 _AS_LIVE = frozenset({"published", "expires"})
 
 
@@ -83,7 +84,7 @@ class Byline(DocumentPart):
 
 
 class DetailField(models.Field):
-    """Field for the detail of a node. Its value is an object of the content type that the sibling field `type` names."""
+    """Field for the detail of a node. Its value is an object of the content type in the sibling field `type`."""
 
     def db_type(self, connection: Any) -> str:
         return "object"
@@ -133,7 +134,10 @@ class Metadata(CommonMetadata):
 
 
 class PhotoMetadata(CommonMetadata):
-    """Metadata of a photo, with the id of the shown content, and the time since when an upload has been writing to it."""
+    """Metadata of a photo.
+
+    It also contains the id of the shown content, and the time since which an upload has been writing to the photo.
+    """
 
     locked = models.DateTimeField(null=True)
     content_id = ObjectIdField(null=True)
@@ -142,7 +146,7 @@ class PhotoMetadata(CommonMetadata):
 class BaseNode(ReadOnlyModel):
     """Base of nodes and photos. Both have a section and a slug, and share most code."""
 
-    # The beginning of the text, and the id of the picture that an editor chose. Set if a selector read them.
+    # The beginning of the text, and the id of the photo that an editor chose. Set if a selector read them.
     excerpt = ""
     picture_id: ObjectId | None = None
     # Whether the node is pinned to the top of its section. Set by lists with pinned posts.
@@ -162,8 +166,13 @@ class BaseNode(ReadOnlyModel):
     def from_document(cls, document: Mapping[str, Any], fields: Collection[str] = REQUIRED_FIELDS) -> Self:
         """Return the node for a raw document with aware datetimes, as readers see it if it was read for readers.
 
-        `fields` are the required fields; pass fewer for a smaller projection. Raises Malformed, or another exception of
-        marginalia.mongo.reading.MALFORMED, if the document is damaged.
+        Args:
+            document: The raw document.
+            fields: The required fields. A smaller projection needs fewer.
+
+        Raises:
+            Malformed: The document is damaged. Other exceptions of marginalia.mongo.reading.MALFORMED are possible,
+                too.
         """
         check_metadata(document.get("metadata"), fields)
         document = as_shown(document)
@@ -180,7 +189,7 @@ class BaseNode(ReadOnlyModel):
 
     @property
     def content_type(self) -> type[Content]:
-        """The class of the node's type, or Missing if no installed app declares it or the document cannot be upgraded."""
+        """The class of the node's type, or Missing if no installed app declares it or the document can't be upgraded."""
         return Missing if isinstance(self.metadata.detail, Missing) else content.get(self.metadata.type)
 
     @property
@@ -199,7 +208,10 @@ class BaseNode(ReadOnlyModel):
 
     @property
     def share_title(self) -> str:
-        """The title for search engines and link previews: the SEO title, or the node's title. It needs a node with detail."""
+        """The title for search engines and link previews: the SEO title, or the node's title.
+
+        It needs a node with detail.
+        """
         return getattr(self.metadata.detail, "seo_title", "") or self.metadata.title
 
     @property
@@ -248,7 +260,11 @@ class Photo(BaseNode):
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], fields: Collection[str] = REQUIRED_FIELDS) -> Self:
-        """Return the photo for a raw document. Raises Malformed if it has no size or an invalid crop, which copies need."""
+        """Return the photo for a raw document.
+
+        Raises:
+            Malformed: The document has no size or an invalid crop, which copies need.
+        """
         photo = super().from_document(document, fields)
         detail = photo.metadata.detail
         if fields == REQUIRED_FIELDS and not (detail and _are_numbers(detail.resolution, 2)):
@@ -263,7 +279,7 @@ class Photo(BaseNode):
 
     @property
     def is_uploading(self) -> bool:
-        """Return whether an upload to the photo has begun and not ended."""
+        """Whether an upload to the photo is under way."""
         return self.metadata.locked is not None
 
 

@@ -1,6 +1,7 @@
-"""A small style sheet with the colours and fonts of a site. It overrides custom properties of the theme from the settings.
+"""A small style sheet with the colours and fonts of a site, which overrides custom properties of the theme.
 
-The URL of the sheet contains all values in it. So browsers can cache the sheet forever, and a preview needs no other sheet.
+The URL of the sheet contains all its values. So browsers can cache the sheet forever, and a preview needs no other
+sheet.
 """
 
 import colorsys
@@ -12,11 +13,12 @@ from django.utils.translation import gettext_lazy as _
 
 from nodes.models.stored_site import DOCUMENTATION, StoredSettings
 
-# The theme's default accent in light colours, and its background colours. They have the values of static/site/site.css.
+# The theme's default accent in light colours, and its background colours, with the values of static/site/site.css.
 ACCENT = "#1f4e8c"
 LIGHT = ("#fdfcf9", "#f5f2ea")
 DARK = ("#191816", "#23211e")
-# Minimum contrast of WCAG 2.2, 1.4.3. In dark colours, the theme's accent has more contrast than required, and so do these.
+# The minimum contrast of WCAG 2.2, 1.4.3. In dark colours, the theme's accent has more contrast than required, so
+# chosen accents need it, too.
 CONTRAST, CONTRAST_IN_DARK = 4.5, 7.0
 _COLOUR = re.compile("#[0-9a-f]{6}")
 
@@ -36,7 +38,7 @@ FONTS = {
     "system-sans": (_("The device's sans-serif for all"), {"--serif": _SANS, "--sans": _SANS}),
 }
 
-# Fonts of the site that pages of the magazine theme load immediately. Other choices use only fonts of the device.
+# Fonts of the site that pages of the magazine theme load immediately. Other choices only use fonts of the device.
 _BUNDLED = {"": ("serif", "sans"), "sans": ("sans",), "serif": ("serif",)}
 
 
@@ -45,7 +47,8 @@ def fonts(settings: StoredSettings) -> tuple[str, ...]:
     if settings.theme == DOCUMENTATION and not settings.fonts:
         return ("sans",)
     bundled = _BUNDLED.get(settings.fonts, ())
-    # The tagline uses the italic font. Without a preload, the browser finds it in the style sheet, one round trip later.
+    # The tagline uses the italic font. Without a preload, the browser finds it in the style sheet, one round trip
+    # later.
     is_slanted = settings.tagline and settings.theme != DOCUMENTATION and settings.language[:2] not in ("zh", "ja")
     return (*bundled, "serif-italic") if "serif" in bundled and is_slanted else bundled
 
@@ -65,7 +68,7 @@ def lowest_contrast(colour: str, surfaces: tuple[str, ...] = LIGHT) -> float:
 def readable(colour: str, surfaces: tuple[str, ...], least: float) -> str:
     """Return `colour`, or the nearest colour of its hue that has the contrast `least` on all `surfaces`.
 
-    The result is darker on light surfaces and lighter on dark ones.
+    The result is darker on light surfaces, and lighter on dark ones.
     """
     if lowest_contrast(colour, surfaces) >= least:
         return colour

@@ -1,7 +1,7 @@
-"""The site's document, which contains its settings and the versions that cached pages and results are compared with.
+"""The site's document, which contains its settings and the versions with which cached pages and results are compared.
 
-A cached page is valid as long as its dependencies have the same versions (nodes.models.dependencies). Writers renew versions
-after readers can see their change. Code that makes a page reads the versions before anything else.
+A cached page is valid as long as its dependencies have the same versions (nodes.models.dependencies). Writers renew
+versions after readers can see their change. Code that makes a page reads the versions before anything else.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -28,7 +28,7 @@ MAX_EXTRA_DOCUMENTS = 1_000
 
 @dataclass(frozen=True)
 class StoredSettings:
-    """Settings that administrators change in the admin. The defaults are used until then."""
+    """Settings that administrators change in the admin. The defaults apply until then."""
 
     name: str = "Marginalia"
     tagline: str = ""
@@ -37,18 +37,18 @@ class StoredSettings:
     posts_per_page: int = 10
     comment_policy: str = "hold-first"
     comments_close_after_days: int = 0
-    # The photo for link previews of pages without a picture.
+    # The photo for link previews of pages without a photo.
     share_picture: ObjectId | None = None
     theme: str = "magazine"
-    # Ids of photos. The second photo is shown in dark colours.
+    # Ids of photos. The second one is shown in dark colours.
     logo: ObjectId | None = None
     logo_dark: ObjectId | None = None
     # "#rrggbb", or "" for the theme's default (nodes.models.look).
     accent: str = ""
     fonts: str = ""
     home: str = "lead"
-    # Links as {label, target}. The target is "node:ID", a path or a URL of another site. If the label is "", the page's title
-    # is shown. Without links, the menu shows the sections, and the footer shows the pages at the top level.
+    # Links as {label, target}. The target is "node:ID", a path or a URL of another site. If the label is "", the page's
+    # title is shown. Without links, the menu shows the sections, and the footer shows the pages at the top level.
     menu: list[dict[str, str]] = field(default_factory=list)
     footer: str = ""
     footer_links: list[dict[str, str]] = field(default_factory=list)
@@ -78,12 +78,13 @@ HOMES = (
 class Scope(IntEnum):
     """Reach of a change. A change renews the version of its scope and of all scopes after it."""
 
-    SITE = 0  # every page: settings, sections, pages at the top level, and places and dates of nodes
-    LISTS = 1  # content that lists show of nodes, and photos
-    TEXTS = 2  # the node's own page, and pages that show whole texts of others
+    SITE = 0  # every page, for settings, sections, pages at the top level, and places and dates of nodes
+    LISTS = 1  # lists, for the content that they show of nodes, and photos
+    TEXTS = 2  # the node's own page, and pages that show whole texts of other nodes
 
 
-# The stored keys of the versions, in the order of Scope. The key of Scope.SITE stays "frame", as stored documents have it.
+# The stored keys of the versions, in the order of Scope. The key of Scope.SITE stays "frame", because stored documents
+# have it.
 VERSION_KEYS = ("frame", "lists", "texts")
 # Tags also have versions, so that a change of tags doesn't renew `lists`. All tags share this many versions, by a hash.
 SLOTS = frozenset(str(number) for number in range(64))
@@ -116,7 +117,7 @@ class Versions:
 
 @dataclass(frozen=True)
 class ExtraQuery:
-    """Query of another collection that is read together with the site, with the fields to read."""
+    """A query of another collection that is read together with the site, with the fields to read."""
 
     collection: str
     filter: Mapping[str, Any]
@@ -138,7 +139,8 @@ class Site:
         return self.versions.texts if self.versions else None
 
 
-# The site as it was read at the start of the current request. A request reads the site once, and so uses one version.
+# The site as it was read at the start of the current request. A request reads the site once, so that it uses one
+# version.
 _request_site: ContextVar[Site | None] = ContextVar("site", default=None)
 
 
@@ -173,12 +175,15 @@ def _site(document: Mapping[str, Any]) -> Site:
 
 
 def current() -> Site:
-    """Return the site as the current request first read it. Outside of a request, return the site as it is stored now."""
+    """Return the site as the current request first read it.
+
+    Outside of a request, return the site as it is stored now.
+    """
     return _request_site.get() or read()
 
 
 def begin_request(site: Site | None = None) -> Site:
-    """Set the site that `current()` returns during this request, and return it. It is read unless `site` is passed."""
+    """Set the site that `current()` returns during this request, and return it. Without `site`, it is read."""
     site = site or read()
     _request_site.set(site)
     return site

@@ -1,4 +1,7 @@
-"""The section tree, cached in process by the site's version `site`. It resolves URLs, lists menus and knows what is live."""
+"""The section tree, cached in process by the site's version `site`.
+
+It resolves URLs, lists menus and knows what is live.
+"""
 
 import builtins
 from collections.abc import Iterator, Mapping
@@ -40,7 +43,7 @@ class SectionEntry:
     updated: datetime
     # The comment policy of the nodes in the section, or "" for the policy of the section above.
     comments: str = ""
-    # The position among its siblings if editors arrange these by hand.
+    # The position among its siblings, if editors arrange these by hand.
     position: str = ""
 
     @property
@@ -49,7 +52,7 @@ class SectionEntry:
         return content.get(self.type)
 
     def is_live(self, moment: datetime) -> bool:
-        """Return whether the section is public at `moment`, without regard to the sections above it."""
+        """Return whether the section is public at `moment`, regardless of the sections above it."""
         published = self.published
         return published is not None and published <= moment < self.expires and self.content_type.is_installed
 
@@ -87,9 +90,9 @@ class Tree:
         return section is not None and section.content_type.lists == BY_HAND
 
     def ancestors(self, section_id: ObjectId | None) -> list[SectionEntry] | None:
-        """Return the sections from the top down to `section_id` inclusive, or None if the chain does not reach the top.
+        """Return the sections from the top down to `section_id`, or None if the chain doesn't reach the top.
 
-        A chain is broken if one of its sections is in the trash. The nodes below such a section are not visible.
+        A chain is broken if one of its sections is in the trash. The nodes below such a section aren't visible.
         """
         chain: list[SectionEntry] = []
         while section_id is not None:
@@ -101,12 +104,15 @@ class Tree:
         return chain[::-1]
 
     def is_live(self, section_id: ObjectId | None, moment: datetime) -> bool:
-        """Return whether nodes in a section can be public: it and all sections above it are live. None is the top level."""
+        """Return whether nodes in a section can be public, because it and all sections above it are live.
+
+        None is the top level.
+        """
         chain = self.ancestors(section_id)
         return chain is not None and all(section.is_live(moment) for section in chain)
 
     def live_ids(self, moment: datetime) -> list[ObjectId | None]:
-        """Return None, for the top level, and the ids of the live sections. Queries of lists filter by these ids."""
+        """Return the ids of the live sections, and None for the top level. Queries of lists filter by these ids."""
         live: list[ObjectId | None] = [None]
         for parent_id in live:
             live.extend(section.id for section in self.children.get(parent_id, ()) if section.is_live(moment))
@@ -157,7 +163,7 @@ class Tree:
         return min(times, default=None)
 
 
-# The cached tree, and the moment just before it was read.
+# The cached tree, and the time just before it was read.
 _cached: tuple[Tree, datetime] | None = None
 
 
@@ -168,7 +174,10 @@ def clear() -> None:
 
 
 def current() -> Tree:
-    """Return the tree at the site's current version `site`. In a request, this is the version that the request began with."""
+    """Return the tree at the site's current version `site`.
+
+    In a request, this is the version at the start of the request.
+    """
     global _cached
     versions = stored_site.current().versions
     version = versions.site if versions else None
@@ -194,7 +203,7 @@ def fresh() -> Tree:
 def load(version: ObjectId | None = None) -> Tree:
     """Read the tree from the database. `version` must have been read before this call."""
     fields = {f"metadata.{name}": 1 for name in (*_FIELDS, "detail.comments")} | {"position": 1}
-    # Nodes of types that are not installed may be sections, so they are included. They are not live and accept no nodes.
+    # Nodes of types that aren't installed may be sections, so they are included. They aren't live and accept no nodes.
     documents = database()[NODES].find({"metadata.type": {"$nin": list(registry.non_sections())}}, fields)
     return Tree(version, read_documents(NODES, documents, _section))
 

@@ -27,13 +27,14 @@ _OPTIONAL: dict[str, tuple[type, ...]] = {
     "detail": (Mapping, type(None)),
     upgrading.VERSION: (int, type(None)),
 }
-# Python supports the years 1 to 9999. In another time zone, a moment of the first or the last day may be outside of these.
+# Python supports the years 1 to 9999. In another time zone, a time on the first or the last day can be outside of
+# these.
 _FIRST = datetime(1, 1, 2, tzinfo=UTC)
 _LAST = NEVER
 
 
 def check_metadata(metadata: Any, fields: Collection[str] = REQUIRED_FIELDS) -> None:
-    """Raise Malformed for stored metadata that lacks one of `fields`, or has a value of another type."""
+    """Raise Malformed if stored metadata lacks one of `fields`, or has a value of another type."""
     if not isinstance(metadata, Mapping):
         raise Malformed("metadata is missing or has another type")
     for name in fields:

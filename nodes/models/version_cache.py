@@ -1,6 +1,7 @@
-"""Small results cached in process by the site's version `lists`, until the next scheduled time, so they are never outdated.
+"""Small results, cached in process by the site's version `lists` until the next scheduled time.
 
-If a writer dies before it renews the site's version, results can be outdated for LONGEST at most.
+So results are never outdated. Only if a writer dies before it renews the site's version, results can be outdated for up
+to LONGEST.
 """
 
 from collections.abc import Callable, Hashable
@@ -16,9 +17,9 @@ from nodes.types import NEVER
 
 T = TypeVar("T")
 
-# Maximum cached results, such as neighbours of posts, tables of months and links of the footer. This is about 10 MB.
+# Maximum cached results, such as neighbours of posts, tables of months and links of the footer. They need about 10 MB.
 MOST = 5_000
-# Results, and the section tree, are cached this long for one version.
+# How long results, and the section tree, are cached for one version.
 LONGEST = timedelta(seconds=60)
 
 # Each entry has its end, the slots of tags that it depends on, the versions of these slots, and the result.
@@ -36,9 +37,13 @@ def clear() -> None:
 def get_or_set(key: Hashable, moment: datetime, work: Callable[[], tuple[T, datetime | None]]) -> T:
     """Return the result of `work`, cached until lists change, until the result changes by itself, or for LONGEST.
 
-    `work` returns (result, the time when it changes by itself or None). A result that has already changed at `moment` is not
-    cached. The version was read before the data that `work` reads. A result is not cached if `work` records dependencies
-    beyond those of lists, or if it was read from secondaries.
+    A result isn't cached if it has already changed at `moment`, if `work` records dependencies beyond those of lists,
+    or if it was read from secondaries. The version was read before the data that `work` reads.
+
+    Args:
+        key: The key of the result.
+        moment: The current time.
+        work: A function that returns (result, the time when it changes by itself or None).
     """
     global _cache
     versions = stored_site.current().versions

@@ -1,7 +1,7 @@
 """Nodes of a section in the order that editors arranged by hand, read by keyset from one index.
 
-A node's `position` is a text that sorts between the positions of its neighbours. Nodes without a position come first, by slug.
-They were in the section before it listed its nodes by hand.
+A node's `position` is a text that sorts between the positions of its neighbours. Nodes without a position come first,
+by slug. They were in the section before it listed its nodes by hand.
 """
 
 import re
@@ -27,7 +27,7 @@ _BACKWARDS = [(path, -direction) for path, direction in POSITION]
 
 @dataclass(frozen=True)
 class Spot:
-    """Place of a node in the order of its section: its position, or "" without one, and its slug."""
+    """The place of a node in the order of its section: its position, or "" without one, and its slug."""
 
     position: str
     slug: str
@@ -42,7 +42,11 @@ class Spot:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the spot that `text` represents. Raises ValueError if it is not a spot."""
+        """Return the spot that `text` represents.
+
+        Raises:
+            ValueError: The text isn't a spot.
+        """
         if not (match := _SPOT.fullmatch(text)):
             raise ValueError(text)
         return cls(match[1], match[2])
@@ -50,12 +54,15 @@ class Spot:
     def after(self) -> dict[str, Any]:
         """Return the filter for the nodes after this spot."""
         later = [{"position": {"$gt": self.position}}, {"metadata.slug": {"$gt": self.slug}}]
-        # The condition on the slug excludes the node at this spot by the index alone, without reading the document.
+        # The condition on the slug excludes the node at this spot with only the index, without reading the document.
         beyond: dict[str, Any] = {"$or": later, "metadata.slug": {"$ne": self.slug}}
         return beyond | ({"position": {"$gte": self.position}} if self.position else {})
 
     def before(self) -> dict[str, Any]:
-        """Return the filter for the nodes before this spot. If the spot has a position, nodes without one are excluded."""
+        """Return the filter for the nodes before this spot.
+
+        If the spot has a position, nodes without one are excluded.
+        """
         if not self.position:
             return {"position": None, "metadata.slug": {"$lt": self.slug}}
         earlier = [{"position": {"$lt": self.position}}, {"metadata.slug": {"$lt": self.slug}}]
@@ -66,7 +73,8 @@ class Spot:
 def page(section_id: ObjectId, moment: datetime, *, size: int, cursor: str = "") -> tuple[list[Node], str]:
     """Return `size` live pages, posts and sections of a (live) section, and the cursor of the next page, or "".
 
-    Raises ValueError for an invalid cursor.
+    Raises:
+        ValueError: The cursor is invalid.
     """
     shown = {**live(moment), "metadata.type": type_condition((*registry.sections(), *registry.non_sections()))}
     return all_nodes(section_id, size=size, cursor=cursor, shown=shown, fields=for_readers(LISTED, moment))
@@ -80,9 +88,17 @@ def all_nodes(
     shown: Mapping[str, Any] | None = None,
     fields: Mapping[str, Any] = LISTED,
 ) -> tuple[list[Node], str]:
-    """Return `size` nodes of a section in any state, or those that match `shown`, and the cursor of the next page, or "".
+    """Return `size` nodes of a section in any state, and the cursor of the next page, or "".
 
-    Raises ValueError for an invalid cursor.
+    Args:
+        section_id: The section.
+        size: The maximum number of nodes.
+        cursor: The cursor of the page, or "" for the first page.
+        shown: A filter that the nodes must match.
+        fields: The projection.
+
+    Raises:
+        ValueError: The cursor is invalid.
     """
     beyond = Spot.parse(cursor).after() if cursor else {}
     documents = find_ordered(section_id, {**(shown or {}), **beyond}, fields, size + 1)
@@ -106,7 +122,7 @@ def neighbours(node: Node, moment: datetime) -> tuple[Node | None, Node | None]:
 
 
 def find_spot(section_id: ObjectId | None, node_id: ObjectId) -> Spot | None:
-    """Return the spot of a node in a section, or None if the node is not in this section."""
+    """Return the spot of a node in a section, or None if the node isn't in this section."""
     wanted = {"_id": node_id, "metadata.parent_id": section_id}
     stored = database()[NODES].find_one(wanted, {"position": 1, "metadata.slug": 1})
     return Spot.of(stored) if stored else None
@@ -120,7 +136,10 @@ def find_ordered(
     *,
     backwards: bool = False,
 ) -> list[Document]:
-    """Return up to `limit` documents of a section in its order, or from the end if `backwards`. Limit 0 returns all."""
+    """Return up to `limit` documents of a section in its order, or from its end if `backwards`.
+
+    A limit of 0 returns all.
+    """
     nodes = database()[NODES]
     order = _BACKWARDS if backwards else list(POSITION)
     inside = {"metadata.parent_id": section_id, **wanted}

@@ -1,4 +1,7 @@
-"""Chains of revisions that lead to a node or its draft. Other revisions come from failed saves, or their node is gone."""
+"""Chains of revisions that lead to a node or its draft.
+
+Other revisions come from failed saves, or their node no longer exists.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,10 +27,14 @@ class RevisionLink:
 
 @dataclass(frozen=True)
 class Chains:
-    """The revisions of a node: those that led to its current version (newest first), those of its draft, and all others.
+    """The revisions of a node.
 
-    `is_whole`: the revision of the current version was found. If not, nothing is known about the others. If the node no longer
-    exists, even in the trash, all its revisions are in `others`.
+    Attributes:
+        node_id: The node.
+        live: The revisions that led to its current version, newest first.
+        draft: The revisions of its draft.
+        others: All other revisions. If the node no longer exists, even in the trash, these are all its revisions.
+        is_whole: Whether the revision of the current version was found. If not, nothing is known about `others`.
     """
 
     node_id: ObjectId
@@ -40,7 +47,8 @@ class Chains:
 def all_chains() -> Iterator[Chains]:
     """Yield the chains of every node that has revisions.
 
-    Each node is read before its revisions. A save between the two reads only adds a newer revision, which callers ignore.
+    Each node is read before its revisions. A save between the two reads only adds a newer revision, which callers
+    ignore.
     """
     ids = (group["_id"] for group in database()[REVISIONS].aggregate([{"$group": {"_id": "$node_id"}}]))
     for batch in batched(ids, BATCH):
@@ -55,7 +63,10 @@ def count() -> int:
 
 
 def _heads(ids: list[ObjectId]) -> dict[ObjectId, Mapping[str, Any]]:
-    """Return {id: nonces of a node and its draft}. The order of reads also finds nodes that move to or from the trash."""
+    """Return {id: nonces of a node and its draft}.
+
+    The order of the reads also finds nodes that move to or from the trash.
+    """
     fields = {"metadata.nonce": 1, "draft.nonce": 1, "draft.base_nonce": 1}
     heads: dict[ObjectId, Mapping[str, Any]] = {}
     for collection in (NODES, ASSET_FILES, TRASH, NODES, ASSET_FILES):

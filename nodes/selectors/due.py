@@ -11,7 +11,10 @@ from nodes.types import NEVER
 
 
 def next_due(moment: datetime) -> datetime | None:
-    """Return the next time after `moment` when the site changes by itself, or None. It is queried once per site version."""
+    """Return the next time after `moment` when the site changes by itself, or None.
+
+    It is queried once per site version.
+    """
 
     def work() -> tuple[datetime | None, datetime | None]:
         times = [_next("published", moment), next_end(moment)]
@@ -26,7 +29,7 @@ def next_due(moment: datetime) -> datetime | None:
 
 
 def next_end(moment: datetime) -> datetime | None:
-    """Return the next time after `moment` at which a node expires or changes as scheduled, or None."""
+    """Return the next time after `moment` when a node expires or changes as scheduled, or None."""
 
     def work() -> tuple[datetime | None, datetime | None]:
         end = _next("expires", moment)
@@ -36,9 +39,9 @@ def next_end(moment: datetime) -> datetime | None:
 
 
 def last_change(moment: datetime) -> datetime | None:
-    """Return the time of the last change of the site, by a save or by itself, or None if that second is not over yet.
+    """Return the time of the last change of the site, by a save or by itself, or None if that second isn't over yet.
 
-    The time is rounded up to whole seconds, so a reader who asks after it has seen all changes until then.
+    The time is rounded up to whole seconds. So a reader who asks with this time has seen all changes until then.
     """
     versions = stored_site.current().versions
     dependencies.note_texts()
@@ -68,7 +71,7 @@ def _last(field: str, until: datetime) -> datetime | None:
 def _ends(field: str, span: dict[str, Any], direction: int) -> list[datetime]:
     """Return the first `metadata.<field>` within `span`, in this direction, for nodes and for photos.
 
-    For the field "expires", the time of scheduled changes is included.
+    For the field "expires", the times of scheduled changes are included.
     """
 
     def first(path: str, **more: Any) -> list[dict[str, Any]]:

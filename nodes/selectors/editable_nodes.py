@@ -1,4 +1,4 @@
-"""Reading nodes for editors: nodes in any state, with their drafts and their versions under earlier nonces."""
+"""Reads of nodes for editors: nodes in any state, with their drafts and their versions under earlier nonces."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -32,18 +32,18 @@ _EMPTY = {
 
 @dataclass(frozen=True)
 class Version:
-    """Version of a node under one nonce: its fields by path, as forms show them and merges compare them."""
+    """The version of a node under one nonce, with its fields by path, as forms show them and merges compare them."""
 
     nonce: ObjectId
     fields: Mapping[str, Any]
     tags: tuple[str, ...]
     saved_at: datetime
     saved_by: str = ""
-    # For a draft: the nonce of the live version from which it was started.
+    # For a draft, the nonce of the live version from which it was started.
     base_nonce: ObjectId | None = None
-    # For scheduled changes: the time from which readers see them.
+    # For scheduled changes, the time from which readers see them.
     due: datetime | None = None
-    # The version of the node's type that the fields have. It is the current version unless they cannot be upgraded.
+    # The version of the node's type that the fields have. It is the current version unless they can't be upgraded.
     schema_version: int = upgrading.FIRST
 
     @classmethod
@@ -65,7 +65,7 @@ class Editable:
 
     @property
     def is_newer(self) -> bool:
-        """Return whether a newer release stored the node or its draft. Such a node can be shown, but not written."""
+        """Whether a newer release stored the node or its draft. Such a node can be shown, but not written."""
         versions = (self.live.schema_version, self.draft.schema_version if self.draft else upgrading.FIRST)
         return max(versions) > get(self.node.metadata.type).schema_version
 
@@ -74,7 +74,7 @@ class Editable:
         if self.draft is None:
             return self.node
         fields = {**self.live.fields, **self.draft.fields}
-        # If the live version or the draft cannot be upgraded, their combination cannot be upgraded, either.
+        # If the live version or the draft can't be upgraded, their combination can't be upgraded, either.
         current = self.node.content_type.schema_version
         outdated = {self.live.schema_version, self.draft.schema_version} - {current}
         drafted = replace(self.draft, fields=fields, schema_version=next(iter(outdated), current))

@@ -17,10 +17,10 @@ SHOWN = {f"metadata.{name}": 1 for name in SHOWN_BY}
 
 
 def changes_between(since: datetime, until: datetime) -> list[Document]:
-    """Return the changes after `since` and up to `until`, earliest first: {_id, metadata, home, what, at}, without texts.
+    """Return the changes after `since` and up to `until`, without texts, earliest first.
 
-    `home` is the collection. `what` is PUBLISHED, EXPIRES or SCHEDULED. `at` is the time. One command reads all changes, each
-    kind from its own index.
+    Each change has the keys _id, metadata, home, what and at. `home` is the collection, `what` is PUBLISHED, EXPIRES or
+    SCHEDULED, and `at` is the time. One command reads all changes, each kind from its own index.
     """
     first, *others = _branches({"$gt": since, "$lte": until})
     unions = [{"$unionWith": {"coll": home, "pipeline": pipeline}} for home, pipeline in others]

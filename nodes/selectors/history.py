@@ -1,6 +1,6 @@
 """The history of a node: the saves that led to its current version, found by following the parents of revisions.
 
-Revisions of failed writes are in no such chain, so they are never shown.
+Revisions of failed writes aren't in this chain, so they are never shown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from nodes.collections import REVISIONS
 from nodes.selectors.editable_nodes import Version
 from nodes.types import Act, Actor
 
-# Maximum saves that are followed back. Older revisions exist until they are purged, but are not listed.
+# Maximum saves to follow back. Older revisions exist until they are purged, but aren't listed.
 FOLLOWED = 2_000
 SHOWN = 50
 # Consecutive saves of one editor with at most this pause between them are one sitting.
@@ -25,7 +25,7 @@ PAUSE = timedelta(minutes=30)
 
 @dataclass(frozen=True)
 class Revision:
-    """One save: the version that it made, the paths of the fields that it changed, and its actions."""
+    """A save: the version that it made, the paths of the fields that it changed, and its actions."""
 
     version: Version
     parent: ObjectId | None
@@ -65,7 +65,10 @@ def _is_same_sitting(later: Revision, earlier: Revision) -> bool:
 def newest(node_id: ObjectId, present: ObjectId, *, skip_until: ObjectId | None = None) -> tuple[list[Revision], bool]:
     """Return up to SHOWN saves of a node, newest first, and whether there are older saves.
 
-    The saves begin at the nonce `present`, or after the nonce `skip_until`, which was the last on the previous page.
+    Args:
+        node_id: The node.
+        present: The nonce at which the saves begin.
+        skip_until: The nonce of the last save on the previous page. The saves begin after it.
     """
     nonces = _chain(node_id, present)
     if skip_until in nonces:
@@ -90,7 +93,7 @@ def newest(node_id: ObjectId, present: ObjectId, *, skip_until: ObjectId | None 
 
 
 def savers_since(node_id: ObjectId, seen: ObjectId | None, present: ObjectId) -> tuple[Actor, ...]:
-    """Return the authors of saves after the nonce `seen`, up to `present`, each once, newest first."""
+    """Return the authors of saves after the nonce `seen`, up to `present`, newest first and without duplicates."""
     links = _links(node_id)
     savers: dict[Actor, None] = {}
     nonce: ObjectId | None = present
@@ -101,7 +104,7 @@ def savers_since(node_id: ObjectId, seen: ObjectId | None, present: ObjectId) ->
 
 
 def draft_base(node_id: ObjectId, draft_nonce: ObjectId) -> ObjectId | None:
-    """Return the nonce of the live version from which a draft was started, or None if it is not known.
+    """Return the nonce of the live version from which a draft was started, or None if it isn't known.
 
     The draft may have been published meanwhile.
     """
@@ -123,7 +126,10 @@ def _chain(node_id: ObjectId, present: ObjectId) -> list[ObjectId]:
 
 
 def _links(node_id: ObjectId) -> dict[ObjectId | None, Mapping[str, Any]]:
-    """Return {parent, saved_by, draft} by nonce. Remove links when you follow them, because imported chains may be circular."""
+    """Return {parent, saved_by, draft} by nonce.
+
+    Remove links when you follow them, because imported chains can be circular.
+    """
     revisions = database()[REVISIONS].find({"node_id": node_id}, {"parent": 1, "saved_by": 1, "draft": 1})
     return {link["_id"]: link for link in revisions.sort("saved_at", -1).limit(FOLLOWED)}
 
@@ -140,7 +146,7 @@ def _changed(before: Version | None, after: Version) -> tuple[str, ...]:
 
 
 def _acts(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> tuple[Act, ...]:
-    """Return one or more actions of a save, from its revision and the revision before it, or None if that is not known."""
+    """Return the actions of a save, at least one, from its revision and the revision before it, or None if that isn't known."""
     old = before and before["metadata"]
     new = after["metadata"]
     acts = [Act(after["act"])] if "act" in after else []
@@ -159,7 +165,7 @@ def _acts(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> tuple[A
 
 
 def _publishing(old: Mapping[str, Any], new: Mapping[str, Any], moment: datetime) -> list[Act]:
-    """Return how a save at `moment` changed the publication of the node, by its dates before and after."""
+    """Return how a save at `moment` changed the publication of the node, from its dates before and after."""
     was, is_now = (_is_public(dates, moment) for dates in (old, new))
     if is_now and not was:
         return [Act.PUBLISHED]

@@ -1,4 +1,4 @@
-"""Queries for imports before they write: nodes that already exist, and slugs that are taken."""
+"""Queries for imports before they write: nodes that already exist, and slugs that are in use."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -16,10 +16,13 @@ BATCH = 1_000
 
 @dataclass(frozen=True)
 class ExistingNode:
-    """Node that an earlier run of an import created.
+    """A node that an earlier run of an import created.
 
-    `trashed`: an editor moved it to trash. `imported` is the time of that run. `posted` is the time of its publication on the
-    old site, if it was public there. Both come from the node's `source`, and are None if it doesn't contain them.
+    Attributes:
+        trashed: Whether an editor moved it to trash.
+        imported: The time of that run, or None if the node's `source` doesn't contain it.
+        posted: The time of its publication on the old site, or None if it wasn't public there or `source` doesn't
+            contain it.
     """
 
     id: ObjectId
@@ -37,8 +40,8 @@ def existing_nodes(ids: Collection[ObjectId]) -> dict[ObjectId, ExistingNode]:
     wanted = {f"metadata.{name}": 1 for name in ("type", "parent_id", "slug", "published", "detail.source")}
     nodes: dict[ObjectId, ExistingNode] = {}
     for batch in batched(ids, BATCH):
-        # The trash is read last, so nodes that are trashed between the two queries are found. Nodes that are restored
-        # between them are not found, but creating them again does nothing.
+        # The trash is read last, so that nodes that are moved there between the two queries are found. Nodes that are
+        # restored between them are not found, but creating them again does nothing.
         for collection, trashed in ((NODES, False), (TRASH, True)):
             for document in database()[collection].find({"_id": {"$in": batch}}, wanted):
                 metadata = document["metadata"]
@@ -62,7 +65,7 @@ def existing_nodes(ids: Collection[ObjectId]) -> dict[ObjectId, ExistingNode]:
 def unchanged_nonce(node_id: ObjectId, importer: Actor) -> ObjectId | None:
     """Return the nonce of a node that only `importer` has changed.
 
-    Returns None if somebody else changed it, has a draft of it, or moved it to trash.
+    Return None if somebody else changed it, has a draft of it, or moved it to trash.
     """
     node = database()[NODES].find_one({"_id": node_id, "draft": {"$exists": False}}, {"metadata.nonce": 1})
     if node is None:
@@ -73,7 +76,7 @@ def unchanged_nonce(node_id: ObjectId, importer: Actor) -> ObjectId | None:
 
 
 def taken_slugs(parent_id: ObjectId | None, slugs: Collection[str]) -> set[str]:
-    """Return the `slugs` that nodes in this section already have."""
+    """Return those of `slugs` that nodes in this section already have."""
     taken: set[str] = set()
     for batch in batched(slugs, BATCH):
         places = {"metadata.parent_id": parent_id, "metadata.slug": {"$in": batch}}

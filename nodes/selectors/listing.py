@@ -1,4 +1,4 @@
-"""Pages of lists by keyset, newest first. The cost of a page does not grow with its number."""
+"""Pages of lists by keyset, newest first. Later pages cost no more than the first."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ LISTED = {
         "schema_version",
     )
 } | {"derived.excerpt": 1, "derived.picture": 1, "derived.minutes": 1}
-# Fields for lists that show no tags, so a change of tags doesn't change these lists.
+# Fields for lists that show no tags, so that a change of tags doesn't change these lists.
 UNTAGGED = {path: 1 for path in LISTED if path != "metadata.tags"}
 # The fields that lists read from each collection, and the models for its documents.
 FIELDS: dict[str, dict[str, int]] = {
@@ -60,9 +60,14 @@ def for_readers(
 ) -> dict[str, Any]:
     """Return the projection `fields` of nodes for readers at `moment`.
 
-    If scheduled changes are due, the projection contains them as `due`, and Node.from_document applies them (`as_shown`). So
-    due changes need no other command and no write. If `fields` contains tags, the dependency is recorded. `tagged` are the
-    only tags by which nodes are read, if there are such tags.
+    If scheduled changes are due, the projection contains them as `due`, and Node.from_document applies them
+    (`as_shown`). So due changes need no other command and no write. If `fields` contains tags, the dependency is
+    recorded.
+
+    Args:
+        fields: The projection.
+        moment: The current time.
+        tagged: The only tags by which nodes are read. None means that nodes aren't read by tags.
     """
     if "metadata.tags" in fields:
         note_tags(tagged)
@@ -78,7 +83,7 @@ def readable_nodes(collection: str, documents: Iterable[Document]) -> Iterator[A
 def detail_projection(types: Iterable[type[Content]], paths: Iterable[str]) -> dict[str, int]:
     """Return the projection of `paths` in the detail of these types.
 
-    If a type has older versions, the whole detail is read, because their fields have other names and upgraders need it.
+    If a type has older versions, the whole detail is read, because upgraders need it and the fields had other names.
     """
     return dict.fromkeys(["metadata.detail"] if any(type.schema_version != FIRST for type in types) else paths, 1)
 
@@ -89,17 +94,17 @@ def type_condition(types: Sequence[str]) -> Any:
 
 
 def live(moment: datetime) -> dict[str, Any]:
-    """Return the filter for nodes that are public at `moment`. Their sections must be live, too: see Tree.live_ids."""
+    """Return the filter for nodes that are public at `moment`. Their sections must be live, too (see Tree.live_ids)."""
     return {"metadata.published": {"$lte": moment}, "metadata.expires": {"$gt": moment}}
 
 
 def is_public(node: Node | Photo, sections: Tree, moment: datetime) -> bool:
-    """Return whether readers can see a node or photo at `moment`: it and all sections above it are live."""
+    """Return whether readers can see a node or photo at `moment`, because it and all sections above it are live."""
     return node.is_live(moment) and node.content_type.is_installed and sections.is_live(node.metadata.parent_id, moment)
 
 
 def posts_of(section_id: ObjectId) -> dict[str, Any]:
-    """Return the filter for the nodes, of all types, that a section lists by date."""
+    """Return the filter for the nodes of all types that a section lists by date."""
     return {"metadata.parent_id": section_id, "metadata.type": type_condition(registry.dated())}
 
 
@@ -115,13 +120,13 @@ def public_among(documents: Iterable[Document], sections: Tree, moment: datetime
 
 
 def with_properties(properties: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the filter for photos whose files have all these properties, given as (name, value)."""
+    """Return the filter for photos whose files have all these properties, which are pairs (name, value)."""
     return {"metadata.detail.exif": {"$all": [{"$elemMatch": {"n": name, "v": value}} for name, value in properties]}}
 
 
 @dataclass(frozen=True)
 class Cursor:
-    """Edge of a page of a list. The following nodes are newer or older than the node with these `times` and this `id`.
+    """An edge of a page of a list. The following nodes are newer or older than the node with these `times` and this `id`.
 
     The list is sorted by the `times` in their order, then by id.
     """
@@ -141,7 +146,11 @@ class Cursor:
 
     @classmethod
     def parse(cls, text: str, times: int = 2) -> Self:
-        """Return the cursor that `text` represents, with `times` times. Raises ValueError if it is not a cursor."""
+        """Return the cursor that `text` represents, with `times` times.
+
+        Raises:
+            ValueError: The text isn't a cursor.
+        """
         side = text[:1]
         (*milliseconds, last_id) = text[1:].split(".")
         if side not in ("<", ">") or len(milliseconds) != times:
@@ -154,10 +163,13 @@ class Cursor:
     def beyond(
         self, paths: Sequence[str], within: tuple[datetime, datetime] | None = None, *, itself: bool = False
     ) -> list[Document]:
-        """Return the conditions, for $or, on the nodes that follow in a list sorted by `paths`. `itself` includes the edge.
+        """Return the conditions, for $or, on the nodes that follow in a list sorted by `paths`.
 
-        `within` limits the first path to a period, including both ends. The bounds are part of the conditions, because next
-        to $or, the server would read documents outside of the period only to exclude them.
+        Args:
+            paths: The paths of the times by which the list is sorted.
+            within: Bounds of the first path, which are included. They are part of the conditions, because next to $or,
+                the server would read documents outside of the bounds only to exclude them.
+            itself: Whether to include the node at the edge.
         """
         operator = "$gt" if self.newer else "$lt"
         places = list(zip((*paths, "_id"), (*self.times, self.id), strict=True))
@@ -182,7 +194,7 @@ def _moment(milliseconds: str) -> datetime:
 
 @dataclass(frozen=True)
 class Span:
-    """Period of publication, including both ends."""
+    """A period of publication that includes both ends."""
 
     since: datetime
     until: datetime
@@ -208,9 +220,20 @@ def listing(
     span: Span | None = None,
     collections: tuple[str, ...] = (NODES,),
 ) -> Listing:
-    """Return a page of the live nodes and photos of these collections that match `base`, read in the order of `index`.
+    """Return a page of the live nodes and photos of these collections that match `base`, in the order of `index`.
 
-    Raises ValueError for an invalid cursor.
+    Args:
+        base: The filter.
+        index: The name of the index to read.
+        moment: The current time.
+        size: The maximum number of nodes.
+        cursor: The cursor of the page, or None for the first page.
+        whole: Whether to read whole nodes with their texts.
+        span: The only period of publication to list.
+        collections: The collections to read.
+
+    Raises:
+        ValueError: The cursor is invalid.
     """
     edge = Cursor.parse(cursor) if cursor else None
     if whole:

@@ -1,6 +1,6 @@
-"""The lists of the admin, at any size: by keyset, with an index for each filter, and counts up to a maximum.
+"""The lists of the admin, for sites of any size: by keyset, with an index for each filter, and counts up to a maximum.
 
-Without a state, nodes that were changed last come first. With a state, the order follows the state. Public and future nodes
+Without a state, nodes that were changed last come first. With a state, the order depends on it. Public and future nodes
 are sorted by publication, unpublished nodes by creation, and expired nodes by expiry, all newest first.
 """
 
@@ -23,7 +23,7 @@ from nodes.selectors.listing import FIELDS, MODELS, detail_projection, with_prop
 SIZE = 50
 # Maximum results of a search.
 MOST_RESULTS = 100
-# Counts are exact up to this number, so "1,000+" costs the same in a site with a million nodes.
+# Counts are exact up to this number, so that "1,000+" costs the same in a site with a million nodes.
 COUNTED = 1_000
 LIVE = "live"
 SCHEDULED = "scheduled"
@@ -53,7 +53,7 @@ class Filters:
     until: datetime | None = None
     # Stored facets such as "recipe.course=dessert". Nodes in the list have all of them.
     facets: tuple[str, ...] = ()
-    # Properties of the files of photos, as (name, value).
+    # Properties of the files of photos, as pairs (name, value).
     exif: tuple[tuple[str, Any], ...] = ()
 
     def query(self, moment: datetime) -> dict[str, Any]:
@@ -142,7 +142,11 @@ _FIELDS: dict[str, dict[str, int]] = {
 
 
 def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SIZE, collection: str = NODES) -> Page:
-    """Return a page of a list. A search returns the best results on one page. Raises ValueError for an invalid cursor."""
+    """Return a page of a list. A search returns the best results on one page.
+
+    Raises:
+        ValueError: The cursor is invalid.
+    """
     if filters.search:
         return _best(filters, moment, collection)
     paths = sort_paths(filters.order)
@@ -207,7 +211,7 @@ def sort_paths(order: str) -> tuple[str, ...]:
 
 
 def _cursor(side: str, paths: Sequence[str], document: Mapping[str, Any]) -> str:
-    """Return a cursor: "<" or ">" (older or newer), then the times in milliseconds or empty, and the id, joined by dots."""
+    """Return a cursor: "<" or ">" (older or newer), then the times in milliseconds or empty, and the id, separated by dots."""
     milliseconds = []
     for path in paths:
         head, tail = path.split(".")
@@ -243,7 +247,10 @@ def _moment(milliseconds: str) -> datetime | None:
 
 @lru_cache(maxsize=256)
 def count(filters: Filters, version: ObjectId | None, moment: datetime, collection: str = NODES) -> int:
-    """Return the number of nodes, or COUNTED + 1 for more. It is cached by the site's version and the (rounded) moment."""
+    """Return the number of nodes, or COUNTED + 1 for more.
+
+    It is cached by the site's version and the (rounded) moment.
+    """
     if filters == Filters() and collection == NODES:
         return int(database()[NODES].estimated_document_count())
     query = filters.query(moment) | node_filter(collection)
@@ -262,7 +269,10 @@ def count_children(section_ids: Sequence[ObjectId], most: int = COUNTED) -> int:
 
 @lru_cache(maxsize=64)
 def tags(version: ObjectId | None, collection: str = NODES, author: ObjectId | str | None = ANY) -> tuple[str, ...]:
-    """Return the tags in use, read from the index only, or those of one author. They are cached by the site's version."""
+    """Return the tags in use, read only from the index, or those of one author.
+
+    They are cached by the site's version.
+    """
     query = {} if author == ANY else {"metadata.author._id": author}
     stored = database()[collection].distinct("metadata.tags", query)
     return tuple(sorted((tag for tag in stored if isinstance(tag, str)), key=str.casefold))[:COUNTED]

@@ -15,7 +15,7 @@ from nodes.models import Node, tree, version_cache
 from nodes.selectors import due
 from nodes.selectors.listing import UNTAGGED, for_readers, live, type_condition
 
-# Maximum lines of an outline. A longer list doesn't help readers, and every page of the section contains the outline.
+# Maximum lines of an outline. A longer list wouldn't help readers, and every page of the section contains the outline.
 MOST_SECTIONS, MOST_PAGES = 60, 240
 DEEPEST = 5
 

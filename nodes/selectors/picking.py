@@ -17,12 +17,12 @@ from nodes.selectors import lists, search
 from nodes.selectors.listing import FIELDS, readable_nodes
 from nodes.selectors.lists import ANY, Filters
 
-# Photos that are offered at once.
+# Photos to offer at once.
 OFFERED = 24
-# Only this many newest photos are searched for parts of words. Older photos are found by whole words.
+# The number of newest photos that are searched for parts of words. Older photos are found by whole words.
 LOOKED_THROUGH = 300
 TAGS_OFFERED = 10
-# Time limit of a search for titles.
+# Time limit of a search for titles, in milliseconds.
 MILLISECONDS = 500
 
 
@@ -51,9 +51,15 @@ def by_title(
 ) -> list[Node | Photo]:
     """Return up to `size` nodes or photos in any state whose titles have words that begin with each word of `query`.
 
-    Whole words come before longer words. For the same word, the last changed node comes first. Without words, the nodes that
-    were changed last are returned, of one `author` if given. `among` is a filter for allowed results. If the search takes too
+    Whole words come before longer words. For the same word, the last changed node comes first. If the search takes too
     long, the result is empty.
+
+    Args:
+        query: The typed words. If empty, the nodes that were changed last are returned.
+        size: The maximum number of results.
+        collection: The collection to search.
+        among: A filter for allowed results.
+        author: The author of the results if `query` is empty, or ANY.
     """
     if not titles.query_prefixes(query):
         newest = (
@@ -102,7 +108,10 @@ def _newest(most: int) -> list[Photo]:
 
 
 def tags(typed: str, version: ObjectId | None, author: ObjectId | str | None = ANY) -> list[str]:
-    """Return tags of pages (of one author) and of photos. Tags that begin with `typed` come before tags that contain it."""
+    """Return tags of pages (of one author) and of photos.
+
+    Tags that begin with `typed` come before tags that contain it.
+    """
     wanted = typed.casefold().strip()
     every = dict.fromkeys((*lists.tags(version, NODES, author), *lists.tags(version, ASSET_FILES)))
     first = [tag for tag in every if tag.casefold().startswith(wanted)]

@@ -24,7 +24,7 @@ from nodes.models.tree import Tree
 from nodes.selectors import stored_photos
 from nodes.selectors.listing import LISTED, UNTAGGED, Cursor, find_live, is_public, live, public_among, readable_nodes
 
-# Maximum different nodes, and different photos, that one text links to. Further links are shown without a URL.
+# Maximum different nodes, and different photos, to which one text links. Further links are shown without a URL.
 MOST_REFERENCES = 200
 # Maximum uses that are listed, and counted.
 LISTED_USES = 100
@@ -42,7 +42,7 @@ Ref = ObjectId | str
 
 
 def addresses(sections: Tree, names: Sequence[str], moment: datetime) -> dict[str, str]:
-    """Return the current URL paths of nodes that readers can see, by their ids as texts contain them. It needs one query."""
+    """Return the current URL paths of nodes that readers can see, by their ids as in texts. It needs one query."""
     ids = {name: ObjectId(name) for name in names if ObjectId.is_valid(name)}
     if not ids:
         return {}
@@ -70,9 +70,9 @@ def uses_filter(refs: Sequence[Ref]) -> dict[str, Any]:
 
 
 def find_uses(refs: Sequence[Ref]) -> list[Use]:
-    """Return the pages and posts that use any of `refs`, live or not, the last changed first, at most LISTED_USES.
+    """Return the pages and posts that use any of `refs`, live or not, last changed first, at most LISTED_USES.
 
-    For several `refs` with more uses, any of the uses are returned. Uses by nodes in `refs` are left out.
+    If several `refs` have more uses, any of these are returned. Uses by nodes in `refs` are left out.
     """
     if not refs:
         return []
@@ -91,7 +91,7 @@ def count_uses(refs: Sequence[Ref]) -> int:
 
 
 def with_contents(sections: Tree, ids: Sequence[ObjectId]) -> list[ObjectId]:
-    """Return `ids` of nodes and photos, and the ids of the contents of sections among them, at most COUNTED_USES more."""
+    """Return `ids` of nodes and photos, and up to COUNTED_USES ids of the contents of sections among them."""
     parents = [inner for i in ids if i in sections.sections for inner in (i, *(s.id for s in sections.descendants(i)))]
     all_ids = dict.fromkeys(ids)
     if parents:
@@ -112,10 +112,10 @@ def _any_of(path: str, refs: Sequence[Ref]) -> dict[str, Any]:
 
 
 class State(enum.StrEnum):
-    """State of the target of a reference, for readers."""
+    """State of the target of a reference for readers."""
 
     LIVE = "live"
-    HIDDEN = "hidden"  # unpublished, expired, or in such a section
+    HIDDEN = "hidden"  # unpublished or expired, or in such a section
     TRASHED = "trashed"
     GONE = "gone"
 
@@ -161,8 +161,12 @@ def titles(ids: Collection[ObjectId], *, of_photos: bool) -> dict[ObjectId, str]
 class Broken:
     """A broken reference of a public page or a draft.
 
-    `words` are the words of each link to the target in the texts; empty for a field. If `is_draft`, the node's draft contains
-    the reference.
+    Attributes:
+        node: The node with the reference.
+        target: The id of the target.
+        state: The state of the target.
+        words: The words of each link to the target in the texts. Empty for a reference in a field.
+        is_draft: Whether the node's draft contains the reference.
     """
 
     node: Node
@@ -176,7 +180,11 @@ class Broken:
 class CheckedBatch:
     """Result of checking a batch of public pages, or of drafts, with references.
 
-    `looked` is the number of checked pages or drafts. `after` is the cursor of the next batch, or "" at the end.
+    Attributes:
+        broken: The broken references.
+        looked: The number of checked pages or drafts.
+        after: The cursor of the next batch, or "" at the end.
+        is_of_drafts: Whether drafts were checked.
     """
 
     broken: tuple[Broken, ...]
@@ -198,7 +206,10 @@ def _count(query: Mapping[str, Any], index: str) -> int:
 def check_batch(sections: Tree, moment: datetime, cursor: str = "") -> CheckedBatch:
     """Check the references of the next LOOKED_AT_ONCE public pages, newest first. Drafts of all nodes follow, latest first.
 
-    Texts are read only for the words of broken references. Raises ValueError for an invalid cursor.
+    Texts are only read for the words of broken references.
+
+    Raises:
+        ValueError: The cursor is invalid.
     """
     if cursor.startswith(DRAFTS):
         return _check_drafts(sections, moment, cursor.removeprefix(DRAFTS))
@@ -240,7 +251,7 @@ def _check_drafts(sections: Tree, moment: datetime, cursor: str) -> CheckedBatch
 
 
 def _refs_in(part: str, document: Document) -> tuple[Document, list[Ref]]:
-    # Raises for damaged documents, so that read_documents leaves them out.
+    # This raises for damaged documents, so that read_documents leaves them out.
     Node.from_document(document)
     return document, list(document[part]["refs"])
 
@@ -248,7 +259,7 @@ def _refs_in(part: str, document: Document) -> tuple[Document, list[Ref]]:
 def _broken(
     sections: Tree, moment: datetime, refs: Sequence[tuple[Document, Sequence[Ref]]], *, is_draft: bool
 ) -> Iterator[Broken]:
-    """Yield the references of each document to targets that readers cannot see."""
+    """Yield the references of each document to targets that readers can't see."""
     ids = [(document, [ref for ref in targets if isinstance(ref, ObjectId)]) for document, targets in refs]
     by_target = states(sections, {ref for _document, targets in ids for ref in targets}, moment)
     broken = [(document, [ref for ref in targets if by_target[ref] != State.LIVE]) for document, targets in ids]
@@ -260,7 +271,11 @@ def _broken(
 
 
 def check_all(sections: Tree, moment: datetime, cursor: str = "") -> Iterator[CheckedBatch]:
-    """Yield all batches from a cursor to the end. Raises ValueError for an invalid cursor."""
+    """Yield all batches from a cursor to the end.
+
+    Raises:
+        ValueError: The cursor is invalid.
+    """
     while True:
         batch = check_batch(sections, moment, cursor)
         yield batch

@@ -24,10 +24,10 @@ from nodes.selectors.listing import FIELDS, MODELS, for_readers, live
 COLLECTIONS = (NODES, ASSET_FILES)
 # The collection of a result, and its id in this collection.
 ResultKey = tuple[str, Any]
-# Maximum results. Readers who need more refine their search.
+# Maximum results. Readers who need more can refine their search.
 MOST = 100
 MOST_WORDS = 10
-# Documents that are read for a search with several words, and their fields.
+# Documents to read for a search with several words, and their fields.
 LOOKED_THROUGH = 400
 READ = {path: 1 for path, _way in SEARCH.keys if path != "derived.pairs"}
 LONGEST_QUERY = 200
@@ -42,7 +42,7 @@ class SearchTimeout(Exception):
 
 @dataclass(frozen=True)
 class Hit:
-    """A node or photo that was found, with extracts of its text as pieces (piece, whether it is a word searched for)."""
+    """A node or photo that was found, with extracts of its text as pieces (piece, whether it is a search term)."""
 
     node: Node | Photo
     pieces: list[tuple[str, bool]]
@@ -50,7 +50,15 @@ class Hit:
 
 @dataclass(frozen=True)
 class Results:
-    """A page of results. `total` is at most MOST. `all_words` is False if no document contains every word."""
+    """A page of results.
+
+    Attributes:
+        words: The words that were searched.
+        hits: The results on this page.
+        total: The number of results, at most MOST.
+        all_words: Whether the documents contain every word.
+        is_cut_short: Whether there are more results, or a step took too long.
+    """
 
     words: tuple[str, ...]
     hits: tuple[Hit, ...] = ()
@@ -67,10 +75,18 @@ def split_words(query: str) -> tuple[str, ...]:
 def search(
     sections: Tree, query: str, moment: datetime, *, page: int, size: int, milliseconds: float = MILLISECONDS
 ) -> Results:
-    """Return page `page` (from 1) of the live nodes and photos with every word of `query`, the best first.
+    """Return a page of the live nodes and photos that contain every word of `query`, best first.
 
-    If there is none, return those with any of the words. Each step can take `milliseconds`. If a step takes longer, the results
-    are the first ones that an unordered query finds.
+    If there are none, return those that contain any of the words. If a step takes too long, the results are the first
+    ones that an unordered query finds.
+
+    Args:
+        sections: The section tree.
+        query: The typed words.
+        moment: The current time.
+        page: The number of the page, from 1.
+        size: The number of results per page.
+        milliseconds: The time limit of each step.
     """
     words = split_words(query)
     if not words:
@@ -114,7 +130,7 @@ def _parts_of_unspaced(words: Sequence[str]) -> list[str]:
 
 
 def _ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[ResultKey]:
-    """Return the documents that contain the words, the best first. Scores of both collections are comparable."""
+    """Return the documents that contain the words, best first. Scores of both collections are comparable."""
     fields = {"metadata.created": 1, "score": {"$meta": "textScore"}}
     scored: list[tuple[float, datetime, Any, str]] = []
     with search_time_limit(milliseconds):
@@ -131,10 +147,10 @@ def _scored(collection: str, document: Mapping[str, Any]) -> tuple[float, dateti
 
 
 def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> list[ResultKey]:
-    """Return the documents that contain one word, the best first. If there are many, no scores are calculated.
+    """Return the documents that contain one word, best first. If there are many, no scores are calculated.
 
-    To sort by score, the server would calculate the score of every document with the word. But a text index orders documents by
-    the weight of a word, which is their score for only this word. So the best come first without a sort.
+    To sort by score, the server would calculate the score of every document with the word. But a text index sorts
+    documents by the weight of a word, which is their score for a single word. So the best come first without a sort.
     """
     ranked: list[list[ResultKey]] = []
     with search_time_limit(milliseconds):
@@ -142,7 +158,7 @@ def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> li
             best = database()[name].find(_query(wanted, public, name), {"_id": 1}).limit(MOST)
             ranked.append([(name, document["_id"]) for document in best])
     if all(ranked) and max(map(len, ranked)) < MOST:
-        # Both collections have few, so sorting by score is fast.
+        # Both collections have few such documents, so sorting by score is fast.
         return _ids(wanted, public, milliseconds)
     # If there are many, the order between photos and posts doesn't matter, so they alternate.
     turns = (key for turn in zip_longest(*ranked) for key in turn if key is not None)
@@ -152,11 +168,11 @@ def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> li
 def _of_several(
     parts: Sequence[str], public: dict[str, Any], milliseconds: float
 ) -> tuple[list[ResultKey], bool, bool]:
-    """Return the documents that contain several words, or otherwise some of them, the best first.
+    """Return the documents that contain several words, or otherwise some of them, best first.
 
-    Also return whether they contain all words, and whether further documents may contain them. For two common words, the server
-    would read every document with one of them. So only the documents in which each word has the most weight are read, at most
-    LOOKED_THROUGH of a collection. For a rare word, these are all documents.
+    Also return whether they contain all words, and whether further documents may contain them. For two common words,
+    the server would read every document with one of them. So only the documents in which each word has the most weight
+    are read, at most LOOKED_THROUGH of a collection. For a rare word, these are all documents.
     """
     size = LOOKED_THROUGH // len(parts)
     plain = [text.fold(part) for part in parts]
@@ -176,7 +192,7 @@ def _of_several(
 
 
 def _missing(words: Sequence[str], document: Mapping[str, Any]) -> tuple[Any, tuple[int, int]]:
-    """Return a document's id, and how many of `words`, without accents, are missing in it, and in its title."""
+    """Return a document's id, and how many of `words`, without accents, are missing in it and in its title."""
     metadata = document["metadata"]
     derived = derived_of(document)
     title = text.fold(f"{metadata['title']} {derived.get('title', '')}")
@@ -211,7 +227,11 @@ def _query(wanted: str, public: dict[str, Any], collection: str) -> dict[str, An
 
 @contextmanager
 def search_time_limit(milliseconds: float) -> Iterator[None]:
-    """Limit the time of queries in the block, also on the server. Raises SearchTimeout, also if the text index is missing."""
+    """Limit the time of queries in the block, also on the server.
+
+    Raises:
+        SearchTimeout: A query took too long, or the text index is missing.
+    """
     try:
         with time_limit(milliseconds / 1_000):
             yield

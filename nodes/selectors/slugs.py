@@ -19,21 +19,21 @@ from nodes.errors import InvalidSlug
 from nodes.models import tree
 
 LONGEST = 200
-# Numbered slugs that one query checks.
+# Numbered slugs to check with one query.
 TRIED = 50
-# The catch-all route of nodes, by its name in the URL configuration.
+# The name of the catch-all route of nodes in the URL configuration.
 ROUTE = "node"
 
 
 def normalized(slug: str) -> str:
-    """Return the slug in its stored form: NFC, lower case, without space around it."""
+    """Return the slug in its stored form: NFC, lower case, without surrounding space."""
     return unicodedata.normalize("NFC", slug.strip().lower())
 
 
 def check(slug: str, parent_id: ObjectId | None, *, section: str | None = None) -> None:
     """Raise InvalidSlug, with the reason, if no node can have the normalized `slug` in the section `parent_id`.
 
-    `section` is the URL path of a section that doesn't exist yet, and replaces `parent_id`.
+    `section` is the URL path of a section that doesn't exist yet. It replaces `parent_id`.
     """
     if not slug:
         raise InvalidSlug(_("Every page needs a slug: the last part of its address."))
@@ -93,7 +93,11 @@ def find_free(
 
     The candidates are "news", "news-2", "news-3" and so on.
 
-    `among` is a filter for the nodes that are considered, if the user must not learn of others.
+    Args:
+        wanted: The text from which the slug is made.
+        parent_id: The section. None is the top level.
+        collection: The collection of the node.
+        among: A filter for the nodes that are considered, if the user must not learn of others.
     """
     stem = slugify(wanted)[: LONGEST - 8] or "page"
     for first in count(1, TRIED):

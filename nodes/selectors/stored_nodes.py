@@ -1,4 +1,4 @@
-"""Reading nodes for readers. Only `listing.live` defines which nodes they see. Editors read through nodes.access."""
+"""Reads of nodes for readers. Only `listing.live` defines which nodes they see. Editors read through nodes.access."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -36,19 +36,19 @@ from nodes.selectors.listing import (
     with_properties,
 )
 
-# Maximum redirects that are read to find the section of a URL.
+# Maximum redirects to read to find the section of a URL.
 MOST_LOOKS = 50
 # Maximum pages of a folder that are listed at once.
 PAGES_LISTED = 100
-# Maximum pages that the footer links to.
+# Maximum pages to which the footer links.
 MOST_AT_TOP = 12
 
 
 def resolve(sections: Tree, path: str, moment: datetime) -> Node | Photo | None:
-    """Return the live node or photo with a path such as "news/hello". It may have another URL by now.
+    """Return the live node or photo with a path such as "news/hello". Its URL may be another one by now.
 
-    A node that has the path now comes first. If there is none, the search goes back, level by level, to the sections and nodes
-    that had the URL before. A view that compares the node's URL with `path` needs at most one redirect.
+    A node that has the path now comes first. If there is none, the search goes back, level by level, to the sections
+    and nodes that had the URL before. A view that compares the node's URL with `path` needs at most one redirect.
     """
     *above, slug = [slugs.normalized(part) for part in path.split("/")]
     for section_id in _sections_at(sections, above, moment):
@@ -74,7 +74,7 @@ def front_page(sections: Tree, moment: datetime) -> Node | None:
 
 
 def resolve_address(address: str) -> Node | Photo | None:
-    """Return the public page or photo at a present or former path of this site; None if there is none."""
+    """Return the public page or photo at a present or former path of this site, or None if there is none."""
     try:
         path = unquote(urlsplit(address).path).strip("/")
     except ValueError:
@@ -85,7 +85,10 @@ def resolve_address(address: str) -> Node | Photo | None:
 
 
 def _sections_at(sections: Tree, path: Sequence[str], moment: datetime) -> Iterator[ObjectId | None]:
-    """Yield the section with a path of slugs now, then the sections that had it before, each once. None is the top level."""
+    """Yield the section with a path of slugs now, then the sections that had it before, without duplicates.
+
+    None is the top level.
+    """
     looks = 0
     pending: list[tuple[ObjectId | None, int, bool]] = [(None, 0, False)]
     seen: set[tuple[ObjectId | None, int]] = set()
@@ -117,7 +120,7 @@ def _node_at(sections: Tree, parent_id: ObjectId | None, slug: str, moment: date
 
 @on_lists
 def _moved_to(parent_id: ObjectId | None, slug: str) -> list[ObjectId]:
-    """Return the ids of the nodes that left a place, the last first."""
+    """Return the ids of the nodes that left a place, last first."""
     redirect = database()[REDIRECTS].find_one({"_id": {"parent_id": parent_id, "slug": slug}})
     return read_document(REDIRECTS, redirect, lambda r: [r["node_id"], *r.get("earlier", ())]) or []
 
@@ -154,7 +157,7 @@ def _whole(document: Document | None) -> Node | None:
 
 @on_lists
 def live_by_ids(sections: Tree, node_ids: Sequence[ObjectId], moment: datetime) -> list[Node]:
-    """Return the nodes with these ids that readers can see, without their texts, in no order."""
+    """Return the nodes with these ids that readers can see, without their texts, in any order."""
     documents = database()[NODES].find(
         {"_id": {"$in": list(node_ids)}, **live(moment)},
         for_readers(UNTAGGED | detail_projection(registry.types(), ["metadata.detail.comments"]), moment),
@@ -164,7 +167,7 @@ def live_by_ids(sections: Tree, node_ids: Sequence[ObjectId], moment: datetime) 
 
 @on_lists
 def whole_by_ids(node_ids: Sequence[ObjectId], moment: datetime, *, as_stored: bool = False) -> list[Node]:
-    """Return live nodes with their texts, in no order. The caller has checked that their sections are public.
+    """Return live nodes with their texts, in any order. The caller has checked that their sections are public.
 
     With `as_stored`, return nodes in any state, without the scheduled changes that are due.
     """
@@ -177,7 +180,11 @@ def whole_by_ids(node_ids: Sequence[ObjectId], moment: datetime, *, as_stored: b
 
 
 def nodes_of_type(sections: Tree, type: str, moment: datetime, *, size: int, cursor: str | None = None) -> Listing:
-    """Return `size` live nodes, or photos, of a type, newest first. Raises ValueError for an invalid cursor."""
+    """Return `size` live nodes, or photos, of a type, newest first.
+
+    Raises:
+        ValueError: The cursor is invalid.
+    """
     base = {"metadata.type": type, "metadata.parent_id": {"$in": sections.live_ids(moment)}}
     return listing(base, "by_type", moment, size, cursor, collections=(home_of(type),))
 
@@ -187,7 +194,8 @@ def entries(
 ) -> Listing:
     """Return `size` live posts, of all types, of a (live) blog, newest first, with their texts if `whole`.
 
-    Raises ValueError for an invalid cursor.
+    Raises:
+        ValueError: The cursor is invalid.
     """
     return listing(posts_of(blog_id), "by_section", moment, size, cursor, whole=whole)
 
@@ -195,7 +203,11 @@ def entries(
 def newest_entries(
     sections: Tree, moment: datetime, *, size: int, cursor: str | None = None, whole: bool = False
 ) -> Listing:
-    """Return `size` live posts of all blogs, newest first. Raises ValueError for an invalid cursor."""
+    """Return `size` live posts of all blogs, newest first.
+
+    Raises:
+        ValueError: The cursor is invalid.
+    """
     known = sections.sections
     blogs = [i for i in sections.live_ids(moment) if i is not None and known[i].content_type.lists == NEWEST]
     base = {"metadata.type": type_condition(registry.dated()), "metadata.parent_id": {"$in": blogs}}
@@ -205,7 +217,11 @@ def newest_entries(
 def tagged(
     sections: Tree, tag: str, moment: datetime, *, size: int, cursor: str | None = None, whole: bool = False
 ) -> Listing:
-    """Return `size` live nodes and photos with the tag, newest first. Raises ValueError for an invalid cursor."""
+    """Return `size` live nodes and photos with the tag, newest first.
+
+    Raises:
+        ValueError: The cursor is invalid.
+    """
     base = {"metadata.tags": tag, "metadata.parent_id": {"$in": sections.live_ids(moment)}}
     return listing(base, "by_tag", moment, size, cursor, whole=whole, collections=(NODES, ASSET_FILES))
 
@@ -220,7 +236,8 @@ def photos_with(
 ) -> Listing:
     """Return `size` live photos, newest first, whose files have all these `properties`, such as camera, lens and year.
 
-    Raises ValueError for an invalid cursor.
+    Raises:
+        ValueError: The cursor is invalid.
     """
     base = with_properties(properties) | {"metadata.parent_id": {"$in": sections.live_ids(moment)}}
     return listing(base, "by_exif", moment, size, cursor, collections=(ASSET_FILES,))
@@ -229,7 +246,11 @@ def photos_with(
 def photos_of(
     gallery_id: ObjectId, moment: datetime, *, size: int, cursor: str | None = None, whole: bool = False
 ) -> Listing:
-    """Return `size` live photos of a (live) gallery, newest first. Raises ValueError for an invalid cursor."""
+    """Return `size` live photos of a (live) gallery, newest first.
+
+    Raises:
+        ValueError: The cursor is invalid.
+    """
     base = {"metadata.parent_id": gallery_id}
     return listing(base, "by_section", moment, size, cursor, whole=whole, collections=(ASSET_FILES,))
 
@@ -267,7 +288,8 @@ def pages_of(
 def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | None, Node | Photo | None]:
     """Return the live neighbours of a live post in its section, or of a photo in its gallery: the older and the newer one.
 
-    If editors arrange the section by hand, return those before and after it in this order. The result is cached in process.
+    If editors arrange the section by hand, return those before and after it in this order. The result is cached in
+    process.
     """
     home = home_of(node.metadata.type)
     types = (node.metadata.type,) if node.content_type.is_file else registry.dated()
@@ -284,7 +306,7 @@ def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | Non
         older, newer = (next(readable_nodes(home, documents), None) for documents in sides)
         return (older, newer), due.next_due(moment)
 
-    # The date is in the key, because a preview shows the node with another date.
+    # The key contains the date, because a preview shows the node with another date.
     return version_cache.get_or_set(("neighbours", node.pk, node.metadata.published), moment, read)
 
 

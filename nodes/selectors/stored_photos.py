@@ -1,4 +1,4 @@
-"""Reading photos. nodes.selectors.listing defines which photos readers see.
+"""Reads of photos. nodes.selectors.listing defines which photos readers see.
 
 Lists show all fields of a photo, so every save of a photo renews the site's version `lists`.
 """
@@ -22,16 +22,16 @@ from nodes.models.tree import Tree, current
 from nodes.selectors.editable_nodes import Editable, Version
 from nodes.selectors.listing import WHOLE, is_public, readable_nodes
 
-# Maximum duplicates that are reported.
+# Maximum duplicates to report.
 MOST_DUPLICATES = 5
 MOST_VALUES = 200
 
 
 @on_lists
 def get(photo_id: ObjectId | str, gallery_id: ObjectId | None = None) -> Photo | None:
-    """Return a photo by id, live or not, or None, also while its first upload is under way.
+    """Return a photo by id, live or not, or None if there is none or its first upload is under way.
 
-    `gallery_id` is the gallery that is searched first.
+    `gallery_id` is the gallery to search first.
     """
     try:
         key = ObjectId(photo_id)
@@ -46,7 +46,7 @@ def get(photo_id: ObjectId | str, gallery_id: ObjectId | None = None) -> Photo |
 
 
 def same_bytes(sha256: str, but: ObjectId | None = None) -> tuple[ObjectId, ...]:
-    """Return the photos that show exactly these bytes, at most MOST_DUPLICATES, without the photo `but`."""
+    """Return the photos that show exactly these bytes, except `but`, at most MOST_DUPLICATES."""
     documents = database()[ASSET_FILES].find(
         {"metadata.detail.sha256": sha256, "_id": {"$ne": but}, **node_filter(ASSET_FILES)}, {"_id": 1}
     )
@@ -89,10 +89,10 @@ def last_change() -> ObjectId | None:
 
 @lru_cache(maxsize=16)
 def values(name: str, version: Hashable) -> tuple[Any, ...]:
-    """Return the values of a property in the files of photos, sorted: cameras, lenses, years.
+    """Return the values of a property in the files of photos, sorted, such as cameras, lenses or years.
 
-    All photos with the property are read, so the result is cached for each `version`, for example one made of `last_change` and
-    the current ten minutes.
+    All photos with the property are read, so the result is cached for each `version`, for example one made of
+    `last_change` and the current ten minutes.
     """
     pipeline: list[dict[str, Any]] = [
         {"$match": {"metadata.detail.exif": {"$elemMatch": {"n": name}}, **node_filter(ASSET_FILES)}},
@@ -117,7 +117,7 @@ class FormerContent:
 
 
 def former_contents(photo: Photo) -> list[FormerContent]:
-    """Return the former contents of a photo that are not swept yet, latest first."""
+    """Return the former contents of a photo that haven't been swept yet, latest first."""
     mine = {"metadata.parent_id": photo.pk, "metadata.type": CONTENT, "metadata.locked": None}
     either = {"$or": [mine, {"_id": photo.pk}], "metadata.doomed": None, "length": {"$gt": 0}}
     fields = {"filename": 1, "length": 1, "uploadDate": 1}
@@ -128,7 +128,7 @@ def former_contents(photo: Photo) -> list[FormerContent]:
 
 @on_lists
 def by_ids(photo_ids: Sequence[ObjectId]) -> list[Photo]:
-    """Return the photos with these ids, live or not, in no order."""
+    """Return the photos with these ids, live or not, in any order."""
     if not photo_ids:
         return []
     documents = database()[ASSET_FILES].find({"_id": {"$in": list(photo_ids)}, **node_filter(ASSET_FILES)}, WHOLE)
@@ -137,21 +137,21 @@ def by_ids(photo_ids: Sequence[ObjectId]) -> list[Photo]:
 
 @on_lists
 def by_slugs(gallery_ids: Sequence[ObjectId], slugs: Sequence[str]) -> list[Photo]:
-    """Return the photos that have one of these slugs in one of these galleries, live or not, in no order."""
+    """Return the photos that have one of these slugs in one of these galleries, live or not, in any order."""
     place = {"metadata.parent_id": {"$in": list(gallery_ids)}, "metadata.slug": {"$in": list(slugs)}}
     documents = database()[ASSET_FILES].find({**place, **node_filter(ASSET_FILES)}, WHOLE)
     return list(readable_nodes(ASSET_FILES, documents))
 
 
 def live_by_ids(sections: Tree, photo_ids: Sequence[ObjectId], moment: datetime) -> list[Photo]:
-    """Return the photos with these ids that readers can see, in no order."""
+    """Return the photos with these ids that readers can see, in any order."""
     return [photo for photo in by_ids(photo_ids) if is_public(photo, sections, moment)]
 
 
 def by_references(references: Sequence[str]) -> dict[str, Photo]:
     """Return photos, live or not, by their references in texts: an id, a slug or "gallery/slug".
 
-    A slug of several photos refers to the newest. All ids are read with one query, and all slugs with another.
+    If several photos have a slug, it refers to the newest. One query reads all ids, and another one all slugs.
     """
     if not references:
         return {}

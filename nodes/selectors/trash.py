@@ -1,4 +1,4 @@
-"""Selectors of nodes in the trash."""
+"""Reads of nodes in the trash."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Trashed:
 
 
 def load(node_id: ObjectId) -> editable_nodes.Editable | None:
-    """Return a node from the trash, or None."""
+    """Return a node from the trash, or None if it isn't there."""
     document = database()[TRASH].find_one({"_id": node_id}, {"metadata": 1, "draft": 1})
     return read_document(TRASH, document, editable_nodes.from_document)
 

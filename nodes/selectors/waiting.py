@@ -14,7 +14,7 @@ from nodes.models import Node
 from nodes.selectors.listing import LISTED, readable_nodes
 from nodes.selectors.lists import ANY, COUNTED, DUE, SCHEDULED, Filters, sort_paths
 
-# Maximum upcoming nodes, and maximum changed nodes, that are listed.
+# Maximum upcoming nodes, and maximum changed nodes, to list.
 NAMED = 6
 
 
@@ -66,7 +66,7 @@ def _due(document: Mapping[str, Any]) -> Upcoming:
 
 
 def changed(author: ObjectId | str | None = ANY) -> list[Changed]:
-    """Return the NAMED nodes (of an author) that were changed last, the latest first."""
+    """Return the NAMED nodes (of an author) that were changed last, latest first."""
     query = {} if author == ANY else {"metadata.author._id": author}
     latest = database()[NODES].find(query, LISTED).sort([("metadata.updated", -1), ("_id", -1)]).limit(NAMED)
     nodes = list(readable_nodes(NODES, latest))

@@ -1,4 +1,4 @@
-"""Selectors of working copies: unsaved input that only its editor reads."""
+"""Reads of working copies, which contain unsaved input that only its editor sees."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.collections import WORKING_COPIES, WORKING_COPY_DAYS
 
-# Maximum working copies offered per page.
+# Maximum working copies to offer per page.
 OFFERED = 5
 
 
@@ -39,7 +39,10 @@ class WorkingCopy:
 
 
 def newest(user_id: ObjectId, type: str, node_id: ObjectId | None) -> list[WorkingCopy]:
-    """Return a user's working copies of a node, newest first. If `node_id` is None, return those of new nodes of `type`."""
+    """Return a user's working copies of a node, newest first.
+
+    If `node_id` is None, return those of new nodes of `type`.
+    """
     return _newest(form_filter(user_id, type, node_id))
 
 

@@ -15,7 +15,7 @@ from nodes.selectors import stored_photos
 from nodes.selectors.references import MOST_REFERENCES, Ref
 
 EXCERPT_WORDS = 40
-# Characters of a text that are searched. The rest of a longer text cannot be found.
+# Characters of a text that are searched. The rest of a longer text can't be found.
 SEARCHED = 100_000
 
 
@@ -66,15 +66,16 @@ def extra_search_words(words: str) -> set[str]:
 def derive_for_readers(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the derived data that readers see in lists and search. It is stored with scheduled changes."""
     derived = derive(metadata)
-    # If the changes remove the picture, None is stored, because the live version still has one.
+    # If the changes remove the photo, None is stored, because the live version still has one.
     return {name: derived.get(name) for name in ("excerpt", "text", "minutes", "picture")}
 
 
 def references(metadata: Mapping[str, Any], inserts: TextInserts | None = None) -> dict[str, list[Ref]]:
-    """Return {"refs": […]} with everything that the texts and fields of a node use, each once, or {} if there is nothing.
+    """Return {"refs": […]} with everything that the texts and fields of a node use, or {} if there is nothing.
 
-    The ids of nodes and photos come first, then the names of inserts, both sorted. Targets that don't exist are included, to
-    find broken links. `inserts` are the inserts of the node's text, if the caller has already read them.
+    The ids of nodes and photos come first, then the names of inserts, both sorted and without duplicates. Targets that
+    don't exist are included, to find broken links. `inserts` are the inserts of the node's text, if the caller has
+    already read them.
     """
     detail = metadata.get("detail") or {}
     fields = declared_fields.markdown_texts(metadata["type"], detail)
@@ -124,7 +125,7 @@ def _minutes(plain: str) -> dict[str, int]:
 
 
 def _picture(detail: Mapping[str, Any]) -> dict[str, ObjectId]:
-    """Return the chosen picture. Lists read this copy instead of the detail, which may have an older version."""
+    """Return the chosen photo. Lists read this copy instead of the detail, which can have an older version."""
     chosen = detail.get("picture")
     return {"picture": chosen} if isinstance(chosen, ObjectId) else {}
 

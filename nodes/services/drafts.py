@@ -1,4 +1,4 @@
-"""Drafts of live versions. A draft has its own nonce and is published by a three-way merge and one update.
+"""Drafts of live versions. A draft has its own nonce. It is published with a three-way merge and one update.
 
 Drafts are published immediately or at a scheduled time (nodes/services/scheduled.py).
 """
@@ -39,13 +39,29 @@ def save_draft(
 ) -> Saved:
     """Save the fields `mine` as the node's draft. Readers still see the live version.
 
-    A schedule stays if `may_publish`: the editor can publish and sees the draft. Otherwise it ends (`Saved.unscheduled`),
-    because readers would see changes that nobody with permission to publish has seen. It also ends if the draft has other
-    publication dates, or expires before it is due. Changes that are already due are published first.
+    Changes that are already due are published first. If a concurrent editor saved the draft, both versions merge, as in
+    `editing.save`. A schedule ends (`Saved.unscheduled`) if `may_publish` is False, because readers would see changes
+    that nobody with permission to publish has seen. It also ends if the draft has other publication dates, or expires
+    before it is due.
 
-    `seen_nonce` is the nonce that the form was rendered with: the draft's, or the node's if there was no draft. If a concurrent
-    editor saved the draft, both merge as in a node, unless `merges` is False (see editing.save). Raises EditConflict, NodeGone,
-    NotReady, FieldRefused, NewerVersion, NotUpgraded, TooBusy.
+    Args:
+        actor: The author of the change.
+        node_id: The node.
+        seen_nonce: The nonce with which the form was rendered: the draft's, or the node's if there was no draft.
+        mine: The fields of the form, by path.
+        tags: The change of tags.
+        form: The id of the form.
+        may_publish: Whether the editor can publish and sees the draft.
+        merges: Whether to merge. Otherwise, changes by others raise EditConflict.
+
+    Raises:
+        EditConflict: Both sides changed the same field or paragraph.
+        NodeGone: The node no longer exists.
+        NotReady: The draft lacks something that publishing requires.
+        FieldRefused: A value can't be stored.
+        NewerVersion: A newer release stored the node.
+        NotUpgraded: An upgrader failed on the node.
+        TooBusy: Other writers kept changing the node.
     """
 
     def write(stored: Document, version: Mapping[str, Any], change: Change, merged: tuple[str, ...]) -> Saved | None:
@@ -57,7 +73,7 @@ def save_draft(
         dates = {name: change.fields.get(name, version[name]) for name in ("published", "expires")}
         if change.fields.keys() & dates.keys():
             rules.check_dates(live, dates)
-        # Publication dates cannot be scheduled, and changes cannot appear after the page has expired.
+        # Publication dates can't be scheduled, and changes can't appear after the page has expired.
         keeps = may_publish and due and dates["published"] == live["published"] and dates["expires"] > due
         unchanged = {"draft.nonce": draft["nonce"], "draft.due": due} if draft else {"draft": {"$exists": False}}
         base = {
@@ -65,7 +81,8 @@ def save_draft(
             # A change of tags makes no nonce, so the base's revision doesn't contain later tags.
             "base_tags": scheduled.base_tags(node_id, draft) if draft else live["tags"],
         }
-        # History follows `parent` from the node's nonce, so this revision is only a base of later merges and never listed.
+        # The history follows `parent` from the node's nonce, so this revision is only a base of later merges and is
+        # never listed.
         parent = version["nonce"]
         nonce = _store(actor, _place(stored) | unchanged, version, change, parent, base, due if keeps else None)
         return Saved(node_id, nonce, tuple(change.fields), merged, None if keeps else due) if nonce else None
@@ -85,9 +102,23 @@ def publish_draft(
 ) -> Saved:
     """Publish the draft, merged with the live changes since the draft was started.
 
-    After a conflict, `mine` contains the fields that the editor decided on after seeing the live version `seen_nonce`. They
-    replace the draft. Raises EditConflict, DraftGone (saved again, published or discarded since), NodeGone, NotReady,
-    FieldRefused, NewerVersion, NotUpgraded, TooBusy.
+    Args:
+        actor: The author of the change.
+        node_id: The node.
+        seen_draft: The nonce of the draft that the editor saw.
+        seen_nonce: After a conflict, the nonce of the live version that the editor saw.
+        mine: After a conflict, the fields that the editor decided on. They replace the draft.
+        tags: The change of tags.
+
+    Raises:
+        EditConflict: Both sides changed the same field or paragraph.
+        DraftGone: The draft was saved, published or discarded meanwhile.
+        NodeGone: The node no longer exists.
+        NotReady: The node lacks something that publishing requires.
+        FieldRefused: A value can't be stored.
+        NewerVersion: A newer release stored the node.
+        NotUpgraded: An upgrader failed on the node.
+        TooBusy: Other writers kept changing the node.
     """
 
     def attempt() -> Saved | None:
@@ -117,11 +148,23 @@ def schedule(
     mine: Mapping[str, Any] | None = None,
     tags: TagChange = NO_TAGS,
 ) -> Saved:
-    """Schedule the draft, so that readers see it from `due` on instead of the live version. `due` replaces an earlier time.
+    """Schedule the draft, so that readers see it instead of the live version from `due` on.
 
-    The draft is merged now with the live changes since it was started, so that no conflict can arise when it is due. For
-    `seen_nonce`, `mine` and `tags`, see publish_draft. The publication date of the page stays unchanged. Raises NotLive,
-    FieldRefused (the page expires before `due`), and the exceptions of publish_draft.
+    The draft is merged now with the live changes since it was started, so that no conflict can arise when it is due.
+    The publication date of the page doesn't change. The exceptions of `publish_draft` are also raised.
+
+    Args:
+        actor: The author of the change.
+        node_id: The node.
+        seen_draft: The nonce of the draft that the editor saw.
+        due: The time, which replaces an earlier one.
+        seen_nonce: See `publish_draft`, also for the other arguments.
+        mine: The fields that the editor decided on.
+        tags: The change of tags.
+
+    Raises:
+        NotLive: The page isn't live.
+        FieldRefused: The page expires before `due`.
     """
 
     def attempt() -> Saved | None:
@@ -152,7 +195,12 @@ def schedule(
 
 
 def unschedule(node_id: ObjectId, seen_draft: ObjectId) -> None:
-    """End the schedule of the draft, if it is still `seen_draft` and not due yet. Raises DraftGone, NodeGone."""
+    """End the schedule of the draft, if it is still `seen_draft` and not due yet.
+
+    Raises:
+        DraftGone: The draft was saved, published or discarded meanwhile.
+        NodeGone: The node no longer exists.
+    """
     still = {**_place(load(node_id)), "draft.nonce": seen_draft, "draft.due": {"$gt": now()}}
     done = database()[NODES].update_one(still, {"$unset": {"draft.due": "", "draft.derived": ""}})
     if not done.modified_count:
@@ -162,8 +210,11 @@ def unschedule(node_id: ObjectId, seen_draft: ObjectId) -> None:
 def discard_draft(node_id: ObjectId, seen_draft: ObjectId) -> None:
     """Delete the draft if it is still `seen_draft`, even if it is scheduled. Changes that are due are published instead.
 
-    The nonce of the discarded draft is stored, so that an import doesn't restore it (transfer/importing_nodes.py). Raises
-    DraftGone, NodeGone.
+    The nonce of the discarded draft is stored, so that an import doesn't restore it (transfer/importing_nodes.py).
+
+    Raises:
+        DraftGone: The draft was saved, published or discarded meanwhile.
+        NodeGone: The node no longer exists.
     """
     stored = load(node_id)
     with suppress(NodeError):
@@ -219,8 +270,8 @@ def _store(
 ) -> ObjectId | None:
     """Store the metadata `version` with a change as the draft of the node that matches `unchanged`.
 
-    `parent` is the nonce before, `base` the live version that the draft is based on, and `due` the time of its schedule.
-    Returns the nonce of the draft, or None if no node matches. Raises FieldRefused, NotReady.
+    `parent` is the nonce before, `base` is the live version on which the draft is based, and `due` is the time of its
+    schedule. Returns the nonce of the draft, or None if no node matches. Raises FieldRefused, NotReady.
     """
     rules.check_lengths(change.fields)
     fields = {**merging.fields(version), **change.fields}
@@ -246,7 +297,13 @@ def _store(
 
 
 def load(node_id: ObjectId) -> Document:
-    """Return the stored document of a node and its draft. Raises NodeGone, NewerVersion, NotUpgraded."""
+    """Return the stored document of a node and its draft.
+
+    Raises:
+        NodeGone: The node no longer exists.
+        NewerVersion: A newer release stored the node.
+        NotUpgraded: An upgrader failed on the node.
+    """
     stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1, "draft": 1, **scope.FIELDS})
     if stored is None:
         raise NodeGone(node_id)
@@ -262,7 +319,10 @@ def _place(stored: Document) -> dict[str, Any]:
 
 
 def with_draft(stored: Document) -> dict[str, Any]:
-    """Return the metadata with the draft applied, under the draft's nonce, or the node's metadata if there is no draft."""
+    """Return the metadata with the draft applied, under the draft's nonce.
+
+    Without a draft, return the node's metadata.
+    """
     live = upgrading.upgraded(stored["metadata"])
     draft = stored.get("draft")
     if draft is None:

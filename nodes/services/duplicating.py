@@ -22,9 +22,22 @@ def duplicate(
 ) -> Saved:
     """Copy a node into a section as an unpublished node by `actor`, with the changes of its draft.
 
-    A section is copied without its contents. `new_id` is the id of the copy. A repeated call with the same id makes no second
-    copy. With `only_unpublished`, such a call refuses a copy that was published since. Raises NodeGone, IdTaken, InvalidPlace,
-    Published, NewerVersion, NotUpgraded.
+    A section is copied without its contents.
+
+    Args:
+        actor: The author of the copy.
+        node_id: The node to copy.
+        parent_id: The section for the copy. None is the top level.
+        new_id: The id of the copy. A repeated call with the same id makes no second copy.
+        only_unpublished: Whether such a call refuses a copy that was published since.
+
+    Raises:
+        NodeGone: The node no longer exists.
+        IdTaken: The id belongs to another document.
+        InvalidPlace: The section can't contain the copy.
+        Published: The copy was published since the first call.
+        NewerVersion: A newer release stored the node.
+        NotUpgraded: An upgrader failed on the node.
     """
     # load() refuses nodes of a newer version, because a copy would lack their unknown fields.
     metadata = drafts.with_draft(drafts.load(node_id))

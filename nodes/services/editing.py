@@ -1,4 +1,4 @@
-"""Creating, saving and tagging nodes. Editors, commands and imports call these functions."""
+"""Services that create, save and tag nodes. Editors, commands and imports call them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -61,10 +61,28 @@ def create(
 ) -> Saved:
     """Insert a node and its first revision.
 
-    If `slug` is empty, it is made from the title. `fields` are further fields by path ("summary", "published", "detail.text"…).
-    `node_id` is an id that the caller chose. If the same actor calls again with this id, the existing node is changed to match.
-    With `only_unpublished`, a published node is refused. Raises SlugTaken, InvalidSlug, InvalidPlace, NodeGone (created with
-    this id and deleted), IdTaken, Published, NotReady, FieldRefused, TooBusy.
+    Args:
+        actor: The author of the change.
+        type: The content type.
+        parent_id: The section. None is the top level.
+        slug: The slug, or "" to make it from the title.
+        title: The title.
+        fields: Further fields by path, such as "summary", "published" and "detail.text".
+        tags: The tags.
+        node_id: An id that the caller chose. If the same actor calls again with this id, the existing node is changed.
+        created: The time of creation, by default now.
+        only_unpublished: Whether to refuse a node that was published since an earlier call with the same id.
+
+    Raises:
+        SlugTaken: Another node of the section has the slug.
+        InvalidSlug: The slug can't be part of a URL, or is reserved.
+        InvalidPlace: The section can't contain the node.
+        NodeGone: The node was created with this id and deleted.
+        IdTaken: The id belongs to another document.
+        Published: The node was published since an earlier call.
+        NotReady: The node lacks something that publishing requires.
+        FieldRefused: A value can't be stored.
+        TooBusy: Other writers kept changing the node.
     """
     fields = fields or {}
     wanted = slugs.normalized(slug)
@@ -109,7 +127,10 @@ def create(
 
 
 def _made_before(actor: Actor, node_id: ObjectId) -> Mapping[str, Any] | None:
-    """Return the metadata with which `actor` created the node, or None if there is no such node. Raises NodeGone, IdTaken."""
+    """Return the metadata with which `actor` created the node, or None if there is no such node.
+
+    Raises NodeGone, IdTaken.
+    """
     stored = database()[NODES].find_one({"_id": node_id}, {"metadata.nonce": 1})
     first = database()[REVISIONS].find_one({"node_id": node_id, "parent": None, "saved_by": actor.as_document()})
     if stored and first:
@@ -136,16 +157,33 @@ def save(
 ) -> Saved:
     """Save the fields `mine` of a form that was rendered when the node had the nonce `seen_nonce`. Concurrent saves merge.
 
-    Only changed fields are written. Scheduled changes become an ordinary draft (`Saved.unscheduled`), and changes that are
-    already due are published first. The place (slug, parent_id) is a field like others, and is checked.
+    Only changed fields are written. Scheduled changes become an ordinary draft (`Saved.unscheduled`), and changes that
+    are already due are published first. The place (slug, parent_id) is a field like others, and is checked.
 
-    - `form` is the id of the rendered form. A form that is saved again continues from its last save.
-    - `only_unpublished` is for authors, whose permission ends when the node is published.
-    - `act` is the action for the history.
-    - If `merges` is False, any change based on another version than the stored one raises EditConflict.
+    Args:
+        actor: The author of the change.
+        node_id: The node.
+        seen_nonce: The nonce of the version that the editor saw.
+        mine: The fields of the form, by path.
+        tags: The change of tags.
+        form: The id of the rendered form. A form that is saved again continues from its last save.
+        only_unpublished: Whether the node must be unpublished, for authors whose permission ends when it is published.
+        collection: The collection of the node.
+        act: The action for the history.
+        merges: Whether to merge. Otherwise, a change based on another version than the stored one raises EditConflict.
 
-    Raises EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, NotReady, FieldRefused, NewerVersion,
-    NotUpgraded, TooBusy.
+    Raises:
+        EditConflict: Both sides changed the same field or paragraph.
+        NodeGone: The node no longer exists.
+        Published: The node was published, and `only_unpublished` is True.
+        SlugTaken: Another node of the section has the slug.
+        InvalidSlug: The slug can't be part of a URL, or is reserved.
+        InvalidPlace: The section can't contain the node.
+        NotReady: The node lacks something that publishing requires.
+        FieldRefused: A value can't be stored.
+        NewerVersion: A newer release stored the node.
+        NotUpgraded: An upgrader failed on the node.
+        TooBusy: Other writers kept changing the node.
     """
 
     def load() -> Document:
@@ -164,7 +202,8 @@ def save(
         fields = change.fields
         rules.check_dates(version, fields)
         if not change.alters(version):
-            # The node already has these values, from this form or another writer, who may have died before the invalidation.
+            # The node already has these values, from this form or another writer, who may have died before the
+            # invalidation.
             if change.tags or version["nonce"] != seen_nonce:
                 invalidate()
             return Saved(node_id, version["nonce"], merged=merged)
@@ -181,9 +220,15 @@ def save(
 
 @dataclass(frozen=True)
 class Edit:
-    """Fields, by path, and tags of the form `form`, which was rendered under the nonce `seen`. `act` is for the history.
+    """An edit of a node.
 
-    If `merges` is False, an edit of any version but the stored one is a conflict.
+    Attributes:
+        seen: The nonce with which the form was rendered.
+        fields: The fields of the form, by path.
+        tags: The change of tags.
+        form: The id of the form.
+        merges: Whether to merge. Otherwise, an edit of any version but the stored one is a conflict.
+        act: The action for the history.
     """
 
     seen: ObjectId
@@ -202,9 +247,19 @@ def merge_and_write(
 ) -> Saved:
     """Merge an edit with the stored version, and write the result. If another writer was faster, merge again.
 
-    `load` reads the node. `version_of` returns the metadata to merge with: the live version, or the draft. `write` gets the
-    node, this version, the change, and the paths of fields that both sides changed. It returns None if the node has changed
-    since. Changes that are already due are published first. Raises EditConflict, FieldRefused, TooBusy.
+    Changes that are already due are published first.
+
+    Args:
+        edit: The edit.
+        load: A function that reads the node.
+        version_of: A function that returns the metadata to merge with: the live version, or the draft.
+        write: A function that writes the node. It gets the node, this version, the change, and the paths of fields that
+            both sides changed. It returns None if the node has changed since.
+
+    Raises:
+        EditConflict: Both sides changed the same field or paragraph.
+        FieldRefused: A value can't be stored.
+        TooBusy: Other writers kept changing the node.
     """
     base: Mapping[str, Any] | None = None
     mine = edit.fields
@@ -235,9 +290,13 @@ def merge_and_write(
 
 
 def publish_as_seen(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str = NODES) -> None:
-    """Publish a node now if it still has the nonce `seen_nonce`; do nothing if it is public.
+    """Publish a node now if it still has the nonce `seen_nonce`. Do nothing if it is already public.
 
-    Raises NodeGone, ChangedSince, NotReady, and DraftStays for a public node with a draft.
+    Raises:
+        NodeGone: The node no longer exists.
+        ChangedSince: The node has changed since the user saw it.
+        NotReady: The node lacks something that publishing requires.
+        DraftStays: For a public node with a draft.
     """
     stored = database()[collection].find_one({"_id": node_id, **node_filter(collection)}, STORED)
     if stored is None:
@@ -267,7 +326,7 @@ _COMMON = frozenset({"title", "slug", "parent_id", "summary", "published", "expi
 
 
 def empty_required_fields(type: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the required fields without a default that are not in `given`, as empty values, which the type refuses."""
+    """Return the required fields without a default that aren't in `given`, as empty values, which the type refuses."""
     return {
         path: None
         for path, field in declared_fields.own_fields(type)
@@ -276,9 +335,11 @@ def empty_required_fields(type: str, given: Mapping[str, Any]) -> dict[str, Any]
 
 
 def normalized(mine: Mapping[str, Any], type: str) -> dict[str, Any]:
-    """Return the fields `mine`, by path, in their stored form. Raises InvalidField, TextTooLong.
+    """Return the fields `mine`, by path, in their stored form.
 
-    Invalid values of declared fields and unknown paths are refused.
+    Raises:
+        InvalidField: A declared field doesn't accept its value, or a path is unknown.
+        TextTooLong: A text is too long.
     """
     if not content.get(type).is_installed:
         raise InvalidPlace(_("There is no type “%(type)s”.") % {"type": type})
@@ -307,9 +368,13 @@ def normalized(mine: Mapping[str, Any], type: str) -> dict[str, Any]:
 
 
 def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, only_unpublished: bool = False) -> None:
-    """Add and remove tags of a node. This needs no nonce, because a change of tags cannot conflict with an edit.
+    """Add and remove tags of a node. This needs no nonce, because a change of tags can't conflict with an edit.
 
-    Raises NodeGone, Published, FieldRefused (too many), TooBusy.
+    Raises:
+        NodeGone: The node no longer exists.
+        Published: The node was published, so the user can no longer change it.
+        FieldRefused: There are too many tags.
+        TooBusy: Other writers kept changing the node.
     """
     nodes = database()[collection]
     fields = {"metadata": 1}
@@ -322,7 +387,8 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
             raise NodeGone(node_id)
         if only_unpublished and stored["metadata"]["published"]:
             raise Published(node_id)
-        # The filter contains the place, which is the shard key. After a concurrent rename, move or tagging, the loop retries.
+        # The filter contains the place, which is the shard key. After a concurrent rename, move or change of tags, the
+        # loop retries.
         seen = Expected.of(stored)
         present = stored["metadata"]["tags"]
         unchanged = {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug}
@@ -334,7 +400,7 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
             raise FieldRefused("tags", _("At most %(most)d tags are taken: remove some first.") % {"most": MOST})
         changes: dict[str, Any] = {"metadata.tags": given}
         if is_derived:
-            # Search finds such tags only in the derived pairs of the whole node.
+            # Search only finds such tags in the derived pairs of the whole node.
             unchanged["metadata.nonce"] = seen.nonce
             text = stored.get("derived", {}).get("text", "")
             changes["derived.pairs"] = derived.pairs({**stored["metadata"], "tags": given}, text)

@@ -1,7 +1,7 @@
 """Damage that crashes leave in nodes, found and repaired: orphan revisions, needless redirects, nodes whose section is gone.
 
-`manage.py check_nodes` runs these checks. They never delete a node, a text or a comment, and move a node without its section
-to trash, whole.
+`manage.py check_nodes` runs these checks. They never delete a node, a text or a comment. A node without its section is
+moved to trash as a whole.
 """
 
 from collections.abc import Callable, Iterator
@@ -58,7 +58,7 @@ FILE_CHECKS: list[Callable[[bool], Iterator[Defect]]] = []
 
 
 def check(*, fix: bool = False, files: bool = False) -> Iterator[Defect]:
-    """Yield all defects, and repair them if `fix`. If `files`, read the bytes of photos and their copies, too."""
+    """Yield all defects, and repair them if `fix`. If `files`, also read the bytes of photos and their copies."""
     before = now() - AGE
     checks = [
         *(_damaged(collection) for collection in (NODES, ASSET_FILES, TRASH)),
@@ -75,7 +75,10 @@ def check(*, fix: bool = False, files: bool = False) -> Iterator[Defect]:
 
 
 def _to_its_end(defects: Iterator[Defect]) -> Iterator[Defect]:
-    """Yield the defects that a check finds. If a malformed document ends it, that is a defect, too, and other checks run."""
+    """Yield the defects that a check finds.
+
+    If a malformed document ends the check, that is also a defect, and other checks run.
+    """
     try:
         yield from defects
     except MALFORMED as error:
@@ -84,7 +87,7 @@ def _to_its_end(defects: Iterator[Defect]) -> Iterator[Defect]:
 
 
 def _damaged(collection: str) -> Iterator[Defect]:
-    """Yield nodes that cannot be read or lack parts. They stay unchanged and have to be restored from a backup."""
+    """Yield nodes that can't be read or lack parts. They don't change and have to be restored from a backup."""
     for document in database()[collection].find(node_filter(collection), damage.FIELDS):
         for fault in damage.faults(MODELS.get(collection, Node), document):
             yield Defect(DAMAGED, f"{document['_id']} of {collection} {fault}", False)
@@ -127,7 +130,7 @@ def _is_lost(history: chains.Chains) -> bool:
 
 
 def _redirects(before: datetime, fix: bool) -> Iterator[Defect]:
-    """Yield redirects from the current place of their node, left by failed renames, and redirects to lost nodes."""
+    """Yield redirects from the current place of their node, which failed renames left, and redirects to lost nodes."""
     for batch in batched(database()[REDIRECTS].find({"deleted_at": {"$exists": False}}), BATCH):
         ids = list({redirect["node_id"] for redirect in batch})
         places = _places(ids)
@@ -141,7 +144,7 @@ def _redirects(before: datetime, fix: bool) -> Iterator[Defect]:
 
 
 def _remove_redirect(redirect: Document) -> None:
-    """Delete a redirect, or redirect to the node that had the URL before."""
+    """Delete a redirect, or let it lead to the node that had the URL before."""
     seen = {"_id": redirect["_id"], "node_id": redirect["node_id"]}
     if earlier := redirect.get("earlier"):
         left = {"$set": {"node_id": earlier[0], "earlier": earlier[1:]}}
@@ -206,7 +209,7 @@ def _cycles() -> Iterator[Defect]:
 
 
 def _hidden_by_routes() -> Iterator[Defect]:
-    """Yield nodes at the top level with a URL that the site uses itself, for example because an upgrade added a route."""
+    """Yield nodes at the top level whose URL the site uses itself, for example because an upgrade added a route."""
     query = {"metadata.parent_id": None, "metadata.slug": {"$in": sorted(slugs.reserved())}}
     for document in database()[NODES].find(query, {"metadata.slug": 1}):
         slug = document["metadata"]["slug"]

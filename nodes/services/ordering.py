@@ -1,7 +1,8 @@
 """The order by hand of the nodes in a section. Each node has a `position`, a text between those of its neighbours.
 
-Moving a node is one update of only this node. It filters by the place and position that were read, and doesn't change the
-nonce. So it never conflicts with edits, and two editors who arrange at once don't undo each other's moves.
+Moving a node is one update of only this node. The update filters by the place and position that were read, and doesn't
+change the nonce. So a move never conflicts with edits, and two editors who arrange at once don't undo each other's
+moves.
 """
 
 import secrets
@@ -23,12 +24,15 @@ from nodes.services.site import invalidate
 DIGITS = 12
 START = 1 << 47
 STEP = 1 << 20
-# Two editors who fill one gap at once get different random numbers out of at least this many.
+# Two editors who fill one gap at once get different random numbers from a range of at least this size.
 ROOM = 1 << 16
 
 
 def between(low: str, high: str) -> str:
-    """Return a random position after `low` and before `high`. "" means the start or the end. Each call's result differs."""
+    """Return a random position after `low` and before `high`. "" means the start or the end.
+
+    The result differs in each call.
+    """
     if not (low and high):
         first, last = (int(position[:DIGITS] or "0", 16) for position in (low, high))
         offset = STEP + secrets.randbelow(STEP)
@@ -68,10 +72,20 @@ def update_with_position(update: Mapping[str, Any], section_id: ObjectId | None)
 
 
 def arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[ObjectId]) -> int:
-    """Rearrange nodes of a section from the order `seen`, which the editor saw, to `wanted`.
+    """Rearrange nodes of a section. Only nodes that the editor moved are written.
 
-    Returns how many of these nodes are no longer in the section. Only nodes that the editor moved are written. Each goes after
-    the node that it should follow, wherever that node is now. Raises TooBusy.
+    Each moved node is put after the node that it should follow, wherever that node is now.
+
+    Args:
+        section_id: The section.
+        seen: The ids of the nodes in the order that the editor saw.
+        wanted: The same ids in the new order.
+
+    Returns:
+        How many of these nodes are no longer in the section.
+
+    Raises:
+        TooBusy: Other writers kept moving the nodes.
     """
     with _invalidating():
         return _arrange(section_id, seen, wanted)
@@ -95,14 +109,22 @@ def _arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[Ob
 
 
 def move_to_start(section_id: ObjectId, node_id: ObjectId) -> bool:
-    """Move a node before all others in its section. Returns False if it is no longer there. Raises TooBusy."""
+    """Move a node before all others in its section. Return False if it is no longer there.
+
+    Raises:
+        TooBusy: Other writers kept changing the node.
+    """
     with _invalidating():
         assign_positions(section_id)
         return _put(section_id, node_id)
 
 
 def move_to_end(section_id: ObjectId, node_id: ObjectId) -> bool:
-    """Move a node after all others in its section. Returns False if it is no longer there. Raises TooBusy."""
+    """Move a node after all others in its section. Return False if it is no longer there.
+
+    Raises:
+        TooBusy: Other writers kept changing the node.
+    """
     with _invalidating():
         assign_positions(section_id)
         last = find_ordered(section_id, {"_id": {"$ne": node_id}}, {}, 1, backwards=True)
@@ -121,8 +143,8 @@ def _invalidating() -> Iterator[None]:
 def assign_positions(section_id: ObjectId) -> None:
     """Give positions, before all existing ones, to the nodes of a section that have none.
 
-    Nodes have no position if the section listed in another way before. Positions are assigned from the last node to the
-    first, so that two concurrent calls continue each other's work.
+    Nodes have no position if the section was listed in another way before. Positions are assigned from the last node to
+    the first, so that two concurrent calls continue each other's work.
     """
     without = find_ordered(section_id, {"position": None}, {"metadata.slug": 1}, 0)
     if not without:
@@ -137,7 +159,10 @@ def assign_positions(section_id: ObjectId) -> None:
 def _put(
     section_id: ObjectId, node_id: ObjectId, *, behind: ObjectId | None = None, ahead_of: ObjectId | None = None
 ) -> bool:
-    """Move a node after `behind`, before `ahead_of`, or to the start. Returns False if either node has left the section."""
+    """Move a node after `behind`, before `ahead_of`, or to the start.
+
+    Return False if either node has left the section.
+    """
     others = {"_id": {"$ne": node_id}}
     anchor = behind or ahead_of
 
@@ -162,7 +187,7 @@ def _put(
 
 
 def _write(section_id: ObjectId, node_id: ObjectId, seen: Spot, position: str) -> bool:
-    """Set the position of a node if its place and position are still those of `seen`. Returns whether it was set."""
+    """Set the position of a node if its place and position are still those of `seen`. Return whether it was set."""
     unchanged = {"_id": node_id, "metadata.parent_id": section_id, "metadata.slug": seen.slug}
     unchanged["position"] = seen.position or None
     return bool(database()[NODES].update_one(unchanged, {"$set": {"position": position}}).matched_count)

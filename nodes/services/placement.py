@@ -1,6 +1,6 @@
-"""Moving sections, and turning pages into sections.
+"""Moves of sections, and conversion of pages to sections.
 
-A move is a transaction on the counter of moves and the section, so that two moves cannot make a cycle.
+A move is a transaction on the counter of moves and the section, so that two moves can't make a cycle.
 """
 
 from bson import ObjectId
@@ -23,9 +23,16 @@ from nodes.types import Actor, Change
 def move_section(actor: Actor, stored: Document, change: Change) -> ObjectId | None:
     """Write `change`, which contains a new parent_id, to the section `stored`.
 
-    Returns the new nonce, or None if the section or the tree changed meanwhile. The counter is read before the ancestors are
-    checked, and incremented together with the move. If two moves read the same tree, one fails here and is checked again.
-    Raises InvalidPlace, SlugTaken, InvalidSlug.
+    The counter is read before the ancestors are checked, and incremented together with the move. If two moves read the
+    same tree, one of them fails here and is checked again.
+
+    Returns:
+        The new nonce, or None if the section or the tree changed meanwhile.
+
+    Raises:
+        InvalidPlace: The new parent can't contain the section.
+        SlugTaken: Another node of the new parent has the slug.
+        InvalidSlug: The slug can't be part of a URL, or is reserved.
     """
     if not stored_site.read().versions:
         invalidate()
@@ -47,9 +54,12 @@ def move_section(actor: Actor, stored: Document, change: Change) -> ObjectId | N
 
 
 def make_folder(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId) -> ObjectId:
-    """Turn a page that still has the nonce `seen_nonce` into a folder, and return its new nonce. Text and place stay.
+    """Convert a page that still has the nonce `seen_nonce` to a folder, and return its new nonce. Text and place stay.
 
-    Raises NodeGone, EditConflict, InvalidPlace.
+    Raises:
+        NodeGone: The node no longer exists.
+        EditConflict: The page has changed since the user saw it.
+        InvalidPlace: The section can't contain the node.
     """
     stored = database()[NODES].find_one({"_id": node_id}, STORED)
     if stored is None:
@@ -71,7 +81,7 @@ def count_move(seen_tree: int, session: ClientSession) -> bool:
 def check_ancestors(section_id: ObjectId, parent_id: ObjectId | None) -> None:
     """Raise InvalidPlace if the section would be inside itself, or if its new parent doesn't exist.
 
-    The sections are read from the database, not from the tree cached in process.
+    The sections are read from the database, not from the tree that is cached in process.
     """
     chain = tree.load().ancestors(parent_id)
     if chain is None:

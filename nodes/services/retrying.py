@@ -12,9 +12,12 @@ T = TypeVar("T")
 
 
 def retry_compare_and_set(attempt: Callable[[], T | None]) -> T:
-    """Call `attempt` until it returns a result other than None, and return the result. Raises TooBusy after ATTEMPTS calls.
+    """Call `attempt` until it returns a result other than None, and return the result.
 
-    `attempt` reads the document and writes it only if it is still as it was read. None means that it wasn't.
+    `attempt` reads the document and writes it only if it is still as it was read. It returns None if it isn't.
+
+    Raises:
+        TooBusy: ATTEMPTS calls returned None.
     """
     for _attempt in range(ATTEMPTS):
         if (result := attempt()) is not None:

@@ -1,4 +1,4 @@
-"""Purging old revisions that are many saves back. Recent revisions stay, because open forms need them as a base."""
+"""Deletion of old revisions that are many saves back. Recent revisions stay, because open forms need them as a base."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from marginalia.mongo.connection import batched, database
 from nodes.collections import REVISIONS
 from nodes.selectors import chains
 
-# Revisions deleted by one command.
+# Revisions that one command deletes.
 BATCH = 1_000
 
 
 @dataclass(frozen=True)
 class Purged:
-    """Result of a purge."""
+    """The result of a purge: numbers of checked nodes, kept and deleted revisions."""
 
     nodes: int
     kept: int
@@ -25,11 +25,16 @@ class Purged:
 def purge(
     keep: int, older_than: timedelta, *, dry_run: bool = False, progress: Callable[[int], object] = lambda n: None
 ) -> Purged:
-    """Delete the revisions of each node, except the newest `keep`, those younger than `older_than`, and its draft's base.
+    """Delete the revisions of each node, except recent ones and the base of its draft.
 
     The revision of the current version always stays, because it is the base of the next merge. Revisions outside of the
-    history are left to check_nodes. `progress` is called with the number of checked revisions. The purge can be stopped and
-    run again at any time.
+    history are left to check_nodes. The purge can be stopped and run again at any time.
+
+    Args:
+        keep: The number of newest revisions to keep per node.
+        older_than: Younger revisions are kept.
+        dry_run: Whether to count without deleting.
+        progress: A function that is called with the number of checked revisions.
     """
     before = now() - older_than
     nodes = kept = deleted = 0

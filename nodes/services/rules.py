@@ -1,4 +1,4 @@
-"""Rules that nodes must satisfy. The services call them before each write, whoever asks for it."""
+"""Rules that nodes must satisfy. The services check them before each write, for all callers."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -22,16 +22,16 @@ from nodes.selectors import lists
 from nodes.tags import has_no_address
 from nodes.types import NEVER, TagChange
 
-# Drafts don't contain the place of a node, because a URL cannot be a draft.
+# Drafts don't contain the place of a node, because a URL can't be a draft.
 NOT_DRAFTED = frozenset({"slug", "parent_id"})
 # Maximum faults of a text that are reported at once.
 MOST_FAULTS = 10
 
 
 def check_dates(before: Mapping[str, Any], changes: Mapping[str, Any]) -> None:
-    """Raise InvalidField if `changes` (by path) give a node dates by which readers would never see it, or no longer.
+    """Raise InvalidField if `changes` (by path) give a node dates at which readers would never see it.
 
-    `before` has the fields as stored; it is empty for a new node.
+    `before` contains the fields as stored. It is empty for a new node.
     """
     if not changes.keys() & {"published", "expires"}:
         return
@@ -56,7 +56,10 @@ def check_future(at: datetime) -> None:
 
 
 def check_place_unchanged(changes: Mapping[str, Any], live: Mapping[str, Any]) -> None:
-    """Raise InvalidField if a draft would have another slug or section than the live version. Both are by path."""
+    """Raise InvalidField if a draft would have another slug or section than the live version.
+
+    Both arguments are by path.
+    """
     for path in sorted(NOT_DRAFTED & changes.keys()):
         if changes[path] != live.get(path):
             raise InvalidField(
@@ -65,9 +68,9 @@ def check_place_unchanged(changes: Mapping[str, Any], live: Mapping[str, Any]) -
 
 
 def check_place(parent_id: ObjectId | None, type: str, coming: Mapping[ObjectId, str] = MappingProxyType({})) -> None:
-    """Raise InvalidPlace if the section cannot contain a node of this type, or doesn't exist.
+    """Raise InvalidPlace if the section can't contain a node of this type, or doesn't exist.
 
-    `coming` has the types, by id, of sections that will be stored before the node.
+    `coming` contains the types, by id, of sections that will be stored before the node.
     """
     what = content.get(type)
     if not what.is_installed:
@@ -84,7 +87,7 @@ def check_place(parent_id: ObjectId | None, type: str, coming: Mapping[ObjectId,
 
 
 def check_capacity(parent_id: ObjectId | None) -> None:
-    """Raise InvalidPlace if a section is full. Two concurrent writers may both pass this check."""
+    """Raise InvalidPlace if a section is full. Two concurrent writers can both pass this check."""
     section = tree.current().sections.get(parent_id) if parent_id else None
     most = section.content_type.most if section else None
     if section and most is not None and lists.count_children([section.id], most) >= most:
@@ -94,13 +97,17 @@ def check_capacity(parent_id: ObjectId | None) -> None:
 
 
 def apply_tags(change: TagChange, present: Iterable[str]) -> list[str]:
-    """Return the tags `present` after a change. Raises FieldRefused if an added tag cannot have a URL."""
+    """Return the tags `present` after a change.
+
+    Raises:
+        FieldRefused: An added tag can't have a URL.
+    """
     check_tags(change.added)
     return change.applied(present)
 
 
 def check_tags(tags: Iterable[str]) -> None:
-    """Raise FieldRefused if one of `tags` cannot have a URL."""
+    """Raise FieldRefused if one of `tags` can't have a URL."""
     if tag := next(filter(has_no_address, tags), ""):
         raise FieldRefused("tags", _("“%(tag)s” can't be a tag. Use a word instead of the dots.") % {"tag": tag})
 
@@ -108,8 +115,8 @@ def check_tags(tags: Iterable[str]) -> None:
 def check_ready(metadata: Mapping[str, Any]) -> None:
     """Raise NotReady for a photo that would be published without an alternative text.
 
-    Every way to publish a node calls this, so rules for other types can be added here. Forms and the API report NotReady at
-    `alt` (editor/sent_forms.py, api/refusals.py).
+    Every way to publish a node calls this, so rules for other types can be added here. Forms and the API report
+    NotReady at `alt` (editor/sent_forms.py, api/refusals.py).
     """
     if metadata["type"] == PHOTO and metadata["published"] and is_blank(metadata["detail"].get("alt") or ""):
         raise NotReady(
@@ -122,7 +129,7 @@ def check_lengths(fields: Mapping[str, Any]) -> None:
     for path, text in fields.items():
         if not isinstance(text, str):
             continue
-        # A character has at most four bytes, so only texts that might be too long are encoded to count bytes.
+        # A character has at most four bytes, so only texts that may be too long are encoded to count bytes.
         size = len(text.encode(errors="surrogatepass")) if 4 * len(text) > settings.TEXT_MAX_BYTES else 0
         if size > settings.TEXT_MAX_BYTES:
             raise TextTooLong(path, size, settings.TEXT_MAX_BYTES)
@@ -131,7 +138,7 @@ def check_lengths(fields: Mapping[str, Any]) -> None:
 def check_inserts(changes: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
     """Raise WrongInsert if a text in `changes` (by path) has invalid inserts. `metadata` is the metadata after the save.
 
-    Unchanged texts are not checked, so that a stored mistake doesn't block an editor who corrects a title.
+    Unchanged texts aren't checked, so that a stored mistake doesn't block an editor who corrects a title.
     """
     detail = metadata["detail"]
     texts = [(declared_fields.FieldText("detail.text", 0, detail.get("text") or ""), detail.get("format") or MARKDOWN)]
@@ -149,8 +156,12 @@ def check_inserts(changes: Mapping[str, Any], metadata: Mapping[str, Any]) -> No
 def check_id(node_id: ObjectId, *, form: ObjectId | None = None, photo: bool = False) -> None:
     """Raise IdTaken if an id that the caller chose belongs to another kind of node, or to the history of one.
 
-    Revisions, comments and redirects refer to the id, so it must not be reused. A history that `form` started, for example in
-    an interrupted save, is allowed. For a `photo`, a history of a photo is allowed.
+    Revisions, comments and redirects refer to the id, so it must not be reused.
+
+    Args:
+        node_id: The id.
+        form: The id of the form. A history that it started, for example in an interrupted save, is allowed.
+        photo: Whether the id is for a photo. A history of a photo is allowed then.
     """
     homes = (NODES, TRASH) if photo else (ASSET_FILES,)
     others = {"metadata.type": {"$ne": PHOTO}} if photo else {"form": {"$ne": form}}

@@ -1,8 +1,8 @@
 """Scheduled changes of live pages. Once they are due, the query that reads a page returns them.
 
-A scheduled draft is always based on the stored live version, except for its place and tags, because any other save of the page
-ends the schedule. So publishing it never meets a conflict. Due changes count as live. Any save of the page publishes them
-first, and the worker publishes the others. Readers see due changes even without a worker.
+A scheduled draft is always based on the stored live version, except for its place and tags, because any other save of
+the page ends the schedule. So publishing it never causes a conflict. Due changes count as live. Any save of the page
+publishes them first, and the worker publishes the others. Readers see due changes even without a worker.
 """
 
 import logging
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 def publish_due() -> int:
     """Publish all scheduled changes that are due, and return their number.
 
-    Changes that cannot be published are logged, and readers still see them.
+    Changes that can't be published are logged, and readers still see them.
     """
     done = 0
     for node in database()[NODES].find({"draft.due": {"$lte": now()}}, {"_id": 1}).sort("draft.due", 1):
@@ -43,8 +43,10 @@ def publish_due() -> int:
 def publish_if_due(stored: Document) -> bool:
     """Publish the scheduled changes of a node if they are due, and return whether they were.
 
-    `stored` was read with `draft.due`. After True, the caller has to read the node again. Raises NodeError if the changes
-    cannot be published.
+    `stored` was read with `draft.due`. If the result is True, the caller has to read the node again.
+
+    Raises:
+        NodeError: The changes can't be published.
     """
     due = due_time(stored)
     if due is None or due > now():
@@ -59,7 +61,7 @@ def due_time(stored: Mapping[str, Any]) -> Any:
 
 
 def _publish(node_id: ObjectId) -> bool:
-    """Publish a due draft in the name of the editor who scheduled it. Returns False if another writer was first."""
+    """Publish a due draft in the name of the editor who scheduled it. Return False if another writer was first."""
     due = {"_id": node_id, "draft.due": {"$lte": now()}}
     stored = database()[NODES].find_one(due, {"metadata": 1, "draft": 1, **scope.FIELDS})
     if stored is None:
@@ -81,7 +83,10 @@ def _publish(node_id: ObjectId) -> bool:
 
 
 def last_submission(node_id: ObjectId, draft_nonce: ObjectId) -> Submitted | None:
-    """Return the content of the form that saved the draft. It is stored with the published version, so the form can go on."""
+    """Return the content of the form that saved the draft.
+
+    It is stored with the published version, so that the form can continue.
+    """
     saved = database()[REVISIONS].find_one({"_id": draft_nonce, "node_id": node_id})
     if saved is None or "form" not in saved:
         return None
@@ -98,7 +103,10 @@ def draft_tag_change(node_id: ObjectId, draft: Mapping[str, Any]) -> TagChange:
 
 
 def base_tags(node_id: ObjectId, draft: Mapping[str, Any]) -> list[str]:
-    """Return the live tags when the draft was started. For drafts of older releases, return the tags of the base revision."""
+    """Return the live tags when the draft was started.
+
+    For drafts of older releases, return the tags of the base revision.
+    """
     if "base_tags" in draft:
         return list(draft["base_tags"])
     base = database()[REVISIONS].find_one({"_id": draft["base_nonce"], "node_id": node_id}, {"metadata.tags": 1})

@@ -1,4 +1,4 @@
-"""The scope of a save: the site's versions that it renews (nodes.models.stored_site.Scope)."""
+"""The scope of a save: the versions of the site that it renews (nodes.models.stored_site.Scope)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,12 +10,12 @@ from nodes.content import declared_fields
 from nodes.models.stored_site import Scope
 from nodes.types import TagChange
 
-# Metadata that no list reads. For the detail, see _long_texts. Lists may read all other fields, including future ones. Tags
-# have their own versions (changed_tags).
+# Metadata that no list reads. For the detail, see _long_texts. Lists may read all other fields, including future ones.
+# Tags have their own versions (changed_tags).
 UNLISTED = frozenset({"nonce", "updated", "detail", "tags"})
 # The place of a node and its publication dates. URLs, menus, cursors and scheduled times depend on them.
 PLACED_BY = ("parent_id", "slug", "published", "expires")
-# Derived data that lists read. The rest is for search and for editors.
+# Derived data that lists read. All other derived data is for search and for editors.
 DERIVED = ("excerpt", "picture", "minutes", "facets", "date")
 # Fields that are read in addition to the metadata, for comparison.
 FIELDS = {f"derived.{name}": 1 for name in DERIVED}
@@ -24,9 +24,13 @@ FIELDS = {f"derived.{name}": 1 for name in DERIVED}
 def of_save(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str, Any]) -> Scope:
     """Return the scope of a save.
 
-    `stored` is the node before the save, read with FIELDS. `after` is its new metadata, and `derived` its new derived data.
-    Any save of a section changes the tree, and any save of a public photo changes lists. Only editors see a save of a node
-    that is not public before or after it.
+    Any save of a section changes the tree, and any save of a public photo changes lists. Only editors see a save of a
+    node that isn't public before or after it.
+
+    Args:
+        stored: The node before the save, read with FIELDS.
+        after: Its new metadata.
+        derived: Its new derived data.
     """
     before = stored["metadata"]
     type = content.get(after["type"])
@@ -48,7 +52,8 @@ def of_new(metadata: Mapping[str, Any]) -> Scope:
 def changed_tags(stored: Mapping[str, Any], after: Mapping[str, Any], change: TagChange) -> set[str]:
     """Return the tags that a save adds or removes, and all tags in its `change`.
 
-    All tags of the change are included, because another writer may have made a part of it and died before the invalidation.
+    All tags of the change are included, because another writer may have made a part of it and died before the
+    invalidation.
     """
     return set(stored["metadata"]["tags"]) ^ set(after["tags"]) | change.added | change.removed
 

@@ -22,10 +22,10 @@ class SettingsConflict(Exception):
 
 
 def invalidate(scope: Scope = Scope.SITE, tags: Iterable[str] = ()) -> None:
-    """Renew the versions of the site in `scope`, by default all, and the versions of `tags` that were added or removed.
+    """Renew the versions of the site in `scope`, and the versions of `tags` that were added or removed.
 
-    Call it after every change that readers can see, once the change can be read. If a write finds its change already stored, it
-    also calls this for everything, because the earlier writer may have died before its call.
+    Call this after every change that readers can see, once the change can be read. If a write finds its change already
+    stored, it also calls this for everything, because the earlier writer may have died before its call.
     """
     version = ObjectId()
     tag_versions = {f"tags.{slot}": version for slot in slots(tags)}
@@ -38,10 +38,15 @@ def invalidate(scope: Scope = Scope.SITE, tags: Iterable[str] = ()) -> None:
 
 
 def save_settings(changes: Mapping[str, Any], seen: Mapping[str, Any]) -> None:
-    """Store changed settings. `seen` contains their values when the form was rendered.
+    """Store changed settings. Changes of others since the form was rendered stay.
 
-    Changes of others since then stay. If both sides changed a setting to different values, SettingsConflict is raised and
-    nothing is stored. Raises TooBusy while others keep changing settings.
+    Args:
+        changes: The new values by name.
+        seen: The values when the form was rendered.
+
+    Raises:
+        SettingsConflict: Both sides changed a setting to different values. Nothing is stored.
+        TooBusy: Others kept changing settings.
     """
 
     def attempt() -> bool | None:

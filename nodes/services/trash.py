@@ -1,6 +1,6 @@
 """The trash: moving nodes to trash, restoring them, and deleting them permanently.
 
-Moves are transactions, so that a comment that is stored in the node's document meanwhile is not lost.
+Moves are transactions, so that a comment that is stored in the node's document meanwhile isn't lost.
 """
 
 from collections.abc import Sequence
@@ -29,13 +29,17 @@ from nodes.types import Act, Actor, Expected
 
 
 def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str = NODES) -> None:
-    """Move a node to trash if it still has the nonce `seen_nonce`. Nodes in a trashed section are not visible anywhere.
+    """Move a node to trash if it still has the nonce `seen_nonce`. Nodes in a trashed section aren't visible anywhere.
 
-    Scheduled changes that are due count as live. They are published first, so a node that was seen before they were due is not
-    moved. Raises NodeGone, EditConflict.
+    Scheduled changes that are due count as live. They are published first, so a node that was seen before they were due
+    isn't moved.
+
+    Raises:
+        NodeGone: The node no longer exists.
+        EditConflict: The node has changed since the user saw it.
     """
     if collection == NODES and (due := database()[NODES].find_one({"_id": node_id}, {"draft.due": 1})):
-        # Changes that cannot be published stay with the node as a draft.
+        # Changes that can't be published stay with the node as a draft.
         with suppress(NodeError):
             scheduled.publish_if_due(due)
 
@@ -66,13 +70,25 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
 def restore(
     actor: Actor, node_id: ObjectId, seen_nonce: ObjectId | None = None, *, slug: str | None = None, **place: Any
 ) -> bool:
-    """Restore a trashed node.
+    """Restore a trashed node. A node that gets another place, or becomes a draft, gets a new nonce and a revision.
 
-    Pass `slug` if its own slug was taken meanwhile, and `parent_id` if its section is gone. With `seen_nonce`, restore it only
-    if it still has this nonce. A node that gets another place, or becomes a draft, gets a new nonce and a revision.
+    Args:
+        actor: The author of the change.
+        node_id: The node.
+        seen_nonce: The nonce that the node must still have. None accepts any.
+        slug: Another slug, if the node's own was taken meanwhile.
+        **place: `parent_id`, if the section no longer exists.
 
-    Returns whether its publication time passed while it was in the trash. It is restored as a draft then, because nothing
-    appears by itself. Raises NodeGone, InvalidPlace (its section doesn't exist), InvalidSlug, SlugTaken, TooBusy.
+    Returns:
+        Whether its publication time passed while it was in the trash. The node is then restored as a draft, because
+        nothing appears by itself.
+
+    Raises:
+        NodeGone: The node isn't in the trash.
+        InvalidPlace: The section doesn't exist, or can't contain the node.
+        InvalidSlug: The slug can't be part of a URL, or is reserved.
+        SlugTaken: Another node of the section has the slug.
+        TooBusy: Other writers kept changing the node.
     """
     trashed = database()[TRASH].find_one(_restorable(node_id, seen_nonce), {"metadata": 1, "trashed_at": 1})
     if trashed is None:
@@ -136,8 +152,12 @@ def _restorable(node_id: ObjectId, nonce: ObjectId | None) -> dict[str, Any]:
 def delete(node_id: ObjectId, seen_nonce: ObjectId | None = None) -> None:
     """Permanently delete a trashed node, its history and (by signal) its comments. Its redirect stays, marked as deleted.
 
-    The node stays in the trash and cannot be restored until its comments are gone, so an interrupted deletion can be repeated.
-    Raises NodeGone (also if its nonce is not `seen_nonce`), InvalidPlace (the section is not empty).
+    The node stays in the trash and can't be restored until its comments are deleted, so an interrupted deletion can be
+    repeated.
+
+    Raises:
+        NodeGone: The node isn't in the trash, or no longer has the nonce `seen_nonce`.
+        InvalidPlace: The section isn't empty.
     """
     trashed = database()[TRASH].find_one(_trashed(node_id, seen_nonce), {"metadata": 1})
     if trashed is None:

@@ -1,4 +1,4 @@
-"""Storing documents of a type in its current version, with current derived data, while editors save."""
+"""The upgrade of stored documents to the current version of their type, with current derived data, while editors save."""
 
 import enum
 from collections.abc import Iterator, Mapping
@@ -25,17 +25,17 @@ BATCH = 200
 
 
 class Outcome(enum.Enum):
-    """Outcome of an upgrade for a document, or the expected outcome in a dry run."""
+    """The outcome of an upgrade for a document, or the expected outcome in a dry run."""
 
     UPGRADED = enum.auto()  # it had an older version of its type
     REFRESHED = enum.auto()  # only its derived data was outdated
     CURRENT = enum.auto()  # it was up to date, or no longer exists
-    LEFT = enum.auto()  # it cannot be upgraded
+    LEFT = enum.auto()  # it can't be upgraded
 
 
 @dataclass(frozen=True)
 class UpgradeResult:
-    """Result for a document. `why` is the reason if the document was not changed."""
+    """The result for a document. `why` is the reason if the document wasn't changed."""
 
     id: ObjectId
     title: str
@@ -55,9 +55,10 @@ def count(type: str) -> int:
 def upgrade(type: str, *, dry_run: bool = False) -> Iterator[UpgradeResult]:
     """Store all documents of a type in its current version, with current derived data, including drafts and the trash.
 
-    Yields a result for each document. An upgrade is not an edit: nonces and history stay, so open forms can still be saved.
-    If a document is saved meanwhile, it is read again. Documents that cannot be upgraded stay unchanged. The upgrade can be
-    stopped and run again at any time, and doesn't write a document twice. With `dry_run`, nothing is written.
+    Yields a result for each document. An upgrade isn't an edit: nonces and history stay, so open forms can still be
+    saved. If a document is saved meanwhile, it is read again. Documents that can't be upgraded don't change. The
+    upgrade can be stopped and run again at any time, and doesn't write a document twice. With `dry_run`, nothing is
+    written.
     """
     home = home_of(type)
     left = set[ObjectId]()

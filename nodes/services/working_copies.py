@@ -1,7 +1,8 @@
 """Working copies: unsaved input of editors, stored as it was sent. Only its editor sees it, until it is saved or expires.
 
-Each opened form has its own working copy, so two tabs don't mix. The form's script numbers its requests, so that a late
-request never replaces newer input. When the input is saved or discarded, the number stays stored for the same reason.
+Each open form has its own working copy, so that two tabs don't mix. The form's script numbers its requests, so that a
+late request never replaces newer input. When the input is saved or discarded, the number stays stored for the same
+reason.
 """
 
 from collections.abc import Sequence
@@ -28,9 +29,18 @@ def store(
     type: str,
     node_id: ObjectId | None,
 ) -> bool:
-    """Store `fields`, the names and values that a form of a node would send, in order. A new node has `node_id` None.
+    """Store `fields`, the names and values that a form of a node would send, in order.
 
-    Returns False if this number or a later one was already stored, saved or discarded. Nothing is stored then.
+    Args:
+        user_id: The editor.
+        copy_id: The id of the working copy.
+        seq: The number of the request.
+        fields: The names and values.
+        type: The content type.
+        node_id: The node, or None for a new one.
+
+    Returns:
+        False if this number or a later one was already stored, saved or discarded. Nothing is stored then.
     """
     key = {"user": user_id, "copy": copy_id}
     values = {"seq": seq, "updated": now(), "type": type, "node_id": node_id, "fields": [list(pair) for pair in fields]}
@@ -46,7 +56,10 @@ def store(
 
 
 def mark_saved(user_id: ObjectId, copy_id: ObjectId, seq: int) -> None:
-    """Delete the input up to the number `seq`, which was saved, discarded or moved to another form. Later input stays."""
+    """Delete the input up to the number `seq`, which was saved, discarded or moved to another form.
+
+    Later input stays.
+    """
     key = {"user": user_id, "copy": copy_id}
     forgotten = {"type": "", "node_id": "", "fields": ""}
     with suppress(DuplicateKeyError):

@@ -1,4 +1,7 @@
-"""The write of a node: a compare-and-set on its place and nonce. The revision is inserted first, versions are renewed last."""
+"""The write of a node: a compare-and-set on its place and nonce.
+
+The revision is inserted first, and versions are renewed last.
+"""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -21,7 +24,7 @@ from nodes.services.site import invalidate
 from nodes.tags import unique
 from nodes.types import NEVER, Act, Actor, Change, Expected, Submitted, TagChange
 
-# Maximum saves that are searched for the last save of a form.
+# Maximum saves to search for the last save of a form.
 LOOK_BACK = 200
 # Fields that are read before a node is written.
 STORED = {"metadata": 1, "draft.due": 1, **scope.FIELDS}
@@ -38,17 +41,33 @@ def compare_and_set(
     more_update: Mapping[str, Any] | None = None,
     session: ClientSession | None = None,
 ) -> ObjectId | None:
-    """Change the node if it is still as `stored`. Returns the new nonce, or None if it changed meanwhile.
+    """Change the node if it is still as `stored`.
 
-    The revision is inserted first, so that a later save finds this version as its base. `more_filter` and `more_update` are
-    added to the same update, for fields that must change together with the node. Tags change in this update, too, so a refused
-    save changes no tags.
+    The revision is inserted first, so that a later save finds this version as its base. Tags change in the same update,
+    so a refused save changes no tags. After the write, the site's versions are renewed.
 
-    After the write, the site's versions are renewed. In a transaction (`session`), the caller renews them after the commit.
-    `stored` was read with STORED at least. If the base of scheduled changes changes, their schedule ends (`ends_schedule`).
-    Changes that are already due have to be published first (scheduled.publish_if_due), or the write doesn't match.
+    If the base of scheduled changes changes, their schedule ends (`ends_schedule`). Changes that are already due have
+    to be published first (scheduled.publish_if_due), or the write doesn't match.
 
-    Raises SlugTaken, InvalidSlug, InvalidPlace, NotReady, FieldRefused, NewerVersion, NotUpgraded.
+    Args:
+        actor: The author of the change.
+        stored: The node, read with at least STORED.
+        change: The change.
+        more_filter: A filter to add, for fields that must change together with the node.
+        more_update: An update to add.
+        session: The session of a transaction. The caller renews the versions after the commit.
+
+    Returns:
+        The new nonce, or None if the node changed meanwhile.
+
+    Raises:
+        SlugTaken: Another node of the section has the slug.
+        InvalidSlug: The slug can't be part of a URL, or is reserved.
+        InvalidPlace: The section can't contain the node.
+        NotReady: The node lacks something that publishing requires.
+        FieldRefused: A value can't be stored.
+        NewerVersion: A newer release stored the node.
+        NotUpgraded: An upgrader failed on the node.
     """
     changes = change.fields
     seen = Expected.of(stored)
@@ -72,7 +91,7 @@ def compare_and_set(
     after = {**metadata, **merging.nested({**merging.fields(metadata), **changes})}
     after |= {"tags": new_tags, "nonce": nonce, "updated": moment}
     rules.check_ready(after)
-    # A merged text may be longer than both of its sources.
+    # A merged text can be longer than both of its sources.
     rules.check_lengths(changes)
     rules.check_inserts(changes, after)
     insert_revision(seen.id, seen.nonce, after, actor, change.submitted, act=change.act)
@@ -95,7 +114,8 @@ def compare_and_set(
     not_due = {"draft.due": {"$eq": due, "$gt": moment} if due else None}
     unchanged = {**seen.as_filter(), **not_due, **(more_filter or {})}
     if change.tags:
-        # A change of only tags makes no nonce. So the filter contains the tags, and a save that doesn't match reads them again.
+        # A change of only tags makes no nonce. So the filter contains the tags, and a save that doesn't match reads
+        # them again.
         unchanged["metadata.tags"] = metadata["tags"]
         update["$set"]["metadata.tags"] = after["tags"]
     try:
@@ -112,7 +132,7 @@ def compare_and_set(
 def ends_schedule(changes: Mapping[str, Any]) -> bool:
     """Return whether a save of these fields (by path) of the live version ends the schedule of its draft.
 
-    Every field does, except the place, because the base of the draft is changed then.
+    Every field except the place does, because it changes the base of the draft.
     """
     return bool(changes.keys() - rules.NOT_DRAFTED)
 
@@ -129,10 +149,10 @@ def _written(stored: Mapping[str, Any], after: Mapping[str, Any], changes: Mappi
 def base_for(
     node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectId | None, tags: TagChange
 ) -> tuple[dict[str, Any] | None, TagChange]:
-    """Return the base, and the change of tags, for a save of a form that was rendered under the nonce `seen`.
+    """Return the base and the change of tags for a save of a form that was rendered with the nonce `seen`.
 
-    If the same rendered form was saved since (double click, or the back button), the base is its last content, so that editors
-    don't conflict with themselves. At most LOOK_BACK saves before the nonce `present` are searched.
+    If the same rendered form was saved since (double click, or the back button), the base is its last content, so that
+    editors don't conflict with themselves. At most LOOK_BACK saves before the nonce `present` are searched.
     """
     last = _last_of(node_id, seen, present, form)
     if last is None:
@@ -160,7 +180,7 @@ def _last_of(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectI
 def load_base(node_id: ObjectId, nonce: ObjectId, *, as_submitted: bool = False) -> dict[str, Any] | None:
     """Return the fields that the node had under `nonce`, from its revision, or None if there is no usable revision.
 
-    If `as_submitted`, return the fields of the form that saved it instead.
+    If `as_submitted`, return the fields of the form that saved the revision instead.
     """
     revision = database()[REVISIONS].find_one({"_id": nonce, "node_id": node_id}, {"metadata": 1, "submitted": 1})
     if revision is None:
@@ -173,7 +193,7 @@ def load_base(node_id: ObjectId, nonce: ObjectId, *, as_submitted: bool = False)
 
 
 def submitted_fields(revision: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of the form that saved a revision. Fields that were not in the form have their saved values."""
+    """Return the fields of the form that saved a revision. Fields that weren't in the form have their saved values."""
     whole = revision["metadata"]
     submitted = revision.get("submitted") or {}
     # Upgraders need the whole detail.
@@ -184,7 +204,9 @@ def submitted_fields(revision: Mapping[str, Any]) -> dict[str, Any]:
 def writable(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a stored `metadata` in the current version of its type.
 
-    Raises NewerVersion if a newer release stored it, NotUpgraded if it cannot be upgraded.
+    Raises:
+        NewerVersion: A newer release stored it.
+        NotUpgraded: An upgrader failed.
     """
     if upgrading.is_newer(metadata):
         raise NewerVersion
@@ -197,7 +219,11 @@ def writable(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
 def new_metadata(
     actor: Actor, type: str, *, parent_id: ObjectId | None, slug: str, title: str, tags: Iterable[str]
 ) -> dict[str, Any]:
-    """Return the metadata of a new, unpublished node by `actor`. Raises FieldRefused for a tag that cannot have a URL."""
+    """Return the metadata of a new, unpublished node by `actor`.
+
+    Raises:
+        FieldRefused: A tag can't have a URL.
+    """
     rules.check_tags(tags)
     moment = now()
     return {
@@ -228,10 +254,16 @@ def insert_revision(
     draft: bool = False,
     act: Act | None = None,
 ) -> None:
-    """Insert the next revision of a node before the node is updated. `parent` is the node's nonce before the update.
+    """Insert the next revision of a node before the node is updated.
 
-    The id of the revision is the new nonce, `metadata["nonce"]`. `act` is the action of the save, if it cannot be derived from
-    two neighbouring revisions.
+    Args:
+        node_id: The node.
+        parent: The nonce of the node before the update. None for a new node.
+        metadata: The metadata after the update. Its nonce is the id of the revision.
+        actor: The author of the change.
+        submitted: The content of the form.
+        draft: Whether the revision is of the node's draft.
+        act: The action, if it can't be derived from two neighbouring revisions.
     """
     revision = {
         "_id": metadata["nonce"],
@@ -255,10 +287,12 @@ def insert_revision(
 
 
 def store_redirect(seen: Expected, *, was_public: bool = False) -> None:
-    """Store a redirect from the node's place before the node leaves it. A crash can leave a needless redirect, but no dead URL.
+    """Store a redirect from the node's place before the node leaves it.
 
-    If the URL already redirects to an earlier node, that redirect stays, unless this node `was_public` since. In this case, the
-    other node is stored in `earlier`, where pages below it are still found.
+    A crash can leave a needless redirect, but no dead URL.
+
+    If the URL already redirects to an earlier node, that redirect stays, unless this node `was_public` since. In this
+    case, the other node is stored in `earlier`, where pages below it are still found.
     """
     place = {"_id": {"parent_id": seen.parent_id, "slug": seen.slug}}
     # Redirects to permanently deleted nodes can be replaced.

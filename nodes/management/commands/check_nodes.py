@@ -22,7 +22,7 @@ NAMES = {
     integrity.DAMAGED: "damaged pages and photos",
     integrity.LOST: "lost pages of which only revisions are left",
 }
-# These findings are listed even without --verbosity 2, because --fix cannot repair them.
+# Findings that are listed even without --verbosity 2, because --fix can't repair them.
 NOT_FIXABLE = frozenset(
     {
         integrity.FILE,
