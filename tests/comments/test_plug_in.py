@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs/how-to/add-comments-to-your-project.md").read_text()
-BLOCK = re.compile(r"```(\w+) ?(\S*)\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r'```(\w+)(?: title="(\S*)")?\n(.*?)```', re.DOTALL)
 
 # What `startproject` writes, as far as it matters here: with contrib apps in SQL, without them on MongoDB, whose keys differ.
 SETTINGS = """

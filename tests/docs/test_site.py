@@ -133,6 +133,14 @@ def _is_there(name: str) -> bool:
     return True
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_nested_blocks_are_indented_by_four_spaces(document):
+    """Parsers of Markdown disagree about other numbers."""
+    text = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
+    nested = re.findall(r"^( +)(?:```|[-*] |\d+\. )", text, re.MULTILINE)
+    assert {len(indent) % 4 for indent in nested} <= {0}
+
+
 # Pages that contain invariants, and each table of invariants names a test in its last column.
 WITH_INVARIANTS = [
     path
