@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Number of test processes. It is one more than the number of cores, because tests wait for MongoDB and browsers.
 TESTERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: help run test test-slow lint bench soak mutants screenshots vendor clean chromium wrk checkers java promtool varnish nginx lighthouse lock sbom audit image builders
+.PHONY: help run test test-slow lint docs bench soak mutants screenshots vendor clean chromium wrk checkers java promtool varnish nginx lighthouse lock sbom audit image builders
 .DEFAULT_GOAL := help
 
 help: ## list all targets
@@ -29,6 +29,10 @@ lint: .venv/dev.stamp checkers ## check the style of Python, scripts and style s
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	node_modules/.bin/biome ci --error-on-warnings .
+
+docs: .venv/dev.stamp ## build the site of the docs in build/docs, and check its links
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "Open build/docs/*/index.html"
 
 bench: .venv/dev.stamp wrk ## run the benchmarks that the docs quote (ARGS=name for one, QUICK=1 for two minutes)
 	$(BIN)/python -m benchmarks $(ARGS)
