@@ -67,7 +67,7 @@ class FieldForbidden(PermissionDenied):
 
 @dataclass(frozen=True)
 class System:
-    """A stand-in for a user when a command or an import acts.
+    """A user that represents commands and imports.
 
     It has every permission, and `actor` is the author in the history.
     """

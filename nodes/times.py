@@ -1,4 +1,4 @@
-"""Points in time and their limits: as text for editors, in the site's time zone ("June 1, 9 a.m.", "10:42 a.m.")."""
+"""Points in time as text for editors, in the site's time zone ("June 1, 9 a.m.", "10:42 a.m."), and their limits."""
 
 from datetime import datetime, timedelta
 

@@ -57,7 +57,7 @@ class Claim:
         return _read(self.path)
 
     def record(self, **facts: Any) -> None:
-        """Replace the facts about the owner, this process."""
+        """Replace the recorded facts about this process, which owns the claim."""
         os.ftruncate(self.descriptor, 0)
         os.pwrite(self.descriptor, json.dumps({"pid": os.getpid(), **facts}).encode(), 0)
 

@@ -97,7 +97,8 @@ class Collection:
         indexes: The indexes, without the one on _id.
         shard_key: The shard key. None leaves the collection unsharded.
         validator: The $jsonSchema of documents.
-        shared: Whether Django's migrations also create indexes in it. Undeclared indexes are left alone then.
+        unsharded_because: The reason why there is no shard key.
+        shared: Whether Django's migrations also create indexes in it, so that undeclared indexes are left alone.
         former: The filter of documents in a former format, which this code can't read. A database that only has such
             documents is refused.
     """

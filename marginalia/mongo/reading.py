@@ -19,7 +19,7 @@ T = TypeVar("T")
 # Seconds until the same damaged document or missing index is logged again, and how many faults are remembered until
 # then.
 LOG_INTERVAL_SECONDS, MAX_LOGGED = 3600, 1_000
-# Exceptions of code that reads a document without one of its fields, or with a value of another type.
+# Exceptions raised by code that reads a document without one of its fields, or with a value of another type.
 MALFORMED = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 # src/mongo/base/error_codes.yml. A wrong hint is only one of many bad values, so the message decides.
 BAD_VALUE = 2

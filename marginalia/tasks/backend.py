@@ -16,9 +16,9 @@ from marginalia.tasks import queue
 from marginalia.tasks.compat import InvalidTask, normalize_json, signals, tasks
 from marginalia.tasks.queue import Job
 
-# Default number of retries. The last of eight tries is after about an hour.
+# Default number of retries. The last of the eight tries is after about an hour.
 RETRIES = 7
-# Retries of emails. They go on for a day, so that no email is lost if the mail server is down overnight.
+# Retries of emails. They continue for a day, so that no email is lost if the mail server is down overnight.
 RETRIES_FOR_A_DAY = 30
 MAX_RETRIES = 100
 # The priority of tasks that people wait for. Each worker has a second thread for priorities above 0.

@@ -22,7 +22,7 @@ ROUND = 60
 PAUSE = 2
 # Seconds between two renewals of the lease of a running job.
 RENEWAL = queue.LEASE.total_seconds() / 5
-# Exceptions for a return value that JSON or MongoDB can't express, or that is too large.
+# Exceptions raised for a return value that JSON or MongoDB can't express, or that is too large.
 NOT_STORABLE = (TypeError, ValueError, OverflowError, RecursionError, BSONError, DocumentTooLarge)
 
 logger = logging.getLogger(__name__)

@@ -63,8 +63,14 @@ class Restore(NodeAction):
     def execute(self) -> bool:
         """Check, then restore the node.
 
-        Return whether its publication time passed while it was in the trash, so that it is a draft now. Raises
-        NodeGone, InvalidPlace, InvalidSlug, SlugTaken, TooBusy.
+        Return whether its publication time passed while it was in the trash, so that it is a draft now.
+
+        Raises:
+            NodeGone: The node no longer exists.
+            InvalidPlace: The section can't contain the node.
+            InvalidSlug: The slug can't be part of a URL, or is reserved.
+            SlugTaken: Another node of the section has the slug.
+            TooBusy: Other writers kept changing the node.
         """
         self.check()
         place = {"parent_id": self.parent_id} if self.moves else {}

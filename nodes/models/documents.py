@@ -134,9 +134,9 @@ class Metadata(CommonMetadata):
 
 
 class PhotoMetadata(CommonMetadata):
-    """Metadata of a photo.
+    """Metadata of a photo, with the id of the shown content.
 
-    It also contains the id of the shown content, and the time since which an upload has been writing to the photo.
+    `locked` is the time since which an upload has been writing to the photo.
     """
 
     locked = models.DateTimeField(null=True)

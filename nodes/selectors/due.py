@@ -13,7 +13,7 @@ from nodes.types import NEVER
 def next_due(moment: datetime) -> datetime | None:
     """Return the next time after `moment` when the site changes by itself, or None.
 
-    It is queried once per site version.
+    The database is queried once per site version.
     """
 
     def work() -> tuple[datetime | None, datetime | None]:

@@ -1,4 +1,4 @@
-"""Reads of nodes for editors: nodes in any state, with their drafts and their versions under earlier nonces."""
+"""Queries for editors: nodes in any state, with their drafts and their versions under earlier nonces."""
 
 from collections.abc import Mapping
 from contextlib import suppress

@@ -33,7 +33,7 @@ class Entry:
 def outline(section_id: ObjectId, moment: datetime) -> list[Entry]:
     """Return the outline of a live section in reading order: as arranged by hand, or pages by title and then sections.
 
-    It needs one query and is cached in process.
+    The function runs one query. The result is cached in process.
     """
 
     def read() -> tuple[list[Entry], datetime | None]:

@@ -42,7 +42,10 @@ Ref = ObjectId | str
 
 
 def addresses(sections: Tree, names: Sequence[str], moment: datetime) -> dict[str, str]:
-    """Return the current URL paths of nodes that readers can see, by their ids as in texts. It needs one query."""
+    """Return the current URL paths of nodes that readers can see, by their ids as written in texts.
+
+    One query reads all.
+    """
     ids = {name: ObjectId(name) for name in names if ObjectId.is_valid(name)}
     if not ids:
         return {}

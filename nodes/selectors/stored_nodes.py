@@ -1,4 +1,7 @@
-"""Reads of nodes for readers. Only `listing.live` defines which nodes they see. Editors read through nodes.access."""
+"""Queries for the nodes that readers see. Only `listing.live` defines which ones these are.
+
+Editors read through nodes.access.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime

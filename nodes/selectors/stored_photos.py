@@ -1,4 +1,4 @@
-"""Reads of photos. nodes.selectors.listing defines which photos readers see.
+"""Queries for photos. nodes.selectors.listing defines which photos readers see.
 
 Lists show all fields of a photo, so every save of a photo renews the site's version `lists`.
 """

@@ -1,4 +1,4 @@
-"""Reads of nodes in the trash."""
+"""Queries for nodes in the trash."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Reads of working copies, which contain unsaved input that only its editor sees."""
+"""Queries for working copies, which contain unsaved input that only its editor sees."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

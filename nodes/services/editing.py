@@ -400,7 +400,7 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
             raise FieldRefused("tags", _("At most %(most)d tags are taken: remove some first.") % {"most": MOST})
         changes: dict[str, Any] = {"metadata.tags": given}
         if is_derived:
-            # Search only finds such tags in the derived pairs of the whole node.
+            # Search only finds tags in scripts without spaces by the derived pairs, which are made from the whole node.
             unchanged["metadata.nonce"] = seen.nonce
             text = stored.get("derived", {}).get("text", "")
             changes["derived.pairs"] = derived.pairs({**stored["metadata"], "tags": given}, text)

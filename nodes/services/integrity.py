@@ -1,7 +1,8 @@
-"""Damage that crashes leave in nodes, found and repaired: orphan revisions, needless redirects, nodes whose section is gone.
+"""Checks for damage that crashes leave in nodes, and its repair.
 
-`manage.py check_nodes` runs these checks. They never delete a node, a text or a comment. A node without its section is
-moved to trash as a whole.
+The damage can be orphan revisions, needless redirects, and nodes whose section no longer exists. `manage.py
+check_nodes` runs these checks. They never delete a node, a text or a comment. A node without its section is moved to
+trash as a whole.
 """
 
 from collections.abc import Callable, Iterator

@@ -200,7 +200,10 @@ def _blank_boxes(body: bytearray, known: Meta, kept: set[Segment]) -> None:
 
 
 def _blank_items(body: bytearray, known: Meta, kept: set[int]) -> None:
-    """Delete the names of all items, and the types of items to remove. Readers ignore items of unknown types."""
+    """Delete the names of all items, and the types of the items not in `kept`.
+
+    Readers ignore items of unknown types.
+    """
     for number, item in known.items.items():
         if number not in kept:
             body[item.at : item.at + 4] = b"free"

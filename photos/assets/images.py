@@ -368,7 +368,7 @@ def _scale(
     first_row = math.floor(top)
     last_row = math.ceil(bottom)
     filter, reach = resampling
-    # The rows of the picture for one row of the copy.
+    # The number of rows of the picture per row of the copy.
     scale = (bottom - top) / size[1]
     margin = math.ceil(reach * max(scale, 1))
     rows = max(int(BAND_PIXELS / (last - first) / scale), 1)

@@ -93,7 +93,7 @@ class Source:
 
 
 class Cleaner:
-    """A runner of one parser for the bytes that arrive."""
+    """A driver that feeds the bytes that arrive to one parser."""
 
     def __init__(self, source: Source, parser: Parser) -> None:
         self._source = source

@@ -1,4 +1,4 @@
-"""The sweeper, which deletes what uploads leave behind: stalled uploads, replaced contents, and orphan bytes.
+"""The sweeper, which deletes leftovers of uploads: stalled uploads, replaced contents, and orphan bytes.
 
 Every step can be interrupted and repeated. A document is marked with a compare-and-set before its bytes are deleted. So
 a writer that resumes stores nothing, and restoring a former content fails if its bytes are being deleted. Files are

@@ -88,7 +88,7 @@ class TextInserts:
 
     @property
     def iframe_origins(self) -> frozenset[str]:
-        """The origins that the inserts may show in iframes."""
+        """The origins that the inserts can show in iframes."""
         return frozenset().union(*(entry.iframe_origins() for entry in self._valid))
 
     @property

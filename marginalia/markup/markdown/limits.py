@@ -21,8 +21,8 @@ _MAX_NESTED_IMAGES: Final = 3
 _MAX_PADDING: Final = 2_000  # table cells that rows leave out, in all tables of a text
 # A place where a link may begin without brackets takes as long as this many marks.
 LINK_MARKS: Final = 5
-# The cost in marks of an item or definition that begins a list of its own, and of a table cell with its part of the row
-# and a cell before or after it that has no bar.
+# The cost in marks of a list item or definition, which may begin a list of its own, and of a table cell, which may have
+# an empty cell before or after it.
 _ITEM_MARKS: Final = 6
 _CELL_MARKS: Final = 6
 # The cost in marks of a reference to a footnote with its link back.

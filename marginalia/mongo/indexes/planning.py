@@ -217,7 +217,7 @@ def _create_collection(db: Database[Document], name: str) -> None:
     try:
         db.create_collection(name)
     except OperationFailure as error:
-        if error.code != _NAMESPACE_EXISTS:  # with this code, a concurrent process created it
+        if error.code != _NAMESPACE_EXISTS:  # otherwise, another process created it meanwhile
             raise
 
 

@@ -1,4 +1,4 @@
-"""`manage.py check_nodes [--files] [--fix]`: find and repair what crashes left behind in pages and photos."""
+"""`manage.py check_nodes [--files] [--fix]`: find and repair damage that crashes left in pages and photos."""
 
 from argparse import ArgumentParser
 from collections import Counter
