@@ -68,7 +68,7 @@ class Part(Backend):
     store: Store
 
     def renumber(self, target: Target) -> int | None:
-        """Number the comments of a discussion again by (posted, slug).
+        """Renumber the comments of a discussion by (posted, slug).
 
         Raises:
             ConversionFailed: If the conversion to the new numbers fails.
