@@ -119,7 +119,7 @@ def list_for(owner_id: ObjectId | None) -> list[Token]:
 
 
 def revoke(token_id: ObjectId, owner_id: ObjectId | None) -> bool:
-    """Revoke a token of an account, or of any account if `owner_id` is None. Return whether the token was valid."""
+    """Revoke a token of an account, or of any account if `owner_id` is None. Return whether a token was revoked."""
     query = {"_id": token_id, "revoked": None} | ({} if owner_id is None else {"owner_id": owner_id})
     return bool(database()[TOKENS].update_one(query, {"$set": {"revoked": now()}}).modified_count)
 

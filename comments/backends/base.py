@@ -8,7 +8,7 @@ Terms used in this contract:
   order.
 - *Page k of size s*: the comments numbered s(k−1)+1 to sk. A page can contain fewer comments, because some numbers are
   never used, or more, because approved comments share a number. Page numbers only change when a discussion is
-  renumbered by `(posted, slug)`: after older comments were imported, and by `repair` if more than 200 comments share
+  renumbered by `(posted, slug)`: after older comments were imported, and by `repair` if more than 300 comments share
   100 numbers.
 - *Acknowledged*: the method has returned. Every later read returns an acknowledged comment exactly once.
 - *Token*: identifies one intent. Sending a token again changes nothing and returns the first result. (It may use up a
@@ -232,9 +232,14 @@ class Backend(Protocol):
         """Return the number of queued comments with `verdict`, counting up to `limit`."""
 
     def lease(self, by: str, until: datetime) -> HeldComment | None:
-        """Lease the oldest pending comment that no moderator has leased to the moderator `by`, and return it.
+        """Lease a comment to the moderator `by`: the oldest pending comment without a lease.
 
-        The lease expires at `until`. If there is no such comment, None is returned.
+        Args:
+            by: The primary key of the moderator.
+            until: The time when the lease expires.
+
+        Returns:
+            The leased comment, or None if there is no pending comment without a lease.
         """
 
     def release(self, by: str) -> int:
@@ -359,7 +364,7 @@ class Backend(Protocol):
         """
 
     def drop_old_copies(self, target: Target) -> int:
-        """Delete the old copies that conversions kept for slow readers, if their time is over.
+        """Delete the old copies that conversions kept for slow readers, once they are due.
 
         Returns:
             The number of copies that are still kept.

@@ -42,7 +42,7 @@ class Flags:
         return before is None or who not in before["who"]
 
     def newest(self, limit: int) -> list[FlaggedComment]:
-        """Return flagged comments, beginning with the last flag."""
+        """Return flagged comments, most recently flagged first."""
         documents = self.stored.find({}, {"who": 0}).sort([("last", -1), ("_id", -1)]).limit(limit)
         return list(read_documents(self.stored.name, documents, _flagged))
 

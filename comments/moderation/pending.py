@@ -67,15 +67,15 @@ class Decisions:
 
 
 def available_to(by: str, size: int) -> tuple[HeldComment, ...]:
-    """Return up to `size` waiting comments that only the moderator `by` has leased, or nobody.
+    """Return up to `size` waiting comments, oldest first, without those that other moderators have leased.
 
-    The oldest come first.
+    `by` is the primary key of the moderator.
     """
     return backend().held(available_to=by, limit=size)
 
 
 def next_after(held_id: str, by: str, verdict: Verdict) -> str:
-    """Return the id of the comment after `held_id` with `verdict` that the moderator `by` can see, or "" for none."""
+    """Return the id of the comment that follows `held_id` in the list of the moderator `by`, or "" if it is the last."""
     query: HeldQuery = {"available_to": by} if verdict is Verdict.WAITING else {"verdict": verdict}
     try:
         following = backend().held(**query | {"after": held_id, "limit": 1})
@@ -85,7 +85,7 @@ def next_after(held_id: str, by: str, verdict: Verdict) -> str:
 
 
 def leased_by(by: str, size: int) -> tuple[HeldComment, ...]:
-    """Return up to `size` waiting comments that the moderator `by` has leased, the oldest first."""
+    """Return up to `size` waiting comments that the moderator `by` has leased, oldest first."""
     return backend().held(leased_by=by, limit=size)
 
 

@@ -87,7 +87,7 @@ def _check_embedding(target: Target) -> None:
 
 
 def drop_old_copies(target: Target) -> int:
-    """Delete old copies of a discussion if their time is over. Return the number of copies that are still kept."""
+    """Delete old copies of a discussion that are due. Return the number of copies that are still kept."""
     return backend().drop_old_copies(target)
 
 

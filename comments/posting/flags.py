@@ -17,7 +17,7 @@ def flag(comment: Comment, who: str) -> bool:
 
 
 def list_flagged(limit: int = 100) -> list[FlaggedComment]:
-    """Return flagged comments that no moderator has reviewed since, beginning with the last flag."""
+    """Return flagged comments that no moderator has reviewed since, most recently flagged first."""
     return backend().flags.newest(limit)
 
 

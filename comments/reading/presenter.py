@@ -55,7 +55,7 @@ VALUES = (
     "thread_link",
     "flag_link",
 )
-# Number of avatar colors, which are classes in comments.css.
+# Number of avatar colours, which are classes in comments.css.
 HUES = 12
 
 
@@ -246,7 +246,7 @@ class Presenter:
 
 @lru_cache(maxsize=10_000)
 def avatar(name: str) -> tuple[str, str]:
-    """Return the initials and the color number of the avatar for `name`.
+    """Return the initials and the colour number of the avatar for `name`.
 
     The initials are those of the first and last word, and are safe in HTML. The number (1 to HUES) is always the same
     for a name.

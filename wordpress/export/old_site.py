@@ -106,7 +106,7 @@ class OldSite:
         return ObjectId(name) if ObjectId.is_valid(name) else None
 
     def find_page(self, url: str) -> int | None:
-        """Return the id of the post or page with an absolute URL, or None if the export has no such page."""
+        """Return the id of the post or page at an absolute URL, or None if the export has no such page."""
         normalized = _normalize(url)
         if not normalized:
             return None
@@ -132,7 +132,7 @@ class OldSite:
         return self.by_id.get(number) if number else None
 
     def find_file(self, url: str, number: int = 0) -> File | None:
-        """Return the media library file with an absolute URL, or None if there is none.
+        """Return the media library file at an absolute URL, or None if there is none.
 
         For a scaled, rotated or edited copy, this is the original.
 
@@ -188,7 +188,7 @@ class PostLibrary:
         return f"{path}#{DISCUSSION if fragment in DISCUSSIONS else anchors.prefix_id(unquote(fragment))}"
 
     def file(self, url: str, number: int = 0) -> File:
-        """Return the picture with a URL. `number` is its id if the text contains it, or 0."""
+        """Return the picture at `url`. `number` is its id if the text contains one, or 0."""
         return self.site.find_file(url, number) or File(url)
 
     def gallery(self, ids: Sequence[int]) -> Sequence[File]:

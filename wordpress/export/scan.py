@@ -133,7 +133,7 @@ class Export:
     # Ids of items of any type that were not public, and ids of pictures in public items, as written in the export.
     hidden_items: set[int] = field(default_factory=set)
     public_pictures: set[str] = field(default_factory=set)
-    # By number of the post or file, what texts of previous runs are still missing.
+    # The missing parts of texts from previous runs, by number of the post or page.
     incomplete: dict[int, set[str]] = field(default_factory=dict)
     error: WxrError | None = None
 

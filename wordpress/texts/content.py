@@ -71,10 +71,10 @@ class Library(Protocol):
     """The interface that the converter uses to access other posts and files of the export."""
 
     def page(self, url: str) -> str:
-        """Return the new URL of the old site's page with an absolute URL, or "" if readers can't see such a page."""
+        """Return the new URL for a page of the old site, or "" if readers can't see it. `url` is absolute."""
 
     def file(self, url: str, number: int = 0) -> File:
-        """Return the picture with an absolute URL, on the old site or elsewhere.
+        """Return the picture at an absolute URL, on the old site or elsewhere.
 
         `number` is its id on the old site, or 0 if it is unknown.
         """

@@ -108,11 +108,12 @@ class Layout(ABC):
         return None
 
     def outgrown(self, place: Place, lookup: Lookup, *documents: Document) -> str:
-        """Return the layout that the discussion must be converted to, or "" if it still fits.
+        """Return the layout that the discussion has to be converted to after a write, or "" if it still fits.
 
-        The result takes into account that `documents` were written.
-
-        `lookup` is the result of the look before the write.
+        Args:
+            place: The place of the copy.
+            lookup: The result of the look before the write.
+            *documents: The written comments.
         """
         return ""
 
