@@ -1,9 +1,9 @@
 """Preparation of comments for templates, and fast rendering of many comments.
 
-`comments/comment.html` is an ordinary template. The template of this app is not rendered for each comment, but only
-once for each combination of flags (is a reply, edited, removed, …), with placeholders for the values. The result,
-called a form, is then filled in for each comment with string formatting. A project's own template is rendered for each
-comment, because it can use the values in any way.
+`comments/comment.html` is an ordinary template. If it is the template of this app, it is only rendered once for each
+combination of flags (is a reply, edited, removed, …), with placeholders for the values. The result, called a form, is
+then filled in for each comment with string formatting. A project's own template is rendered for each comment, because
+it can use the values in any way.
 """
 
 import re

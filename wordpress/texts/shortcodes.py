@@ -3,8 +3,12 @@
 Other brackets remain text.
 
 Shortcodes are defined by a site's plugins, and the export does not list them. Therefore, in addition to WordPress's own
-names, the following count as shortcodes: brackets with an end tag, brackets that contain only name=value pairs,
-brackets with a closing slash, and a lowercase word that is the only content of its paragraph.
+names, the following count as shortcodes:
+
+- brackets with an end tag
+- brackets that contain only name=value pairs
+- brackets with a closing slash
+- a lowercase word in brackets that is the only content of its paragraph
 """
 
 import re

@@ -1,7 +1,7 @@
 """The layout that stores comments in the document of their target. It is the fastest to show, but limited in size.
 
 The array `comments` belongs to the copy whose epoch is `comments_epoch`. The filter of a write contains the whole shard
-key of the target, as found by the look, because a filter by `_id` would send the write to all shards. If the target was
+key of the target, as found by the look. With a filter by `_id`, the write would go to all shards. If the target was
 moved meanwhile, it is looked up again. A target in the trash still contains its comments. They can be read and changed
 there, so reports and erasures also work for targets in the trash.
 """

@@ -4,9 +4,9 @@ A writer is listed in `claims` from before its write until its commit. During a 
 commit also adds the comment to `touched`. The converter copies all comments, compares both copies, and copies the
 touched comments again. Then it switches to the new copy with one update, whose filter requires both lists to be empty.
 
-This filter makes the conversion correct. Two other mechanisms only make sure that it finishes: the gate, which blocks
-new claims for about a second, and the limit of `touched`, at which writers have to wait. Every conversion has its own
-epoch, so a dead or stalled converter only writes to a copy that is never read.
+This filter makes the conversion correct. Two other mechanisms only make sure that it finishes. The gate blocks new
+claims for about a second. When `touched` reaches its limit, writers have to wait. Every conversion has its own epoch,
+so a dead or stalled converter only writes to a copy that is never read.
 """
 
 import contextlib
