@@ -190,7 +190,7 @@ def test_unchanged_node_returns_304_with_one_command(visitor, blog, commands):
         assert first.status_code == 200
         with commands.recorded() as log:
             again = visitor.get(path, If_None_Match=first["ETag"])
-        assert (again.status_code, again.content, log.names) == (304, b"", ["find"]), path
+        assert (again.status_code, again.content, len(log)) == (304, b"", 1), path
         assert not log.written
     first = visitor.get(f"/nodes/{key}")
     editing.save(WRITER, key, nonce, {"title": "Other"})

@@ -42,7 +42,7 @@ def test_reference_page_lists_every_operation_without_cdn(mongo, commands):
     # A long page, which any visitor may ask for: made once for all of them.
     with commands.recorded() as log:
         assert Client().get("/api/v1/").content.decode() == page
-    assert log.names == ["find"]
+    assert len(log) == 1
     rows = {" ".join(re.sub(r"<.*?>", " ", row).split()) for row in re.findall(r"<tr>.*?</tr>", page, re.DOTALL)}
     for row in (
         "limit integer Nodes per page. 20 without it, 100 at most.",

@@ -11,11 +11,10 @@ from marginalia.tasks import worker
 from nodes.errors import EditConflict, InvalidField
 from nodes.selectors import stored_photos
 from photos import addresses
-from photos.assets import images
 from photos.assets.framing import Cut
 from photos.services import photos
 from tests.support.nodes import build, pictures
-from tests.support.nodes.photo_build import audit, document, gallery, replace, upload
+from tests.support.nodes.photo_build import audit, busy_decoder, document, gallery, replace, upload
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -125,13 +124,12 @@ class TestOutsideTheCrop:
             assert (response.status_code, response.headers["Cache-Control"]) == (200, "private, no-store")
             assert opened(response).size in ((600, 400), (320, 213))
 
-    def test_busy_decoder_does_not_send_the_whole_photo(self, client, monkeypatch):
+    def test_busy_decoder_does_not_send_the_whole_photo(self, client):
         photo_id = upload(gallery())
         client.get(addresses.copy_path(stored_photos.get(photo_id), 640))
         cut(photo_id, crop=CORNER)
         photo = stored_photos.get(photo_id)
-        with monkeypatch.context() as hurried, images.decoder_slot:
-            hurried.setattr(images, "DECODER_TIMEOUT", 0.01)
+        with busy_decoder():
             assert client.get(addresses.copy_path(photo, 320)).status_code == 503
         assert client.get(addresses.copy_path(photo, 320)).status_code == 200
 

@@ -25,7 +25,7 @@ from photos.assets.contents import find
 from photos.assets.locks import STALE_AFTER
 from photos.services import photos
 from tests.support.nodes import build, pictures
-from tests.support.nodes.photo_build import audit, document, gallery, replace, shown, upload
+from tests.support.nodes.photo_build import audit, busy_decoder, document, gallery, replace, shown, upload
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -258,10 +258,9 @@ def test_worker_renders_nothing_for_a_trashed_photo(mongo):
     assert mongo["jobs"].find_one()["state"] == queue.DONE
 
 
-def test_busy_decoder_sends_a_small_original_temporarily(client, monkeypatch):
+def test_busy_decoder_sends_a_small_original_temporarily(client):
     photo = stored_photos.get(upload(gallery()))
-    with monkeypatch.context() as hurried, images.decoder_slot:
-        hurried.setattr(images, "DECODER_TIMEOUT", 0.01)
+    with busy_decoder():
         response = client.get(copy_path(photo, 320))
     assert (response.status_code, response.headers["Content-Type"]) == (200, "image/jpeg")
     assert body(response) == shown(photo.pk)
@@ -269,10 +268,9 @@ def test_busy_decoder_sends_a_small_original_temporarily(client, monkeypatch):
     assert len(body(client.get(copy_path(photo, 320)))) < len(shown(photo.pk))
 
 
-def test_busy_decoder_without_a_substitute_asks_to_retry(client, large_originals, monkeypatch):
+def test_busy_decoder_without_a_substitute_asks_to_retry(client, large_originals):
     photo = stored_photos.get(upload(gallery()))
-    with monkeypatch.context() as hurried, images.decoder_slot:
-        hurried.setattr(images, "DECODER_TIMEOUT", 0.01)
+    with busy_decoder():
         response = client.get(copy_path(photo, 320))
     assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
     assert database()["cms.renditions.files"].count_documents({}) == 0

@@ -130,7 +130,7 @@ class TestShared:
         cache.clear()
         with commands.recorded():
             found = client.get("/blog/post")
-        assert commands.names == ["aggregate"]
+        assert len(commands) == 1
         assert (found.content, found["ETag"]) == (made.content, made["ETag"])
         assert found["Content-Security-Policy"] == made["Content-Security-Policy"]
 
@@ -142,7 +142,7 @@ class TestShared:
         cache.put(*own)
         with commands.recorded():
             assert b"Second text" in client.get("/blog/post").content
-        assert commands.names == ["aggregate"]
+        assert len(commands) == 1
 
     def test_outdated_shared_page_is_rendered_again(self, post, client):
         client.get("/blog/post")

@@ -5,6 +5,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.http import HttpResponse
 from django.test import Client
 
 from cms.middleware import GateMiddleware
@@ -121,12 +122,20 @@ def test_closed_gate_returns_503_with_the_form(mongo, monkeypatch):
     assert Client().get("/healthz").status_code == 200
 
 
-def test_only_uploads_are_not_counted(rf, monkeypatch, settings):
-    said = []
-    monkeypatch.setattr(Gate, "enter", lambda self, counted: said.append(counted))
-    middleware = GateMiddleware(lambda request: None)
-    middleware(rf.get("/"))
-    middleware(rf.post("/", {"text": "short"}))
-    middleware(rf.post("/", b"x" * 2_000_000, content_type="application/octet-stream"))
-    middleware(rf.generic("POST", "/", b"x", CONTENT_LENGTH="many"))
-    assert said == [True, True, False, False]
+@pytest.mark.parametrize(
+    ("length", "status"),
+    [("0", 503), ("20", 503), ("2000000", 200), ("many", 200)],
+    ids=["page", "form", "upload", "?"],
+)
+def test_only_uploads_leave_their_place_to_others(mongo, rf, monkeypatch, settings, length, status):
+    """A page is asked for during another request, at a gate for one, while the database hangs."""
+    settings.REQUESTS_AT_ONCE = 1
+    monkeypatch.setattr(module, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("cms.middleware.primary_answers", lambda: False)
+    page = rf.get("/page")
+
+    def respond(request):
+        return HttpResponse() if request is page else middleware(page)
+
+    middleware = GateMiddleware(respond)
+    assert middleware(rf.generic("POST", "/", b"x", CONTENT_LENGTH=length)).status_code == status

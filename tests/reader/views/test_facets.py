@@ -143,7 +143,7 @@ def test_page_is_cached_until_the_site_changes(cookbook, read, client, commands)
     first = read("course=dessert&is_vegan=false")
     with commands.recorded():
         assert read("is_vegan=false&course=dessert") == first
-    assert commands.names == ["aggregate"]  # the site's versions and the section's nonce
+    assert len(commands) == 1  # the site's versions and the section's nonce
     cake = node("recipe", "pie", parent=cookbook, **{"detail.course": "dessert"})
     assert listed(read("course=dessert&is_vegan=false")) == ["cake", "pie"]
     trash.trash(EDITOR, cake, nonce(cake))

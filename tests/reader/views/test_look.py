@@ -2,13 +2,11 @@
 
 import io
 import re
-import threading
 
 import pytest
 from PIL import Image
 
 from marginalia.mongo.connection import database
-from photos.assets import renditions
 from photos.assets.responses import FOR_EVER, NO_STORE
 from reader import page_cache
 from tests.support.nodes import photo_build, pictures
@@ -87,12 +85,10 @@ def test_icons_are_made_only_of_the_logo(client, logo):
     assert client.get(f"/media/look/{photo_build.document(logo)['metadata']['content_id']}/icon.png").status_code == 200
 
 
-def test_busy_decoder_falls_back_to_the_icon_of_the_theme(client, logo, monkeypatch):
+def test_busy_decoder_falls_back_to_the_icon_of_the_theme(client, logo):
     save_look(logo=logo)
     path = next(path for path in requested_files(get_html(client)) if "/media/look/" in path)
-    with monkeypatch.context() as busy:
-        busy.setattr(renditions, "_maker_slots", threading.BoundedSemaphore(1))
-        assert renditions._maker_slots.acquire(blocking=False)
+    with photo_build.busy_decoder():
         answer = client.get(path)
     assert (answer.status_code, answer["Cache-Control"]) == (302, NO_STORE)
     assert answer["Location"].endswith("icon.svg")

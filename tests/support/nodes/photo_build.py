@@ -1,12 +1,16 @@
 """Photos for tests, created by the services that editors use."""
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from bson import ObjectId
 from gridfs import GridFSBucket
 
 from marginalia.mongo.connection import database
+from photos.assets import images
 from photos.services import photos
 from tests.support.nodes import build, pictures
 
@@ -37,6 +41,15 @@ def send(photo_upload: Any, data: bytes, step: int = 50_000) -> None:
     """Feed data to an upload or a replacement in pieces of `step` bytes."""
     for start in range(0, len(data), step):
         photo_upload.feed(data[start : start + step])
+
+
+@contextmanager
+def busy_decoder() -> Iterator[None]:
+    """Occupy the decoder of pictures, and let nobody wait for it long."""
+    with pytest.MonkeyPatch.context() as patch, images.decoder_slot:
+        patch.setattr(images, "DECODER_TIMEOUT", 0.01)
+        patch.setattr(images, "UPLOAD_DECODER_TIMEOUT", 0.01)
+        yield
 
 
 def document(photo_id: ObjectId) -> dict[str, Any]:
