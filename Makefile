@@ -23,12 +23,15 @@ test-slow: .venv/dev.stamp chromium checkers java promtool varnish nginx builder
 	$(BIN)/python -m pytest -m slow -n logical --dist loadfile --no-loadscope-reorder $(ARGS)
 	$(if $(ARGS),,$(BIN)/python -m tests.mutants)
 
-lint: .venv/dev.stamp checkers ## check the style of Python, scripts and style sheets, types, and imports
+lint: .venv/dev.stamp checkers ## check style, types, imports, and the words of docs and interface
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	node_modules/.bin/biome ci --error-on-warnings .
+	node_modules/.bin/textlint --format unix --config tools/prose/docs.json --ignore-path tools/prose/ignored *.md deploy docs
+	$(BIN)/python -m tools.strings
+	node_modules/.bin/textlint --format unix --config tools/prose/strings.json build/strings
 
 docs: .venv/dev.stamp ## build the site of the docs in build/docs, and check its links
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
