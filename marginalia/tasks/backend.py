@@ -92,7 +92,7 @@ class MongoDBBackend(tasks.backends.base.BaseTaskBackend):
         """Check that this back end can run `task`.
 
         Raises:
-            InvalidTask: It can't.
+            InvalidTask: This back end can't run it.
         """
         super().validate_task(task)
         retries = _retries(task)

@@ -87,6 +87,7 @@ class PublishDraft(DraftAction):
     """The action that publishes a draft, merged with changes of the live version since the draft was started.
 
     Attributes:
+        seen: The nonce of the draft that the user saw.
         decided_on: After a conflict, the nonce of the live version that the user saw.
         decided: After a conflict, the fields that the user decided on.
         tags: The change of tags.
@@ -124,7 +125,11 @@ class PublishDraft(DraftAction):
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduleDraft(PublishDraft):
-    """The action that schedules a draft. Readers see the draft from `at` on, and the live version until then."""
+    """The action that schedules a draft. The attributes of PublishDraft also apply.
+
+    Attributes:
+        at: The time from which readers see the draft instead of the live version.
+    """
 
     at: datetime
 
@@ -149,7 +154,11 @@ class ScheduleDraft(PublishDraft):
 
 @dataclass(frozen=True, kw_only=True)
 class UnscheduleDraft(DraftAction):
-    """The action that cancels the schedule of a draft. The draft stays."""
+    """The action that cancels the schedule of a draft. The draft stays.
+
+    Attributes:
+        seen: The nonce of the draft that the user saw.
+    """
 
     needs = NodePermission.PUBLISH
 
@@ -166,7 +175,11 @@ class UnscheduleDraft(DraftAction):
 
 @dataclass(frozen=True, kw_only=True)
 class DiscardDraft(DraftAction):
-    """The action that deletes a draft."""
+    """The action that deletes a draft.
+
+    Attributes:
+        seen: The nonce of the draft that the user saw.
+    """
 
     def execute(self) -> None:
         """Check, then delete the draft.

@@ -72,9 +72,12 @@ class SaveAction(NodeAction):
 
 @dataclass(frozen=True, kw_only=True)
 class SaveNode(SaveAction):
-    """The action that saves fields and tags of a node.
+    """The action that saves fields and tags of a node. Changes by others since the user's version are merged.
 
     Attributes:
+        seen: The nonce of the version that the user saw.
+        form: The id of the form. A form that is saved again continues from its last save.
+        merges: Whether to merge with changes by others. Otherwise, such changes raise EditConflict.
         fields: The fields to save, by path.
         tags: The change of tags.
         act: The action for the history, if it can't be derived from the fields.
@@ -103,12 +106,31 @@ class SaveNode(SaveAction):
         return self.fields
 
     def execute(self) -> Saved:
+        """Check, then save the node.
+
+        Raises:
+            EditConflict: Both sides changed the same field or paragraph.
+            NodeGone: The node no longer exists.
+            Published: The node was published, so the user can no longer change it.
+            SlugTaken: Another node of the section has the slug.
+            InvalidSlug: The slug can't be part of a URL, or is reserved.
+            InvalidPlace: The section can't contain the node.
+            FieldRefused: A value can't be stored.
+            NotReady: The node lacks something that publishing requires.
+            NewerVersion: A newer release stored the node.
+            NotUpgraded: An upgrader failed on the node.
+            TooBusy: Other writers kept changing the node.
+        """
         return self.save(self.check(), self.tags, self.act)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Publish(SaveAction):
-    """The action that makes a node public now. A date in the past stays, and an expiry in the past is removed."""
+    """The action that makes a node public now. A date in the past stays, and an expiry in the past is removed.
+
+    Attributes:
+        seen: The nonce of the version that the user saw.
+    """
 
     needs = NodePermission.PUBLISH
 
@@ -118,7 +140,12 @@ class Publish(SaveAction):
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule(SaveAction):
-    """The action that makes a node public at `at`, a time in the future."""
+    """The action that makes a node public at a time in the future.
+
+    Attributes:
+        seen: The nonce of the version that the user saw.
+        at: The time.
+    """
 
     at: datetime
 
@@ -135,7 +162,11 @@ class Schedule(SaveAction):
 
 @dataclass(frozen=True, kw_only=True)
 class Unpublish(SaveAction):
-    """The action that hides a node from readers, or cancels its publication."""
+    """The action that hides a node from readers, or cancels its publication.
+
+    Attributes:
+        seen: The nonce of the version that the user saw.
+    """
 
     needs = NodePermission.PUBLISH
 
@@ -145,7 +176,12 @@ class Unpublish(SaveAction):
 
 @dataclass(frozen=True, kw_only=True)
 class Move(SaveAction):
-    """The action that moves or renames a node. `place` contains "parent_id", "slug" or both."""
+    """The action that moves or renames a node.
+
+    Attributes:
+        seen: The nonce of the version that the user saw.
+        place: "parent_id", "slug" or both, with their new values.
+    """
 
     place: Mapping[str, Any]
 

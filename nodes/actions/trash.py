@@ -14,7 +14,11 @@ from nodes.services import trash
 
 @dataclass(frozen=True, kw_only=True)
 class Trash(NodeAction):
-    """The action that moves a node to trash if it still has the nonce `seen`."""
+    """The action that moves a node to trash, if it has not changed since the user saw it.
+
+    Attributes:
+        seen: The nonce that the user saw.
+    """
 
     seen: ObjectId
 

@@ -1,4 +1,4 @@
-"""{% load photos %}: photos as HTML, in the sizes that the layout needs."""
+"""The template tags of `{% load photos %}`: photos as HTML, in the sizes that the layout needs."""
 
 from typing import Any
 
@@ -20,15 +20,18 @@ register = template.Library()
 
 @register.simple_tag
 def photo_picture(photo: Photo, sizes: str = addresses.SIZES, *, eager: bool = False) -> SafeString:
-    """{% photo_picture photo sizes="50vw" eager=True %}: show the whole photo, as WebP and JPEG in all widths."""
+    """Show the whole photo as WebP and JPEG in all widths: `{% photo_picture photo sizes="50vw" eager=True %}`.
+
+    Use `eager` if the photo is visible without scrolling.
+    """
     return addresses.picture(photo, sizes=sizes, eager=eager)
 
 
 @register.simple_tag
 def photo_thumbnail(photo: Photo, width: int, alt: str | None = None, *, eager: bool = False) -> SafeString:
-    """{% photo_thumbnail photo 160 %}: show a square crop around the focal point.
+    """Show a square crop around the focal point: `{% photo_thumbnail photo 160 %}`.
 
-    Use `eager` if it is visible without scrolling.
+    Use `eager` if the photo is visible without scrolling.
     """
     return addresses.thumbnail(photo, width, alt=alt, eager=eager)
 
@@ -43,7 +46,10 @@ _BOXES = {
 
 @register.simple_tag
 def photo_crop(photo: Photo, box: str, alt: str | None = None, *, eager: bool = False) -> SafeString:
-    """{% photo_crop photo "row" %}: show the photo in a box ("lead", "card", "row"), cropped around its focal point."""
+    """Show the photo in a box ("lead", "card", "row"), cropped around its focal point: `{% photo_crop photo "row" %}`.
+
+    Use `eager` if the photo is visible without scrolling.
+    """
     return addresses.cropped_picture(photo, sizes=_BOXES[box], alt=alt, eager=eager)
 
 
@@ -53,9 +59,9 @@ _ROW = 330
 
 @register.simple_tag
 def photo_in_row(photo: Photo, *, eager: bool = False) -> SafeString:
-    """{% photo_in_row photo eager=True %}: show the photo in a row, nearly uncropped.
+    """Show the photo in a row of photos, nearly uncropped: `{% photo_in_row photo %}`.
 
-    Use `eager` if it is visible without scrolling.
+    Use `eager` if the photo is visible without scrolling.
     """
     shape = addresses.nearest_shape(photo)
     sizes = f"min(88vw, {shape * _ROW // 100}px)"
@@ -64,38 +70,38 @@ def photo_in_row(photo: Photo, *, eager: bool = False) -> SafeString:
 
 @register.filter
 def photo_shape(photo: Photo) -> int:
-    """{{ photo|photo_shape }}: return the nearest aspect ratio, in hundredths, for which the style sheet has a class."""
+    """Return the nearest aspect ratio, in hundredths, for which the style sheet has a class: `{{ photo|photo_shape }}`."""
     return addresses.nearest_shape(photo)
 
 
 @register.simple_tag
 def share_picture() -> ShareImage | None:
-    """{% share_picture as picture %}: return the site's photo for link previews of pages that have none."""
+    """Return the site's photo for link previews of pages that have none: `{% share_picture as picture %}`."""
     photo = pictures.site_default()
     return addresses.share_image(photo) if photo else None
 
 
 @register.simple_tag
 def photo_logo(photo: Photo, alt: str, css_class: str) -> SafeString:
-    """{% photo_logo photo site.name "logo" %}: show the photo as a logo, which keeps its transparency."""
+    """Show the photo as a logo, which keeps its transparency: `{% photo_logo photo site.name "logo" %}`."""
     return addresses.logo_picture(photo, alt=alt, css_class=css_class)
 
 
 @register.filter
 def photo_size(photo: Photo) -> tuple[int, int]:
-    """{{ photo|photo_size }}: return width and height, in pixels, of the part of the photo that is shown."""
+    """Return the width and height, in pixels, of the part of the photo that is shown: `{{ photo|photo_size }}`."""
     return addresses.size(photo)
 
 
 @register.filter
 def photo_is_whole(photo: Photo) -> bool:
-    """{{ photo|photo_is_whole }}: return whether the file is shown as stored, neither cropped nor rotated by an editor."""
+    """Return whether the file is shown as stored, neither cropped nor rotated by an editor: `{{ photo|photo_is_whole }}`."""
     return addresses.is_whole(photo)
 
 
 @register.simple_tag
 def photo_original(photo: Photo) -> str:
-    """{% photo_original photo %}: return the path of the uploaded file, without metadata that would reveal private details.
+    """Return the path of the uploaded file, without metadata that reveals private details: `{% photo_original photo %}`.
 
     For a cropped photo, return the path of its largest copy.
     """
@@ -104,19 +110,19 @@ def photo_original(photo: Photo) -> str:
 
 @register.simple_tag
 def photo_srcset(photo: Photo) -> str:
-    """{% photo_srcset photo %}: return a srcset of the photo's WebP copies in all widths, for a script."""
+    """Return a srcset of the photo's WebP copies in all widths, for a script: `{% photo_srcset photo %}`."""
     return addresses.srcset(photo, "webp")
 
 
 @register.simple_tag
 def photo_facts(photo: Photo) -> list[tuple[Any, Any, str]]:
-    """{% photo_facts photo as facts %}: return (label, value, query) of the properties that the camera wrote."""
+    """Return (label, value, query) of the properties that the camera wrote: `{% photo_facts photo as facts %}`."""
     return labels.facts(photo)
 
 
 @register.inclusion_tag("editor/_pictures.html", takes_context=True)
 def picture_dialog(context: Any, new_photo: Any) -> dict[str, Any]:
-    """{% picture_dialog form %}: show a form that asks for the alternative text of each photo dropped or pasted into a text."""
+    """Show a form that asks for the alternative text of each photo added to a text: `{% picture_dialog form %}`."""
     user = context["user"]
     galleries = section_choices(user, PHOTO) if access.may_add_photos(user) else []
     return {
@@ -130,7 +136,7 @@ def picture_dialog(context: Any, new_photo: Any) -> dict[str, Any]:
 
 @register.inclusion_tag("editor/_editor.html")
 def editor_settings() -> dict[str, Any]:
-    """{% editor_settings %}: show the settings for the script of the Markdown editor, and its help."""
+    """Show the settings for the script of the Markdown editor, and its help: `{% editor_settings %}`."""
     return {"words": {**_words(), "show": reverse("admin:nodes_node_show_typed")}}
 
 
