@@ -10,7 +10,7 @@ _UNSPACED = re.compile(
 
 
 def character_pairs(words: str) -> set[str]:
-    """Return the runs in scripts without spaces, their characters, and the pairs of neighbouring characters.
+    """Return the characters of scripts without spaces, and the pairs of neighbouring characters.
 
     A search for 红楼梦 then searches for 红楼 and 楼梦, whatever text surrounds them.
     """

@@ -28,7 +28,7 @@ _MARKS: Final = {
     "uk": ("«", "»", "„", "“"),
 }
 _SIGNS: Final = re.compile(r"[\"']|-{2,}|\.{3,}")
-# In French, a non-breaking space precedes these signs.
+# In French, the spaces before these signs and after « become non-breaking.
 _FRENCH: Final = re.compile(_SIGNS.pattern + r"|[ ](?=[:;!?»])|(?<=«)[ ]")
 _APOSTROPHE: Final = "’"
 _OPENING: Final = frozenset("([{<«‹“„‘‚—–-/\u00a1\u00bf")

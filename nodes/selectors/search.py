@@ -57,7 +57,7 @@ class Results:
         hits: The results on this page.
         total: The number of results, at most MOST.
         all_words: Whether the documents contain every word.
-        is_cut_short: Whether there are more results, or a step took too long.
+        is_cut_short: Whether there may be more results, for example because a step took too long.
     """
 
     words: tuple[str, ...]
