@@ -213,7 +213,8 @@ CONTENT_SECURITY_POLICY = {
 REQUESTS_AT_ONCE = env.REQUESTS_AT_ONCE
 
 # Size of the page cache in each worker. The cache that all workers share has twice this size (reader.page_cache).
-PAGE_CACHE_BYTES = env.PAGE_CACHE_MB * 1024 * 1024
+# With DEBUG, no page is cached, so that changes to a theme take effect at once.
+PAGE_CACHE_BYTES = 0 if DEBUG else env.PAGE_CACHE_MB * 1024 * 1024
 # Minutes for which a cached page can be shown, marked as stale, while the database is unavailable.
 STALE_MINUTES = env.STALE_MINUTES
 # Milliseconds for which a validated page is shown without asking the database again.

@@ -352,6 +352,13 @@ def test_local_site_needs_no_settings(tmp_path):
     assert (tmp_path / "secret_key").is_file()
 
 
+@pytest.mark.parametrize(("debug", "size"), [("on", 0), ("off", 64 * 1024 * 1024)])
+def test_debug_caches_no_pages(tmp_path, debug, size):
+    environment = {"VAR_DIR": str(tmp_path), "DEBUG": debug, "PAGE_CACHE_MB": "64"}
+    done = run_python(environment, "-c", "from cms.settings import PAGE_CACHE_BYTES; print(PAGE_CACHE_BYTES)")
+    assert done.stdout == f"{size}\n", done.stderr
+
+
 def test_production_settings_are_clean(tmp_path):
     environment = {"VAR_DIR": str(tmp_path), **PRODUCTION}
     done = run_python(environment, "manage.py", "check", "--deploy", "--fail-level", "WARNING")
