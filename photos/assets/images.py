@@ -22,8 +22,8 @@ from photos.assets.stream import ImageFacts
 decoder_slot = threading.BoundedSemaphore(1)
 # Seconds to wait for the decoder, more than the largest allowed picture needs.
 DECODER_TIMEOUT = 10
-# Seconds that an upload waits for the decoder. They suffice for several other pictures, because otherwise the user
-# would have to send the file again.
+# Seconds that an upload waits for the decoder, enough for several other pictures. After that, the user has to send the
+# file again.
 UPLOAD_DECODER_TIMEOUT = 50
 # The pixels that all frames of an animation can have together, as a multiple of one picture, because browsers decode
 # all frames.
