@@ -146,7 +146,7 @@ def editor(mongo):
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print the lines that tests recorded with `record_property("did", ["a line", ...])`, as evidence of what they did."""
+    """Print the lines that tests recorded with `record_property("did", ["a line", ...])`, as evidence of their work."""
     for reports in list(terminalreporter.stats.values()):
         for report in reports:
             for name, lines in getattr(report, "user_properties", ()) if getattr(report, "when", "") == "call" else ():

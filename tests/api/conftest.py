@@ -1,4 +1,4 @@
-"""A client of the API, and who may ask: tokens of accounts in the site's groups."""
+"""A client of the API, and accounts with tokens."""
 
 import json
 from typing import Any
@@ -13,19 +13,19 @@ from api.rights.scopes import Scope
 
 
 class Asker:
-    """Asks the API as a visitor, or with a token."""
+    """A client that sends requests as a visitor or with a token."""
 
     def __init__(self, secret: str = "") -> None:
         self.client = Client(headers={"Authorization": f"Bearer {secret}"} if secret else {})
 
     def get(self, path: str, **headers: str) -> Any:
-        """Return the answer to a GET of /api/v1 and `path`."""
+        """Return the response to a GET request for /api/v1 and `path`."""
         return self.client.get(
             f"/api/v1{path}", headers={name.replace("_", "-"): said for name, said in headers.items()}
         )
 
     def send(self, method: str, path: str, said: Any = None, **headers: str) -> Any:
-        """Return the answer to a request with a body of JSON."""
+        """Return the response to a request with a JSON body."""
         return self.client.generic(
             method,
             f"/api/v1{path}",
@@ -35,7 +35,7 @@ class Asker:
         )
 
     def read(self, path: str) -> Any:
-        """Return what an answer with 200 says."""
+        """Return the parsed JSON of a response with status 200."""
         answer = self.get(path)
         assert answer.status_code == 200, (path, answer.content)
         return json.loads(answer.content)
@@ -48,7 +48,7 @@ def visitor(mongo) -> Asker:
 
 @pytest.fixture
 def account(mongo):
-    """Make an account: account("ann", "Authors")."""
+    """Create an account: account("ann", "Authors")."""
 
     def make(name: str, group: str = "") -> Any:
         manager = get_user_model()._default_manager
@@ -61,7 +61,7 @@ def account(mongo):
 
 @pytest.fixture
 def asker(mongo):
-    """Make an asker with a token of an account: asker(user, Scope.READ)."""
+    """Create a client with a token of an account: asker(user, Scope.READ)."""
 
     def make(user: Any, *scopes: Scope) -> Asker:
         return Asker(tokens.create(user, "test", scopes)[1])

@@ -1,4 +1,4 @@
-"""`python -m tests.api.renew_schema` writes the schema that tests hold the API to: after reading what changes for programs."""
+"""`python -m tests.api.renew_schema` writes the schema that tests compare with. Read the difference first."""
 
 import json
 import os
@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 SNAPSHOT = Path(__file__).with_name("schema.json")
-# What is said of the promise, and is none.
+# Descriptions are no part of the promise.
 WORDS = ("description", "summary", "title", "examples")
 
 
 def promised(said: Any) -> Any:
-    """Return a schema without words, which may change at any time. A property may have the name of one."""
+    """Return a schema without descriptions. A property can have the name of a description key."""
     if isinstance(said, list):
         return [promised(one) for one in said]
     if not isinstance(said, dict):
@@ -20,7 +20,7 @@ def promised(said: Any) -> Any:
 
 
 def present() -> str:
-    """Return the promise of the API as it is now."""
+    """Return the promised parts of the current schema."""
     from api.schemas import openapi
     from api.urls import api
 

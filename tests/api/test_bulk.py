@@ -1,4 +1,4 @@
-"""Many changes by one request: each has a result of its own."""
+"""Many changes in one request. Each has its own result."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The list of changes: in order, once, what falls due, what readers may know of, how far back."""
+"""The list of changes: order, uniqueness, due dates, visibility for readers, and its horizon."""
 
 import json
 from datetime import timedelta
@@ -30,20 +30,20 @@ LATER = timedelta(minutes=10)
 
 @pytest.fixture
 def begun(mongo):
-    """A blog, and a list of changes that begins after it; returns the blog's id."""
+    """The id of a blog. The list of changes starts after its creation."""
     blog = build.node("blog", "news")
     relay()
     return blog
 
 
 def entries(**query):
-    """Return (kind, id, public) of what was told after the list began."""
+    """Return (kind, id, public) of the entries since the list started."""
     found = database()["cms.changes"].find({"key": {"$not": {"$regex": "^(first|begun):"}}, **query}).sort("_id", 1)
     return [(one["kind"], one["id"], one["public"]) for one in found]
 
 
 def news(**query):
-    """Return what the next round tells: (kind, id, public)."""
+    """Return what the next round lists: (kind, id, public)."""
     before = entries(**query)
     relay()
     return entries(**query)[len(before) :]
@@ -165,7 +165,7 @@ def test_next_relay_completes_the_due_dates_of_a_dead_one(begun):
     posts = [post(begun, f"p{number}", published=soon) for number in range(3)]
     relay()
     relay(soon + LATER)
-    # The numbers are those of a relay that had told one of the three.
+    # The numbers left by a relay that had listed one of three nodes.
     whole = list(database()["cms.changes"].find({"key": {"$regex": "^published:"}}).sort("_id", 1))
     database()["cms.changes"].delete_many({"_id": {"$gt": whole[0]["_id"]}})
     assert relay(soon + LATER) == 2
@@ -276,7 +276,7 @@ def test_saved_draft_keeps_pages_cached(begun, monkeypatch):
     assert news() == [(NODE, str(live), False)]
     nonce = drafts.save_draft(build.EDITOR, live, build.nonce(live), {"title": "Not yet"}).nonce
     assert site_version() == before
-    # One that is scheduled does not, if its writer died before he told: pages are kept until the next one is due.
+    # A scheduled draft ends cached pages even if its writer died before it renewed the version.
     monkeypatch.setattr(drafts, "invalidate", lambda: None)
     drafts.schedule(build.EDITOR, live, nonce, now() + LATER)
     relay()
@@ -290,7 +290,7 @@ def test_readers_are_notified_of_hidden_and_deleted_nodes(begun, act):
     relay()
     if act == "unpublish":
         save(key, published=None)
-        # What is written afterwards is not told.
+        # Later changes are not listed.
         save(key, title="Hidden")
     elif act == "expire":
         save(key, expires=now() - timedelta(seconds=1))
@@ -309,7 +309,7 @@ def test_expiry_and_earlier_changes_are_listed_in_the_end(begun, act):
     key = post(begun)
     save(key, expires=now() + timedelta(milliseconds=1))
     relay()
-    # It ends for readers now, which is told only after GRACE; by then it is not to be found.
+    # The page has expired, but this is listed only after GRACE. By then, the page is deleted.
     if act == "unpublish":
         save(key, published=None)
     else:
@@ -360,7 +360,7 @@ def test_number_beyond_the_horizon_returns_410(visitor, begun):
     for number in range(3):
         post(begun, f"p{number}")
     relay()
-    # As the index does with what is old.
+    # As the TTL index does with old entries.
     database()["cms.changes"].delete_many({"_id": {"$lt": since + 2}})
     assert len(visitor.read(f"/changes?since={since + 1}")["changes"]) == 2
     for beyond in (since, 0, since + 10):
@@ -387,7 +387,7 @@ def test_lost_history_is_reported_as_a_reset(visitor, begun):
     assert [one["kind"] for one in said["changes"]] == [RESET, RESET]
     save(key, title="Told")
     assert news() == [(NODE, str(key), True)]
-    # Numbers that were given out before a backup was restored lie below.
+    # Numbers assigned before a restored backup are below.
     assert said["next"] >= round(now().timestamp() * 1000) - 60_000
 
 
@@ -416,10 +416,10 @@ def test_listed_change_ends_the_cached_response(visitor, begun):
     save(key, title="Again")
     saved = site_version()
     relay()
-    # The save has given the site its new version.
+    # The save has renewed the version of the site.
     assert site_version() == saved != version
     assert visitor.read(f"/nodes/{key}?fields=title")["title"] == "Again"
-    # A writer that died before it did so.
+    # The writer died before it renewed the version.
     database()["cms.nodes"].update_one({"_id": key}, {"$set": {"metadata.title": "Unversioned"}})
     assert visitor.read(f"/nodes/{key}?fields=title")["title"] == "Again"
     assert news() == [(NODE, str(key), True)]

@@ -1,4 +1,4 @@
-"""What the doctor says of the list of changes."""
+"""The doctor's checks of the list of changes."""
 
 from datetime import timedelta
 

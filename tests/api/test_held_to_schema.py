@@ -1,8 +1,7 @@
-"""What programs may send by the schema, and what they may not: no answer fails, and each is as the schema says.
+"""Valid and invalid requests by the schema: no response fails, and every response matches the schema.
 
-Schemathesis makes the requests, from the schema as it is served: its examples, the edges of every parameter, random ones, and
-chains of operations whose answers lead to each other. It asks with every check that it has, as every kind of account, by
-sessions and by tokens of every scope.
+Schemathesis generates the requests from the served schema: its examples, the limits of every parameter, random values, and
+chains of operations. It runs all its checks as every kind of account, with sessions and with tokens of every scope.
 """
 
 import json
@@ -23,7 +22,7 @@ from nodes.services import drafts, editing
 from tests.support.nodes import build, photo_build
 
 EXAMPLES, SEED = 6, 20
-# Who asks: an account, and its scopes; None for its session.
+# The client: an account and its scopes, or None for a session.
 WHO: dict[str, tuple[str, tuple[Scope, ...] | None]] = {
     "anonymous": ("", ()),
     "author, session": ("Authors", None),
@@ -36,17 +35,16 @@ WHO: dict[str, tuple[str, tuple[Scope, ...] | None]] = {
     "administrator, administering": ("Administrators", (Scope.ADMINISTER,)),
     "administrator, every scope": ("Administrators", tuple(Scope)),
 }
-# What the edges of a parameter do is the same for all who may come so far: one without credentials, by a session, by a token.
+# The limits of parameters behave alike for all permitted clients: one anonymous, one with a session, one with a token.
 OF_EVERY_KIND = ("anonymous", "editor, session", "administrator, every scope")
-# What a schema cannot say: whether the thing is there, is still the version that was seen, and takes this beside all else; and
-# how large a file the site's settings let in.
+# Rules that a schema cannot express: the object exists, has the expected version and accepts the change, and the
+# maximum size of a file.
 DECIDED_BY_WHAT_IS_STORED = ["2xx", "3xx", "401", "403", "404", "409", "410", "412", "413", "422"]
-# Of what only reads, the operations that have more rules than a schema has, beside those that take the cursor of a list.
+# Reading operations with more rules than the schema, in addition to those with a list cursor.
 FILTERED = ("GET /api/v1/nodes/facets", "GET /api/v1/changes")
 BULK = "POST /api/v1/bulk"
 CHECKS = {
-    # 428 is what a missing If-Match is for (RFC 6585); 412 is for one that names no version; 413 for a file that is too large,
-    # beside all else that is wrong.
+    # 428 is for a missing If-Match (RFC 6585), 412 for an If-Match without a version, 413 for a file that is too large.
     "negative_data_rejection": {
         "expected-statuses": ["400", "401", "403", "404", "405", "409", "412", "413", "415", "422", "428"]
     },
@@ -58,7 +56,7 @@ KEY = ObjectId("6565f1e2a3b4c5d6e7f80910")  # the id of the schema's examples
 
 @pytest.fixture
 def known(mongo, settings) -> dict[str, list[str]]:
-    """A small site; ids and versions that are there."""
+    """A small site, and the ids and versions in it."""
     settings.API = {**settings.API, "READS_PER_MINUTE": 1_000_000, "WRITES_PER_MINUTE": 1_000_000}
     relay()
     blog, gallery = build.node("blog", "news"), photo_build.gallery()
@@ -81,7 +79,7 @@ def known(mongo, settings) -> dict[str, list[str]]:
 
 
 def headers(group: str, scopes: tuple[Scope, ...] | None) -> dict[str, str]:
-    """Return what an account of a group sends to be known; the same account each time."""
+    """Return the credentials of an account of a group. A group always has the same account."""
     if not group:
         return {}
     user = get_user_model()._default_manager.create_user("asker", "asker@example.org", "pw", is_staff=True)
@@ -94,9 +92,11 @@ def headers(group: str, scopes: tuple[Scope, ...] | None) -> dict[str, str]:
 
 
 def wrong(known: dict[str, list[str]], sent: dict[str, str], seed: int, *, edges: bool) -> Iterator[str]:
-    """Ask the API whatever its schema suggests, with `edges` the edges of every parameter too; yield what is wrong about
-    answers."""
-    import schemathesis  # takes long: the quick tests do without
+    """Send the requests that the schema suggests, with `edges` also the limits of every parameter.
+
+    Yield wrong responses.
+    """
+    import schemathesis  # slow, so the quick tests omit it
     from schemathesis.config import SchemathesisConfig
     from schemathesis.engine import events, from_schema
 
@@ -142,7 +142,7 @@ def _failures(recorder: Any) -> Iterator[str]:
             yield from (str(one) for one in json.loads(answer.content)["results"] if one["status"] >= 500)
         is_promised = case.meta and case.meta.generation.mode.is_positive
         if answer and answer.status_code == 422 and is_promised:
-            # What the schema allows is refused by what is stored: by the name of what does not go with it.
+            # The request is valid by the schema, but conflicts with stored data.
             said = json.loads(answer.content)
             has_cursor = any(parameter.name == "cursor" for parameter in case.operation.query)
             is_decided = case.operation.method.upper() != "GET" or has_cursor or case.operation.label in FILTERED
@@ -152,7 +152,7 @@ def _failures(recorder: Any) -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def _in_process(monkeypatch):
-    """Without credentials Schemathesis asks by options of a network's client, which its way within a process does not know."""
+    """Schemathesis sends unauthenticated requests with options that its in-process transport does not support."""
     from schemathesis.transport.wsgi import WSGITransport
 
     send = WSGITransport.send

@@ -1,4 +1,4 @@
-"""Lists of sections in each of their ways, and nodes of every type."""
+"""Lists of sections in each order, and nodes of every type."""
 
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode

@@ -110,7 +110,7 @@ def test_unanswered_change_is_not_applied_twice(secret, new, mongo):
         change()
     kept = stored(key)
     assert (kept["detail"]["text"], kept["tags"]) == ("Changed", ["b"])
-    # Others save what it does not touch, and what it does.
+    # Others change fields that the request doesn't change, and fields that it changes.
     editing.save(Actor(None, "Bob"), key, kept["nonce"], {"title": "Newer", "detail.text": "Changed, newer"})
     newer = stored(key)
     answer = change()
@@ -136,7 +136,7 @@ def test_forgotten_key_creates_what_the_new_request_asks(secret, new, mongo):
     assert posts(mongo) == 2
 
 
-@pytest.mark.slow  # a process for each write
+@pytest.mark.slow  # one process per write
 def test_killed_request_sent_again_is_applied_once(secret, new, mongo):
     writes = 0
     while killed_after_writes(writes, partial(make, secret, new, f"make {writes}")):
@@ -155,7 +155,7 @@ def test_killed_request_sent_again_is_applied_once(secret, new, mongo):
         assert change(seen, writes).status_code == 200
         kept = stored(key)
         assert (kept["title"], kept["tags"]) == (f"Title {writes}", [f"tag{writes}"])
-        # One save, whatever a killed one left that no history has.
+        # One save. Revisions of a killed save are in no history.
         assert mongo["cms.revisions"].find_one({"_id": kept["nonce"]})["parent"] == seen
         writes += 1
     assert writes >= 4

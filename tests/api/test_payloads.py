@@ -1,4 +1,4 @@
-"""Every known trick to get a script into a page, written by the API: none comes out, neither in JSON nor on the page."""
+"""Payloads of known script injections, written through the API: none survives in JSON or on the page."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from tests.markup.policy import violations
 from tests.support.nodes import build
 from tests.support.payloads import ALL, as_received
 
-# So many changes go into one request.
+# Changes per request.
 TOGETHER = 100
 
 
@@ -27,7 +27,7 @@ def editor(account, asker):
 
 
 def done(asker, operations, status):
-    """Send operations to /bulk, some at a time; return their results, which all have this status."""
+    """Send operations to /bulk in batches, and return their results, which must all have this status."""
     found = []
     for first in range(0, len(operations), TOGETHER):
         answer = asker.send("POST", "/bulk", {"operations": operations[first : first + TOGETHER]})
@@ -38,13 +38,13 @@ def done(asker, operations, status):
 
 
 def said(payload):
-    """Return what a program sends of which every field is a payload."""
+    """Return a request body in which every field is a payload."""
     word = " ".join(payload.split())[:190] or "x"
     detail = {"text": payload, "seo_title": word, "seo_description": payload[:200]}
     return {"title": word, "summary": payload, "detail": detail}
 
 
-# What the site itself adds to a text, whatever was typed.
+# Parts that the site itself adds to a text.
 LINK_TO_HEADING = re.compile(r'<a class="anchor" href="#[^"<>]*" aria-label="[^"<>]*"></a>')
 
 
@@ -74,5 +74,5 @@ def test_payloads_written_by_the_api_never_run(editor, visitor, blog, way, setti
         assert told["body_html"] in page, payload
         assert escape(smart(told["title"])) in page, payload
         around = page.replace(told["body_html"], "")
-        # Some payloads are the beginning of a tag that every page has.
+        # Some payloads start like a tag that every page has.
         assert "<" not in payload or payload in plain or payload not in around, payload

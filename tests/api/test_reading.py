@@ -1,4 +1,4 @@
-"""Nodes as the API answers them: by id, by path, in lists."""
+"""Nodes in API responses: by id, by path, in lists."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -64,14 +64,14 @@ def test_fields_parameter_selects_fields(visitor, blog):
     picked = {"id": str(key), "type": "blog-entry", "nonce": str(nonce), "title": "Hello"}
     assert visitor.read(f"/nodes/{key}?fields=title") == picked
     assert visitor.read("/nodes?fields=title")["items"] == [picked]
-    # What is named is there, also what is else answered only where `include` asks for it.
+    # Named fields are included, also those that otherwise need `include`.
     text = picked | {"body_html": "<p>Text of <strong>hello</strong></p>"}
     assert visitor.read(f"/nodes/{key}?fields=title,body_html") == text
     assert visitor.read("/nodes?fields=title,body_html")["items"] == [text]
     assert visitor.read("/nodes?fields=detail")["items"][0]["detail"]["text"] == "Text of **hello**"
 
 
-# (what is asked for, the field that is wrong)
+# (query, field of the error)
 WRONG = [
     ("/nodes?limit=0", "query.limit"),
     ("/nodes?limit=x", "query.limit"),
@@ -242,14 +242,14 @@ def test_cross_origin_reads_need_the_setting(visitor, blog):
             "/api/v1/tree", headers={"Origin": origin, "Access-Control-Request-Method": "GET"}
         )
         assert (asked.status_code, asked["Access-Control-Allow-Methods"]) == (204, "GET, HEAD")
-        for _again in range(2):  # the second from the page cache
+        for _again in range(2):  # the second response is from the page cache
             answer = visitor.get("/tree", Origin=origin)
             assert (answer["Access-Control-Allow-Origin"], answer["Vary"]) == (origin, "Origin")
         assert not visitor.get("/tree", Origin="https://evil.example").has_header("Access-Control-Allow-Origin")
         assert not visitor.get("/tree", Origin=origin).has_header("Access-Control-Allow-Credentials")
         assert not visitor.get("/tree").has_header("Access-Control-Allow-Origin")
     with override_settings(API={**api, "ORIGINS": ["*"]}):
-        # One answer for all, as a cache in front has it.
+        # One response for all clients, so that a CDN can cache it.
         for answer in (visitor.get("/tree"), visitor.get("/tree", Origin=origin)):
             assert answer["Access-Control-Allow-Origin"] == "*"
             assert "Origin" not in answer.get("Vary", "")

@@ -1,4 +1,4 @@
-"""Who sees what by the API, in each state of a node, and what each scope leaves of its owner's rights."""
+"""Permissions in the API: by account and state of a node, and reduced by each scope."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -27,7 +27,7 @@ EVERY = tuple(Scope)
 
 
 def things(owner):
-    """Make a post of an author in every state; return {state: id}."""
+    """Create a post of an author in every state, and return {state: id}."""
     blog, dark = build.node("blog", "news"), build.node("blog", "dark", published=None)
     made = {}
     for state in ("live", "drafted", "draft", "scheduled", "expired", "private", "trashed"):
@@ -50,7 +50,7 @@ def things(owner):
     return made
 
 
-# Between whom most can go wrong: the quick tests have these alone.
+# The accounts with the most error-prone permissions. The quick tests use only these.
 QUICK = ("visitor", "owner, no scope", "owner, reading", "author, every scope", "editor, reading")
 
 
@@ -86,7 +86,7 @@ def test_each_role_sees_the_right_nodes_in_each_state(account, asker, mongo, is_
         assert {answer.status_code for answer in answers.values()} <= {200, 404}, name
         assert ("draft" in json.loads(answers["drafted"].content)) is sees_draft, name
         assert (b"zqsecret" in one.get(f"/nodes/{found['drafted']}?version=draft").content) is sees_draft, name
-        # What is not there and what may not be seen are told alike.
+        # A missing and a hidden node get the same response.
         assert one.get(f"/nodes/{found['trashed']}").content == one.get("/nodes/" + "0" * 24).content, name
         listed = {node["title"] for node in one.read("/nodes?limit=100")["items"]}
         assert listed == {"zqlive", "zqdrafted"}, name
@@ -99,7 +99,8 @@ def test_each_role_sees_the_right_nodes_in_each_state(account, asker, mongo, is_
             assert states.status_code == (200 if name.startswith("author") else 403), name
 
 
-# What each owner's token may do with a post of the author's: letters of the actions below, for a published one and a draft.
+# Actions allowed by a token of each owner on the author's post: letters of the actions below, when published and as a
+# draft.
 LETTERS = {
     "v": NodePermission.VIEW,
     "e": NodePermission.EDIT,
@@ -110,7 +111,7 @@ LETTERS = {
 }
 
 
-# (whose token, its scopes, what it may do with a published post of "own", what with a draft)
+# (owner of the token, its scopes, allowed actions on a published post of "own", and on a draft)
 LEFT = [
     ("own", (), "", ""),
     ("own", (Scope.READ,), "", ""),
@@ -141,7 +142,7 @@ def test_change_needs_permission_and_scope(account, mongo):
             # Never more than the owner without a token.
             assert all(access.allowed(users[who], node, LETTERS[letter]) for letter in may)
         if "v" not in published:
-            # To delete for good is no right to look: `access.node` asks for both.
+            # Permanent deletion doesn't include viewing: `access.node` requires both.
             with pytest.raises(Http404):
                 access.node(principal, found["live"], NodePermission.DELETE)
         assert access.may_set_up(principal) == (who == "adm" and Scope.ADMINISTER in scopes)
@@ -234,7 +235,7 @@ def test_creation_is_refused_without_permission_to_view(account, asker, group, m
 
 
 def test_api_is_closed_to_accounts_without_the_admin(account, asker, mongo, client):
-    """An account of a group that may not log in to the admin any more."""
+    """The account is in a group without access to the admin."""
     blog = build.node("blog", "news")
     build.node("blog-entry", "hidden", parent=blog, published=None)
     made = {"type": "blog-entry", "section": str(blog), "title": "Made", "published": "2020-01-01T00:00:00Z"}
@@ -254,7 +255,7 @@ def test_api_is_closed_to_accounts_without_the_admin(account, asker, mongo, clie
 
 @pytest.mark.parametrize("kind", ["multipart/form-data", "application/x-www-form-urlencoded; charset=utf-16"])
 def test_unreadable_form_returns_a_problem(mongo, account, kind):
-    """The check of a session's token reads it."""
+    """The check of a session's CSRF token reads the form."""
     client = Client(enforce_csrf_checks=True)
     client.force_login(account("ed", "Editors"))
     client.cookies["csrftoken"] = "x" * 32

@@ -1,4 +1,4 @@
-"""How endpoints are declared, on an API of this test's own: who may, what a body is, what If-Match says, which problem."""
+"""How endpoints are declared, with an API of this test: permissions, bodies, If-Match and problems."""
 
 import json
 from typing import Any
@@ -80,7 +80,7 @@ def test_if_match_contains_the_nonce(writer):
         assert posted(writer, {"name": "x"}, If_Match=tag).status_code == status, tag
 
 
-# (a body, how it is answered, the fields that are wrong)
+# (body, status, fields of the errors)
 BODIES = [
     (b"", 422, ["body"]),
     (b"{", 400, []),

@@ -1,4 +1,4 @@
-"""The schema of the API: as it was promised, and with every type that is installed."""
+"""The schema of the API: the promised one, with every installed content type."""
 
 import json
 import re
@@ -20,7 +20,7 @@ RENEW = "python -m tests.api.renew_schema"
 
 
 def test_schema_is_the_published_one():
-    """What programs rely on changes knowingly: read the difference, then renew the file."""
+    """Clients rely on the schema. Read the difference, then renew the file."""
     assert SNAPSHOT.read_text() == present(), f"The schema has changed. If that is meant: {RENEW}"
 
 
@@ -39,7 +39,7 @@ def test_reference_page_lists_every_operation_without_cdn(mongo, commands):
     for path in openapi.schema(api)["paths"]:
         assert path in page
     assert "cdn" not in page.lower()
-    # A long page, which any visitor may ask for: made once for all of them.
+    # The long page is open to any visitor, so it is rendered once for all of them.
     with commands.recorded() as log:
         assert Client().get("/api/v1/").content.decode() == page
     assert len(log) == 1

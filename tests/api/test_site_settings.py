@@ -1,4 +1,4 @@
-"""The settings of the site by the API: for administrators, with the checks of their form."""
+"""The settings of the site in the API: for administrators, with the checks of their form."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The page of the admin where tokens are made, shown once, and revoked."""
+"""The admin page where tokens are created, shown once, and revoked."""
 
 import re
 from datetime import timedelta

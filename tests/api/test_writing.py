@@ -1,4 +1,4 @@
-"""Writing by the API: what is stored, what is refused and why, and that nothing that anyone wrote is lost."""
+"""Writing with the API: what is stored, what is refused and why, and that no change is lost."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -36,7 +36,7 @@ def author(account, asker):
 
 
 def made(asker, blog, **said):
-    """Make a post by the API; return its id and its ETag."""
+    """Create a post with the API, and return its id and its ETag."""
     answer = asker.send(
         "POST",
         "/nodes",
@@ -126,7 +126,7 @@ def test_invalid_values_are_refused_by_field(editor, blog, mongo, settings):
     assert list(mongo["cms.nodes"].find().sort("_id")) == before
 
 
-# Of each class of field what JSON would write otherwise, and what it writes.
+# Fields whose JSON form differs from the stored form, and their JSON.
 KINDS = [
     ("words", 5, "a"),
     ("line", True, "a"),
@@ -346,7 +346,7 @@ def test_repeated_publish_of_a_merged_draft_is_done(editor, blog):
     kept = document(key)
     assert (kept["title"], kept["summary"], kept["slug"]) == ("Drafted", "Theirs", "theirs")
     assert kept["detail"]["text"] == texts[0].replace("Paragraph 7.", "Mine.")
-    # Of what the draft changed readers do not have all any more.
+    # Readers no longer see everything that the draft changed.
     editing.save(BOB, ObjectId(key), kept["nonce"], {"title": "Other"})
     assert publish() == 412
     assert document(key)["title"] == "Other"

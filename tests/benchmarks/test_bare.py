@@ -1,4 +1,4 @@
-"""benchmarks/bare.py: its ceiling of a kept page is what the page cache does."""
+"""benchmarks/bare.py: its upper bound for a cached page reads what the page cache reads."""
 
 from importlib import import_module
 

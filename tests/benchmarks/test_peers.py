@@ -1,4 +1,7 @@
-"""What the comparison with Wagtail asks for, installs and hands over. It is run by hand: `make bench ARGS=peers`."""
+"""The comparison with Wagtail: what it requests, installs and hands over.
+
+It runs only by name: `make bench ARGS=peers`.
+"""
 
 from importlib.util import find_spec
 from types import SimpleNamespace
@@ -40,7 +43,7 @@ def test_peer_gets_our_comments_parents_first(post_page):
 
 
 def test_threads_are_numbered_as_the_peer_numbers_them():
-    # "c" answers "a" after "b" has begun a thread; "d" and "f" answer "a", "e" answers "c".
+    # "c" replies to "a" after "b" started a thread. "d" and "f" reply to "a", and "e" to "c".
     said = {"a": "", "b": "", "c": "a", "d": "a", "e": "c", "f": "a"}
     places = thread_places([{"slug": slug, "parent": parent} for slug, parent in said.items()], 11)
     columns = ("id", "parent_id", "thread_id", "level", "order", "nested_count")
@@ -79,7 +82,7 @@ def test_peers_benchmark_runs_only_by_name():
 
 
 class _Server:
-    """Answers two bytes, and so many calls a second in its turns."""
+    """A server that returns two bytes, with a given number of calls per second in each round."""
 
     def __init__(self, rates, status=200):
         self.rates, self.status = iter(rates), status

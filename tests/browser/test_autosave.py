@@ -1,4 +1,4 @@
-"""What is typed is kept every few seconds, found again wherever its editor comes back, and never in anybody's way."""
+"""Typed text is stored every few seconds, restored on any device, and never disturbs an editor."""
 
 import re
 
@@ -18,7 +18,7 @@ def change(node_id):
 
 
 def kept(page):
-    """Wait until what is typed is on the server."""
+    """Wait until the typed text is on the server."""
     expect(page.locator("#saved-state")).to_have_text(re.compile(r"^Kept \d.*, not saved$"))
 
 
@@ -101,7 +101,7 @@ def test_text_survives_an_expired_login_in_the_browser(browsing, account):
     back.goto(change(node_id))
     back.get_by_role("button", name="Continue with them").click()
     expect(back.locator("#id_text")).to_have_value("typed")
-    # Shown again, it is not stored yet: it is kept, and previewed, as if it had just been typed.
+    # The form is shown again but not saved, so its text is stored and previewed like newly typed text.
     kept(back)
     back.get_by_role("link", name="Preview", exact=True).click()
     expect(back.frame_locator(".look iframe").locator("article")).to_contain_text("typed")
@@ -109,7 +109,7 @@ def test_text_survives_an_expired_login_in_the_browser(browsing, account):
 
 @pytest.mark.slow
 def test_unsaved_new_page_is_restored_without_scripts(browsing, account):
-    """What was typed with scripts is gone on with, and saved, without them."""
+    """Text typed with scripts is continued and saved without scripts."""
     user = account("ann")
     ann, plain = browsing(user), browsing(user, java_script_enabled=False)
     ann.goto(ADD)
@@ -128,7 +128,7 @@ def test_unsaved_new_page_is_restored_without_scripts(browsing, account):
 
 @pytest.mark.slow
 def test_two_editors_saving_twenty_times_lose_no_word(browsing, account, mongo):
-    """Each writes in a paragraph of her own, with autosave on: nothing is asked, as there is no conflict."""
+    """Each editor writes in a separate paragraph, with autosave. No conflict is shown, because there is none."""
     ann, bob, node_id = browsing(account("ann")), browsing(account("bob")), node(text="Ann:\n\nSame.\n\nBob:")
     for editor in (ann, bob):
         editor.goto(change(node_id))

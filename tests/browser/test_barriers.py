@@ -1,4 +1,4 @@
-"""axe-core finds no barrier on any page, in light and dark, on a desktop and on a phone."""
+"""axe-core finds no accessibility problem on any page, in light and dark mode, on a desktop and on a phone."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,13 +34,13 @@ def site(mongo, rules) -> pages.Site:
 
 @pytest.fixture(scope="session")
 def axe() -> str:
-    """The source of axe-core. Missing means failing."""
+    """The source of axe-core. A missing file fails the test."""
     assert AXE.exists(), "The tests need axe-core: `make checkers` installs it."
     return AXE.read_text(encoding="utf-8")
 
 
 def barriers(page: Page, axe: str, scenes: dict[str, Callable[..., Any]], site: pages.Site) -> list[str]:
-    """Return what axe-core finds on each page, in light and in dark."""
+    """Return the problems that axe-core finds on each page, in light and dark mode."""
     found = []
     for name, go in scenes.items():
         go(page, site)
@@ -54,7 +54,10 @@ def barriers(page: Page, axe: str, scenes: dict[str, Callable[..., Any]], site: 
 
 @pytest.fixture
 def looking(browsing) -> Callable[..., Page]:
-    """Make pages without their policy: axe-core tries inline styles, which it would refuse. Other tests hold the policy."""
+    """Create pages without their security policy, because axe-core tries inline styles.
+
+    Other tests check the policy.
+    """
     return lambda *user, **options: browsing(*user, bypass_csp=True, **options)
 
 
@@ -78,7 +81,7 @@ def test_documentation_pages_are_accessible(looking, axe, site, viewport):
     assert barriers(page, axe, pages.DOCUMENTATION, site) == []
     pages.READERS["page"](page, site)
     here = page.locator(".sidebar a[aria-current=page]")
-    # Beside the text it is open; above it, folded until asked for.
+    # The preview is open beside the text, and folded above it on narrow screens.
     if viewport == PHONE:
         expect(here).to_be_hidden()
         page.locator(".sidebar summary").click()
@@ -95,11 +98,11 @@ def test_dashboard_is_accessible(looking, account, axe, site):
     assert barriers(looking(account("ann")), axe, {"dashboard": pages.EDITORS["admin start"]}, site) == []
 
 
-# Routes of the admin that show no page of their own.
+# Routes of the admin without a page of their own.
 NO_PAGE = {
-    # The site's own page of logging in, looked at among the readers'.
+    # The site's own login page is tested with the readers' pages.
     "login",
-    # Data and parts of pages, for scripts.
+    # Data and fragments for scripts.
     "autocomplete",
     "jsi18n",
     "nodes_node_choose",
@@ -109,7 +112,7 @@ NO_PAGE = {
     "nodes_node_pick_photos",
     "nodes_node_link_to",
     "nodes_node_preview_frame",
-    # Posted to, and led on from.
+    # Routes that accept POST and redirect.
     "logout",
     "None",
     "nodes_node_undo",
@@ -122,7 +125,7 @@ NO_PAGE = {
     "nodes_photo_trash",
     "marginalia_comments_moderation_decide",
     "nodes_sitesettings_preview",
-    # Allowed to nobody: what comments store is read only.
+    # Nobody has access, because stored comments are read-only.
     *(
         f"marginalia_comments_stored{what}_{act}"
         for what in ("discussion", "comment", "bucket")

@@ -1,4 +1,4 @@
-"""The caret of the editor of Markdown: where it lands when an editor clicks."""
+"""The caret of the Markdown editor after a click."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.nodes.build import node
 
-# A word of each visible line of the text: its letters and the middle of its box in the window.
+# A word of each visible line: its letters and the middle of its box in the window.
 WORDS = """() => {
   const box = (selector) => document.querySelector(selector).getBoundingClientRect();
   const [tools, bar] = [box(".editor-toolbar"), box(".edit-form-bar")];
@@ -44,8 +44,8 @@ def long_text():
 
 
 def check_clicks(page):
-    """Click a word in each visible line and look where the caret is; then click and type."""
-    # From below: what CodeMirror has measured wrongly adds up from line to line. Typing makes it measure again.
+    """Click a word in each visible line and check the caret. Then click and type."""
+    # From below, because wrong measurements of CodeMirror add up from line to line. Typing makes it measure again.
     lines = page.evaluate(WORDS)[::-1]
     missed = []
     for line in lines:

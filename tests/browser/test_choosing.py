@@ -1,4 +1,4 @@
-"""Choosing by title in a browser: what a text links to, and what a field or an insert names."""
+"""Choosing pages by title: as the target of a link, in a field and in an insert."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -26,7 +26,7 @@ def kept(node_id: object) -> dict[str, object]:
     return database()["cms.nodes"].find_one({"_id": node_id})["draft"]["metadata"]["detail"]
 
 
-# The first answer of the site waits until it is let through.
+# The first response is delayed until the test lets it through.
 HELD = """() => {
     const asked = window.fetch, through = new Promise((resolve) => { window.letThrough = resolve; });
     window.fetch = async (...all) => {
@@ -45,7 +45,7 @@ ENTERED = """(box, typed) => {
 
 @pytest.mark.slow
 def test_enter_ignores_stale_suggestions(ann):
-    """An answer to what stood there before, which comes while one types, is none."""
+    """A suggestion for earlier input can arrive while the editor types on."""
     fees, page = node(slug="fees", title="Our fees"), node(slug="page", text="")
     write(ann, page)
     ann.keyboard.type("[words](/before)")
@@ -90,7 +90,7 @@ def test_link_is_chosen_by_title_url_or_brackets(ann, server):
     ann.keyboard.type("lake dis")
     ann.get_by_role("option", name="lake district Tag").click()
     expect(text).to_have_value("[lake district](/tag/lake%20district)")
-    # On a link the dialog changes where that leads; Enter before the answer is there waits for it.
+    # On a link, the dialog changes the target. Enter before the response waits for it.
     ann.keyboard.press("ArrowLeft")
     ann.get_by_role("button", name="Link").click()
     expect(box).to_have_value("/tag/lake%20district")
@@ -147,7 +147,7 @@ def test_fields_and_inserts_are_filled_by_title(browsing, account):
         expect(ann.locator(".messagelist")).to_contain_text("Draft saved.")
         assert kept(stew)["goes_with"] == soup
         assert kept(stew)["picture"] == photo
-        # What readers do not see is named to its editors.
+        # Hidden pages are named to their editors.
         expect(ann.locator(".field-goes_with .chosen")).to_contain_text("Soup")
         expect(ann.locator(".field-picture .chosen img")).to_have_js_property("complete", True)
         ann.evaluate("document.querySelectorAll('details.edit-form-group').forEach((group) => { group.open = true; })")
@@ -163,5 +163,5 @@ def test_fields_and_inserts_are_filled_by_title(browsing, account):
         with ann.expect_navigation():
             ann.keyboard.press("Control+s")
         assert kept(stew)["goes_with"] is None
-        # Its form keeps what is typed, as of a type that is there no more after this.
+        # The form stores the typed text, although the type no longer exists afterwards.
         ann.close()

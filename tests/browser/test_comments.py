@@ -1,4 +1,4 @@
-"""Comments in a real Chromium, with and without JavaScript: reading, writing, refusals that keep the text."""
+"""Comments in Chromium, with and without JavaScript: reading, writing, and errors that keep the text."""
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -19,13 +19,13 @@ def target(mongo, rules) -> Target:
 
 @pytest.fixture(params=[True, False], ids=["with script", "without script"])
 def reader(request, browsing) -> Page:
-    """A stranger's page."""
+    """A browser page of an anonymous reader."""
     page = browsing(java_script_enabled=request.param)
     page.runs_scripts = request.param
     return page
 
 
-# Without a script each time for what is posted, in `make test-slow` for the rest: these take twice as long.
+# Without scripts, the quick tests only post. `make test-slow` runs the rest, which takes twice as long.
 SELDOM_WITHOUT = pytest.mark.parametrize(
     "reader",
     [pytest.param(True, id="with script"), pytest.param(False, marks=pytest.mark.slow, id="without script")],
@@ -44,7 +44,7 @@ def write(page: Page | Locator, text: str, name: str | None = "Ann") -> None:
 
 
 def open_form(page: Page) -> None:
-    """Get to the form for a new comment: a script fetches it into place, else a link leads there."""
+    """Open the form for a new comment: a script loads it in place, otherwise a link leads to it."""
     page.goto(URL)
     if not getattr(page, "runs_scripts", True):
         page.get_by_role("link", name="Write a comment").click()
@@ -165,7 +165,7 @@ def test_back_to_reply_restores_the_scroll_position(page, target):
 def test_held_reply_is_shown_below_its_parent(browsing, target, rules):
     rules(MODE="hold-all")
     parent = say(target, "What do you say?", "a")
-    # Where nothing hovers, what can be done is always in sight.
+    # On touch screens, actions are always visible.
     phone = browsing(viewport=PHONE, has_touch=True, is_mobile=True)
     phone.goto(URL)
     answered = phone.locator(f"#c-{parent.part}")
@@ -207,7 +207,7 @@ def test_interrupted_post_is_sent_again(page, target):
     stopped = []
 
     def stop(route):
-        # As if its reader had stopped it: the page stays.
+        # As if the reader had stopped the request: the page stays.
         route.fulfill(status=204)
         stopped.append(route)
 
@@ -302,7 +302,7 @@ def test_pages_and_orders_load_in_place(reader, target):
     expect(reader.get_by_text("Number 59.")).to_be_visible()
     reader.get_by_role("link", name="Newest first").click()
     expect(reader.locator(".comment").first).to_contain_text("Number 59.")
-    # With a script the page stayed, and only its comments were turned.
+    # With a script, the page stays and only its comments change.
     assert bool(reader.evaluate("window.stayed")) is reader.runs_scripts
     reader.go_back()
     expect(reader.locator(".comment").first).to_contain_text("Number 50.")

@@ -1,4 +1,4 @@
-"""Declared fields in the editor's form: rows of parts, which a script adds."""
+"""Declared fields in the edit form: rows of parts, added by a script."""
 
 import pytest
 from playwright.sync_api import expect

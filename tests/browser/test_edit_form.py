@@ -1,4 +1,4 @@
-"""The page on which one writes: its bar, its panel, its keys and its menu, with and without JavaScript."""
+"""The edit page: its bar, panel, shortcuts and menu, with and without JavaScript."""
 
 from datetime import timedelta
 
@@ -12,7 +12,7 @@ from tests.browser.people import PHONE, menu, write
 from tests.support.nodes.build import node, stored
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
-# Presses Ctrl-S; returns whether that would have sent the form.
+# Presses Ctrl-S, and returns whether this would have sent the form.
 CTRL_S = """() => {
   const form = document.getElementById("node_form");
   let sent = false;
@@ -74,7 +74,7 @@ def test_future_date_turns_publish_into_schedule(ann):
     ann.goto(change(node_id))
     primary = ann.locator("[data-primary]")
     expect(primary).to_have_text("Publish")
-    # As a site in Chinese writes dates.
+    # As a site in Chinese formats dates.
     ann.locator("#id_published_0").fill(f"{ahead:%Y/%m/%d}")
     expect(primary).to_have_text("Schedule…")
     ann.locator("#id_published_0").fill("")

@@ -1,4 +1,4 @@
-"""Two editors at their browsers: what both do survives, what both changed is shown, and nothing typed is lost."""
+"""Two concurrent editors: changes of both survive, conflicts are shown, and no text is lost."""
 
 import pytest
 from playwright.sync_api import expect
@@ -16,7 +16,7 @@ def change(node_id):
 
 @pytest.fixture
 def two(browsing, account):
-    """Ann's and Bob's pages."""
+    """Browser pages of Ann and Bob."""
     return browsing(account("ann")), browsing(account("bob"))
 
 
@@ -186,7 +186,7 @@ def test_text_of_a_page_trashed_since_is_restored(browsing, account, mongo):
 @pytest.mark.slow
 def test_slow_form_shows_that_it_is_working(browsing, account):
     ann, sent, shown = browsing(account("ann")), [], []
-    # Nothing can be asked of a page that waits for the next: it tells by itself.
+    # A page that waits for the next one cannot be queried, so it reports by itself.
     ann.add_init_script(
         "new MutationObserver((changes, watch) => { const bar = document.querySelector('.working-bar'); if (bar) {"
         " watch.disconnect(); fetch('/bar-is-shown?' + bar.innerText.trim()); } })"

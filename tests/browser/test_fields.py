@@ -1,6 +1,6 @@
-"""The payloads of tests/markup through every field, on every page, in a real browser whose Content-Security-Policy is off.
+"""The payloads of tests/markup in every field, on every page, in a browser without the Content-Security-Policy.
 
-What is typed as plain text must come out as that text; what is cleaned must run nothing, whatever is done to it.
+Plain text must appear as that text. Cleaned HTML must not run anything, whatever users do on the page.
 """
 
 import io
@@ -38,17 +38,16 @@ from tests.support.database import empty
 from tests.support.nodes import build, photo_build, pictures
 from tests.support.payloads import ALL, as_received
 
-# Payloads that share a page. More would make longer pages, fewer more of them.
+# Payloads per page, a compromise between the length and the number of pages.
 TOGETHER = 60
-# Of so many posts one is looked at by itself, with its comments and all its pages in the admin; the others in lists.
+# One in so many posts is tested with its own page, comments and admin pages. The others are tested in lists.
 OWN_PAGES = 15
 QUICK = 20
-# No eye looks at these pages: what is not painted costs nothing.
+# Nobody looks at these pages, so painting is off.
 SMALL = {"width": 640, "height": 360}
-# What is not the site's own is asked of a proxy that is not there. Holding requests back one by one would cost as much as all
-# else, and the browser's cache.
+# Requests to other sites go to a missing proxy. Intercepting each request would double the time and disable the cache.
 NOWHERE = {"server": "http://127.0.0.1:9", "bypass": "127.0.0.1"}
-# What runs, or is shown in place of the page, when a page asks for it.
+# Everything that runs, or replaces the page, when the page requests it.
 LOADED = {"script", "stylesheet", "document", "xhr", "fetch", "font", "websocket", "object", "other"}
 
 
@@ -59,12 +58,12 @@ def batches(payloads: list[str]) -> Iterator[list[str]]:
 
 
 def possible_tags(words: list[str]) -> list[str]:
-    """Return the words that can be tags: a URL with "/../" in it would lead elsewhere, so such a tag is refused."""
+    """Return the words that can be tags. A tag with "/../" in its URL is refused."""
     return [word for word in words if not has_no_address(word)]
 
 
 class Typed:
-    """A site of which every field says something that should not run. `pages`: all that shows it."""
+    """A site with a payload in every field. `pages` lists all pages that show it."""
 
     def __init__(self, payloads: list[str], user: Any) -> None:
         page_cache.storage.clear()
@@ -110,7 +109,7 @@ class Typed:
         self._typed_in_addresses()
 
     def _post(self, blog: ObjectId, number: int, word: str, user: Any) -> None:
-        """Make a post, and comments on it, whose every field is a payload."""
+        """Create a post, and comments on it, with a payload in every field."""
         payload = self.payloads[number]
         made = build.node(
             "blog-entry",
@@ -161,7 +160,7 @@ class Typed:
         self.staff += [f"/admin/marginalia_comments/moderation/comment/{target.label}/{made}/{slug}"]
 
     def imported(self, folder: Path) -> None:
-        """Bring what an old site says, all of it payloads."""
+        """Import an old site that consists of payloads."""
         items = []
         for number, (word, payload) in enumerate(zip(self.words[::10], self.payloads[::10], strict=True)):
             word, payload = (
@@ -203,7 +202,7 @@ EXIF = ("camera", "lens", "focal_length", "exposure", "aperture", "iso", "year")
 
 @pytest.fixture
 def watched(chromium, server, mongo, account) -> Iterator[Any]:
-    """Make pages, of a stranger or of an administrator, that obey no policy; `hits` says what ran."""
+    """Create browser pages of a visitor or an administrator, without a policy. `hits` lists what ran."""
     hits: list[str] = []
     contexts = []
 
@@ -222,7 +221,7 @@ def watched(chromium, server, mongo, account) -> Iterator[Any]:
             if not is_ours and asked.resource_type in LOADED:
                 hits.append(f"{page.url} loads {asked.resource_type} {asked.url}")
 
-        # Of the context, so that windows that a page opens are watched too.
+        # On the context, so that opened windows are watched too.
         context.on("dialog", lambda dialog: (hits.append(f"{page.url}: {dialog.message}"), dialog.dismiss()))
         context.on("request", see)
         return page
@@ -246,14 +245,14 @@ def test_no_payload_runs_on_any_page(watched, account, mongo, number, server, tm
         assert typed.brought >= 2
         stranger, admin = watched(), watched(chief)
         for both in zip_longest(typed.public, typed.staff):
-            # One loads while the other is looked at.
+            # One page loads while another one is checked.
             asked = [(page, path) for page, path in zip((stranger, admin), both, strict=True) if path is not None]
             for page, path in asked:
                 page.goto(path, wait_until="commit")
             for page, path in asked:
                 page.wait_for_load_state("load")
                 left = page.evaluate(POKE)
-                # The admin's own scripts set styles, of calendars and the like.
+                # The admin's own scripts set styles, for example of calendars.
                 assert [name for name in left if page is stranger or name != "style"] == [], path
                 assert urlsplit(page.url).netloc == urlsplit(server).netloc, path
                 seen += 1
@@ -266,7 +265,7 @@ def test_no_payload_runs_on_any_page(watched, account, mongo, number, server, tm
 
 
 def mails_carry_nothing(typed: Typed) -> None:
-    """Mails are plain text, each with one subject on one line."""
+    """Emails are plain text, each with one subject on one line."""
     mail.outbox.clear()
     while worker.work():
         pass
@@ -277,7 +276,7 @@ def mails_carry_nothing(typed: Typed) -> None:
 
 @pytest.mark.parametrize("number", [QUICK, pytest.param(len(ALL), marks=pytest.mark.slow)])
 def test_plain_text_is_escaped_also_in_feeds(mongo, account, client, number):
-    """Without a browser: the source says it escaped. In JSON Feed and XML nothing ends what it stands in."""
+    """Without a browser: the source is escaped. In JSON Feed and XML, no payload can end its element."""
     chosen = ALL[:: max(1, len(ALL) // number)][:number]
     for batch in batches(chosen):
         if len(batch) < 10:
@@ -297,7 +296,7 @@ def test_plain_text_is_escaped_also_in_feeds(mongo, account, client, number):
 
 
 def test_watch_sees_unescaped_payloads(watched, mongo):
-    """The watch itself: what it must see."""
+    """The watch itself must detect payloads."""
     page = watched()
     page.goto("/")
     with page.expect_event("dialog"):

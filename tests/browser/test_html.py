@@ -1,4 +1,4 @@
-"""The Nu HTML checker finds no error in what the server sends, on any page of readers and editors."""
+"""The Nu HTML checker finds no error on any page of readers and editors."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ def site(mongo, rules) -> pages.Site:
 
 
 def errors(folder: Path) -> list[str]:
-    """Return what the checker says of the pages in a folder. Missing means failing."""
+    """Return the errors that the checker finds in the pages of a folder. A missing checker fails the test."""
     java = shutil.which("java")
     assert java, "The slow tests need Java: on Debian, apt-get install default-jre-headless"
     assert JAR.exists(), "The tests need the Nu HTML checker: `make checkers` installs it."

@@ -1,4 +1,4 @@
-"""Inserts in a browser: the editor's menu, made from the registry."""
+"""Inserts in a browser: the editor's menu, built from the registry."""
 
 import re
 
@@ -20,7 +20,7 @@ def ann(browsing, account):
 
 
 def choose(page, label):
-    """Open the menu and the form of one of its inserts; return the dialog."""
+    """Open the menu and the form of an insert, and return the dialog."""
     page.get_by_role("button", name=re.compile("^Insert")).click()
     page.get_by_role("dialog", name="Insert into the text").get_by_role("button", name=label).click()
     return page.get_by_role("dialog", name=label).locator("form:not([hidden])")
@@ -104,7 +104,7 @@ def test_photo_insert_is_chosen_by_keyboard(ann):
 
 @pytest.mark.slow
 def test_every_insert_form_produces_a_valid_directive(browsing, account):
-    """On a phone: no form is wider than it."""
+    """The test runs on a phone, where no form may be wider than the screen."""
     upload(gallery("plates", title="Plates"))
     page = browsing(account("ann"), viewport=PHONE, has_touch=True)
     page.goto(change(""))
@@ -114,7 +114,7 @@ def test_every_insert_form_produces_a_valid_directive(browsing, account):
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         assert form.locator("xpath=..").bounding_box()["width"] <= PHONE["width"]
         for name, field in made.base_fields.items():
-            # A select has something chosen.
+            # A select always has a value.
             control = form.locator(f"input[name={name}]")
             if field.required and field.initial is None and control.count():
                 control.fill(

@@ -1,4 +1,4 @@
-"""Editors at the lists of the admin: bulk actions and how far they are, moving, copying, the trash."""
+"""The admin lists: bulk actions and their progress, moving, copying, the trash."""
 
 import re
 

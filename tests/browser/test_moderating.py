@@ -1,4 +1,4 @@
-"""Moderators at the queue of pending comments, by keyboard, with and without JavaScript."""
+"""The moderation queue by keyboard, with and without JavaScript."""
 
 import re
 
@@ -19,7 +19,7 @@ def target(mongo, rules) -> Target:
 
 
 def moderator_of_two_hundred(account, target):
-    """A user who may moderate and nothing else, with two hundred comments that wait."""
+    """A user with only permission to moderate, and two hundred held comments."""
     for n in range(200):
         services.hold(target, author=CommentAuthor(f"A{n}"), source=f"Held {n}", token=f"h{n}")
     mona = account("mona", groups=["nobody"])
@@ -46,7 +46,7 @@ FOCUSED = "document.activeElement.matches('{}')"
 
 @pytest.mark.slow
 def test_queue_of_200_is_moderated_without_scripts(browsing, account, target):
-    """Tab, space and enter are enough: choose all on a page, go back up to the button, press it."""
+    """Tab, space and Enter are enough: select all comments on a page, and press a button."""
     page = browsing(moderator_of_two_hundred(account, target), java_script_enabled=False)
     page.goto("/admin/marginalia_comments/moderation/")
 

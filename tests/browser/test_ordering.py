@@ -1,4 +1,4 @@
-"""An editor arranges what stands in a section: by dragging with JavaScript, by places and arrows without."""
+"""Ordering a section: by dragging with JavaScript, by places and arrows without."""
 
 import pytest
 from playwright.sync_api import expect
@@ -46,7 +46,7 @@ def test_rows_are_ordered_without_scripts(browsing, account, book):
     ann.goto(f"/admin/nodes/node/{book}/order/")
     expect(row(ann, "a").locator(".grip")).to_be_hidden()
     ann.get_by_label("Place of “Chapter e”").fill("1")
-    # Enter in a box saves, and presses no arrow.
+    # Enter in a box saves the form and presses no arrow.
     ann.keyboard.press("Enter")
     expect(ann.locator(".messagelist")).to_contain_text("The order was saved.")
     assert order(book) == "eabcd"

@@ -1,4 +1,4 @@
-"""The payloads of tests/markup in a real browser: no script runs, whatever the page's parser makes of what was cleaned."""
+"""The payloads of tests/markup in a browser: no script runs, however the browser parses the cleaned HTML."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.support.payloads import ALL
 
 @pytest.fixture
 def blank(chromium):
-    """An empty page that reaches no network and counts its alerts."""
+    """An empty page without network access that counts its alerts."""
     page = chromium.new_page()
     page.route("**/*", lambda route: route.abort() if route.request.url.startswith("http") else route.continue_())
     page.evaluate("() => { window.alerts = 0; window.alert = () => { window.alerts += 1; }; }")
@@ -30,7 +30,7 @@ def test_stored_payloads_never_run(blank, profile):
 
 
 def shown(html: str) -> str:
-    """Return a clean text as a page shows it that finds nothing of what it names: no address is left that only texts know."""
+    """Return a cleaned text as a page shows it if nothing it references exists, so that no internal address is left."""
     return references.resolve_references(html, lambda _image: None, lambda _link: references.NO_TAGS)
 
 

@@ -1,4 +1,4 @@
-"""Photos in a browser: dropped on the library, pasted into a text, looked through by keyboard."""
+"""Photos in a browser: dropped on the library, pasted into a text, browsed by keyboard."""
 
 import re
 
@@ -89,7 +89,7 @@ def test_ten_pictures_dropped_into_a_text_keep_their_order(browsing, account):
     page.goto(f"/admin/nodes/node/{post}/change/")
     page.locator(".CodeMirror-code").click()
     page.keyboard.press("Control+End")
-    # The picker's files are asked about in the same way.
+    # Files from the file picker are handled in the same way.
     page.get_by_role("button", name="Photo", exact=True).click()
     sent = [{"name": f"{name}.jpg", "mimeType": "image/jpeg", "buffer": pictures.jpeg()} for name in ("one", "two")]
     page.set_input_files("#photo-picker input[type=file]", sent)
@@ -117,7 +117,7 @@ def test_ten_pictures_dropped_into_a_text_keep_their_order(browsing, account):
     ]
 
 
-# Routed, and not answered, they are held; `unroute` lets them go on.
+# Routed requests without a response are held. `unroute` lets them continue.
 UPLOADS = "**/admin/nodes/photo/upload/**"
 
 
@@ -157,7 +157,7 @@ def test_cancelled_pictures_are_not_uploaded(browsing, account):
     insert = dialog.get_by_role("button", name="Insert")
 
     def begin(files):
-        """Drop files and press the button; the uploads are held, two at once."""
+        """Drop files and press the button. The uploads are held, two at a time."""
         page.route(UPLOADS, lambda _route: None)
         page.evaluate(GIVE, [".CodeMirror-code", "drop", files])
         insert.click()
@@ -303,7 +303,7 @@ def lakes(*names: str) -> ObjectId:
             f"{name}.jpg",
             fields={"published": PAST, "detail.alt": name},
         )
-    # As the worker does after the uploads: requests for many copies that are not made are answered 503.
+    # As the worker does after uploads, because requests for many missing copies get a 503.
     while worker.work():
         continue
     return parent

@@ -1,4 +1,4 @@
-"""The picture of a page in a browser: chosen, uploaded, dropped and taken away, with the preview of what is shared."""
+"""The picture of a page: chosen, uploaded, dropped and removed, with the link preview."""
 
 import re
 
@@ -80,6 +80,6 @@ def test_pages_with_pictures_neither_shift_nor_overflow(browsing, account, viewp
         page.goto(address)
         page.wait_for_load_state("networkidle")
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), name
-        # Beside a picture there is room for words.
+        # Text fits beside the picture.
         assert page.evaluate("[...document.querySelectorAll('main h2')].every((heading) => heading.clientWidth > 180)")
         assert page.evaluate("[...document.images].every((image) => image.width && image.height)")

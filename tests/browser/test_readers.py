@@ -1,4 +1,4 @@
-"""Readers at their browsers: every page complete, at every width, without JavaScript too."""
+"""Public pages in a browser: complete at every width, also without JavaScript."""
 
 from datetime import UTC, datetime, timedelta
 

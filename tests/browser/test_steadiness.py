@@ -1,4 +1,4 @@
-"""Nothing on a page moves while it loads: what arrives last had its place from the first."""
+"""Nothing on a page shifts while it loads, because space is reserved for everything that loads late."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -12,10 +12,10 @@ pytestmark = pytest.mark.slow
 OBSERVE = """window.moved = [];
 new PerformanceObserver(list => { for (const entry of list.getEntries()) window.moved.push(entry.value); })
   .observe({ type: "layout-shift", buffered: true });"""
-# Two frames later all that is painted has been counted.
+# After two frames, everything painted is counted.
 SUM = """() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() =>
   done(window.moved.reduce((sum, value) => sum + value, 0)))))"""
-# Words beside a bold or italic one may stand some pixels further once its letters have come: 0 in three decimals.
+# Words beside bold or italic text may move by a few pixels when the font loads: 0 in three decimals.
 MOST = 0.0005
 
 
@@ -25,10 +25,10 @@ def site(mongo, rules) -> pages.Site:
 
 
 def moved(page: Page, address: str) -> float:
-    """Return the cumulative layout shift of a page that is loaded and scrolled to its end, slowly fetched parts included."""
+    """Return the cumulative layout shift of a page that is loaded slowly and scrolled to its end."""
     page.goto(address)
     expect(page.locator("[data-comments-form] > a")).to_have_count(0)
-    page.evaluate(SUM)  # what the form moves below the window is over before anybody looks there
+    page.evaluate(SUM)  # shifts below the window don't count, because nobody sees them
     page.evaluate("scrollTo({top: document.body.scrollHeight, behavior: 'instant'})")
     page.wait_for_load_state("networkidle")
     return page.evaluate(SUM)

@@ -1,4 +1,4 @@
-"""The reader's own choice of colours, and how little the theme weighs."""
+"""The reader's choice of colours, and the size of the theme."""
 
 import gzip
 import itertools
@@ -51,12 +51,12 @@ def test_chosen_colours_are_set_before_the_first_paint(browsing, mongo):
     page = browsing(color_scheme="light")
     page.goto("/search")
     page.evaluate("localStorage.setItem('theme', 'dark')")
-    # Whatever is painted, is painted before the deferred script has come.
+    # Everything painted here is painted before the deferred script.
     page.route("**/site/site.js", lambda route: route.abort())
     page.expected.append("site.js")
     page.reload()
     assert paper(page) == DARK
-    # Not deferred, and before the style sheet: nothing is painted in between.
+    # The script is not deferred and before the style sheet, so nothing is painted in between.
     assert page.locator("script[src*='site/theme']:not([defer]):not([async]) ~ link[rel=stylesheet]").count() > 0
 
 
@@ -94,7 +94,7 @@ def test_wide_code_scrolls_by_keyboard(browsing, site):
 
 
 def weights(suffix: str) -> dict[str, int]:
-    """Return the bytes of each file of one kind that readers' pages may load, compressed as they are served."""
+    """Return the compressed sizes of the files of one kind that readers' pages can load."""
     files = [file for folder in STATIC for file in folder.glob(f"*{suffix}") if file.name not in OF_ADMIN]
     assert files
     return {file.name: len(gzip.compress(file.read_bytes())) for file in files}
@@ -110,7 +110,7 @@ def test_theme_stays_small():
 
 
 def test_pages_load_nothing_from_elsewhere(page, site):
-    """What was weighed is all: scripts and styles of readers' pages come from those two folders, none stands in a page."""
+    """All scripts and styles of readers' pages are in the two measured folders, and none is inline."""
     loaded: set[str] = set()
     page.on("request", lambda request: loaded.add(request.url) if request.resource_type != "document" else None)
     for name in ("home", "post with threaded comments", "reply form", "gallery", "photo", "search results"):
@@ -127,7 +127,7 @@ def test_pages_load_nothing_from_elsewhere(page, site):
 
 
 def test_page_loads_a_subset_of_the_font(browsing, site):
-    """Bold words included; bold sans is for tables' own bold words and the documentation theme."""
+    """Including bold text. Bold sans is for bold text in tables and for the documentation theme."""
     for name in ("home", "typography", "inserts", "post with threaded comments", "comment form", "gallery"):
         page = browsing()
         pages.READERS[name](page, site)

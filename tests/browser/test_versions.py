@@ -1,4 +1,4 @@
-"""Editors at drafts, previews and history."""
+"""Drafts, previews and history in a browser."""
 
 import pytest
 from playwright.sync_api import expect

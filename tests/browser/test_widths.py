@@ -1,4 +1,4 @@
-"""No page of the admin is wider than its window, however long the words that people typed."""
+"""No admin page is wider than its window, however long the words that users typed."""
 
 import pytest
 from django.contrib.auth.models import Group
@@ -13,7 +13,7 @@ from tests.browser import admin_pages, pages
 from tests.support.nodes.content import Chapter, Handbook, registered
 
 WORD = "Donaudampfschifffahrt" * 9
-# What ends beyond the window, but for what is in a box that scrolls.
+# Elements that extend beyond the window, except inside a scrolling box.
 WIDER = """() => {
   const end = document.documentElement.clientWidth;
   const scrolls = (element) => element && element !== document.body
@@ -25,7 +25,7 @@ WIDER = """() => {
 
 
 def lengthen(site: pages.Site, ann) -> None:
-    """Have a word that fits on no line wherever somebody can type one."""
+    """Put a word that fits on no line into every text."""
     for name in ("cms.nodes", "cms.revisions", "cms.trash", "cms.assets.files"):
         database()[name].update_many({}, {"$set": {"metadata.title": WORD, "metadata.tags": [WORD]}})
     database()["jobs"].update_many({}, {"$set": {"error": WORD}})

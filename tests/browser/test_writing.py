@@ -1,4 +1,4 @@
-"""The editor of Markdown in a browser: its tools, the preview, the photo picker, the completion of tags."""
+"""The Markdown editor in a browser: tools, preview, photo picker, tag completion."""
 
 import re
 
@@ -49,7 +49,7 @@ def test_tools_shortcuts_and_word_count_work(ann):
     assert editable_nodes.load(node_id).draft.fields["detail.text"] == "**one two***three*\n- item"
 
 
-# What is selected stands between ⟦ and ⟧.
+# The selection is between ⟦ and ⟧.
 EMPHASIZED = [
     ("他说⟦“你好。”⟧然后走了。", "他说“**你好。**”然后走了。"),
     ("他「⟦a」「b⟧」说", "他「**a」「b**」说"),
@@ -318,7 +318,7 @@ def test_pasted_site_url_becomes_a_link_by_id(ann, server):
     expect(text).to_have_value("See [this](https://example.org/%28a%29) https://example.org/b")
 
 
-# How far the page is scrolled, and where in the window the toolbar ends, the cursor stands and the bar below it begins.
+# The scroll position of the page, and the positions of the toolbar, the cursor and the bar in the window.
 SEEN = """() => {
   const cursor = document.querySelector(".CodeMirror").CodeMirror.cursorCoords(null, "window");
   const [tools, bar] = [".editor-toolbar", ".edit-form-bar"].map((one) => document.querySelector(one).getBoundingClientRect());

@@ -11,8 +11,8 @@ from tests.support.throwaway import EphemeralMongod
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """A fresh cluster, gone after the module's tests."""
-    # What moved away is not kept for a quarter of an hour for those who still read it: there are none.
+    """A fresh cluster for the tests of a module."""
+    # Moved documents are deleted at once, because nobody still reads them. The default is 15 minutes.
     shard = ["--shardsvr", "--setParameter", "orphanCleanupDelaySecs=0"]
     servers = {
         "config": EphemeralMongod(replset="config", extra_args=["--configsvr"]),

@@ -1,5 +1,7 @@
-"""A site that was busy before it came to a cluster: a small one of which services made every document, and comments and
-photos in great numbers beside it, as posting and uploading leave them."""
+"""A site in use before it moved to a cluster.
+
+Services write a small site, and many comments and photos are added as posting and uploading would store them.
+"""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -35,7 +37,7 @@ SPECS = (Spec(320, "webp"), Spec(320, "jpg"))
 
 
 def load(db: Database[Stored]) -> None:
-    """Fill a database whose collections and indexes are there. The small site is made in the tests' own."""
+    """Fill a database with existing collections and indexes. The small site is created in the tests' own database."""
     photo = _small()
     own = database()
     for name in set(own.list_collection_names()) - MIGRATED:
@@ -52,12 +54,15 @@ def load(db: Database[Stored]) -> None:
 
 
 def targets(count: int) -> list[Target]:
-    """Return posts of ten years, whose discussions comments are to have."""
+    """Return posts of ten years, whose discussions get comments."""
     return [Target("nodes.node", str(ObjectId.from_datetime(moment))) for moment in moments(count)]
 
 
 def _small() -> ObjectId:
-    """Make a blog, a gallery with a photo and its copies, and discussions in documents and buckets; return the photo's id."""
+    """Create a blog, a gallery with a photo and its copies, and discussions in documents and buckets.
+
+    Return the photo's id.
+    """
     blog, photos = node("blog", "news"), photo_build.gallery()
     photo = photo_build.upload(photos)
     source = contents.find(photo, photo)
@@ -80,7 +85,7 @@ def _small() -> ObjectId:
 
 
 def _comments(discussion: Stored) -> Iterator[Stored]:
-    """Yield a discussion's comments, a minute apart, and bring its document to what their posting would leave."""
+    """Yield comments of a discussion, a minute apart, and update its document as posting would."""
     posted = datetime(2026, 1, 1, tzinfo=UTC)
     for number in range(1, EACH + 1):
         posted += timedelta(minutes=1)
@@ -91,7 +96,7 @@ def _comments(discussion: Stored) -> Iterator[Stored]:
 
 
 def _photos(own: Database[Stored], photo: ObjectId) -> Iterator[tuple[str, Stored]]:
-    """Yield (collection, document) of photos like one that was uploaded, in its gallery: files, copies, chunks of both."""
+    """Yield (collection, document) of photos like an uploaded one: files, copies and the chunks of both."""
     file = own[FILES].find_one({"_id": photo})
     assert file
     chunks = list(own[CHUNKS].find({"files_id": photo}))

@@ -1,4 +1,4 @@
-"""The plan of setup_shards on a cluster without mongos."""
+"""The plan of setup_shards, executed on a cluster without mongos."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from tests.cluster.servers import Cluster
 
 
 def build(cluster: Cluster, items: list[DeclaredCollection]) -> None:
-    """Make collections, indexes and validators on the first shard, where an unsharded database lies."""
+    """Create collections, indexes and validators on the first shard, which stores an unsharded database."""
     db = cluster.primary[cluster.name]
     for item in items:
         for change in changes_of(item.alias, item.collection, db):
@@ -23,7 +23,7 @@ def build(cluster: Cluster, items: list[DeclaredCollection]) -> None:
 
 @contextmanager
 def as_mongos(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let the command believe that it talks to a mongos, which passes on what it is told as mongos would."""
+    """Let the command believe that it talks to a mongos, and pass its commands on as mongos would."""
     db = cluster.primary[cluster.name]
     mongos = SimpleNamespace(admin=SimpleNamespace(command=cluster.tell))
     with monkeypatch.context() as patch:

@@ -1,6 +1,6 @@
-"""A sharded cluster without mongos: one config server and two shard servers, told by internal commands what mongos says.
+"""A sharded cluster without mongos: one config server and two shard servers, controlled by mongos's internal commands.
 
-For tests only. The servers validate keys, indexes and uniqueness as they would behind mongos; config.collections and
+For tests only. The servers validate keys, indexes and uniqueness as they would behind mongos. config.collections and
 config.chunks show the result.
 """
 
@@ -10,12 +10,12 @@ from typing import Any
 from bson import MaxKey, MinKey
 from pymongo import MongoClient
 
-# Part of the command itself: the driver sends none with commands.
+# A part of the command itself, because the driver sends none with commands.
 MAJORITY = {"writeConcern": {"w": "majority"}}
 
 
 class Cluster:
-    """Two shards and their config server; `database` lies on the first shard until collections are sharded."""
+    """Two shards and their config server. `database` is on the first shard until collections are sharded."""
 
     def __init__(self, uris: dict[str, str], name: str) -> None:
         self.config = MongoClient(uris["config"])
@@ -36,20 +36,20 @@ class Cluster:
         return self.shards[0]
 
     def tell(self, command: dict[str, Any]) -> None:
-        """Carry out a command of the admin database as mongos would pass it on."""
+        """Execute a command of the admin database as mongos would pass it on."""
         (name, about), *rest = command.items()
         if name == "shardCollection":
             self._shard(command)
         elif name == "split":
             self._split(about, command["middle"])
         else:
-            # Nothing moves while the balancer is off, as it is at first.
+            # Nothing moves while the balancer is off, which is the initial state.
             self.config.admin.command("_configsvrBalancerStart", 1)
             self.config.admin.command({f"_configsvr{name[0].upper()}{name[1:]}": about, **dict(rest), **MAJORITY})
 
     def _split(self, namespace: str, middle: dict[str, Any]) -> None:
         entry = self.entries()[namespace]
-        # The last that begins before it.
+        # The last chunk that starts before the key.
         *_before, chunk = (c for c in self.chunks_of(entry) if tuple(c["min"].values()) < tuple(middle.values()))
         self.shards[self.shard_ids.index(chunk["shard"])].admin.command(
             "splitChunk",
@@ -81,7 +81,7 @@ class Cluster:
         return self.config.config.collections.find_one({"_id": f"{self.name}.{name}"})
 
     def entries(self) -> dict[str, dict[str, Any]]:
-        """Those of all sharded collections of the database, by namespace."""
+        """The entries of all sharded collections of the database, by namespace."""
         listed = self.config.config.collections.find({"_id": {"$regex": f"^{self.name}\\."}})
         return {entry["_id"]: entry for entry in listed}
 
@@ -90,12 +90,14 @@ class Cluster:
         return self.chunks_of(self.entry(name))
 
     def chunks_of(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
-        """Those of an entry of config.collections, in order."""
+        """The chunks of an entry of config.collections, in order."""
         return list(self.config.config.chunks.find({"uuid": entry["uuid"]}).sort("min", 1))
 
     def targets(self, name: str, places: Iterable[Sequence[Any]]) -> list[set[str]]:
-        """Return to which shards mongos would send what asks for each of some places: the values of the shard key, or of its
-        first fields."""
+        """Return the shards to which mongos would send a query for each place.
+
+        A place is the shard key's values, or its first ones.
+        """
         entry, places = self.entry(name), list(places)
         key, chunks = list(entry["key"].items()), self.chunks_of(entry)
         if key[0][1] == "hashed":

@@ -1,4 +1,4 @@
-"""The doctor's checks of clusters, on a real config server: what a mongos adds is untested."""
+"""The doctor's checks of clusters, on a real config server. Additions by a mongos are not tested."""
 
 import pytest
 

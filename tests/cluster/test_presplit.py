@@ -1,4 +1,4 @@
-"""setup_shards --presplit against real config and shard servers, on a site that has 50,000 comments and 2,000 photos."""
+"""setup_shards --presplit on real config and shard servers, with 50,000 comments and 2,000 photos."""
 
 from collections import Counter
 from io import StringIO
@@ -24,14 +24,14 @@ from tests.support.routing import Operation
 
 pytestmark = pytest.mark.slow
 RANGES = 8
-# With data in each range before the plan is applied.
+# Every range has data before the plan is applied.
 FILLED = {"comments", "discussions", loaded.CHUNKS, loaded.COPIES, loaded.COPY_CHUNKS}
 NEW = 2_000
 
 
 @pytest.fixture(scope="module")
 def site(cluster, django_db_setup, django_db_blocker):
-    """The cluster with the loaded site on its first shard; the hot queries, built from its documents."""
+    """The cluster with the loaded site on its first shard, and the hot queries built from its documents."""
     with django_db_blocker.unblock():
         build(cluster, declared_collections())
         loaded.load(cluster.primary[cluster.name])
@@ -42,7 +42,7 @@ def site(cluster, django_db_setup, django_db_blocker):
 
 @pytest.fixture(scope="module")
 def presplit(site):
-    """The cluster after the plan of the command with ranges; what it told."""
+    """The cluster after the command split ranges, and the command's output."""
     cluster, _made = site
     told = StringIO()
     with pytest.MonkeyPatch.context() as patch, as_mongos(cluster, patch):
@@ -62,8 +62,8 @@ def places(cluster: Cluster, name: str) -> list[str]:
 
 
 def predicted(cluster: Cluster) -> dict[str, Counter[str]]:
-    """Return how many of NEW discussions, comments and uploads, and of what goes with them, each shard gets."""
-    # Beside those that are loaded.
+    """Return how many of NEW discussions, comments, uploads and their documents each shard gets."""
+    # In addition to the loaded ones.
     talks = [target.id for target in loaded.targets(loaded.DISCUSSIONS + NEW)[loaded.DISCUSSIONS :]]
     ids = [new_id() for _ in range(NEW)]
     firsts = {name: ids if isinstance(key.least("0"), ObjectId) else talks for name, key in spread().items()}
@@ -103,7 +103,7 @@ def test_empty_hashed_collections_are_distributed(presplit):
 
 
 def test_empty_ranges_alternate_between_shards(presplit):
-    """And those that hold something where they were."""
+    """Ranges with documents stay where they were."""
     cluster, _told = presplit
     db, other = (shard[cluster.name] for shard in cluster.shards)
     for name in set(spread()) - FILLED:
@@ -121,14 +121,17 @@ def test_ranges_with_documents_are_not_moved_and_are_listed(presplit):
     cluster, told = presplit
     for name in FILLED:
         assert set(places(cluster, name)) == {cluster.shard_ids[0]}
-        # Every second range is on its shard already.
+        # Every second range is already on its shard.
         assert f"= {name}: {RANGES // 2} ranges hold something" in told
     db = cluster.primary[cluster.name]
     assert db["comments"].count_documents({}) == loaded.COMMENTS + 3
 
 
 def test_new_documents_follow_the_ranges(presplit):
-    """By config.chunks, which is what mongos routes by: on both shards where nothing was, else on that which has the rest."""
+    """Mongos routes by config.chunks.
+
+    New documents are on both shards if the collection was empty, otherwise on the shard with the rest.
+    """
     cluster, _told = presplit
     for name, found in predicted(cluster).items():
         if name in FILLED:
@@ -150,7 +153,7 @@ def test_second_run_does_nothing_and_a_finer_one_continues(presplit, mongo, monk
 
 @pytest.fixture(scope="module")
 def zoned(presplit):
-    """The cluster after the command with zones, when the balancer has brought each range to its own."""
+    """The cluster after the command created zones and the balancer moved each range to its zone."""
     cluster, _told = presplit
     with pytest.MonkeyPatch.context() as patch, as_mongos(cluster, patch):
         call_command("setup_shards", "--presplit", str(RANGES), "--zones", stdout=StringIO())
@@ -170,14 +173,14 @@ def test_zones_assign_each_range_to_its_shard(zoned):
 
 
 def test_balancer_moves_documents_to_their_zones(zoned):
-    """Nothing is lost on the way, and of what was there each shard has nearly half."""
+    """No document is lost, and each shard has nearly half of the earlier documents."""
     for name in FILLED:
         assert_even(Counter(_held(zoned, name, {})), zoned, name)
     assert sum(_held(zoned, "comments", {}).values()) == loaded.COMMENTS + 3
 
 
 def _held(cluster: Cluster, name: str, filter: dict[str, Any]) -> dict[str, int]:
-    """Return how many documents that a filter matches each shard has."""
+    """Return the number of documents on each shard that match a filter."""
     found = (shard[cluster.name][name].count_documents(filter) for shard in cluster.shards)
     return dict(zip(cluster.shard_ids, found, strict=True))
 
@@ -188,8 +191,10 @@ def test_documents_after_balancing_are_on_both_shards(zoned):
 
 
 def test_every_hot_query_is_routed_as_documented(zoned, site):
-    """All that it asks for lies on the shards that mongos would ask: on one, or on those that have a part of a gallery, unless
-    it is an exception that the document lists."""
+    """All matching documents are on the shards that mongos would ask.
+
+    That is one shard, or those with a part of a gallery, except for the documented exceptions.
+    """
     _cut_gallery(zoned)
     _cluster, made = site
     several = set()
@@ -211,7 +216,7 @@ def test_every_hot_query_is_routed_as_documented(zoned, site):
 
 
 def _targets(cluster: Cluster, collection: Collection, filter: dict[str, Any]) -> set[str]:
-    """Return to which shards a filter leads that names the first field of the key."""
+    """Return the shards for a filter that contains the first field of the key."""
     stated, places = dict(targeting.conditions(filter)), [()]
     for path, _way in collection.shard_key.keys:
         if path not in stated:

@@ -41,11 +41,12 @@ def test_hashed_discussions_start_on_both_shards(sharded):
 
 
 def test_wrong_key_is_reported_and_the_rest_continues_later(cluster, mongo, monkeypatch, capsys):
-    """Of three collections the second cannot be sharded: the first is, the third waits, and of the second nothing remains."""
+    """The second of three collections cannot be sharded.
+
+    The first is sharded, the third waits, and the second is unchanged.
+    """
     db = cluster.primary[cluster.name]
-    db["second"].create_index(
-        [("a", 1), ("b", 1)], unique=True
-    )  # it is not declared, so that no check sees it beforehand
+    db["second"].create_index([("a", 1), ("b", 1)], unique=True)  # it is not declared, so no check finds it earlier
     items = [
         DeclaredCollection("default", Collection(name, (), ShardKey((("c", 1),))))
         for name in ("first", "second", "third")
@@ -63,7 +64,7 @@ def test_wrong_key_is_reported_and_the_rest_continues_later(cluster, mongo, monk
         assert cluster.entry("first") is not None
         assert cluster.entry("second") is cluster.entry("third") is None
         assert set(db["second"].index_information()) == {"_id_", "a_1_b_1"}
-        db["second"].insert_one({"a": 1})  # it is used on as before
+        db["second"].insert_one({"a": 1})  # the collection stays usable
 
         db["second"].drop_index("a_1_b_1")
         call_command("setup_shards")
@@ -99,8 +100,10 @@ def node(number: int) -> dict[str, Any]:
 
 
 def test_chunk_is_split_and_moved(sharded):
-    """A blog with posts is split between two slugs and one half moved; every document is still there, once, under the
-    indexes and the validator that it had."""
+    """A blog is split between two slugs and one half moved.
+
+    Every document still exists once, with its indexes and validator.
+    """
     db, name = sharded.primary[sharded.name], NODES
     db[name].insert_many([node(n) for n in range(100)])
     (chunk,) = sharded.chunks(name)

@@ -1,4 +1,4 @@
-"""A small site, and all that may be done in it, with how far each reaches: for tests of what becomes old by it."""
+"""A small site, and every change that is possible in it with its scope, for tests of outdated pages."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from photos.services import photos
 from tests.support.nodes import photo_build, pictures
 from tests.support.nodes.build import EDITOR, PAST, node, nonce
 
-# A text whose excerpt and minutes stay, whatever is written at its end.
+# A text whose excerpt and reading time don't change when text is added at its end.
 LONG = "Words of the beginning. " * 100
 SHOWS = (
     """[Other](node:{other})
@@ -35,13 +35,13 @@ SHOWS = (
     + LONG
 )
 FEEDS = ("/feed/atom", "/blog/feed/json", "/tag/paper/feed/rss")
-# Of these every item says when it was last changed.
+# Every item of these lists shows when it was last changed.
 STAMPED = ("/api/v1/nodes", "/api/v1/nodes?tag=paper", "/api/v1/nodes/{other}")
 
 
 @dataclass
 class World:
-    """A small site in which most is shown in several places, and the addresses of its pages."""
+    """A small site in which most nodes are shown in several places, and the URLs of its pages."""
 
     ids: dict[str, ObjectId] = field(default_factory=dict)
 
@@ -90,7 +90,7 @@ def publish(node_id: ObjectId, **fields: object) -> None:
 Change = Callable[[dict[str, ObjectId]], object]
 TAGGED = TagChange(added=frozenset({"ink"}))
 NOTHING = "a save of nothing"
-# What is done, one after the other, and how far each reaches.
+# The changes in order, with the scope of each.
 CHANGES: list[tuple[str, Scope | None, Change]] = [
     ("end of a text", Scope.TEXTS, lambda ids: save(ids["other"], detail__text=LONG + "End.")),
     ("end of a text, by its draft", Scope.TEXTS, lambda ids: publish(ids["other"], detail__text=LONG + "Draft.")),

@@ -1,7 +1,7 @@
-"""A race between writers and readers in processes of their own: does any reader see less than was acknowledged before it asked?
+"""A race between writers and readers in their own processes: no reader may see less than what was acknowledged before.
 
-`sound` runs the site as it is. The other modes break one rule each, to show that the race finds it: `bump-first` gives the
-new version before the change, `version-late` takes the version after the data.
+`sound` runs the site as it is. Each other mode breaks one rule, to show that the race finds it: `bump-first` renews the
+version before the change, `version-late` reads the version after the data.
 """
 
 import multiprocessing
@@ -13,12 +13,11 @@ import time
 from typing import Any
 
 WRITERS = READERS = 8
-# Seconds a writer rests, on average: without rests no page would ever be found in the cache, and nothing be tried.
+# Average pause of a writer in seconds. Without pauses, no page would ever be cached.
 PACE = 1.2
-# Seconds that a process is held up at the most after a database command, now and then: it widens every gap between two
-# commands, those of a sound site too.
+# Maximum delay of a process after a database command, which widens every gap between two commands, in any mode.
 HELD_UP = 0.08
-# How often a reader asks for one page in a row.
+# How often a reader requests one page in a row.
 IN_A_ROW = 4
 SHOWN, LISTED = re.compile(rb"written-(\d+)-"), re.compile(rb"Post (\d+) written-(\d+)-")
 
@@ -26,8 +25,8 @@ SHOWN, LISTED = re.compile(rb"written-(\d+)-"), re.compile(rb"Post (\d+) written
 def race(seconds: float, mode: str, uri: str, database_name: str, posts: list[str]) -> dict[str, int]:
     """Run the race and return {"read": pages read, "written": writes acknowledged, "kept": read from a cache, "stale": …}.
 
-    `posts` are the ids of WRITERS posts, the first half rewritten, the second half commented on, at /blog/post-N. /blog lists
-    them. Where a rule is broken it ends with the first stale page.
+    `posts` are the ids of WRITERS posts at /blog/post-N. The first half is edited, the second half commented on. /blog
+    lists them. In a mode with a broken rule, the race ends with the first stale page.
     """
     context = multiprocessing.get_context("spawn")
     acknowledged = context.Array("q", [0] * WRITERS)
@@ -47,7 +46,7 @@ def race(seconds: float, mode: str, uri: str, database_name: str, posts: list[st
 def write(
     n: int, seconds: float, mode: str, uri: str, name: str, posts: list[str], acknowledged: Any, counts: Any, found: Any
 ) -> None:
-    """Rewrite, or comment on, one post again and again; say so after each acknowledgement."""
+    """Edit or comment on one post repeatedly, and report each acknowledgement."""
     begin(uri, name, mode)
     from bson import ObjectId
 
@@ -79,9 +78,9 @@ def write(
 def read(
     n: int, seconds: float, mode: str, uri: str, name: str, posts: list[str], acknowledged: Any, counts: Any, found: Any
 ) -> None:
-    """Read the posts in turn, half of the readers their list, and compare what is shown with what was acknowledged before.
+    """Read the posts in turn, or with half of the readers their list, and compare with what was acknowledged before.
 
-    A post's page is kept with the post's own nonce beside the site's versions, the list with those alone.
+    The page of a post is cached with the post's nonce and the site's versions, the list only with the versions.
     """
     begin(uri, name, mode)
     from django.test import Client
@@ -117,7 +116,7 @@ def read(
 
 
 def begin(uri: str, name: str, mode: str) -> None:
-    """Set Django up in a new process, on the test's own server and database, and break the rule that `mode` names."""
+    """Set up Django in a new process, with the test's server and database, and break the rule of `mode`."""
     os.environ.update(DJANGO_SETTINGS_MODULE="tests.settings", TEST_MONGODB_URI=uri)
     import logging
 
@@ -126,7 +125,7 @@ def begin(uri: str, name: str, mode: str) -> None:
     from pymongo import monitoring
 
     class HoldingUp(monitoring.CommandListener):
-        """An adversary of a scheduler."""
+        """A command listener that delays the process like a hostile scheduler."""
 
         pause = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Lists of the admin, asked for what the database refuses: a list or a refusal, never an error."""
+"""Admin lists with queries that the database refuses: a list or a refusal, never an error."""
 
 import pytest
 from django.contrib.auth import get_user_model

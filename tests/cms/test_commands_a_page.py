@@ -1,4 +1,4 @@
-"""How many commands each page sends to MongoDB: exactly so many, so that one more is a decision and not an accident."""
+"""The exact number of MongoDB commands of each page, so that every additional command is a decision."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from reader import page_cache
 from tests.support.nodes import photo_build
 from tests.support.nodes.build import node
 
-# By page: of a worker that keeps nothing; again, without the page cache; from the page cache; asked with the entity tag.
+# By page: in a new worker, again without the page cache, from the page cache, and with the entity tag.
 COMMANDS = {
     "/blog/post": (11, 4, 1, 1),
     "/blog/post?comments=oldest": (11, 4, 1, 1),

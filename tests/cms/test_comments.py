@@ -1,4 +1,4 @@
-"""What ties comments to nodes: which are shown, by which policy, and what goes with a node."""
+"""Comments on nodes: which nodes have them, with which policy, and what happens to them with the node."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -102,7 +102,7 @@ def test_discussion_is_deleted_with_its_node():
 
 @pytest.mark.parametrize(("deleted", "other"), [("basic-page", "nodes.photo"), ("photo", "nodes.node")])
 def test_discussion_of_another_model_with_the_same_id_stays(deleted, other):
-    """Two documents of two collections may have one id, however they came by it."""
+    """Documents of two collections can have the same id."""
     node_id = ObjectId()
     for label in ("nodes.node", "nodes.photo"):
         services.post(Target(label, str(node_id)), author=CommentAuthor("Ann"), source="Hello", token=label)
@@ -113,7 +113,7 @@ def test_discussion_of_another_model_with_the_same_id_stays(deleted, other):
 
 @pytest.fixture
 def embedded() -> Target:
-    """A post with a discussion that was converted into its document."""
+    """A post with a discussion converted to its own document."""
     target = target_of(build.node("blog-entry", "post", parent=build.node("blog", "news"), title="Post", text="Text"))
     first = services.post(target, author=CommentAuthor("Ann", id="1"), source="First", token="1").comment
     services.post(target, author=CommentAuthor("Bob", id="2"), source="Answer", token="2", parent=first.slug)

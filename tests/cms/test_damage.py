@@ -1,4 +1,4 @@
-"""A damaged document: no other page fails for it, the doctor finds it, and repairs lose nothing."""
+"""Damaged documents: no other page fails, the doctor finds them, and repairs lose nothing."""
 
 import traceback
 from contextlib import suppress
@@ -17,7 +17,7 @@ from nodes.models.validation import REQUIRED_FIELDS
 from tests.support import damaging
 from tests.support.process_caches import clear_caches
 
-# Of each collection the documents of which copies are damaged.
+# The collections whose documents are copied and damaged.
 VICTIMS = (
     (NODES, {"metadata.slug": "one"}),
     (NODES, {"metadata.slug": "news"}),
@@ -31,7 +31,7 @@ VICTIMS = (
     ("auth_user", {}),
     ("api.tokens", {}),
 )
-# Kept by repairs: whatever an editor or a reader wrote.
+# Repairs keep everything that an editor or reader wrote.
 WRITTEN = (NODES, ASSET_FILES, TRASH, "comments", "comments.pending", "discussions", "auth_user")
 
 
@@ -41,7 +41,7 @@ def site(mongo, rules):
 
 
 def failing(site) -> list[str]:
-    """Return what of the site's pages answers with 500 or more, and why."""
+    """Return the pages of the site with status 500 or more, and the reasons."""
     found, raised = [], []
     client = Client(raise_request_exception=False)
     client.force_login(get_user_model().objects.get(username="root"))
@@ -65,7 +65,7 @@ def failing(site) -> list[str]:
 
 
 def ids(site) -> set[str]:
-    """Return the ids of all that somebody wrote; what goes to the trash keeps its own."""
+    """Return the ids of everything that somebody wrote. Trashed nodes keep their ids."""
     return {str(one["_id"]) for name in WRITTEN for one in site.db[name].find({}, {"_id": 1})}
 
 
@@ -89,14 +89,14 @@ def test_no_page_fails_with_documents_damaged_in_500_ways(site, monkeypatch):
         done += damaging.insert_damaged_copies(site.db, collection, victim)
     assert len(done) > 400
     assert failing(site) == []
-    # What is whole is listed still.
+    # Undamaged nodes are still listed.
     listed = Client().get("/feed/json").content.decode()
     assert all(title in listed for title in ("Title one again", "Title two", "Title three"))
 
     findings = [one for one in doctor.examine() if one.name not in healthy]
     assert [one.message for one in findings if one.name == "check-failed"] == []
     told = "\n".join(one.message for one in findings)
-    # Without these nobody can read it. Of damaged places only one fits the unique index, as (null, null).
+    # Nobody can read a node without these. The unique index allows only one damaged place, as (null, null).
     needed = {f"metadata.{name}" for name in REQUIRED_FIELDS} - {"metadata.parent_id", "metadata.slug"}
     bad = [one for one in done if one.collection in (NODES, ASSET_FILES, TRASH) and one.path in needed]
     assert [str(one) for one in bad if str(one.key) not in told and "no-such-type" not in one.how] == []
@@ -113,7 +113,7 @@ def test_no_page_fails_with_documents_damaged_in_500_ways(site, monkeypatch):
 def test_no_page_fails_without_its_indexes(site, how):
     gone = []
     for collection in (one.collection for one in declared_collections()):
-        # A unique index keeps two of one kind from being stored: without it, a site has other problems.
+        # Without a unique index, a site has other problems, because duplicates can be stored.
         for index in collection.indexes if collection.name in site.db.list_collection_names() else ():
             if index.unique:
                 continue

@@ -1,4 +1,4 @@
-"""The doctor on the whole site, and on settings that production must not have."""
+"""The doctor on a whole site, and on settings that are wrong in production."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Settings from the environment: what is local, what is refused, and by which name."""
+"""Settings from the environment: local ones, invalid ones, and their messages."""
 
 import os
 import stat
@@ -28,7 +28,7 @@ PRODUCTION = {
 
 @pytest.fixture
 def settings_of(tmp_path):
-    """Read settings from nothing but these variables and the `.env` of the test's folder."""
+    """Read settings only from these variables and the `.env` of the test's folder."""
 
     def read_these(**environment: str) -> Environment:
         with mock.patch.dict(os.environ, {"VAR_DIR": str(tmp_path / "var"), **environment}, clear=True):
@@ -125,7 +125,7 @@ def test_valid_connection_strings_are_unchanged(settings_of, uri):
     assert uri == settings_of(MONGODB_URI=uri).MONGODB_URI
 
 
-# Each is refused, beside what a public site needs, by one sentence with these words.
+# Each variable is refused, in addition to those missing for a public site, with a sentence that contains these words.
 WRONG = [
     ({"ALLOWED_HOSTS": "https://example.org"}, "ALLOWED_HOSTS must list hosts without scheme"),
     ({"ALLOWED_HOSTS": "example.org:443"}, "ALLOWED_HOSTS must list hosts without scheme, port"),

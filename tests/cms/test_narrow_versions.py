@@ -1,4 +1,4 @@
-"""Which pages a change takes out of the cache: all that show it, and no others."""
+"""The pages that a change removes from the cache: all that show it, and no others."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("mongo")
 
 @pytest.fixture
 def answered(monkeypatch):
-    """The addresses that were answered from the cache."""
+    """The URLs that were answered from the cache."""
     found: list[str] = []
     respond = page_cache.middleware.FetchFromPageCacheMiddleware.__call__
 
@@ -42,7 +42,7 @@ def answered(monkeypatch):
 
 
 def reached(before: stored_site.Versions | None) -> Scope | None:
-    """Return how far the changes since then reach, by the versions that are stored."""
+    """Return the scope of the changes since then, by the stored versions."""
     after = stored_site.read().versions
     assert before
     assert after
@@ -73,14 +73,14 @@ def test_cached_pages_equal_fresh_pages_after_any_change(answered, changes):
         assert reached(before) == scope, what
         shown = read()
         clear_caches()
-        # Which fills the cache for the next one.
+        # This fills the cache for the next change.
         made = read()
         assert not [address for address in made if made[address] != shown[address]], what
     assert set(answered) >= {"/", "/blog/after", "/shows", "/folder/inner/page", "/gallery/lake"}
 
 
 def test_text_below_the_excerpt_outdates_only_its_own_pages(answered):
-    """Also those that link to it, and name it beside or below their text."""
+    """Also not pages that link to it, or show its title."""
     blog = node("blog", "blog")
     linked = node("blog-entry", "post-0", parent=blog, text=LONG, tags=("paper",), published=now())
     text = f"[The newest](node:{linked})\n\n{LONG}"
@@ -102,7 +102,7 @@ def test_text_below_the_excerpt_outdates_only_its_own_pages(answered):
 
 
 def test_tag_outdates_only_pages_listed_by_it(answered):
-    """By an act of its own or in a form: lists may show it, pages beside it show the tags that they share."""
+    """By tagging or in a form: lists can show the tag, and related pages show shared tags."""
     blog = node("blog", "blog")
     slots = {name: stored_site.slots([name]) for name in ("paper", "ink", "glue")}
     assert len(set(slots.values())) == 3
@@ -124,7 +124,7 @@ def test_tag_outdates_only_pages_listed_by_it(answered):
     editing.change_tags(ids["post-3"], TAGGED)
     assert kept() == others
     assert 'rel="tag">ink' in client.get("/blog/post-3").content.decode()
-    # What finds itself made, too: whoever made it may not have told of it.
+    # Also a repeated change that is already made, because its writer may have died before it renewed the version.
     editing.change_tags(ids["post-3"], TAGGED)
     assert kept() == others
     save(ids["post-3"], TagChange(added=frozenset({"glue"})))
@@ -132,7 +132,7 @@ def test_tag_outdates_only_pages_listed_by_it(answered):
 
 
 def test_every_cached_page_records_its_dependencies():
-    """No selector is without a word of what it depends on: of every route an answer is kept."""
+    """Every selector records its dependencies: a response of every route is cached."""
     world, client, kept = World(), Client(), set()
     comment(world.ids["other"])
     target = f"/api/v1/nodes/{world.ids['other']}/comments"
@@ -142,12 +142,12 @@ def test_every_cached_page_records_its_dependencies():
         response = client.get(address)
         if len(page_cache.storage.cache.entries) > before:
             kept.add(response.resolver_match.url_name)
-    # The others need facets, or a comment of their own.
+    # The other routes need facets, or a comment.
     assert set(CACHED_ROUTES) - kept == {"api-facets", "api-node-by-path", "api-comment", "api-thread"}
 
 
 class TestUnrecordedReads:
-    """What is read without a word of what it depends on makes a page that is not kept."""
+    """A page that reads data without recording its dependencies is not cached."""
 
     @pytest.fixture
     def reading(self, mongo, monkeypatch):
@@ -214,7 +214,7 @@ def test_value_depending_on_texts_is_read_again(mongo):
 
 
 def test_exchanged_addresses_never_show_the_old_page(answered):
-    """Of two that exchange their addresses neither is shown for the other."""
+    """Neither of two pages that exchange their addresses is shown for the other."""
     one, two = node("basic-page", "one", text="Of one"), node("basic-page", "two", text="Of two")
     client = Client()
     for address in ("/one", "/two"):
@@ -282,14 +282,14 @@ def test_due_times_are_queried_again_after_a_save(mongo, commands):
 
 
 def test_move_continues_after_a_concurrent_save(mongo):
-    """Both write the site's one document: the move's transaction is told of a conflict, and done again."""
+    """Both write the site document: the move's transaction gets a write conflict and is repeated."""
     section, into = node("folder", "section"), node("folder", "into")
     counted, times = placement.count_move, []
 
     def meanwhile(seen_tree, session):
         times.append(1)
         if len(times) == 1:
-            # The transaction has begun with its first read.
+            # The transaction has started with its first read.
             database()["cms.nodes"].find_one({"_id": section}, session=session)
             invalidate(Scope.TEXTS)
         return counted(seen_tree, session)

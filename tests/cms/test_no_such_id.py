@@ -1,4 +1,4 @@
-"""What is no id finds nothing, in Django's own views too."""
+"""Invalid ids find nothing, also in Django's own views."""
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -12,7 +12,7 @@ def test_admin_shortcut_with_an_invalid_id_returns_404(client, mongo, path):
 
 
 def test_other_validation_errors_are_not_hidden(client, mongo, settings, monkeypatch):
-    """Only an id that is none is answered so; a mistake of ours is not hidden by it."""
+    """Only an invalid id returns 404. Programming errors are not hidden."""
 
     def broken(*arguments, **more):
         raise ValidationError("something else")

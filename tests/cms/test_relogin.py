@@ -104,7 +104,7 @@ def test_one_click_action_is_neither_done_nor_offered_again(chief, comment, butt
 
 @pytest.mark.parametrize("button", ["edit", "remove", "settle"])
 def test_showing_a_comment_again_changes_nothing(chief, comment, button):
-    """Whatever button was sent along, the press that shows the text does nothing."""
+    """The button that shows the text again changes nothing, whatever else was sent."""
     sent = form_of(chief, page_of(comment), "comment-edit")
     before = selectors.get(comment.target, comment.slug)
     shown = chief.post(page_of(comment), sent | {"text": "Mended", button: "1", "_kept": "1"})

@@ -1,4 +1,4 @@
-"""Kept pages while the database is away: given at once, marked, and never where it is known that they were taken down."""
+"""Cached pages during an outage: served at once, marked as old, and never if they are known to be removed."""
 
 import time
 from datetime import timedelta
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("mongo")
 
 @pytest.fixture
 def away(mongo):
-    """A function after which there is no server behind Django's connection; away(False) brings it back."""
+    """A function that replaces the server behind Django's connection with none. away(False) restores it."""
     wrapper = connections["default"]
     there = wrapper.database
     with MongoClient("mongodb://127.0.0.1:9/?replicaSet=none", serverSelectionTimeoutMS=50) as nowhere:
@@ -54,7 +54,7 @@ def test_cached_page_is_served_with_a_notice(post, browser, away):
     assert "Warning" not in fresh
     away()
     began = time.monotonic()
-    # A browser that has the page gets the line too.
+    # A browser that has the page gets the notice too.
     answers = [browser.get("/blog/post", headers={"if-none-match": fresh["ETag"]}) for _ in range(20)]
     assert time.monotonic() - began < 20 * 0.2
     for answer in answers:
@@ -124,7 +124,7 @@ def test_process_without_a_first_primary_refuses_at_once(post, browser, monkeypa
 
 
 def test_database_failing_during_a_request_serves_the_cache(post, browser, monkeypatch):
-    """It is known to take writes, and does not answer: a server that hangs."""
+    """The server is known to be the primary, and doesn't respond, because it hangs."""
     browser.get("/blog/post")
 
     def fail(*others):
@@ -157,7 +157,7 @@ def test_trashed_page_is_not_served_during_an_outage(post, browser, away):
     browser.get("/blog/post")
     trash.trash(EDITOR, post, nonce(post))
     away()
-    # The worst: nothing was asked for since.
+    # The worst case: no request since the change.
     assert browser.get("/blog/post").status_code == 200
     away(False)
     browser.get("/blog")
@@ -191,7 +191,7 @@ def test_expired_page_is_not_served_during_an_outage(post, browser, away, monkey
 
 
 def at(monkeypatch, **later):
-    """Have the cache take the time for a later one."""
+    """Let the page cache use a later time."""
     monkeypatch.setattr(page_cache.entries, "now", lambda: now() + timedelta(**later))
 
 
@@ -212,7 +212,7 @@ def test_cached_page_is_served_for_the_minutes_set(post, browser, away, monkeypa
 def test_pages_read_from_secondaries_are_not_cached(post, browser, commands, settings, monkeypatch, path):
     settings.READ_SECONDARIES = True
     monkeypatch.setattr(stale, "knows_primary", lambda: False)
-    # At a start no server is known at all.
+    # At the start, no server is known.
     fresh = browser.get(path)
     assert "Warning" not in fresh
     monkeypatch.setattr(stale, "knows_secondary", lambda: True)

@@ -1,4 +1,4 @@
-"""No reader ever sees a page older than a write that was acknowledged before the request began."""
+"""No reader ever sees a page older than a write that was acknowledged before the request started."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The reader's style sheet and fonts: what its custom properties promise, and how little a page weighs."""
+"""The style sheet and fonts: contrast, classes, and the size of a page."""
 
 import gzip
 import re
@@ -37,7 +37,7 @@ def test_text_has_enough_contrast(name, scheme):
 
 
 def test_class_of_a_content_type_is_not_used_by_inserts(mongo, client):
-    """An app may call a type Note: the frame of the insert is none for its pages."""
+    """An app can name a type Note: its pages must not get the frame of the insert."""
     upload(gallery("lakes"), name="pier.jpg")
     assert '<article class="node type-photo"' in client.get("/lakes/pier").content.decode()
     assert ".type-photo .neighbours" in (SITE / "photos.css").read_text()
@@ -61,7 +61,7 @@ def test_every_tenth_of_a_colour_has_a_class():
 
 
 def loaded(html: str) -> dict[str, list[str]]:
-    """Return the addresses that a page loads, by kind."""
+    """Return the URLs that a page loads, by kind."""
     return {
         "css": re.findall(r'<link rel="stylesheet" href="([^"]+)"', html),
         "js": re.findall(r'<script [^>]*src="([^"]+)"', html),
@@ -70,7 +70,7 @@ def loaded(html: str) -> dict[str, list[str]]:
 
 
 def size(address: str) -> int:
-    """Return the bytes of a static file, compressed as it is served."""
+    """Return the compressed size of a static file in bytes."""
     file = finders.find(address.removeprefix("/static/").partition("?")[0])
     assert file, address
     return len(gzip.compress(Path(file).read_bytes()))

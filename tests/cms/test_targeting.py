@@ -1,6 +1,6 @@
-"""On a cluster: what readers, posters and editors ask for goes to the shards that have it, or is a known exception.
+"""Queries on a cluster: those of readers, commenters and editors are sent to the right shards, or are documented exceptions.
 
-Seen by a listener on what the driver really sends while their pages are fetched and their forms are sent.
+A listener records the driver's commands while pages are fetched and forms are sent.
 """
 
 import re
@@ -35,7 +35,7 @@ from tests.support.routing import Operation
 
 DOCUMENT = Path(__file__).parents[2] / "docs/how-to/scale-out.md"
 NODES = "/admin/nodes/node/"
-# Of the system itself, not of what is stored: mongos answers these from its own knowledge, or every shard does.
+# Commands about the system itself, which mongos answers alone or every shard answers.
 OWN = ("$indexStats", "$collStats", "$currentOp", "$listSearchIndexes")
 
 
@@ -48,7 +48,7 @@ def sent(commands: CommandLog) -> Iterable[tuple[Operation, Collection]]:
 
 
 def judged(commands: CommandLog) -> set[Broadcast]:
-    """Assert that all that was sent is routed or excused; return the exceptions that were made use of."""
+    """Assert that all commands are routed or documented, and return the exceptions used."""
     used, known = set(), targeting.broadcasts()
     for one, collection in sent(commands):
         assert routing.is_allowed(one, collection), f"mongos refuses this: {one}"
@@ -65,7 +65,7 @@ def get(client: Client, *urls: str) -> None:
 
 
 def readers(client: Client) -> set[str]:
-    """Fetch every kind of public page; return the addresses."""
+    """Fetch every kind of public page, and return the URLs."""
     blog, folder = node("blog", "news"), node("folder", "about")
     photos = gallery("photos")
     lake = upload(photos, name="lake.jpg", tags=("water",))
@@ -103,7 +103,7 @@ def readers(client: Client) -> set[str]:
 
 
 def test_photos_are_read_from_the_shard_of_their_gallery(client, mongo, commands):
-    """Whatever they show: the first content, a later one, a part. Where a photo was moved since, the other shards are asked."""
+    """The first content, a later one, and a crop. After a photo was moved, the other shards are asked too."""
     first, second = gallery("first"), gallery("second")
     lake, hill = upload(first), upload(first, name="hill.jpg")
     replace(hill, pictures.png())
@@ -130,7 +130,7 @@ def test_photos_are_read_from_the_shard_of_their_gallery(client, mongo, commands
 
 
 def shown(photo_id: ObjectId) -> list[str]:
-    """Return some addresses of what pages show of a photo."""
+    """Return some URLs of images that pages show of a photo."""
     photo = stored_photos.get(photo_id)
     return [addresses.original_path(photo), addresses.copy_path(photo, 320, "webp"), addresses.square_path(photo, 160)]
 
@@ -150,7 +150,7 @@ def test_queries_of_readers_are_targeted(client, mongo, commands):
             assert answer.status_code in (200, 301), address
         assert client.get("/news/nothing-there").status_code == 404
     used = judged(commands)
-    # Beside what is kept under the site's version, only addresses that name an id alone ask every shard.
+    # Apart from cached data, only URLs with an id ask every shard.
     assert {(b.collection, b.paths) for b in used} <= {
         # The names of all authors.
         ("cms.nodes", ()),
@@ -175,7 +175,7 @@ def test_queries_of_commenters_are_targeted(post_page, rules, client, commands, 
 
 
 def posters(client: Client, post: Target, rules: Any, moderator: Any) -> None:
-    """Post, answer, change, flag, remove, read in every way, hold and decide."""
+    """Post, reply, edit, flag, remove, read in every way, hold and decide."""
 
     def url(name: str, slug: str) -> str:
         return reverse(f"comments-{name}", args=[post.label, post.pk, slug])
@@ -219,7 +219,7 @@ def test_queries_of_page_editors_are_targeted(editor, commands):
 
 
 def pages(ann: Editor, blog: ObjectId, folder: ObjectId) -> None:
-    """List, add, save, draft, publish, look back, move, copy, throw away, put back, delete."""
+    """List, create, save, draft, publish, compare, move, copy, trash, restore, delete."""
     filters = ("state=live", "state=scheduled", "state=unpublished", "state=expired", "state=drafted", "type=blog")
     get(
         ann.client,
@@ -250,7 +250,7 @@ def pages(ann: Editor, blog: ObjectId, folder: ObjectId) -> None:
 
 
 def press(ann: Editor, address: str, **typed: str) -> None:
-    """Open a page and send its form as it stands, but for what is typed."""
+    """Open a page, and send its form with the typed values."""
     form = fields(ann.client.get(address).content.decode(), "confirm_form")
     assert ann.client.post(address, {**form, **typed}).status_code in (200, 302), address
 
@@ -265,7 +265,7 @@ def test_queries_of_photo_editors_are_targeted(editor, commands):
 
 
 def library(ann: Editor, parent: ObjectId, photo: ObjectId) -> None:
-    """Upload, list, save, replace, go back, throw away."""
+    """Upload, list, save, replace, restore, trash."""
     files = [SimpleUploadedFile("new.jpg", pictures.jpeg())]
     json = {"accept": "application/json"}
     sent = ann.client.post(reverse("admin:nodes_photo_upload", args=[parent]), {"files": files}, headers=json)

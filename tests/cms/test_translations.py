@@ -1,4 +1,4 @@
-"""The site in Simplified Chinese: complete, compiled, and chosen in the site's settings."""
+"""The site in Simplified Chinese: complete, compiled, and chosen in the settings."""
 
 import ast
 import gettext
@@ -13,7 +13,7 @@ from nodes.services.site import save_settings
 from tests.support.comments import site
 
 ROOT = Path(__file__).parents[2]
-# The pluggable app brings its own catalogue along.
+# The pluggable app has its own catalogue.
 CATALOGUES = {
     ROOT / "comments": ["comments"],
     ROOT: ["api", "cms", "editor", "marginalia", "nodes", "photos", "reader", "templates", "transfer", "wordpress"],
@@ -39,7 +39,7 @@ def in_template(path: Path) -> Iterator[str]:
 
 
 def shown(folders: list[str]) -> set[str]:
-    """Return the texts that the files of some folders mark for translation."""
+    """Return the texts that are marked for translation in the files of some folders."""
     found: set[str] = set()
     for folder in folders:
         for path in (ROOT / folder).rglob("*"):
@@ -56,11 +56,11 @@ def compiled(root: Path) -> dict[str, str]:
     return {key[0] if isinstance(key, tuple) else key: text for key, text in catalogue.items() if key}
 
 
-# Slow, though quick: a new text may wait for its translation, and holds no other change up.
+# Marked slow, although it is quick: a new text can wait for its translation without blocking other changes.
 @pytest.mark.slow
 @pytest.mark.parametrize(("root", "folders"), CATALOGUES.items(), ids=lambda value: getattr(value, "name", ""))
 def test_every_text_is_translated(root, folders):
-    """Otherwise: `manage.py makemessages -l zh_Hans`, translate, `manage.py compilemessages` (CONTRIBUTING.md)."""
+    """If this fails: `manage.py makemessages -l zh_Hans`, translate, `manage.py compilemessages` (CONTRIBUTING.md)."""
     texts, catalogue = shown(folders), compiled(root)
     assert len(texts) > 100
     assert sorted(texts - {text for text, translation in catalogue.items() if translation}) == []

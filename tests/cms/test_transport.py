@@ -1,4 +1,4 @@
-"""Cookies, headers, tokens, bodies: what holds on the way between a browser and the site."""
+"""Cookies, headers, tokens and bodies between a browser and the site."""
 
 import re
 import subprocess
@@ -44,7 +44,7 @@ def admin(client, chief):
 
 
 def policy(response):
-    """Return {directive: sources} of an answer's Content-Security-Policy."""
+    """Return {directive: sources} of the Content-Security-Policy of a response."""
     parts = (part.split() for part in response["Content-Security-Policy"].split(";"))
     return {name: sources for name, *sources in parts}
 
@@ -74,7 +74,7 @@ def test_every_page_sends_its_security_policy(admin):
         said = policy(answer)
         assert said["default-src"] == ["'self'"], path
         assert said["object-src"] == ["'none'"], path
-        # The form's own pane shows editors what they write: that page alone may be framed, by pages of the site.
+        # Only the editor's preview pane may be framed, and only by pages of the site.
         framed = path.endswith("/preview/")
         assert said["frame-ancestors"] == ["'self'" if framed else "'none'"], path
         assert said["base-uri"] == said["form-action"] == ["'self'"], path
@@ -115,7 +115,7 @@ def test_cookies_are_for_this_site_only(chief):
 
 
 def test_login_starts_a_new_session(chief):
-    """An attacker who planted a session before knows nothing of the one that follows."""
+    """An attacker who planted a session before knows nothing of the new one."""
     client = Client()
     client.cookies[settings.SESSION_COOKIE_NAME] = "planted" * 4 + "abcd"
     answer = client.post("/log-in", {"username": "chief", "password": PASSWORD})
@@ -147,7 +147,7 @@ def test_production_settings_are_strict(tmp_path):
     shown = f"from cms.settings import *; print({{name: globals()[name] for name in {list(wanted)}}})"
     answer = run_python(production() | {"VAR_DIR": str(tmp_path)}, "-c", shown)
     assert answer.stdout.strip() == str(wanted), answer.stderr
-    # And what these settings come to, over plain and over protected HTTP.
+    # The results of these settings, over HTTP and HTTPS.
     asked = (
         "import os; os.environ['DJANGO_SETTINGS_MODULE'] = 'cms.settings'; import django; django.setup()\n"
         "from django.middleware.security import SecurityMiddleware as M; from django.http import HttpResponse as R\n"
@@ -164,7 +164,7 @@ def test_production_settings_are_strict(tmp_path):
 
 
 def test_secrets_come_only_from_the_environment():
-    """No file that is committed holds one; the key of a site of one machine is made there, and kept from others."""
+    """No committed file contains a secret. The key of a local site is created there and private."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
     files = [ROOT / name for name in listed] or [
         p for p in ROOT.rglob("*") if p.suffix in (".py", ".toml", ".txt", ".md")
@@ -177,7 +177,7 @@ def test_secrets_come_only_from_the_environment():
 
 
 def test_every_form_needs_its_csrf_token(chief):
-    """Every form: its view is asked with a session, and without the token that a page of ours would have sent."""
+    """The view of every form is called with a session and without the CSRF token."""
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(chief)
     page_id = node()
@@ -236,12 +236,12 @@ def test_password_resets_are_throttled(chief, client):
     assert len(mail.outbox) == 5
 
 
-# Everything that is signed, and how each is read: the salt binds it to its purpose.
+# Every signed value, and how it is read: the salt binds it to its purpose.
 TARGET = Target("nodes.node", "0" * 24)
 
 
 def signed():
-    """Return {what: (a signed value, its payload)}."""
+    """Return {purpose: (a signed value, its payload)}."""
     subscription = subscriptions.id_for(TARGET, "ann@example.org")
     form = FormToken.new(TARGET, "", "42")
     return {
@@ -256,7 +256,7 @@ def signed():
 
 
 def opens(name, value):
-    """Return whether a value opens what `name` protects."""
+    """Return whether a value is accepted for the purpose `name`."""
     match name:
         case "preview":
             return previews.read_token(value) is not None
@@ -322,7 +322,7 @@ def test_oversized_body_is_refused_before_it_is_read(admin):
 
 
 def test_files_are_accepted_only_for_photos(admin):
-    """A file sent to any other form is not kept anywhere, nor read whole into memory by it."""
+    """A file sent to any other form is neither stored nor read into memory."""
     file = SimpleUploadedFile("x.html", b"<script>alert(1)</script>" * 10, "text/html")
     answer = admin.post("/admin/nodes/sitesettings/", {"name": file})
     assert answer.status_code == 200
@@ -331,7 +331,7 @@ def test_files_are_accepted_only_for_photos(admin):
 
 @pytest.mark.parametrize("path", ["/comments/post", "/log-in", "/admin/nodes/node/", "/nothing-there"])
 def test_unexpected_file_is_not_read(admin, path, monkeypatch):
-    """What was typed before it is; of the file nothing goes to the disk."""
+    """Text before the file is read. The file itself is not written to disk."""
     made = []
     monkeypatch.setattr("tempfile.NamedTemporaryFile", lambda *args, **kwargs: made.append(args))
     file = SimpleUploadedFile("x.bin", b"x" * 4_000_000)
@@ -358,7 +358,7 @@ def test_unknown_host_is_refused(client, mongo):
 
 @pytest.mark.parametrize("name", ["/gone", "/blog", "//evil.example", "gone", "/\xff"])
 def test_no_request_moves_the_site_to_another_path(client, mongo, name):
-    """Whatever a server in front takes from a request's headers into its environment."""
+    """Whichever headers a server passes on in the environment."""
     blog = node("blog", "blog")
     node("blog-entry", "post", parent=blog)
     for path in ("/", "/blog", "/blog/post", "/feed/atom", "/sitemap.xml", "/robots.txt", "/nothing-here"):

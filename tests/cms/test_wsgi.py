@@ -1,4 +1,4 @@
-"""What is said of a request before anything of the site can answer."""
+"""Requests before any code of the site: content types, bodies and HEAD."""
 
 import encodings
 

@@ -16,7 +16,7 @@ def ann(mongo) -> User:
 
 @pytest.fixture
 def target(mongo) -> Target:
-    """An account that is discussed, as stored."""
+    """An account with a discussion, as stored."""
     key = ObjectId()
     mongo.auth_user.insert_one(account(key))
     return Target("auth.user", str(key))
@@ -24,7 +24,7 @@ def target(mongo) -> Target:
 
 @pytest.fixture
 def subscribed(client, post_page) -> Comment:
-    """A comment whose author confirmed to want notices of replies."""
+    """A comment whose author confirmed notifications of replies."""
     site.post(client, post_page, "Ask me", email="ann@example.org", notify="on")
     site.work()
     Client().post(site.last_link("subscribe"))

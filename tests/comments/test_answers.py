@@ -1,4 +1,4 @@
-"""Every page of comments answers what goes wrong with a discussion, at whichever call of the back end: no text gets lost."""
+"""Every page of comments handles errors of the back end at any of its calls, without losing text."""
 
 import pytest
 from django.contrib import admin
@@ -25,7 +25,7 @@ TEXT = "What took an hour to write"
 
 
 class Failing:
-    """The methods of the back end, of whose calls the number `at` raises."""
+    """The methods of a back end, whose call number `at` raises."""
 
     def __init__(self, at, error):
         self.at, self.error, self.calls = at, error, 0
@@ -45,7 +45,7 @@ METHODS = [name for name, member in vars(Backend).items() if callable(member) an
 
 @pytest.fixture
 def ask(client, monkeypatch):
-    """A function that sends a request whose back end fails at a call; it returns the answer, and whether it failed."""
+    """A function that sends a request whose back end fails at a call. It returns the response and whether it failed."""
 
     def asked(request, at, error=DiscussionBusy):
         method, url, data = request
@@ -64,7 +64,7 @@ def edit(client, url):
 
 
 def requests(client, target, comment, held):
-    """Return one of each request that a page of comments takes, by the name of its URL and what it does."""
+    """Return one request for each action of the comment pages, by the name of its URL and the action."""
     of, moderation = [target.label, target.pk], "admin:marginalia_comments_moderation_"
     filled = site.fill(client, target, TEXT, parent=comment.slug)
     post = reverse("comments-post-comment")
@@ -100,7 +100,7 @@ def requests(client, target, comment, held):
 
 @pytest.fixture
 def known(client, post_page, moderator):
-    """The requests of a moderator about a comment with an answer, and about one that waits."""
+    """A moderator's requests about a comment with a reply, and about a held one."""
     client.force_login(moderator)
     comment = post_directly(post_page, "First", "first", email="bea@example.org")
     post_directly(post_page, "Answer", "answer", parent=comment.slug)
@@ -184,7 +184,7 @@ def test_page_of_a_busy_discussion_is_not_cached(post_page, ask):
 
 
 def test_form_sent_to_a_busy_discussion_keeps_its_token(client, post_page, ask):
-    """Whether it was sent before is not known then: sent again under another token, it would be posted twice."""
+    """It is not known then whether the form was sent before. With another token, it would be posted twice."""
     data = site.fill(client, post_page, TEXT)
     site.send(client, data)
     busy, _failed = ask(("post", reverse("comments-post-comment"), data), 1)

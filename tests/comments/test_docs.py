@@ -1,4 +1,4 @@
-"""The examples of docs/reference/template-tags.md give what stands under them."""
+"""The examples of docs/reference/template-tags.md print the documented output."""
 
 import re
 from pathlib import Path
@@ -24,7 +24,7 @@ EXAMPLES = re.findall(r"### (\w+)\n.*?```django\n(.*?)```\n```text\n(.*?)```", P
 
 @pytest.fixture(params=["nodes.node", "nodes.photo"])
 def post(request, rules) -> Node | Photo:
-    """What the examples are about: a post, or a photo of the same title."""
+    """The target of the examples: a post, or a photo with the same title."""
     if request.param == "nodes.node":
         return stored_nodes.get(site.entry().pk)
     return Photo.objects.get(pk=photo_build.upload(photo_build.gallery(), fields={"title": "Hello"}))

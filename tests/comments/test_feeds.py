@@ -1,4 +1,4 @@
-"""The Atom feed of a discussion, whatever order it is kept in."""
+"""The Atom feed of a discussion, in every storage order."""
 
 from xml.etree import ElementTree
 

@@ -1,4 +1,4 @@
-"""A database whose discussions have ids without a hash, as an older version wrote them."""
+"""A database whose discussions have ids without a hash, as an older version stored them."""
 
 from io import StringIO
 

@@ -1,4 +1,4 @@
-"""Comments in a database of their own, beside a project's default one: workers, migrations, dumps, and outages of it."""
+"""Comments in their own database beside a project's default one: workers, migrations, dumps and outages."""
 
 from io import StringIO
 from itertools import count
@@ -29,8 +29,8 @@ aliases = (f"beside-{n}" for n in count())
 
 @pytest.fixture
 def beside(mongo, settings):
-    """A function that gives comments a connection of their own, with these changes to the default one; it returns its alias."""
-    alias = next(aliases)  # the back end keeps one client for each
+    """A function that gives comments their own connection, with changes to the default one, and returns its alias."""
+    alias = next(aliases)  # the back end caches one client per alias
 
     def change(**changes):
         connections.settings[alias] = {**connections.settings["default"], "NAME": f"{mongo.name}_beside", **changes}
@@ -55,7 +55,7 @@ def render(**context):
 
 
 def test_page_is_shown_without_comments_during_their_outage(beside):
-    # A minute: longer than anyone would wait for this test, should the tags not bound it themselves.
+    # A minute, longer than anyone would wait for this test if the tags had no time limit.
     beside(HOST="mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=60000&timeoutMS=60000")
     html = render()
     assert html.startswith("Page. ")

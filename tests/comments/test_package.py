@@ -1,4 +1,4 @@
-"""The app is imported as marginalia.comments alone: a project may have an app `comments` of its own."""
+"""The app is imported only as marginalia.comments, because a project can have its own app `comments`."""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""The built wheel in a new virtual environment, in two small projects, as docs/how-to/add-comments-to-your-project.md says."""
+"""The built wheel in a new virtual environment, in two small projects.
+
+The steps follow docs/how-to/add-comments-to-your-project.md.
+"""
 
 import os
 import re
@@ -13,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs/how-to/add-comments-to-your-project.md").read_text()
 BLOCK = re.compile(r'```(\w+)(?: title="(\S*)")?\n(.*?)```', re.DOTALL)
 
-# What `startproject` writes, as far as it matters here: with contrib apps in SQL, without them on MongoDB, whose keys differ.
+# The parts of `startproject` that matter here: contrib apps in SQL, or no contrib apps and MongoDB with its own keys.
 SETTINGS = """
 SECRET_KEY = "only for this test"
 ALLOWED_HOSTS = ["*"]
@@ -64,7 +67,7 @@ CONTRIB = {
     "sql": ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.admin"],
     "mongodb": ["contrib.AuthConfig", "contrib.ContentTypesConfig"],
 }
-# From the official backend's project template.
+# From the official back end's project template.
 MONGODB_CONTRIB = """
 from django.contrib.auth.apps import AuthConfig as Auth
 from django.contrib.contenttypes.apps import ContentTypesConfig as ContentTypes
@@ -86,7 +89,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "settings"
 execute_from_command_line(sys.argv)
 """
 
-# What a visitor sees and does.
+# The actions of a visitor.
 VISIT = """
 from django.core.management import call_command
 from django.template import Context, Template
@@ -146,7 +149,7 @@ assert [c.source for c in selectors.iterate(item)] == ["A *fine* pot", "Indeed",
 assert client.get(f"/comments/c/{first.target.label}/{first.target.pk}/{first.slug}").status_code == 302
 print("visited")
 """
-# The same page while MongoDB is away.
+# The same page during an outage of MongoDB.
 VISIT_WITHOUT = """
 from django.test import Client
 from shop.models import Item
@@ -159,7 +162,7 @@ print("visited without")
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory):
-    """A new virtual environment with the wheel, and what it needs, in it, made as the guide says."""
+    """The Python of a new virtual environment with the wheel and its dependencies, created as the guide describes."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
     # A copy, so that nothing is built into the clone.

@@ -1,4 +1,4 @@
-"""The signals that Django's users know from its comments framework: when they are sent, how often, with what."""
+"""The signals known from Django's comments framework: when, how often and with which arguments they are sent."""
 
 import pytest
 from django.test import Client
@@ -24,7 +24,7 @@ def test_veto_of_a_receiver_returns_the_text(client, post_page):
     assert (asked[0]["comment"].source, asked[0]["target"]) == ("My text", post_page)
     assert asked[0]["request"].path == reverse("comments-post-comment")
     assert (selectors.count(post_page), posted) == (0, [])
-    # What was vetoed was not counted: the same text may be sent again.
+    # A vetoed text was not counted, so it can be sent again.
     assert site.send(client, again).status_code == 302
 
 

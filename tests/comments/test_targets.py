@@ -1,4 +1,4 @@
-"""What can be discussed: registered models alone, and of these the objects that readers may see."""
+"""Objects with discussions: only registered models, and only objects that readers can see."""
 
 import pytest
 from django.contrib.auth.models import Group
@@ -26,7 +26,7 @@ OF_COMMENTS = ("url-redirect", "thread", "flag", "delete", "edit", "comment-done
 
 @pytest.fixture
 def nodes_shown_by():
-    """A function that registers nodes with another `visible`; None registers them not at all."""
+    """A function that registers nodes with another `visible`, or not at all for None."""
 
     def change(visible):
         comments.unregister(Node)

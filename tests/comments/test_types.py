@@ -1,4 +1,4 @@
-"""What crosses the boundary of the back ends: here the ids by which discussions are stored."""
+"""The types of back ends: here the ids of stored discussions."""
 
 from bson import ObjectId
 
@@ -15,7 +15,7 @@ def test_id_contains_a_hash_and_converts_back_to_the_name():
 
 
 def test_discussions_are_spread_evenly_over_ranges():
-    """Keys of nodes rise with time: by themselves they would put what is new in the last range."""
+    """Node ids increase with time, so without the hash, all new discussions would be in the last range."""
     keys = [str(ObjectId.from_datetime(moment)) for moment in moments(20_000)]
     assert fullest(key[:4] for key in keys) > BOUND
     assert fullest(Target("nodes.node", key).id[:4] for key in keys) <= BOUND

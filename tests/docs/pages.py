@@ -1,4 +1,4 @@
-"""Pages of docs as tests follow them: their blocks, and which of them were tried."""
+"""Documentation pages as tests follow them: their blocks, and which of them are tested."""
 
 import json
 import re
@@ -17,23 +17,23 @@ _SHELL = re.compile(r"db\.adminCommand\((\{.*\})\)")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: its language, its text, and whether the paragraph before it says that it was not tried."""
+    """A fenced block: its language, its text, and whether the paragraph before marks it as not tested."""
 
     language: str
     text: str
     tried: bool
 
     def commands(self) -> list[str]:
-        """Return the commands of a console block, one a line."""
+        """Return the commands of a console block, one per line."""
         return [line.strip().removeprefix("$ ") for line in self.text.splitlines() if line.strip()]
 
     def typed(self) -> list[str]:
-        """Return the commands of a console block that begin with a dollar, each in one line, without what they print."""
+        """Return the commands of a console block that start with a dollar, each in one line, without their output."""
         lines = self.text.replace("\\\n", "").splitlines()
         return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
 
     def sent(self) -> list[dict[str, Any]]:
-        """Return what the lines of a shell block send, as the driver would."""
+        """Return the commands that the lines of a shell block send, as the driver would."""
         return commands_of(self.text)
 
 
@@ -43,7 +43,7 @@ def commands_of(text: str) -> list[dict[str, Any]]:
 
 
 def blocks(name: str, folder: str = "how-to", heading: str = "") -> list[Block]:
-    """Return the blocks of a page of docs/how-to, or another folder of docs, in their order; below one heading if given."""
+    """Return the blocks of a page of docs/how-to, or of another folder, in order, optionally below one heading."""
     page = (ROOT / "docs" / folder / name).read_text()
     if heading:
         page = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
@@ -56,12 +56,12 @@ def blocks(name: str, folder: str = "how-to", heading: str = "") -> list[Block]:
 
 
 def tried(name: str, language: str) -> list[Block]:
-    """Return the blocks in one language that a page does not call untried."""
+    """Return the blocks in one language that a page doesn't mark as not tested."""
     return [block for block in blocks(name) if block.tried and block.language == language]
 
 
 def started_by(unit: str) -> list[str]:
-    """Return the words of the command that a unit of systemd starts, by its file's name in deploy/."""
+    """Return the words of the command that a systemd unit starts, by its file name in deploy/."""
     return shlex.split(re.search(r"^ExecStart=(.*)$", (DEPLOY / unit).read_text(), re.MULTILINE)[1])
 
 

@@ -1,4 +1,4 @@
-"""The alert rules: every metric that they name is there, each rule fires when it should, and none on a healthy site."""
+"""The alert rules: their metrics exist, each rule fires when it should, and none on a healthy site."""
 
 import json
 import re
@@ -16,7 +16,7 @@ OPERATE = (ROOT / "docs/how-to/operate.md").read_text()
 ALERTS = re.findall(r"- alert: (\w+)", RULES.read_text())
 HOUR = 60  # minutes
 
-# What a healthy site says each minute, and what it says instead where an alert is to fire: metric with labels → series.
+# The series of a healthy site per minute, and the series with which an alert must fire: metric with labels → series.
 WELL = {
     'up{job="marginalia"}': "1+0x200",
     'marginalia_request_seconds_count{route="page",status="2xx"}': "0+600x200",
@@ -39,7 +39,7 @@ WELL = {
     # Writers come and go.
     "marginalia_comment_claims_open": "0 1 0 2" + " 0 1 0 3" * 50,
     "marginalia_worker_silent_seconds": "30+0x200",
-    # A failed mail is tried again and sent.
+    # A failed email is sent again.
     "marginalia_jobs_retrying": "0x20 1x20" + " 0x9 1x19" * 5,
     "marginalia_jobs_failed": "0+0x200",
     "marginalia_caches_silent_seconds": "5+0x200",
@@ -73,7 +73,7 @@ def test_every_metric_used_by_a_rule_exists(mongo, settings, client):
     mongo["cms.purges"].insert_one({"_id": "http://127.0.0.1:6082", "resume": {}, "at": now()})
     names = {f"marginalia_{name}" for name in Scraped(Client().get("/metrics").content.decode()).names}
     named = set(re.findall(r"marginalia_\w+", RULES.read_text()))
-    # A set of one member has no secondary to be behind.
+    # A replica set of one member has no secondary that lags.
     assert named - names == {"marginalia_mongodb_replication_lag_seconds"}
     asked = " ".join(re.findall(r"expr: (.*)", RULES.read_text()))
     assert {re.sub(r"\{.*", "", series) for series in WELL} == set(re.findall(r"\b(?:marginalia_\w+|up)\b", asked))
@@ -93,7 +93,7 @@ def test_every_alert_has_a_runbook():
 
 
 def test_runbooks_search_for_words_in_the_log():
-    """journald doesn't know the site's levels. The words about caches are those that tests of purging expect."""
+    """journald doesn't know the site's levels. The tests of purging check the words about caches."""
     pages = {page.name: page.read_text() for page in (ROOT / "docs/runbooks").glob("*.md")}
     assert not [name for name, page in pages.items() if re.search(r"journalctl [^`|]*-p", page)]
     assert "grep 'hear of changes'" in pages["cache-not-told.md"]
@@ -111,7 +111,7 @@ def test_rules_are_valid():
 
 
 def fired(name: str, series: dict[str, str]) -> dict:
-    """A test of promtool's: at the end of three hours of these series just this alert fires, "" for none."""
+    """Return a promtool test: after three hours of these series, exactly this alert fires, or none for ""."""
     return {
         "interval": "1m",
         "input_series": [{"series": series, "values": values} for series, values in (WELL | series).items()],

@@ -1,4 +1,4 @@
-"""The pages on the API, followed: each command with curl and each piece of Python, as it stands there, on a served site."""
+"""The API guides: every curl command and Python example is executed on a served site."""
 
 import argparse
 import json
@@ -29,7 +29,7 @@ from nodes.services import editing
 from tests.docs.pages import ROOT, blocks
 from tests.support.nodes import build, photo_build, pictures
 
-# What the pages write for the address of a site, a section, and what was made in it, with its version.
+# Placeholders of the guides for the URL of a site, a section, a node in it, and its version.
 GUIDE = "use-the-api.md"
 SITE, SECTION = "https://example.org", "6565f1e2a3b4c5d6e7f80910"
 MADE, ETAG = re.compile("6565f1e2a3b4c5d6e7f8091[12](?![.])"), '"6565f1e2a3b4c5d6e7f80912.9c2f04b1d3a7e655"'
@@ -45,17 +45,17 @@ CURL.add_argument("address")
 
 class Quiet(WSGIRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
-        """The test's own assertions say enough."""
+        """Log nothing, because the assertions of the test suffice."""
 
 
 class Reader:
-    """Who follows a page: asks what its commands ask, and puts what was answered in the place of its examples."""
+    """A reader who follows a guide: sends its commands, and replaces its examples with values from the responses."""
 
     def __init__(self, url: str, token: str, folder: Path) -> None:
         self.url, self.token, self.folder, self.made, self.etag = url, token, folder, "", ""
 
     def follow(self, *headings: str) -> list[tuple[str, int]]:
-        """Send all commands with curl below headings of the guide, in order; return (method and path, status) of each."""
+        """Send all curl commands below headings of the guide, in order. Return (method and path, status) of each."""
         return [
             self.send(command)
             for heading in headings
@@ -67,7 +67,7 @@ class Reader:
     def send(self, command: str) -> tuple[str, int]:
         said = command.replace(SITE, self.url).replace("$TOKEN", self.token).replace("$(uuidgen)", str(uuid4()))
         said = MADE.sub(self.made, said.replace(ETAG, self.etag))
-        # A shell would end the command at an "&" that is not quoted.
+        # A shell would end the command at an unquoted "&".
         assert not {"&", ";", "|"} & set(shlex.shlex(said, posix=True, punctuation_chars=True)), command
         words = shlex.split(said)
         assert "$" not in said, command
@@ -121,7 +121,7 @@ def essays(mongo) -> ObjectId:
 
 
 def python(heading: str, function: str) -> Any:
-    """Return a function that the guide has in Python below a heading."""
+    """Return a Python function from below a heading of the guide."""
     names: dict[str, Any] = {}
     for block in blocks(GUIDE, heading=heading):
         if block.language == "python":
@@ -151,7 +151,7 @@ def test_guide_to_writing_works(reader, essays, mongo):
         "POST /nodes": 201,
         "PATCH /nodes/ID": 200,
         "POST /nodes/ID/publish": 200,
-        # It was published by the command before: the page says "or".
+        # The previous command published it already, because the guide offers alternatives.
         "POST /nodes/ID/schedule": 422,
         "PATCH /nodes/ID?version=draft": 200,
         "POST /nodes/ID/publish?version=draft": 200,

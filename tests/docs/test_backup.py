@@ -1,4 +1,4 @@
-"""docs/how-to/backup.md, followed: its commands are run as they are written there."""
+"""docs/how-to/backup.md: its commands are executed as written."""
 
 import os
 import shutil
@@ -131,12 +131,12 @@ def test_age_check_fails_without_a_recent_dump(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == [monthly.name, recent.name]
 
 
-# Of log-ins, and what a worker makes while the site runs.
+# Collections written by logins, and by a worker while the site runs.
 PASSING = ("django_session", "workers", "jobs", "cms.changes", "cms.renditions.files", "cms.renditions.chunks")
 
 
 def counts(site: Site) -> dict[str, int]:
-    """Return how many documents each collection of a running site has that people fill."""
+    """Return the number of documents in each collection that users fill."""
     with MongoClient(site.mongod.uri) as client:
         database = client["marginalia"]
         names = [listed["name"] for listed in database.list_collections() if listed["name"] not in PASSING]
@@ -144,8 +144,10 @@ def counts(site: Site) -> dict[str, int]:
 
 
 def copied(source: Any, target: Any) -> None:
-    """Copy a database as a dump does: collections with their options, documents, indexes. No dump stands still while a worker
-    writes: files go before their chunks, which are there when a file is."""
+    """Copy a database as a dump does: collections with their options, documents, indexes.
+
+    A worker writes during the dump, so files are copied before their chunks.
+    """
     for listed in sorted(source.list_collections(), key=itemgetter("name"), reverse=True):
         target.create_collection(listed["name"], **listed["options"])
         if documents := list(source[listed["name"]].find()):

@@ -1,4 +1,4 @@
-"""docs/internals/case-study.md: each function that it names is there."""
+"""docs/internals/case-study.md: each function that it names exists."""
 
 import re
 from pathlib import Path

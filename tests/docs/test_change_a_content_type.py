@@ -1,4 +1,4 @@
-"""The guide to changing a content type: its example does what the guide says."""
+"""The guide to changing a content type: its example works as described."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The page on themes, followed: what it says is there is there, and a theme made by it works."""
+"""The guide to themes: the blocks, properties and variables in its tables exist, and its theme works."""
 
 import re
 import shutil
@@ -31,7 +31,7 @@ def named(cell: str) -> list[str]:
 
 @pytest.fixture
 def theme(settings, tmp_path):
-    """A folder that is the site's theme, as if it had been there at the start."""
+    """A folder that is the site's theme, as if it had existed at the start."""
     folder = settings.THEME_DIR = tmp_path / "theme"
 
     def load() -> Path:
@@ -45,7 +45,7 @@ def theme(settings, tmp_path):
 
 
 def followed(load) -> Path:
-    """Return the folder of the theme that the page describes."""
+    """Return the folder of the theme that the guide describes."""
     call_command("start_theme", verbosity=0)
     folder = load()
     css, html = ([block.text for block in blocks(NAME) if block.language == language] for language in ("css", "html"))
@@ -60,7 +60,7 @@ def followed(load) -> Path:
 
 
 def checked(capsys) -> list[str]:
-    """Return the lines that check_theme prints, and whether it found anything."""
+    """Return the output lines of check_theme, and whether it found anything."""
     capsys.readouterr()
     with pytest.raises(CommandError) as ended:
         call_command("check_theme")
@@ -107,7 +107,7 @@ def test_theme_made_by_the_guide_works_and_passes_the_check(mongo, client, theme
     assert '<div class="masthead"><a class="site-name" href="/">Marginalia</a></div>' in html
     assert "Something wrong on “About us”?" in html
     assert html.index("site/site.css") < html.index("theme.css")
-    assert 'class="site-menu"' in html  # what it does not name stays
+    assert 'class="site-menu"' in html  # other files stay
     assert "masthead" in client.get("/").content.decode()
     save_settings({"accent": "#7a1f5c"}, {"accent": ""})
     html = client.get("/about").content.decode()

@@ -1,4 +1,4 @@
-"""The files of deploy/ agree: command lines, settings, addresses, and what the other documents say of them."""
+"""The files of deploy/ are consistent: command lines, settings, addresses, and references in documents."""
 
 import json
 import re
@@ -22,12 +22,12 @@ MEMBERS = ("db1", "db2", "db3")
 
 
 def exec_form(instruction: str) -> list[str]:
-    """Return the words of an instruction of the Containerfile, the last of its kind."""
+    """Return the words of the last instruction of a kind in the Containerfile."""
     return json.loads(re.findall(rf"^{instruction} (\[.*\])$", CONTAINERFILE, re.MULTILINE)[-1])
 
 
 def serving(words: list[str]) -> tuple[list[str], str]:
-    """Return the arguments of Python that serve the site, as they would be everywhere, and the address they name."""
+    """Return the Python arguments that serve the site, without the address, and the address."""
     words = list(words)
     address = ""
     if "--bind" in words:
@@ -47,7 +47,7 @@ def test_web_server_has_the_same_command_line_everywhere():
     expected, address = serving(web_server.gunicorn_command("cms.wsgi:application", 8000)[1:])
     assert (expected[:2], address) == (["-m", "gunicorn"], "127.0.0.1:8000")
     assert Path(expected[-1]).is_file()
-    assert serving(started_by("marginalia@.service")[1:]) == (expected, "")  # the address is the socket's
+    assert serving(started_by("marginalia@.service")[1:]) == (expected, "")  # the socket has the address
     assert serving(COMPOSE["site"]["command"]) == (expected, address)
     assert serving(exec_form("CMD")) == (expected, "0.0.0.0:8000")
     assert exec_form("ENTRYPOINT") == ["python3"]
@@ -74,7 +74,7 @@ def test_proxy_listens_on_ipv4_and_ipv6():
 
 
 def test_guide_states_the_disk_limit_of_nginx():
-    """Connections, and megabytes each: of the server's own limits, and of the locations in their order."""
+    """Connections times megabytes: of the server's own limits, and of the locations in order."""
     conf = (DEPLOY / "nginx.conf").read_text()
 
     def bounded(zone: str, size: str) -> tuple[int, int]:
@@ -143,7 +143,7 @@ def test_services_have_the_same_time_to_stop():
 
 
 def test_services_are_restarted_without_a_limit():
-    """systemd would close the socket of the other instance with it."""
+    """systemd would also close the socket of the other instance."""
     assert all(entries((DEPLOY / unit).read_text(), "StartLimitIntervalSec") == ["0"] for unit in UNITS)
 
 
@@ -163,7 +163,7 @@ def test_containers_have_minimal_permissions():
     for service in ("site", "work"):
         assert COMPOSE[service]["read_only"] is True
         assert COMPOSE[service]["cap_drop"] == ["ALL"]
-    # What needs the database, the internet or both.
+    # Services that need the database, the internet or both.
     networks: dict[str, Any] = {name: set(COMPOSE[name]["networks"]) for name in ("proxy", "work", *MEMBERS)}
     assert all(networks[member] == {"databases"} for member in MEMBERS)
 

@@ -1,4 +1,4 @@
-"""docs/how-to/{deploy,backup,upgrade}.md, followed: what they say not to be untried is run from where it stands there."""
+"""docs/how-to/{deploy,backup,upgrade}.md: everything that is not marked as not tested is executed as written."""
 
 import http.client
 import json
@@ -34,7 +34,7 @@ pytestmark = [
 ]
 PAGES = ("deploy.md", "backup.md", "upgrade.md")
 MEMBERS = ("db1", "db2", "db3")
-# What the doctor finds that this machine cannot help: its MongoDB is 6.0, and not the last of these.
+# Findings of the doctor that this machine cannot fix, because its MongoDB is an older 6.0.
 EXPECTED = {"server-end-of-life", "server-faulty"}
 
 
@@ -62,7 +62,7 @@ def running(command: list[str], log: Path, **options: Any) -> Iterator[subproces
 
 @dataclass(frozen=True)
 class Deployed:
-    """A site as the page makes it, with the machines' names, ports and folders replaced by those of this test."""
+    """A site as the guide creates it, with names, ports and folders of the machines replaced by those of this test."""
 
     folder: Path
     ports: tuple[int, ...]
@@ -71,7 +71,7 @@ class Deployed:
     web: int
 
     def here(self, text: str) -> str:
-        """Return a text of the pages with what differs on this machine."""
+        """Return a text of the guides with the replacements for this machine."""
         for name, port in zip(MEMBERS, self.ports, strict=True):
             text = text.replace(f"{name}.example.org:27017", f"localhost:{port}")
         changes = {
@@ -81,7 +81,7 @@ class Deployed:
             "/srv/marginalia": str(ROOT),
             "127.0.0.1:8000": f"127.0.0.1:{self.web}",
         }
-        # In one pass: what is put in, such as an interpreter in the clone's own .venv, is not replaced again.
+        # In one pass, so that replaced text, such as an interpreter in the clone's own .venv, is not replaced again.
         return re.sub("|".join(map(re.escape, changes)), lambda found: changes[found[0]], text)
 
     def run(self, command: str) -> subprocess.CompletedProcess[str]:
@@ -89,7 +89,7 @@ class Deployed:
 
 
 def members(folder: Path, ports: tuple[int, ...], stack: ExitStack) -> None:
-    """Make keys and certificates and start three servers, as the page says; all three are this machine."""
+    """Create keys and certificates and start three servers as the guide describes, all on this machine."""
     for block in tried("deploy.md", "console")[:2]:
         for command in block.commands():
             done = shell(command.replace("db1.example.org", "localhost"), folder, dict(os.environ))
@@ -110,7 +110,7 @@ def members(folder: Path, ports: tuple[int, ...], stack: ExitStack) -> None:
 
 
 def initiated(folder: Path, ports: tuple[int, ...], here: Callable[[str], str]) -> MongoClient:
-    """Send what the page types into the shell; return a client of its administrator."""
+    """Send the commands that the guide types into the shell, and return a client of its administrator."""
     lines = [block.text for block in tried("deploy.md", "js")]
     initiate, create_admin, create_user = [sent for text in lines for sent in commands_of(here(text))]
     options: dict[str, Any] = {"tls": True, "tlsCAFile": str(folder / "ca.pem"), "serverSelectionTimeoutMS": 30_000}
@@ -155,7 +155,7 @@ def deployed(tmp_path_factory) -> Iterator[Deployed]:
 
 
 def test_guide_produces_a_site(deployed):
-    """Everything in its order: set up, doctor, services, proxy, cron."""
+    """All steps in order: setup, doctor, services, proxy, cron."""
     for block in tried("deploy.md", "console")[2:3]:
         for command in block.commands():
             more = " --no-input" if "createsuperuser" in command else " --json" if "doctor" in command else ""
@@ -193,7 +193,7 @@ def test_guide_produces_a_site(deployed):
 
 
 def services(deployed: Deployed) -> list[list[str]]:
-    """Return what the two units start, here."""
+    """Return the commands of the two units on this machine."""
     units = ("marginalia@.service", "marginalia-work.service")
     return [[deployed.here(word) for word in started_by(unit)] for unit in units]
 
@@ -214,7 +214,7 @@ def fetch(
 
 
 def answer(deployed: Deployed, path: str, **options: Any) -> int:
-    """Return the status of the answer, 0 if there is none."""
+    """Return the status of the response, or 0 without a response."""
     try:
         return int(fetch(deployed, path, **options).status)
     except urllib.error.HTTPError as error:
@@ -224,11 +224,11 @@ def answer(deployed: Deployed, path: str, **options: Any) -> int:
 
 
 def behind_nginx(deployed: Deployed, stack: ExitStack) -> None:
-    """Put nginx in front, with the first member's certificate."""
+    """Start nginx in front, with the first member's certificate."""
     secure, plain = free_port(), free_port()
     text = deployed.here((DEPLOY / "nginx.conf").read_text()).replace("listen 443", f"listen 127.0.0.1:{secure}")
     text = text.replace("listen 80", f"listen 127.0.0.1:{plain}")
-    text = re.sub(r"listen \[::\].*;", "", text)  # a machine for tests need not have IPv6
+    text = re.sub(r"listen \[::\].*;", "", text)  # a test machine may have no IPv6
     text = re.sub(r"/etc/letsencrypt/live/example.org/\w+\.pem", f"{deployed.folder}/db1.pem", text)
     folder = deployed.folder / "nginx"
     folder.mkdir()
@@ -248,7 +248,7 @@ def behind_nginx(deployed: Deployed, stack: ExitStack) -> None:
     stranger.request("POST", f"/admin/nodes/photo/upload/{'5' * 24}/", b"picture", {"Host": "example.org"})
     assert stranger.getresponse().status == 401
     stranger.close()
-    # What a visitor says of his own connection is not believed.
+    # Headers that a visitor sends about the connection are not trusted.
     assert answer(deployed, "/", **over, **{"X-Forwarded-Proto": "http"}) == 200
     assert answer(deployed, "/", url=f"http://127.0.0.1:{plain}") == 301
     assert fetch(deployed, "/", **over).headers["X-Request-ID"] in (folder / "access.log").read_text()
@@ -256,7 +256,7 @@ def behind_nginx(deployed: Deployed, stack: ExitStack) -> None:
 
 
 def watch_the_certificate(deployed: Deployed, port: int) -> None:
-    """Run the line of cron that prints something where the certificate ends: it has 825 days."""
+    """Run the line of cron that prints a warning before the certificate expires in 825 days."""
     [line] = [block.text for block in tried("operate.md", "cron")]
     command = line.partition("  marginalia  ")[2].replace("-connect example.org:443", f"-connect 127.0.0.1:{port}")
     for days, said in ((14, ""), (900, "The certificate of example.org ends")):
@@ -276,6 +276,6 @@ def test_guide_upgrades_a_site(deployed):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_is_tested_or_marked_as_not_tested(page):
-    """Each block is in a language that the tests above follow, or says that it was not tried."""
+    """Each block is in a language that the tests above execute, or is marked as not tested."""
     followed = {"console", "yaml", "js", "cron"}
     assert {block.language for block in blocks(page) if block.tried} <= followed

@@ -1,4 +1,4 @@
-"""The image of deploy/Containerfile, built and run: as its own user, on a root that nothing can be written to."""
+"""The image of deploy/Containerfile, built and started as its own user on a read-only root."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from tests.support.processes import until
 
 pytestmark = pytest.mark.slow
 MOST_BYTES = 200_000_000
-# What a runtime of containers does: the root read-only, what may be written to mounted over it, no rights.
+# What a container runtime does: a read-only root, writable mounts, no capabilities.
 INSIDE = """
 mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && mount --bind /dev "$1/dev" &&
 mount -t tmpfs -o mode=1777 none "$1/tmp" &&
@@ -39,20 +39,20 @@ def output_of(*command: str, **options: Any) -> str:
 
 @dataclass(frozen=True)
 class Image:
-    """What the image says of itself, and its root folder, mounted."""
+    """The image's configuration, and its mounted root folder."""
 
     said: dict[str, Any]
     root: Path
 
     def start(self, arguments: list[str], **environment: str) -> subprocess.Popen[str]:
-        """Run Python in it."""
+        """Start Python in the image."""
         place = [str(self.root), self.said["WorkingDir"], *self.said["User"].split(":")]
         command = ["unshare", "--mount", "sh", "-c", INSIDE, "sh", *place, *arguments]
         env = {"PATH": os.environ["PATH"], **dict(entry.split("=", 1) for entry in self.said["Env"]), **environment}
         return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def run(self, *arguments: str, **environment: str) -> tuple[int, str]:
-        """Run Python in it to the end; return its status and what it said."""
+        """Run Python in the image, and return its exit code and output."""
         process = self.start([*self.said["Entrypoint"], *arguments], **environment)
         output, _ = process.communicate(timeout=60)
         return process.returncode, output

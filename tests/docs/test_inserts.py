@@ -1,4 +1,4 @@
-"""The page that says how an insert is added: its class and its template, as they stand there."""
+"""The guide to adding an insert: its class and its template, as written."""
 
 import re
 from pathlib import Path

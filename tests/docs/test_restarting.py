@@ -1,4 +1,4 @@
-"""A restart as docs/how-to/upgrade.md has it: two instances on one socket, one after the other, while readers ask."""
+"""A restart as in docs/how-to/upgrade.md: two instances on one socket restart in turn, while readers send requests."""
 
 import os
 import socket
@@ -52,7 +52,7 @@ def instances(mongo, tmp_path) -> Iterator[tuple[int, list[Service]]]:
 
 
 def asked(port: int, sent: bytes) -> bytes:
-    """Return what comes back, on a connection of its own as a proxy makes them; nothing where it breaks."""
+    """Return the response on a new connection, as a proxy makes them, or nothing if the connection breaks."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=30) as opened:
             opened.sendall(sent)

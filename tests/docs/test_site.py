@@ -1,4 +1,4 @@
-"""What the documents say is so: settings, dependencies, commands and links."""
+"""Facts in the documents match the code: settings, dependencies, commands and links."""
 
 import re
 import tomllib
@@ -19,7 +19,7 @@ from tests.support.site_settings import ROOT, documented, documented_rows, produ
 DOCUMENTS = sorted([*ROOT.glob("*.md"), ROOT / "deploy/README.md", *(ROOT / "docs").rglob("*.md")])
 # A permission, and a field of the nodes.
 NO_CODE = {"marginalia_comments.can_moderate", "comments.author.id"}
-# Endings of names of files.
+# File name extensions.
 FILES = {"css", "html", "js", "jsonl", "md", "service", "socket", "timer"}
 
 
@@ -57,7 +57,7 @@ def test_documented_production_settings_pass_the_check(tmp_path):
     environment = production() | {"VAR_DIR": str(tmp_path)}
     answer = run_python(environment, "manage.py", "check", "--deploy", "--fail-level", "WARNING")
     assert answer.returncode == 0, answer.stderr
-    # HSTS for subdomains and in browsers' lists: not for the site alone, so not on by default.
+    # HSTS for subdomains and preload lists affects more than this site, so it is off by default.
     assert settings.SILENCED_SYSTEM_CHECKS == ["security.W005", "security.W021"]
     assert "no issues (2 silenced)" in answer.stdout
 
@@ -77,7 +77,7 @@ def test_production_without_a_protective_setting_is_refused(tmp_path, missing):
     ids=["at run time", "for tests"],
 )
 def test_every_dependency_is_documented_and_installed(section, files):
-    """By name and version, with a licence and a reason; nothing is documented that is not installed."""
+    """By name and version, with a licence and a reason. Every documented dependency is installed."""
     listed = "".join((ROOT / name).read_text() for name in files)
     pinned = dict(re.findall(r"^([\w-]+)==(\S+)", listed, re.MULTILINE))
     table = (ROOT / "docs/reference/dependencies.md").read_text().split("\n## ")[section]
@@ -108,7 +108,7 @@ def test_files_and_tests_named_in_documents_exist(document):
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_names_of_code_in_documents_exist(document):
-    """Collections, models and fields are spelled alike: what a collection or a model is called is no name of the code."""
+    """Collections, models and fields look alike, so names of collections and models are excluded."""
     packages = "|".join(name for name in PACKAGES if name != "comments")
     named = set(re.findall(rf"`((?:{packages})(?:\.\w+)+)`", document.read_text()))
     stored = {item.collection.name for item in declared_collections()} | {

@@ -6,7 +6,7 @@ from tests.support.nodes.editors import Editor
 
 @pytest.fixture
 def author(editor) -> Editor:
-    """An author, who publishes nothing."""
+    """An author, who cannot publish."""
     made = editor("jo", is_superuser=False)
     made.user.groups.add(Group.objects.get(name="Authors"))
     return made

@@ -1,4 +1,4 @@
-"""What the chooser offers while an editor types, and to whom."""
+"""The suggestions of the chooser, and their permissions."""
 
 import pytest
 from django.contrib.auth.models import Group, Permission

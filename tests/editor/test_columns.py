@@ -1,4 +1,4 @@
-"""The list of nodes of one type: columns and filters by the fields that the type declares."""
+"""The list of nodes of one type: columns and filters by the declared fields."""
 
 import re
 
@@ -17,7 +17,7 @@ LIST = "/admin/nodes/node/"
 
 
 class Dinner(Entry):
-    """A dish with columns of its own."""
+    """A dish with its own columns."""
 
     facets = ["course", "cook", "is_vegan"]
     list_display = ["course", "serves", "cook"]

@@ -1,4 +1,4 @@
-"""Differences of two versions as editors see them: what belongs together side by side, each field in human words."""
+"""Differences of two versions as editors see them: matching parts side by side, each field with its label."""
 
 import re
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ SAME = [f"Paragraph {number}." for number in range(9)]
 
 
 def shown(html):
-    """Return what each field of a page of differences says: {"Title": [("changed", "old", "new"), …]}."""
+    """Return the changes that a page of differences shows for each field: {"Title": [("changed", "old", "new"), …]}."""
     html = re.sub(r'<span class="(visually-hidden|line-kind)">.*?</span>', "", html, flags=re.S)
     found = {}
     for label, table in re.findall(r'difference-of"><h2>(.*?)</h2>(.*?)</section>', html, re.S):
@@ -38,7 +38,7 @@ def shown(html):
 
 @pytest.fixture
 def compare(editor, client):
-    """Return a function: the page with the differences of a node since it had a nonce."""
+    """Return a function that returns the page with the differences of a node since a nonce."""
     ann = editor("comparer")
 
     def page(node_id, old, by=ann):

@@ -1,4 +1,4 @@
-"""The edit form of a node: the state in its bar, and what its buttons will do."""
+"""The edit form of a node: the state in its bar, and the actions of its buttons."""
 
 import re
 from datetime import timedelta

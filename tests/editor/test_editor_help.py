@@ -1,4 +1,4 @@
-"""What the editor's help says is written makes what it says."""
+"""The examples in the editor's help render as described."""
 
 import re
 from html import unescape

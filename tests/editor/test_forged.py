@@ -1,4 +1,4 @@
-"""What another site makes a browser send to the admin: it is not done, and no page of ours offers to do it."""
+"""Requests that another site sends from a browser: they are refused, and no page offers to repeat them."""
 
 import pytest
 from bson import ObjectId
@@ -11,7 +11,7 @@ from tests.support.nodes.photo_build import document, gallery, upload
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
 
-# What one press of a button does, by what it sends: nothing that anybody typed for long.
+# Actions of a single button, by the data they send: nothing that took long to type.
 OPERATIONS = {
     "": {"action": "publish", "chosen": "{id}", "nonce-{id}": "{nonce}"},
     "{id}/move/": {"nonce": "{nonce}", "section": "{folder}"},
@@ -29,7 +29,7 @@ OPERATIONS = {
 
 @pytest.fixture
 def operation(request, mongo):
-    """An address of the admin, and what a page elsewhere would send there."""
+    """A URL of the admin, and the data that another site would send there."""
     node_id, trashed, folder = node(published=None), node(slug="thrown"), node("folder", "folder")
     drafts.save_draft(EDITOR, node_id, nonce(node_id), {"title": "Drafted"})
     known = {"id": node_id, "nonce": nonce(node_id), "folder": folder, "trashed": trashed, "new": ObjectId()}
@@ -45,7 +45,7 @@ def everything(mongo):
 
 @pytest.mark.parametrize("operation", OPERATIONS, indirect=True)
 def test_forged_form_is_not_offered_again(mongo, editor, operation):
-    """Its token would be put in by the page of ours that offers to show what was typed: where nothing was, none is offered."""
+    """The page that offers to show typed text would add the CSRF token. Without typed text, nothing is offered."""
     address, sent = operation
     before = everything(mongo)
     refused = Client(enforce_csrf_checks=True).post(address, sent)
@@ -59,7 +59,7 @@ def test_forged_form_is_not_offered_again(mongo, editor, operation):
 
 @pytest.mark.parametrize("operation", OPERATIONS, indirect=True)
 def test_operation_is_not_repeated_by_logging_in(mongo, editor, operation):
-    """Who logs in looks at the page anew, and decides."""
+    """After logging in, the user sees the page again and decides."""
     address, sent = operation
     ann = editor()
     ann.client.logout()
@@ -71,7 +71,7 @@ def test_operation_is_not_repeated_by_logging_in(mongo, editor, operation):
 
 
 def test_showing_a_forged_form_saves_nothing(mongo, editor):
-    """What is shown may be another site's. Saving it is a second press, of a button that says so."""
+    """The shown text could be another site's. Saving it needs a second click on a button that says so."""
     ann, node_id, photo_id = editor(), node(title="Old", published=None), upload(gallery())
     for address in (f"/admin/nodes/node/{node_id}/change/", ADD, f"/admin/nodes/photo/{photo_id}/change/"):
         form = ann.open(address)

@@ -1,4 +1,4 @@
-"""The form over a node: what is made, what is saved, what a double click and a stale save come to."""
+"""The form of a node: creating, saving, double clicks and stale saves."""
 
 import re
 from datetime import timedelta
@@ -55,8 +55,10 @@ def test_every_save_stores_a_revision(mongo, editor):
 
 
 def test_request_renders_a_text_at_most_once(editor, client, monkeypatch):
-    """The longest that is rendered takes two seconds; a form shows the beginning alone, as search results would. Readers'
-    pages keep what they rendered."""
+    """The longest text takes two seconds to render.
+
+    A form shows only its beginning, as search results would. Readers' pages cache the rendered text.
+    """
     rendered = []
     render = markdown.render
     monkeypatch.setattr(markdown, "render", lambda *args: [rendered.append(args), render(*args)][1])
@@ -136,7 +138,7 @@ def test_proposed_slug_stays_proposed_after_an_error(editor):
 
 
 def sent_on(ann, form) -> str:
-    """Return what is told when the form of a new page is saved."""
+    """Return the message after saving the form of a new page."""
     return last_message(ann.client.post(ADD, {**form, "_continue": "1"}, follow=True))
 
 
@@ -224,7 +226,7 @@ def test_text_that_is_too_long_is_returned_in_its_form(editor, settings, button)
 
 @pytest.mark.slow
 def test_longest_text_fits_into_the_conflict_form(editor, settings):
-    """It carries the text three times; in a form's usual encoding a Chinese character has nine letters, here three bytes."""
+    """The form contains the text three times. URL encoding takes nine bytes for a Chinese character, this one three."""
     ann, bob, node_id = editor(), editor("bob"), node(text="as it was")
     longest = "中" * (settings.TEXT_MAX_BYTES // 3)
     seen = ann.open(change(node_id))
@@ -255,7 +257,7 @@ def test_publish_makes_hidden_pages_public(mongo, editor, client, hidden_by, dra
 
 
 def test_publish_keeps_the_dates_typed_in_the_form(mongo, editor):
-    """A date ahead that an editor typed is what he means: it appears by itself then."""
+    """A future date typed by an editor is intentional: the page appears at that time."""
     ann, node_id = editor(), node(published=None)
     typed = {"published_0": "2999-05-01", "published_1": "12:00", "expires_0": "2999-06-01", "expires_1": "12:00"}
     ann.send(change(node_id), ann.open(change(node_id)), "_publish", **typed)

@@ -1,4 +1,4 @@
-"""Inserts in the editor: refused at their line when a text is saved, told of beside it while it is written."""
+"""Inserts in the editor: refused with their line when a text is saved, and reported beside it while typing."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_invalid_insert_is_refused_in_new_pages_and_drafts(mongo):
 
 
 def test_unchanged_text_is_not_checked_again(mongo):
-    """Its insert may have lost an attribute since: who corrects a title is not kept from it."""
+    """Its insert may have lost an attribute since. This must not prevent a correction of the title."""
     page = node(text="::contents")
     mongo["cms.nodes"].update_one({"_id": page}, {"$set": {"metadata.detail.text": "::contents{old=1}"}})
     save(page, nonce(page), title="Corrected", detail__text="::contents{old=1}")

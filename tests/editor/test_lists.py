@@ -1,4 +1,4 @@
-"""The list of nodes: filters, pages, search, and what is done in bulk."""
+"""The list of nodes: filters, pages, search and bulk actions."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -27,7 +27,7 @@ def titles(person, **query):
 
 @pytest.fixture
 def site(mongo):
-    """A blog with a post in each state, and a page at the top."""
+    """A blog with a post in each state, and a page at the top level."""
     blog = node("blog", "blog", title="Blog")
     posts = {
         "live": node("blog-entry", "live", parent=blog, title="Live", tags=("news",)),
@@ -144,7 +144,7 @@ def test_every_filter_is_an_index_scan_without_sorting(mongo, commands):
 
 
 def bulk(person, action, *chosen, **more):
-    """Do something in bulk as the list showed it; return the messages."""
+    """Run a bulk action on rows as the list showed them, and return the messages."""
     sent = {
         "action": action,
         "chosen": [str(c) for c, _ in chosen],
@@ -329,7 +329,7 @@ def test_undo_refuses_a_place_taken_meanwhile(mongo, editor):
 
 
 def test_batches_are_reported_together_with_one_undo(mongo, editor):
-    """What the script sends: batches that say that more follows, then the plain form with what came of them."""
+    """The requests of the script: batches that announce more, then the plain form with their results."""
     ann = editor()
     made = [node(slug=f"p{i}", title=f"Page {i}") for i in range(5)]
     seen = {m: nonce(m) for m in made}

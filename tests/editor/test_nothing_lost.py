@@ -1,4 +1,4 @@
-"""Whatever happens between typing and saving, what was typed comes back."""
+"""Typed text is kept whatever happens between typing and saving."""
 
 import re
 from datetime import timedelta
@@ -55,7 +55,7 @@ def test_expired_login_returns_a_new_page(mongo, editor):
 
 
 def test_forged_form_is_not_saved_by_logging_in(mongo, editor):
-    """Without its token a form is refused before anything is asked."""
+    """A form without its token is refused before the login."""
     ann, node_id = editor(), node(title="Old")
     strict = Client(enforce_csrf_checks=True)
     assert strict.post(change(node_id), {"title": "x", "_username": "ann", "_password": "pw"}).status_code == 403
@@ -80,7 +80,7 @@ def test_form_with_an_old_token_after_logout_asks_to_log_in(mongo, editor):
 
 
 def test_form_older_than_its_token_returns_the_text(mongo, editor):
-    """A log-in in another tab changes the token."""
+    """A login in another tab changes the token."""
     ann, node_id = editor(), node(title="Old")
     form = ann.open(change(node_id))
     ann.client.handler.enforce_csrf_checks = True
@@ -99,7 +99,7 @@ def test_invalid_form_keeps_all_typed_text(mongo, editor):
     answer = ann.send(change(node_id), ann.open(change(node_id)), title="", text="typed", published_0="nonsense")
     form = fields(answer.content.decode())
     assert (form["text"], form["published_0"]) == (["typed"], ["nonsense"])
-    # Scripts go by that mark.
+    # Scripts look for this attribute.
     assert "data-unstored" in answer.content.decode()
     assert "data-unstored" not in ann.client.get(change(node_id)).content.decode()
 
@@ -170,7 +170,7 @@ def test_tag_removed_again_after_back_is_removed(mongo, editor):
 
 
 def test_restoring_a_version_keeps_tags_added_meanwhile(mongo, editor):
-    """Tags are changed as they were shown: tagging between the page and its button stays."""
+    """Tags are changed relative to those shown, so tags added before the button is pressed stay."""
     ann, node_id = editor(), node(text="old", tags=("a", "c"))
     first = nonce(node_id)
     editing.save(EDITOR, node_id, first, {"detail.text": "new"}, TagChange.between("ac", "a"))
@@ -183,7 +183,7 @@ def test_restoring_a_version_keeps_tags_added_meanwhile(mongo, editor):
 
 
 def test_conflict_without_a_known_base_shows_every_difference(mongo, editor):
-    """Holds the merge base: without it, who changed what is not known."""
+    """Without the merge base, it is not known who changed what."""
     ann, node_id = editor(), node(title="Base", text="base")
     form = ann.open(change(node_id))
     mongo["cms.revisions"].delete_many({})
@@ -195,7 +195,10 @@ def test_conflict_without_a_known_base_shows_every_difference(mongo, editor):
 
 
 def test_new_page_trashed_meanwhile_is_saved_as_another(mongo, editor):
-    """The form made it, and goes on with it: where it is gone the same press would be refused for ever."""
+    """The form created the page and continues with it.
+
+    If the page is gone, the same button must not be refused forever.
+    """
     ann = editor()
     form = ann.open(ADD)
     ann.send(ADD, form, title="First")
@@ -212,7 +215,7 @@ def test_new_page_trashed_meanwhile_is_saved_as_another(mongo, editor):
 
 @pytest.mark.parametrize("page", ["publish", "history"])
 def test_decided_conflict_is_saved_from_any_page(mongo, editor, page):
-    """Publishing a draft and going back are pages of their own: neither knows what to do with the form of the page."""
+    """Publishing a draft and restoring a version have their own pages, which cannot process the form of the page."""
     ann, node_id = editor(), node(title="First", text="text")
     first = nonce(node_id)
     save(node_id, first, title="Second")

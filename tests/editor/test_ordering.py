@@ -1,4 +1,4 @@
-"""The page on which editors arrange what stands in a section: places to type, arrows, and what others did meanwhile."""
+"""The page on which editors order a section: typed places, arrows, and concurrent changes."""
 
 import re
 
@@ -14,7 +14,7 @@ from tests.support.nodes.editors import fields
 
 @pytest.fixture
 def chapters(chapters):
-    """The ids of the chapters a to e; c is not published."""
+    """The ids of the chapters a to e. Chapter c is not published."""
     save(chapters[2], nonce(chapters[2]), published=None)
     return chapters
 
@@ -24,7 +24,7 @@ def address(section) -> str:
 
 
 def shown(person, section, query: str = "") -> dict:
-    """Return what the form would send."""
+    """Return the data that the form would send."""
     response = person.client.get(address(section) + query)
     assert response.status_code == 200
     return fields(response.content.decode(), "order_form")

@@ -1,4 +1,4 @@
-"""What is told after an act on a page: what happened, and what follows for readers; and what is asked before."""
+"""Messages after an action on a page: the result and its effect for readers, and confirmations before."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The picture of a page in its form, what is shown of it to search engines and link previews, and the site's own picture."""
+"""The picture of a page in its form, the preview for search engines and links, and the share picture of the site."""
 
 import re
 from html import unescape
@@ -28,7 +28,7 @@ def change(node_id: ObjectId) -> str:
 
 
 def preview(html: str) -> list[str]:
-    """Return the words and the address of the picture in the preview of a form."""
+    """Return the texts and the image URL in the preview of a form."""
     part = html.partition('<div class="shared"')[2].partition("</div>")[0]
     image = re.search(r'<img src="([^"]*)" alt="" width="80" height="80">', part)
     words = re.findall(r"<(?:strong|span) data-\w+>(.*?)</(?:strong|span)>", part)

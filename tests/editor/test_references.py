@@ -1,4 +1,4 @@
-"""Where things are used, and links that lead nowhere, as editors meet them."""
+"""Uses of pages and photos, and broken links, as editors see them."""
 
 import re
 
@@ -246,7 +246,7 @@ class TestReport:
 
 
 class TestPastedUrl:
-    """What a pasted address of the site becomes."""
+    """The link that a pasted URL of the site becomes."""
 
     def to(self, client: Client, address: str) -> dict:
         return client.get(f"{NODES}link-to/", {"address": address}).json()
@@ -276,7 +276,7 @@ class TestPastedUrl:
 
 
 class TestBrokenLinksInForm:
-    """What a form lists of what its text leads to and readers cannot see."""
+    """The form's list of links to pages that readers cannot see."""
 
     def listed(self, client: Client, node_id: ObjectId, query: str = "") -> str:
         page = text(client.get(f"{NODES}{node_id}/change/{query}"))

@@ -1,4 +1,4 @@
-"""Who may do what: Authors their own drafts, Editors everything but final deletion, strangers nothing, not even know."""
+"""Permissions: Authors have own drafts, Editors everything but permanent deletion, strangers learn nothing."""
 
 import pytest
 from bson import ObjectId
@@ -16,7 +16,7 @@ PAGES = "change", "history", "move", "duplicate", "delete", "preview"
 
 @pytest.fixture
 def member(editor):
-    """Make an editor in one of the groups that the migration made."""
+    """Create an editor in one of the groups created by migrations."""
 
     def make(group, name=None):
         made = editor(name or group.lower(), is_superuser=False)
@@ -43,7 +43,7 @@ def statuses(person, node_id, pages=PAGES):
 
 
 def test_user_without_permission_gets_404_everywhere(mongo, member):
-    """Holds the access check."""
+    """Tests the permission check of every view."""
     author, others = member("Authors"), node(published=None)
     revision = nonce(others)
     assert set(statuses(author, others).values()) == {404}
@@ -92,7 +92,7 @@ def test_author_drafts_changes_of_an_own_public_page(mongo, member):
 
 
 def test_resent_form_of_an_author_leaves_a_published_page(mongo, member):
-    """A form that made a page goes on with it: under the rights that the author has over the page now."""
+    """A form that created a page continues with it, with the author's current permissions on the page."""
     author, chief = member("Authors"), member("Editors")
     add = "/admin/nodes/node/add/?type=basic-page"
     form = author.open(add)
@@ -107,7 +107,7 @@ def test_resent_form_of_an_author_leaves_a_published_page(mongo, member):
 
 
 def test_author_cannot_change_a_page_published_during_a_save(mongo, member, monkeypatch):
-    """The right is looked up first, and the page read again to be merged with: in between an editor publishes it."""
+    """The permission is checked first, and the page is read again for the merge. An editor publishes it in between."""
     author = member("Authors")
     node_id = own(author, **{"detail.text": "agreed"})
     form, real = author.open(address(node_id)), editing.save
@@ -127,7 +127,7 @@ def test_author_cannot_change_a_page_published_during_a_save(mongo, member, monk
 
 @pytest.mark.parametrize("action", ["tag", "move"])
 def test_author_cannot_bulk_change_a_page_published_meanwhile(mongo, member, action):
-    """Between the look at the author's right and the look of the service an editor publishes it."""
+    """An editor publishes the page between the check of the author's permission and the check of the service."""
     author = member("Authors")
     node_id, section = own(author), node("folder", "folder")
     sent = {"chosen": str(node_id), f"nonce-{node_id}": str(nonce(node_id)), "action": action}
@@ -179,7 +179,7 @@ def test_restored_version_keeps_the_source_of_an_import(mongo, member):
 
 
 def test_author_cannot_put_pages_into_hidden_sections(mongo, member):
-    """Both ends are checked: the node, and the section that it goes to."""
+    """Both ends are checked: the node, and the section that it is moved to."""
     author = member("Authors")
     hidden, public = node("folder", "hidden", published=None), node("folder", "public")
     node_id = own(author)
@@ -273,7 +273,7 @@ def test_drafts_are_not_shown_in_forms_of_others(mongo, member):
 
 
 def test_get_requests_write_nothing(mongo, editor):
-    """A GET of every page, by any account, changes nothing."""
+    """A GET request for every page, by any account, changes nothing."""
     ann, node_id = editor(), node()
     before = mongo["cms.nodes"].find_one()
     for page in (*PAGES, "preview-link", "publish", "discard"):
@@ -284,7 +284,10 @@ def test_get_requests_write_nothing(mongo, editor):
 
 @pytest.mark.parametrize("page", ["add", "duplicate"])
 def test_author_form_is_not_saved_under_the_id_of_a_photo(mongo, member, page):
-    """Such a page, deleted for good, took the photo's comments and history with it. What was typed is saved otherwise."""
+    """Permanent deletion of such a page would delete the photo's comments and history.
+
+    The typed text is saved otherwise.
+    """
     author, photo_id = member("Authors"), upload(gallery())
     copied = own(author, title="Copied")
     there, name = (

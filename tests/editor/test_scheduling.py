@@ -1,4 +1,4 @@
-"""Scheduling changes of a live page in the admin: by a date, by its page, kept, moved and cancelled; and what is told of it."""
+"""Scheduling changes of a live page in the admin: by date, on its page, kept, moved and cancelled."""
 
 from datetime import timedelta
 from html import unescape
@@ -40,7 +40,7 @@ def scheduled_page(mongo, **made):
 
 
 def confirmed(ann, address, **typed):
-    """Open a page that asks, and press its button; return the response."""
+    """Open a confirmation page, press its button, and return the response."""
     data = fields(ann.client.get(address).content.decode(), "confirm_form")
     return ann.client.post(address, data | typed, follow=True)
 
@@ -146,12 +146,12 @@ def test_conflict_is_decided_and_then_scheduled(mongo, editor):
     assert asked.status_code == 409
     html = asked.content.decode()
     assert "Schedule changes</button>" in unescape(html)
-    # Nothing was chosen yet: the page comes again, and has not forgotten what it is about.
+    # Nothing was chosen, so the page is shown again with its data.
     undecided = ann.client.post(change(page), {**fields(html), "_publish": "1"})
     assert undecided.status_code == 200
     html = undecided.content.decode()
     assert "Schedule changes</button>" in unescape(html)
-    # Somebody saves in between: decided anew, on what he wrote.
+    # Another user saves meanwhile, so the conflict is decided again.
     editing.save(EDITOR, page, nonce(page), {"title": "Theirs again"})
     again = ann.client.post(change(page), {**fields(html), "choice-title": "mine", "_publish": "1"})
     assert again.status_code == 409

@@ -125,7 +125,7 @@ def test_invalid_settings_are_refused_with_the_reason(mongo, editor, typed, reas
     assert (mongo["cms.site"].find_one() or {}).get("settings", {}) == {}
     assert ann.send(PAGE, settings_form(ann), accent="#7a1f5c").status_code == 302
     assert stored(mongo) == {"accent": "#7a1f5c"}
-    # The theme's own colour, chosen again, is no colour of the site's own.
+    # The theme's own colour, chosen explicitly, is not stored.
     assert ann.send(PAGE, settings_form(ann), accent="#1F4E8C").status_code == 302
     assert stored(mongo) == {"accent": ""}
 

@@ -1,4 +1,4 @@
-"""Forms of nodes whose type changes while editors type: nothing that was typed or stored is lost."""
+"""Forms of nodes whose type changes while editors type: no typed or stored data is lost."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_form_of_the_old_release_is_shown_again_by_the_new(stew, editor):
         assert (stored(stew)["title"], stored(stew)["detail"]["serves"]) == ("Stew", 4)
         again = ann.fields(response)
         assert (again["title"], again["notes"]) == (["Bean stew"], ["Slowly"])
-        # What the old form did not have is as it was stored, not empty.
+        # Fields missing in the old form keep their stored values.
         assert (again["servings"], again["number"], again["unit"]) == (["4"], ["2"], ["l"])
         assert ann.send(address(stew), again).status_code == 302
         said = stored(stew)
@@ -73,7 +73,7 @@ def test_page_of_a_newer_release_is_shown_read_only(stew, editor):
     html = ann.client.get(address(stew)).content.decode()
     assert "A newer release of the site has saved this." in html
     assert "node_form" not in html
-    # A form that was open is not lost.
+    # An open form is not lost.
     response = ann.send(address(stew), form, title="Bean stew")
     assert "A newer release of the site has saved this already." in response.content.decode()
     assert ann.fields(response)["title"] == ["Bean stew"]

@@ -1,4 +1,4 @@
-"""What forms send every few seconds, and what their editor finds when coming back."""
+"""Working copies: typed text that forms send every few seconds, and that is offered when its editor comes back."""
 
 import re
 
@@ -18,7 +18,7 @@ PAGE = "basic-page"
 
 
 def typed(ann, node_id="", seq=1, **fields):
-    """Return what the script of a form sends."""
+    """Return the data that the script of a form sends."""
     said = {"_copy": ObjectId(), "_seq": seq, "_user": ann.user.pk, "_node": node_id, "type": PAGE, "form": ObjectId()}
     return {**said, **fields}
 
@@ -140,7 +140,7 @@ ADD = "/admin/nodes/node/add/?type=basic-page"
 
 
 def type_into(ann, form, seq=1, **fields):
-    """Send what the script of an opened form sends after something was typed; return the form as it is then."""
+    """Send the data that the script of an opened form sends after typing, and return the form."""
     form = {**form, **fields, "_seq": str(seq)}
     assert ann.client.post(KEEP, form).status_code == 200
     return form
@@ -200,7 +200,7 @@ def test_continued_text_merges_from_its_own_base(mongo, editor):
 
 
 def test_own_working_copy_causes_no_conflict(mongo, editor):
-    """Saved, typed on after Back, and gone on with later."""
+    """Saved, edited again after Back, and continued later."""
     ann, node_id = editor(), node(text="old")
     form = ann.open(change(node_id))
     ann.send(change(node_id), form, text="saved", _seq="2")
@@ -247,7 +247,7 @@ def test_unsaved_draft_is_offered_as_a_draft(mongo, editor):
 
 
 def test_saved_text_is_not_offered(mongo, editor):
-    """As after a crash between the save and what follows it; and typed back to what it was."""
+    """As after a crash between the save and the deletion of the copy, and after typing back to the stored text."""
     ann, node_id = editor(), node(text="old")
     type_into(ann, ann.open(change(node_id)), text="typed")
     ann.send(change(node_id), ann.open(change(node_id)), text="typed")

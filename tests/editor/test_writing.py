@@ -1,4 +1,4 @@
-"""What the form asks for while an editor writes: previews, photos to choose from, tags in use. And who may ask."""
+"""Requests of the form while an editor writes: previews, photos, tags. Also their permissions."""
 
 import hashlib
 import re
@@ -28,7 +28,7 @@ STATIC = Path(__file__).parents[2] / "static"
 
 @pytest.fixture
 def moderator(editor):
-    """A member of the staff who does not write."""
+    """A staff member who does not write."""
     made = editor("mo", is_superuser=False)
     made.user.groups.add(Group.objects.get(name="Moderators"))
     return made
@@ -111,8 +111,8 @@ def test_preview_shows_hidden_photos(editor):
 
 
 def test_previews_are_limited_per_account(editor, monkeypatch):
-    """Of texts with many marks few a minute, of others as many as a writer can ask for."""
-    # Fewer, each step smaller: on a busy machine all of them take longer than the window.
+    """Texts with many marks have a low limit, other texts as many previews as a writer can request."""
+    # Fewer and smaller steps, because on a busy machine all of them take longer than the window.
     monkeypatch.setattr(writing, "PREVIEWS", {0: 20, 5_000: 8, 20_000: 3})
     ann, bob = editor().client, editor("bob").client
     (_any, often), (_long, sometimes), (longest, seldom) = writing.PREVIEWS.items()
@@ -130,7 +130,7 @@ def test_previews_are_limited_per_account(editor, monkeypatch):
 
 
 def test_previews_of_a_minute_use_a_third_of_a_processor():
-    """A mark takes some 10 µs."""
+    """A mark takes about 10 µs."""
     most = [*list(writing.PREVIEWS)[1:], limits.MAX_MARKS]
     assert sum(times * marks for times, marks in zip(writing.PREVIEWS.values(), most, strict=True)) <= 2_000_000
 

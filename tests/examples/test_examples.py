@@ -1,4 +1,4 @@
-"""The example apps: their own tests pass under their own settings, and the pages that lead through them show what they hold."""
+"""The example apps: their own tests pass under their own settings, and the guides show their code."""
 
 import os
 import re
@@ -10,7 +10,7 @@ import pytest
 from tests.support.site_settings import ROOT
 
 GUIDE = (ROOT / "docs/tutorial/your-first-content-type.md").read_text()
-# What holds of every type that is registered holds of an app's too, under its settings.
+# The tests of every registered type also pass for the types of an app, under its settings.
 EVERY_TYPE = [
     "tests/nodes/content/test_every_type.py",
     "tests/nodes/content/test_every_type_hostile.py",

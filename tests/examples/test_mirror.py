@@ -1,4 +1,4 @@
-"""examples/mirror.py: a folder of JSON files in step with a site, whatever happens to either."""
+"""examples/mirror.py: a folder of JSON files that follows a site, whatever happens to either."""
 
 import json
 import random
@@ -36,25 +36,25 @@ SCRIPT = Path(__file__).parents[2] / "examples/mirror.py"
 
 
 def kept(folder):
-    """Return what a mirror has, by id."""
+    """Return the nodes in a mirror, by id."""
     return {file.stem: json.loads(file.read_text()) for file in (folder / "nodes").glob("*.json")}
 
 
 def present(ask):
-    """Return what readers see, each read by its id."""
+    """Return the nodes that readers see, each read by its id."""
     everything = [str(one["_id"]) for home in ("cms.nodes", "cms.assets.files") for one in database()[home].find()]
-    # Asked for without what a list would say: a mirror that reads lists is compared with what each node is by itself.
+    # Read without the fields of a list, because a mirror reads lists and is compared with each single node.
     found = {key: ask(f"nodes/{key}") for key in everything}
     return {key: said for key, said in found.items() if said}
 
 
 def resets():
-    """How often readers were told to begin anew."""
+    """Return how often readers were told to start again."""
     return database()["cms.changes"].count_documents({"kind": "reset"})
 
 
 def asking_by(client):
-    """Return what asks the site without a server."""
+    """Return a function that sends requests to the site without a server."""
     page_cache.storage.clear()
 
     def ask(path, **query):
@@ -132,7 +132,7 @@ CHANGES, KILLS, LOST = 2_000, 100, 3
 
 
 class Writers:
-    """Those who change a site: pages, posts, sections, the trash, times of their own."""
+    """Writers that change a site: pages, posts, sections, the trash, dates."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -142,7 +142,7 @@ class Writers:
         self.number, self.done = 0, {}
 
     def change(self):
-        """Make one change of any kind; what another state forbids is no change, and another one is tried."""
+        """Make one change of a random kind. If the state forbids it, another kind is tried."""
         acts = (
             [self.save] * 8
             + [self.add] * 3
@@ -200,7 +200,7 @@ class Writers:
         drafts.save_draft(build.EDITOR, key, build.nonce(key), {"title": f"Draft {self.number}"})
 
     def move(self):
-        """Move, rename, take down or put up a section."""
+        """Move, rename, unpublish or publish a section."""
         key = self.random.choice([*self.blogs, *self.folders])
         said = self.random.choice(
             [
@@ -220,7 +220,7 @@ class Writers:
 
 @contextmanager
 def relayed(turn):
-    """A worker that follows; `turn` is held while it does."""
+    """Run a worker that relays changes. It holds `turn` meanwhile."""
     ending = threading.Event()
 
     def follow():
@@ -259,7 +259,7 @@ def test_mirror_killed_at_random_ends_equal_to_the_site(mongo, tmp_path, record_
                     with turn:
                         told.append(resets())
                         lose_history()
-                    # What is lost before that is told would be told of once.
+                    # A change lost before it is listed would be listed only once.
                     until(lambda: resets() >= told[-1] + 2, 60)
                 if number in kills:
                     running.send_signal(signal.SIGKILL)

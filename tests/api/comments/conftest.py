@@ -1,4 +1,4 @@
-"""Who comments over HTTP: askers that send, and discussions in every layout."""
+"""Clients that post comments over HTTP, and discussions in every storage layout."""
 
 import json
 import re
@@ -26,7 +26,7 @@ class Writer:
         return getattr(self.asker.client, method)(f"/api/v1{path}", headers=named, **data)
 
     def post(self, target: Any, text: str = "Hello", *, key: str = KEY, **said: Any) -> Any:
-        """Return the answer to a comment on a target; the name is that of visitors."""
+        """Return the response to posting a comment. `name` applies only to visitors."""
         said = {"text": text, "name": "Ann", **said}
         return self.send("post", of(target), said, Idempotency_Key=key)
 
@@ -37,7 +37,7 @@ def of(target: Any, slug: str = "") -> str:
 
 
 def said(answer: Any) -> Any:
-    """Return what an answer says; no answer of these tests may show an e-mail address."""
+    """Return the parsed JSON of a response, which must not contain an email address."""
     assert not re.search(rb"\b(?!name@)\w+@example\.org", answer.content), answer.content
     return json.loads(answer.content)
 
@@ -51,7 +51,7 @@ def writer(mongo) -> Writer:
     params=[pytest.param(one, marks=pytest.mark.slow) if number else one for number, one in enumerate(FORMS)]
 )
 def discussed(request, post_page, rules):
-    """A post whose discussion is kept in a layout and an order: the first is quick, the others are slow."""
+    """A post whose discussion has a layout and an order. Only the first combination is in the quick tests."""
     layout, order = request.param
     rules(TARGETS={"nodes.node": {"LAYOUT": layout, "ORDER": str(order)}})
     return post_page

@@ -1,4 +1,4 @@
-"""Moderating over HTTP: the queue, decisions in the state that was seen, removing and restoring."""
+"""Moderation over HTTP: the queue, decisions on the revision seen, removing and restoring."""
 
 import json
 
@@ -18,7 +18,7 @@ from tests.support.nodes import build
 
 @pytest.fixture
 def chief(account, asker):
-    """A moderator, with a token for that."""
+    """A moderator with a token for moderation."""
     return Writer(asker(account("mod", "Moderators"), Scope.MODERATE))
 
 
@@ -76,7 +76,7 @@ def test_decisions_have_the_same_effect_as_in_the_queue(chief, discussed):
         assert decide(chief, "spam", junk) == [True]
     assert [one.source for one in selectors.iterate(discussed)] == ["good"]
     assert [selectors.get_held(one.id).verdict for one in (bad, junk)] == [Verdict.REJECTED, Verdict.SPAM]
-    # A second thought: only in the state in which it was seen.
+    # A second decision applies only to the state that the moderator saw.
     assert decide(chief, "approve", bad) == [False]
     assert decide(chief, "approve", bad, seen="rejected") == [True]
     assert decide(chief, "wait", junk, good) == [True, True]
@@ -132,7 +132,7 @@ STATES = ("public", "pending", "removed")
 
 
 class Said:
-    """A comment of an account in a state, on a post of its own, which readers see or do not."""
+    """A comment of an account, in a given state, on its own post, which is visible to readers or not."""
 
     def __init__(self, blog, author, state, is_visible):
         name, self.state = f"{state}-{build.ObjectId()}", state
@@ -155,7 +155,7 @@ class Said:
         return found.state.value, found.source
 
     def change(self, who, action):
-        """Do something to it; return the status."""
+        """Change the comment, and return the status code."""
         path, rev = of(self.target, self.slug), "2" if self.state == "removed" else "1"
         if action in ("approve", "spam"):
             items = [{"id": self.held.id if self.held else "0" * 24, "rev": 1}]
@@ -165,7 +165,7 @@ class Said:
         return who.send(action, path, {"text": "Mended"} if action == "patch" else None, If_Match=rev).status_code
 
 
-# Who may do what to a comment of "own" on a page that readers see; to what stands on others only decisions are made.
+# Permissions on a comment of "own" on a visible page. On hidden pages, only decisions are possible.
 MAY = {
     ("public", "patch"): {"own", "moderator"},
     ("public", "delete"): {"own", "moderator"},
@@ -178,13 +178,13 @@ MAY = {
 ACTIONS = ("patch", "delete", "approve", "spam", "restore")
 
 
-# Those between whom most can go wrong are quick, the others slow.
+# The accounts with the most error-prone permissions are in the quick tests, the others in the slow tests.
 QUICK = ("visitor", "own", "own, no scope", "moderator")
 
 
 @pytest.fixture(params=["quick", pytest.param("slow", marks=pytest.mark.slow)])
 def people(request, account, asker, rules):
-    """Askers by name, and the account that wrote the comments."""
+    """Clients by account name, and the account that wrote the comments."""
     own, mod = account("own", "Authors"), account("mod", "Moderators")
     editor, author = account("ed", "Editors"), account("oth", "Authors")
     made = {

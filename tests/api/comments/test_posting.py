@@ -1,4 +1,4 @@
-"""Posting over HTTP by the rules of the form, changing and deleting one's own."""
+"""Posting over HTTP by the rules of the form, and changing and deleting own comments."""
 
 import json
 
@@ -17,7 +17,7 @@ from tests.support.comments import site
 from tests.support.concurrency import run_concurrently
 from tests.support.payloads import ALL
 
-# Every how manieth payload is posted.
+# Only every n-th payload is posted.
 FEW = 40
 
 
@@ -27,7 +27,7 @@ def stored(target):
 
 @pytest.fixture
 def member(account, asker):
-    """An account that writes by a token: (account, writer)."""
+    """An account that posts with a token, and its writer."""
     user = account("own")
     return user, Writer(asker(user, Scope.WRITE))
 
@@ -52,7 +52,7 @@ def test_visitor_posts_once_per_key(writer, discussed, mongo):
 def test_concurrent_posts_with_one_key_store_one_comment(discussed, writer):
     answers = run_concurrently(20, lambda _number: Writer(Asker()).post(discussed, "Once"))
     told = [said(answer) for answer in answers if answer.status_code == 201]
-    # Who was told to come again does: with the same key.
+    # A client that must wait retries with the same key.
     assert {answer.status_code for answer in answers} <= {201, 503}
     assert len({one["slug"] for one in [*told, said(writer.post(discussed, "Once"))]}) == 1
     assert stored(discussed) == ["Once"]
@@ -79,7 +79,7 @@ def test_accounts_comment_under_their_own_name(post_page, account, asker, writer
     for scopes in ((), (Scope.READ, Scope.MODERATE)):
         refused = Writer(asker(user, *scopes)).post(post_page, "No scope")
         assert (refused.status_code, said(refused)["scope"]) == (403, "write")
-    # A key is its owner's.
+    # A key belongs to one account.
     assert Writer(asker(account("oth"), Scope.WRITE)).post(post_page, "Mine").status_code == 201
     assert own.post(post_page, "By token", key="1").status_code == 409
     browser = Client(enforce_csrf_checks=True)
@@ -115,7 +115,7 @@ def test_invalid_field_is_named_in_the_error(writer, post_page):
         answer = writer.post(post_page, **{"text": "Hello", **wrong})
         assert (answer.status_code, answer["Content-Type"]) == (422, "application/problem+json"), wrong
         assert field in [one["field"] for one in said(answer)["errors"]], wrong
-    # Half a character is no text.
+    # Half a surrogate pair is no text.
     assert writer.post(post_page, "\ud800").status_code == 400
     assert stored(post_page) == []
 
@@ -133,7 +133,7 @@ def test_refused_comment_reports_the_rule(writer, post_page, rules):
     closed = writer.post(post_page, "Fourth", key=KEY[::-1])
     assert (closed.status_code, said(closed)["rule"]) == (403, "closed")
     assert said(writer.asker.get(of(post_page)))["discussion"]["open"] is False
-    # What was posted before is answered as then, closed or not.
+    # A repeated post gets the same response, also after the discussion was closed.
     assert writer.post(post_page, "First").status_code == 201
     assert stored(post_page) == ["First"]
 
@@ -203,7 +203,7 @@ def test_authors_delete_their_own_comments(discussed, rules, member, account, as
     assert [own.send("delete", path, If_Match="1").status_code for _again in range(2)] == [204, 204]
     assert said(own.asker.get(path))["state"] == "removed"
     assert selectors.count(discussed) == 0
-    # The key has been used, and what it made is gone.
+    # The key was used, and the comment it created is deleted.
     assert own.post(discussed, "First").status_code == 422
 
 

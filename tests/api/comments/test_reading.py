@@ -1,4 +1,4 @@
-"""Discussions as the API answers them: every order and page, threads, one comment, counts of many."""
+"""Discussions in API responses: every order and page, threads, single comments, counts."""
 
 from urllib.parse import quote
 
@@ -16,7 +16,7 @@ from tests.support.nodes import build, photo_build
 
 
 def threads(target):
-    """Post seven comments in three threads; return them."""
+    """Post seven comments in three threads, and return them."""
     posted = []
     for number, answered in enumerate((None, None, 0, 2, 0, 1, None)):
         parent = posted[answered].slug if answered is not None else ""
@@ -195,6 +195,6 @@ def test_stored_url_with_an_unsafe_scheme_is_returned_empty(visitor, post_page, 
     (comment, *_others) = threads(post_page)
     found = mongo["comments"].find_one({"slug": comment.slug})
     assert found["author"]["url"] == "https://bea.example"
-    # As an older release imported it.
+    # As an older release imported the comment.
     mongo["comments"].update_one({"_id": found["_id"]}, {"$set": {"author.url": "javascript:alert(1)"}})
     assert said(visitor.get(f"{of(post_page)}/{comment.slug}"))["author"]["url"] == ""

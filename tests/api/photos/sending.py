@@ -1,4 +1,4 @@
-"""Requests with pictures, and what their answers say."""
+"""Requests that send pictures, and readers of their responses."""
 
 import json
 from typing import Any
@@ -7,12 +7,12 @@ from bson import ObjectId
 
 from tests.support.nodes import pictures
 
-# As it is stored: without what gives the place away.
+# As the file is stored: without the location.
 OTHER = pictures.encoded("PNG", pictures.image(seed=5), compress_level=0)
 
 
 def send(asker: Any, method: str, path: str, data: bytes, kind: str = "image/png", **headers: str) -> Any:
-    """Return the answer to a request with a picture as its body."""
+    """Return the response to a request with a picture as its body."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return asker.client.generic(method, f"/api/v1{path}", data, kind, headers=named)
 
@@ -26,13 +26,13 @@ def body(answer: Any) -> bytes:
 
 
 def problem(answer: Any) -> tuple[int, str]:
-    """Return the status of a problem, and its kind."""
+    """Return the status and the type of a problem."""
     said = json.loads(answer.content)
     assert (said["status"], answer["Content-Type"]) == (answer.status_code, "application/problem+json")
     return answer.status_code, said["type"].rpartition("#")[2]
 
 
 def field(answer: Any) -> str:
-    """Return the one field that a problem names."""
+    """Return the only field that a problem names."""
     [named] = json.loads(answer.content)["errors"]
     return named["field"]

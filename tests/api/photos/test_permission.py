@@ -1,4 +1,4 @@
-"""What the proxy in front is told before it accepts the body of an upload."""
+"""The permission request that a proxy sends before it accepts the body of an upload."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""Photos' files over the API: read by range, uploaded, replaced."""
+"""Photo files in the API: reading ranges, uploading, replacing."""
 
 import io
 import json
@@ -89,7 +89,7 @@ def test_uploader_describes_a_photo_until_it_is_published(author, account, asker
     def publish():
         assert editor.send("POST", f"{path}/publish", If_Match=answer["ETag"]).status_code == 200
 
-    # Published while the words are on their way.
+    # The photo is published before the description arrives.
     with before_command("insert", "cms.revisions", publish):
         assert problem(describe(author, {"title": "Late"}, answer["ETag"])) == (403, "forbidden")
     assert problem(describe(author, {"title": "Late"}, f'"{document(key)["metadata"]["nonce"]}"')) == (403, "forbidden")
@@ -99,7 +99,7 @@ def test_uploader_describes_a_photo_until_it_is_published(author, account, asker
 
 def test_upload_creates_a_photo(author, gallery):
     answer = post(author, gallery, LAKE, "&title=Lake&alt=A+lake&tags=a&tags=b", kind="image/jpeg")
-    assert problem(answer) == (422, "invalid")  # the name says PNG
+    assert problem(answer) == (422, "invalid")  # the name has a PNG extension
     answer = send(
         author,
         "POST",
@@ -272,7 +272,10 @@ def test_photo_is_locked_while_it_is_replaced(editor, gallery):
 
 
 class Zeros(io.RawIOBase):
-    """A body of a picture followed by zeros, made as it is read. `largest`: the most that was asked for at once."""
+    """A picture followed by zeros, generated while it is read.
+
+    `largest` is the largest number of bytes requested at once.
+    """
 
     def __init__(self, begin: bytes, length: int) -> None:
         self._begin, self.left, self.largest = begin, length, 0
@@ -286,7 +289,7 @@ class Zeros(io.RawIOBase):
 
 
 def stream(asker: Any, gallery: ObjectId, source: io.IOBase, length: int) -> Any:
-    """Return the answer to an upload whose body is read from `source`."""
+    """Return the response to an upload whose body is read from `source`."""
     said = {"wsgi.input": source, "CONTENT_TYPE": "image/jpeg", "CONTENT_LENGTH": str(length)}
     path = f"/api/v1/photos?gallery={gallery}&filename=lake"
     return asker.client.generic("POST", path, **said)
@@ -294,7 +297,7 @@ def stream(asker: Any, gallery: ObjectId, source: io.IOBase, length: int) -> Any
 
 def test_large_body_is_never_whole_in_memory(author, gallery):
     length = 24 * 2**20
-    post(author, gallery)  # what is loaded once
+    post(author, gallery)  # everything that is loaded once
     source = Zeros(LAKE, length)
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""Photos that come in pieces: in order, after breaks, from several senders, and not for ever."""
+"""Photos uploaded in pieces: in order, after interruptions, by several clients, and with an expiry."""
 
 import json
 from datetime import timedelta
@@ -21,31 +21,31 @@ from tests.support.crashing import killed_after_writes
 from tests.support.nodes import build, photo_build, pictures
 from tests.support.nodes.photo_build import audit, count, document, shown
 
-# Three parts and a bit.
+# Three full parts and a shorter one.
 PICTURE = pictures.encoded("PNG", pictures.image((620, 470), seed=5).effect_spread(100), compress_level=0)
 LENGTH = len(PICTURE)
 
 
 def begin(asker: Any, gallery: ObjectId, length: int = LENGTH, key: str = "", **said: Any) -> Any:
-    """Return the answer to the announcement of an upload."""
+    """Return the response to the announcement of an upload."""
     announced = {"gallery": str(gallery), "filename": "lake.png", "length": length, **said}
     headers = {"Idempotency_Key": key} if key else {}
     return send(asker, "POST", "/photos/uploads", json.dumps(announced).encode(), "application/json", **headers)
 
 
 def put(asker: Any, path: str, start: int, stop: int, data: bytes = PICTURE, total: int = LENGTH) -> Any:
-    """Return the answer to a piece."""
+    """Return the response to a piece."""
     named = f"bytes {start}-{stop - 1}/{total}"
     return send(asker, "PUT", path, data[start:stop], "application/octet-stream", Content_Range=named)
 
 
 def ask(asker: Any, path: str, total: int = LENGTH) -> Any:
-    """Return the answer to how far an upload is."""
+    """Return the response to the question how much of an upload has arrived."""
     return send(asker, "PUT", path, b"", Content_Range=f"bytes */{total}")
 
 
 def received(answer: Any) -> int:
-    """Return how many bytes are here, by an answer that says how far it is."""
+    """Return the number of bytes received, from a response that reports the progress."""
     assert answer.status_code in (308, 409), answer.content
     return int(answer["Range"].rpartition("-")[2]) + 1 if answer.has_header("Range") else 0
 
@@ -56,7 +56,7 @@ def place(answer: Any) -> str:
 
 
 def stored() -> tuple[int, int]:
-    """Return how many uploads and parts are stored."""
+    """Return the numbers of stored uploads and parts."""
     db = database()
     return db["api.uploads"].count_documents({}), db["api.upload_parts"].count_documents({})
 
@@ -85,7 +85,7 @@ def test_pieces_in_order_create_a_photo(author, gallery, mongo):
     metadata = document(key)["metadata"]
     assert (metadata["title"], metadata["tags"], metadata["detail"]["alt"]) == ("Lake", ["a"], "A lake")
     assert stored() == (0, 0)
-    # The answer was lost.
+    # The response was lost.
     for again in (put(author, path, 2 * PART_SIZE, LENGTH), ask(author, path)):
         assert (again.status_code, json.loads(again.content)) == (201, said)
     assert count()[0] == 1
@@ -95,7 +95,7 @@ def test_pieces_in_order_create_a_photo(author, gallery, mongo):
 def test_upload_with_a_used_key_ignores_old_parts(author, gallery, mongo):
     path = place(begin(author, gallery, key="lake"))
     assert received(put(author, path, 0, PART_SIZE)) == PART_SIZE
-    # As a process leaves it that dies while it removes the upload.
+    # The state left by a process that died while it removed the upload.
     mongo["api.uploads"].delete_one({})
     path = place(begin(author, gallery, key="lake"))
     assert received(ask(author, path)) == 0
@@ -113,7 +113,7 @@ def test_upload_belongs_to_one_account(author, account, asker, visitor, gallery)
     )
     for answer in (put(other, path, 0, PART_SIZE), ask(other, path), send(other, "DELETE", path, b"")):
         assert problem(answer) == (404, "not-found")
-    # A token of the account that was not made to write.
+    # A token without the scope for writing.
     idle = asker(get_user_model()._default_manager.get(username="ann"))
     for answer in (put(idle, path, 0, PART_SIZE), ask(idle, path), send(idle, "DELETE", path, b"")):
         assert problem(answer) == (403, "forbidden")
@@ -195,7 +195,7 @@ def test_one_key_starts_one_upload(author, gallery):
     after = begin(author, gallery, key="one")
     assert (place(after), json.loads(after.content)["received"]) == (place(first), LENGTH)
     assert json.loads(ask(author, place(after)).content) == json.loads(made.content)
-    # A whole upload by that key is the same photo, too.
+    # A complete upload with this key returns the same photo.
     assert json.loads(post(author, gallery, PICTURE, Idempotency_Key="one").content) == json.loads(made.content)
     assert (count()[0], stored()) == (1, (0, 0))
 
@@ -212,7 +212,7 @@ def test_key_of_another_announcement_is_refused(author, gallery):
     assert put(author, path, 0, LENGTH).status_code == 201
     assert problem(begin(author, gallery, key="one", filename="hill.png")) == (422, "key-reused")
     assert place(begin(author, gallery, key="one", title="Lake", tags=["a"])) == path
-    # A name is kept as file systems take it.
+    # File names are stored in their normalized form.
     path = place(begin(author, gallery, key="two", filename="my: lake.png"))
     assert put(author, path, 0, LENGTH).status_code == 201
     assert place(begin(author, gallery, key="two", filename="my: lake.png")) == path
@@ -224,7 +224,7 @@ def test_upload_expires_after_a_day(author, gallery, mongo):
     assert received(put(author, path, 0, PART_SIZE)) == PART_SIZE
     mongo["api.uploads"].update_one({}, {"$set": {"begun": now() - LIFETIME}})
     assert problem(put(author, path, PART_SIZE, LENGTH)) == (404, "not-found")
-    # It keeps no slot.
+    # A finished upload uses no slot.
     assert [begin(author, gallery).status_code for _n in range(MAX_UPLOADS)] == [201] * MAX_UPLOADS
     for name in ("api.uploads", "api.upload_parts"):
         index = mongo[name].index_information()["kept_for_a_day"]
@@ -242,7 +242,7 @@ def test_upload_with_missing_parts_creates_no_photo(author, gallery, mongo):
 
 @pytest.mark.slow
 def test_upload_killed_after_any_write_resumes_to_one_photo(author, gallery, mongo):
-    """The sender asks how far it is, and goes on from there, as often as it breaks off."""
+    """The client asks for the progress and continues from there, after every interruption."""
     files = mongo["cms.assets.files"]
 
     def go_on(path: str) -> Any:
@@ -261,7 +261,7 @@ def test_upload_killed_after_any_write_resumes_to_one_photo(author, gallery, mon
         path = place(begin(author, gallery, key=str(writes)))
         answer = go_on(path)
         if answer.status_code == 409:
-            # The process died while it made the photo.
+            # The process died while it created the photo.
             long_ago = now() - STALE_AFTER - STALE_AFTER
             files.update_many({"metadata.locked": {"$ne": None}}, {"$set": {"metadata.locked": long_ago}})
             mongo["rate_limits"].delete_many({"_id": {"$regex": "^lease:"}})

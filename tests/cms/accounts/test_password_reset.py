@@ -1,4 +1,4 @@
-"""A forgotten password: asked for at the log-in page, mailed, set anew."""
+"""Resetting a forgotten password: requested on the login page, sent by email, and set."""
 
 import re
 
@@ -38,10 +38,10 @@ def test_unknown_address_gets_the_same_page_and_no_email(mongo, client):
 
 
 def test_request_does_the_same_work_for_unknown_accounts(mongo, client, commands):
-    """So its duration tells nothing: the same commands on the same collections, in the same order, and no mail."""
+    """The response time reveals nothing: the same commands on the same collections in the same order, and no email."""
     get_user_model().objects.create_user("ann", "ann@example.org", "old", is_staff=True)
     asked = {}
-    # The first warms up what a process reads once.
+    # The first request reads what a process caches.
     for email in ("first@example.org", "ann@example.org", "nobody@example.org"):
         with commands.recorded():
             assert client.post("/admin/password-reset/", {"email": email}).status_code == 302

@@ -1,4 +1,4 @@
-"""Roles: explained where they are given, and given there."""
+"""Roles are described and assigned on the same page."""
 
 import pytest
 from django.contrib.auth import get_user_model

@@ -1,4 +1,4 @@
-"""manage.py end_sessions, and what a new password does to sessions."""
+"""manage.py end_sessions, and sessions after a password change."""
 
 from io import StringIO
 

@@ -1,4 +1,4 @@
-"""Guessing passwords: a few tries from one place, a few more for one account from anywhere, wherever the password is typed."""
+"""Guessing passwords: limited per network and per account, on every page that asks for a password."""
 
 from concurrent.futures import ThreadPoolExecutor
 

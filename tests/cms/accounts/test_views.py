@@ -1,4 +1,4 @@
-"""Readers with an account log in and out; the admin's log-in takes staff only."""
+"""Readers with an account log in and out. The admin accepts only staff."""
 
 import re
 

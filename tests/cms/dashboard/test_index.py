@@ -1,4 +1,4 @@
-"""The admin's start page: what it shows first, to whom, and what it costs to tell."""
+"""The Dashboard: its order, its content by role, and its cost."""
 
 import re
 from datetime import timedelta
@@ -22,13 +22,13 @@ from nodes.types import Actor, TagChange
 from tests.support.nodes.build import EDITOR, node, nonce
 from tests.support.nodes.photo_build import document, gallery, upload
 
-# Sent for the session and the account as well; asked of a site of any size.
+# Commands for the session and the account, for a site of any size.
 MOST_COMMANDS = 24
 
 
 @pytest.fixture
 def person(mongo):
-    """Make an account that may log in to the admin: person("Authors"), person() for one that may do everything."""
+    """Create an account with access to the admin: person("Authors"), or person() for a superuser."""
 
     def make(group=None):
         name = group or "root"
@@ -45,7 +45,7 @@ def person(mongo):
 
 
 def cards(client) -> dict[str, str]:
-    """Return {label: count} of the start page."""
+    """Return {label: count} of the Dashboard's cards."""
     html = client.get("/admin/").content.decode()
     return {label: count for count, label in re.findall(r'<span class="start-count">(.*?)</span> (.*?)</a>', html)}
 
@@ -99,7 +99,7 @@ def test_authors_see_only_their_own_items(person):
 
 
 def sections(client) -> list[str]:
-    """Return the headings of the start page in their order."""
+    """Return the headings of the Dashboard in order."""
     return re.findall(r'<section aria-labelledby="(\w+)">', client.get("/admin/").content.decode())
 
 

@@ -1,4 +1,4 @@
-"""Every address reachable from the front page of the demo is answered, and no link is broken."""
+"""Every URL reachable from the front page of the demo responds, and no link is broken."""
 
 from html.parser import HTMLParser
 from urllib.parse import urldefrag, urljoin, urlsplit
@@ -14,7 +14,7 @@ MOST = 800
 
 
 class Links(HTMLParser):
-    """Collects the addresses and ids of a page."""
+    """A parser that collects the URLs and ids of a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

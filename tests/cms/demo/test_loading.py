@@ -1,4 +1,4 @@
-"""The demo site: complete, the same twice, gone without a trace."""
+"""The demo site: complete, repeatable, and removed without a trace."""
 
 from io import StringIO
 
@@ -19,12 +19,14 @@ from tests.support.nodes.build import EDITOR, node, nonce
 
 
 def nothing() -> None:
-    """No progress to show."""
+    """A progress callback that shows nothing."""
 
 
 def documents(mongo) -> dict[str, int]:
-    """How many documents each collection holds once the worker has done its jobs, without the site's one, the feed of changes,
-    which the worker has begun, and those that migrations write."""
+    """Return the number of documents in each collection after all jobs.
+
+    The site document, the list of changes and what migrations write don't count.
+    """
     call_command("work", "--once", stdout=StringIO())
     mongo.jobs.delete_many({"state": queue.DONE})
     mongo[queue.WORKERS].delete_many({})

@@ -1,4 +1,4 @@
-"""`manage.py serve`, as `make run` calls it: the real thing, in a var folder and on a port of its own."""
+"""`manage.py serve`, as `make run` calls it, with its own var folder and port."""
 
 import contextlib
 import os
@@ -34,7 +34,7 @@ def site(tmp_path):
 
 
 def refusal(site):
-    """What a start that is refused says: one line, and the exit status of what could not run."""
+    """Return the output of a refused start: one line. The exit code must be that of "could not run"."""
     result = site.manage("serve")
     assert result.returncode == COULD_NOT_RUN
     assert "Traceback" not in result.stderr
@@ -68,7 +68,7 @@ def test_site_is_served_once_and_survives_its_mongod(site):
     assert re.match(rf"Port {site.port} is held by process \d+ \(.*gunicorn.*\); PORT=", refusal(neighbour))
     assert neighbour.remaining_processes() == []
 
-    # Mails and other jobs are done without a further command.
+    # Emails and other jobs run without another command.
     until(lambda: any(line.strip().endswith("manage.py work") for line in site.remaining_processes()))
     counted = site.manage(
         "shell", "-v0", "-c", "from django.contrib.auth.models import User; print(User.objects.count())"
@@ -151,7 +151,7 @@ def test_serve_refuses_the_mongod_of_another_command(site):
     ) as run:
         run.stdout.readline()
         assert refusal(site).startswith(f"Process {run.pid} (")
-        assert site.manage("migrate", "-v0").returncode == 0  # commands use it
+        assert site.manage("migrate", "-v0").returncode == 0  # commands can use it
         run.send_signal(signal.SIGINT)
 
 
@@ -164,7 +164,7 @@ def test_missing_mongod_is_reported_with_its_setting(site):
 
 @pytest.fixture
 def terminal():
-    """The tests themselves may run under nohup, which the site would follow."""
+    """Return a pseudo-terminal, because the tests themselves can run under nohup, which the site would respect."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
@@ -190,7 +190,7 @@ def test_second_start_is_quick_and_keeps_the_password(site):
     assert f"password:  kept in {site.var / 'editor-password'}" in said
     assert (site.var / "static" / "staticfiles.json").stat().st_mtime_ns == collected
     times = psutil.Process(site.run.pid).cpu_times()
-    assert times.user + times.system < 5  # its own seconds: those on the clock depend on what else runs
+    assert times.user + times.system < 5  # CPU seconds, because elapsed time depends on other processes
 
 
 @pytest.mark.slow
@@ -223,7 +223,7 @@ def test_site_restarts_after_kill_9(site, victims):
 
 
 def write(uri, acknowledged):
-    """Insert documents, noting each that the server acknowledged, until it is gone or there are many."""
+    """Insert documents and note the acknowledged ones, until the server is gone or there are many."""
     with contextlib.suppress(PyMongoError), MongoClient(uri, timeoutMS=1000) as client:
         for number in range(2000):
             client.marginalia.kept.insert_one({"_id": number})

@@ -23,7 +23,7 @@ TEXT = "A long comment that took its author ten minutes to write and must not be
 
 @pytest.fixture
 def outage(mongo, monkeypatch):
-    """The first thing that a request reads fails as it does while no primary can be found."""
+    """Let the first read of every request fail as if no primary could be found."""
 
     def fail():
         raise ServerSelectionTimeoutError("no primary")
@@ -75,7 +75,7 @@ def test_outage_shows_text_without_spaces(outage, browser, text):
 
 
 def test_unsaved_session_during_an_outage_returns_503(post_page, browser, monkeypatch):
-    """Django answers 400 where a session could not be saved: it takes any failure for a log-out in another window."""
+    """Django returns 400 if a session could not be saved, because it assumes a logout in another window."""
     browser.force_login(User.objects.create_superuser("ann"))
     held = services.hold(post_page, author=CommentAuthor("Bo"), source="Hello", token="t").held
 
@@ -83,7 +83,7 @@ def test_unsaved_session_during_an_outage_returns_503(post_page, browser, monkey
         raise DatabaseError from ServerSelectionTimeoutError("no primary")
 
     monkeypatch.setattr(Session, "save", fail)
-    # What can be undone is noted in the session.
+    # Possible undo actions are stored in the session.
     answer = browser.post("/admin/marginalia_comments/moderation/decide", {"action": f"reject:{held.id}.{held.rev}"})
     assert (answer.status_code, answer["Retry-After"]) == (503, "15")
 
@@ -190,7 +190,7 @@ def test_secrets_in_urls_are_not_logged_for_any_status(mongo, browser, caplog, p
 
 
 def test_redaction_takes_bounded_time():
-    """Or a request for many "@" would keep a worker busy for seconds, only to log it."""
+    """A request with many "@" must not keep a worker busy for seconds only to log it."""
     assert redact("a" * 100 + "@mail.example") == "a" * 36 + "‹address›"
     assert redact("@" * 100_000) == "@" * MAX_LENGTH + "…"
 
@@ -288,7 +288,7 @@ def test_error_pages_are_in_the_language_of_the_site(mongo, browser, monkeypatch
 
 @pytest.fixture
 def lines(caplog):
-    """What the site's own handler makes of the records so far: lines."""
+    """Return the lines that the site's own handler has written so far."""
     console = next(one for one in logging.getLogger().handlers if isinstance(one.formatter, OneLineFormatter))
     return lambda: [console.format(record) for record in caplog.records if console.filter(record)]
 

@@ -1,4 +1,4 @@
-"""Requests while the database hangs: enough wait for it, the rest is answered at once."""
+"""Requests while the database hangs: a limited number waits for it, the others get a response at once."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ from tests.support.processes import until
 
 @pytest.fixture
 def database():
-    """Whether the database answers, and how often it was asked."""
+    """A database that responds or hangs, and counts the checks."""
 
     class Database:
         well, asked = True, 0
@@ -30,7 +30,7 @@ def database():
 
 @pytest.fixture
 def gate(database, monkeypatch):
-    """A gate for two, whose people wait for a moment only."""
+    """A gate for two requests, which wait only briefly."""
     monkeypatch.setattr(module, "WAIT_SECONDS", 0.1)
     monkeypatch.setattr(module, "CHECK_INTERVAL", 0.2)
     return Gate(2, lambda: database.answers())
@@ -128,7 +128,7 @@ def test_closed_gate_returns_503_with_the_form(mongo, monkeypatch):
     ids=["page", "form", "upload", "?"],
 )
 def test_only_uploads_leave_their_place_to_others(mongo, rf, monkeypatch, settings, length, status):
-    """A page is asked for during another request, at a gate for one, while the database hangs."""
+    """A page is requested during another request, at a gate for one, while the database hangs."""
     settings.REQUESTS_AT_ONCE = 1
     monkeypatch.setattr(module, "WAIT_SECONDS", 0.05)
     monkeypatch.setattr("cms.middleware.primary_answers", lambda: False)

@@ -1,4 +1,4 @@
-"""Requests that take long: few at once, so that readers find a thread."""
+"""Requests that take long: few at a time, so that readers find a thread."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed

@@ -1,4 +1,4 @@
-"""A request's line for programs, and the lines of slow commands."""
+"""The JSON line of a request, and the lines of slow commands."""
 
 import json
 import logging
@@ -20,7 +20,7 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
 class Kept(logging.Handler):
-    """Keeps what a formatter makes of each record at its time."""
+    """A handler that stores the formatted lines."""
 
     def __init__(self, formatter: logging.Formatter) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Kept(logging.Handler):
 
 @pytest.fixture
 def lines(mongo):
-    """What is logged from now on, in a format: lines(JsonFormatter())."""
+    """The lines logged from now on, in a format: lines(JsonFormatter())."""
     made = []
     logger = logging.getLogger("cms.requests")
     level = logger.level
@@ -52,7 +52,7 @@ def lines(mongo):
 
 @pytest.fixture
 def asked(lines):
-    """Ask for a page; return the request's own line, read."""
+    """Request a page, and return the parsed line of the request."""
 
     def ask(path="/", client=None, **headers):
         kept = lines(JsonFormatter())
@@ -115,7 +115,7 @@ def test_line_contains_the_kind_of_account(asked):
     for name, rights, kind in (("ann", {}, "account"), ("bob", {"is_staff": True}, "staff")):
         client = Client()
         client.force_login(accounts.create_user(name, **rights))
-        # Of a page for all nothing need be known of the session.
+        # A shared page doesn't read the session.
         assert asked("/search", client)["user"] == kind
     _token, secret = tokens.create(accounts.get(username="bob"), "mirror", ())
     assert asked("/api/v1/nodes", authorization=f"Bearer {secret}")["user"] == "token"

@@ -1,4 +1,4 @@
-"""/metrics: who may read it, and that it says what happened."""
+"""/metrics: its permissions and its content."""
 
 import math
 from datetime import timedelta
@@ -27,7 +27,7 @@ TOKEN = "a token that nobody guesses"
 
 @pytest.fixture
 def scrape(mongo, settings):
-    """Ask for the metrics as Prometheus does, from a named network."""
+    """Read the metrics as Prometheus does, from a listed network."""
     settings.METRICS_NETWORKS = ["127.0.0.0/8"]
     page_cache.storage.clear()
 
@@ -62,7 +62,7 @@ def test_proxied_reader_is_not_mistaken_for_the_proxy(mongo, settings, rules):
     settings.METRICS_NETWORKS = ["127.0.0.0/8"]
     through = {"headers": {"x-forwarded-for": "203.0.113.9"}}
     assert status() == 200
-    # A proxy that the settings do not name.
+    # A proxy that is not in the settings.
     assert status(**through) == 404
     settings.BEHIND_PROXY = True
     rules(ADDRESS="marginalia.comments.posting.ip_hash.forwarded")
@@ -182,7 +182,7 @@ def test_unreachable_server_keeps_the_other_metrics(scrape, monkeypatch):
     monkeypatch.undo()
     assert found("mongodb_up") == 0
     assert "request_seconds_count" in found.names
-    # What was not asked any more is not said.
+    # Values that could not be queried are omitted.
     assert "comments_pending" not in found.names
     assert scrape()("mongodb_up") == 1
 

@@ -1,4 +1,4 @@
-"""Worker processes count together: whichever is asked says what all have counted, those that were killed too."""
+"""Worker processes count together: each reports the counts of all, including killed ones."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from tests.support.processes import ROOT, until
 from tests.support.running import served
 from tests.support.scraping import Scraped
 
-# Counts one, says its number, and waits to be told what to do.
+# Increments a counter, prints its process id, and waits for a command.
 PROCESS = """
 import sys
 from cms.requests.metrics import multiprocess
@@ -30,7 +30,7 @@ print(generate_latest(registry).decode(), flush=True)
 
 @pytest.fixture
 def start(tmp_path):
-    """Start a process that counts; return it and its number."""
+    """Start a process that counts, and return it with its process id."""
     running = []
 
     def start():
@@ -54,7 +54,7 @@ def test_counts_add_up_and_survive_their_process(start, tmp_path):
     assert (number, other) == ("0", "1")
     first.send_signal(signal.SIGKILL)
     first.wait()
-    # What waited waits no more when its process is gone; what was counted stays.
+    # Gauges of an ended process vanish, counters stay.
     said = Scraped(second.communicate("now\n")[0])
     assert (said("refused_total"), said("waiting")) == (2, 1)
     third, taken = start()

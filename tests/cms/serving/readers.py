@@ -1,4 +1,4 @@
-"""Readers of pages behind a cache, in a process of their own: how long ago was acknowledged what they do not see yet?"""
+"""Readers behind a cache, in their own process, that measure how far their pages are behind acknowledged writes."""
 
 import gzip
 import re
@@ -8,14 +8,14 @@ import time
 from typing import Any, BinaryIO
 
 CONNECTIONS = 4
-# What a page shows: the number of the last save, and of the last comment. The list shows saves alone.
+# A page contains the number of the last save and of the last comment. The list contains only saves.
 SAVED, SAID = re.compile(rb"saved-(\d+)-"), re.compile(rb"said-(\d+)-")
 
 
 def read(port: int, rate: float, seconds: float, acknowledged: tuple[Any, Any], found: Any) -> None:
-    """Ask for `rate` pages a second; `acknowledged`: times (monotonic) of saves and comments by number, 0 while there is none.
+    """Request `rate` pages a second. `acknowledged` contains the times (monotonic) of saves and comments by number, or 0.
 
-    Adds to `found`: pages, those from the cache; and keeps the most seconds that a page was behind.
+    Adds to `found`: the pages, those from the cache, and the maximum seconds that a page was behind.
     """
     end = time.monotonic() + seconds
     results: list[tuple[int, int, float]] = []
@@ -53,7 +53,7 @@ def _read(port: int, path: str, rate: float, end: float, acknowledged: tuple[Any
             body = gzip.decompress(_body(stream, headers))
             assert status.startswith(b"HTTP/1.1 200"), status
             pages += 1
-            # The number of the request that made it, too.
+            # Also the number of the request that rendered the page.
             hits += b" " in headers[b"x-varnish"]
             for pattern, times in zip((SAVED, SAID), acknowledged, strict=True):
                 if path != "/blog" or pattern is SAVED:
@@ -67,7 +67,7 @@ def _read(port: int, path: str, rate: float, end: float, acknowledged: tuple[Any
 def _body(stream: BinaryIO, headers: dict[bytes, bytes]) -> bytes:
     if b"content-length" in headers:
         return stream.read(int(headers[b"content-length"]))
-    # Of a page that Varnish is still getting.
+    # For a page that Varnish is still fetching.
     parts = []
     while size := int(stream.readline(), 16):
         parts.append(stream.read(size))

@@ -1,4 +1,4 @@
-"""What `check --deploy` says of what is in front of the site."""
+"""`check --deploy` and the proxy in front of the site."""
 
 from django.core.checks import run_checks
 

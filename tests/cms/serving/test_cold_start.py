@@ -1,4 +1,4 @@
-"""The site and the worker started while MongoDB can't be used: quick answers, and a first log line that names the cause."""
+"""Starting the site and the worker while MongoDB is unusable: quick responses, and a first log line with the cause."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from tests.support.throwaway import EphemeralMongod, Member
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("django_db_setup")]
 
-# (URI, pattern of the first log line) for servers in a folder that end with the stack.
+# (URI, pattern of the first log line) for servers that end with the stack.
 Situation = Callable[[Path, ExitStack], tuple[str, str]]
 
 
@@ -30,7 +30,7 @@ def away(folder: Path, stack: ExitStack) -> tuple[str, str]:
 
 
 def silent(folder: Path, stack: ExitStack) -> tuple[str, str]:
-    """A listening socket that nobody reads from, as of a machine that hangs."""
+    """A listening socket that nobody reads from, like a hanging machine."""
     listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
     port = listening.getsockname()[1]
     return (
@@ -99,7 +99,7 @@ def test_site_responds_at_once_and_logs_the_cause_first(situation, tmp_path):
             began = time.monotonic()
             status, headers, _body = web.get(path)
             took = time.monotonic() - began
-            # Less than any of the driver's time-outs; the request's own line in the log says about 0.1 s.
+            # Less than any timeout of the driver. The request's log line reports about 0.1 s.
             assert (status, took < 4, "retry-after" in headers) == (503, True, True), (path, took, web.log.read_text())
         assert (web.get("/healthz")[0], web.get("/readyz")[0]) == (200, 503)
         status, _headers, metrics = web.get("/metrics")
@@ -108,7 +108,7 @@ def test_site_responds_at_once_and_logs_the_cause_first(situation, tmp_path):
 
 
 def manage(words: list[str], uri: str, folder: Path) -> tuple[int, str]:
-    """Run a command of manage.py; return its exit code and what it printed."""
+    """Run a command of manage.py, and return its exit code and output."""
     own = {"DJANGO_SETTINGS_MODULE": "tests.settings", "TEST_MONGODB_URI": uri, "VAR_DIR": str(folder)}
     environment = {**os.environ, **own, "MONGODB_TIMEOUT_MS": "10000"}
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Readers beside requests that change much: the server as it is run keeps threads free for them."""
+"""Readers during bulk requests: the running server keeps threads free for them."""
 
 import http.client
 import json
@@ -16,7 +16,7 @@ from tests.support.running import Web, served
 
 BULKS, READERS, CHANGES = 24, 4, 4
 TEXT = "Some *words* of a [longer](https://example.org) text, with `code` and others.\n\n" * 1_900  # 150 kB
-# Seconds that a reader waits at the most: the requests beside need minutes.
+# Maximum seconds that a reader waits. The other requests need minutes.
 PATIENCE = 15
 
 
@@ -27,7 +27,7 @@ def web(tmp_path, mongo):
 
 
 def secrets_of(count: int) -> list[str]:
-    """Return tokens of so many authors."""
+    """Return tokens of the given number of authors."""
     found = []
     for number in range(count):
         user = get_user_model()._default_manager.create_user(f"author{number}", "", "pw", is_staff=True)
@@ -37,7 +37,7 @@ def secrets_of(count: int) -> list[str]:
 
 
 def bulk(web: Web, secret: str, section: str, number: int) -> int:
-    """Send one bulk of long texts; return the status of its answer."""
+    """Send one bulk request with long texts, and return its status."""
     new = {"type": "blog-entry", "section": section, "detail": {"text": TEXT}}
     made = [{"do": "create", "body": {**new, "title": f"Post {number} {i}"}} for i in range(CHANGES)]
     asked = http.client.HTTPConnection("127.0.0.1", web.port, timeout=300)
@@ -54,7 +54,7 @@ def bulk(web: Web, secret: str, section: str, number: int) -> int:
 
 
 def read(web: Web, number: int) -> int:
-    """Read a page that no cache has; return its status."""
+    """Read an uncached page, and return its status."""
     asked = http.client.HTTPConnection("127.0.0.1", web.port, timeout=PATIENCE)
     try:
         asked.request("GET", f"/search?q=word{number}", headers={"Host": f"localhost:{web.port}"})

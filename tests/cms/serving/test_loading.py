@@ -1,4 +1,4 @@
-"""Code and templates are read when the site starts: afterwards an upgrade may move or change the files."""
+"""Code and templates are read when the site starts, so an upgrade can change the files afterwards."""
 
 import pytest
 from django.template.autoreload import reset_loaders
@@ -37,7 +37,7 @@ def test_no_template_is_read_after_the_start(loaded, mongo, monkeypatch):
 
 
 def test_code_is_imported_before_processes_fork(tmp_path):
-    """No thread runs by then, and no connection is open: a fork would copy neither in order."""
+    """A fork copies neither threads nor open connections correctly, so none exists at that time."""
     script = (
         "import sys, threading, cms.wsgi; from cms.serving.loading import load_all; load_all();"
         "from django.db import connection;"

@@ -1,4 +1,4 @@
-"""nginx as deploy/nginx.conf sets it, in front of the site: slow clients, uploads of strangers, disk, request ids."""
+"""nginx with deploy/nginx.conf in front of the site: slow clients, unauthorized uploads, disk use, request ids."""
 
 import http.client
 import itertools
@@ -32,7 +32,7 @@ from tests.support.running import Web, served
 
 pytestmark = pytest.mark.slow
 SLOW = 200
-# Bytes of the upload that is refused.
+# Bytes of the refused upload.
 HUGE = 200 * 2**20
 
 
@@ -49,7 +49,7 @@ class Front:
     site: Web
 
     def opened(self, sent: bytes, visitor: int = 1, room: int = 0) -> socket.socket:
-        """Return a connection of a visitor, by number, who sent these bytes and has so much room for what comes."""
+        """Return a connection of a numbered visitor that sent these bytes and has a receive buffer of this size."""
         made = socket.socket()
         made.settimeout(60)
         if room:
@@ -60,7 +60,7 @@ class Front:
         return made
 
     def ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, dict[str, str], bytes]:
-        """Return status, headers (names in small letters) and body of an answer."""
+        """Return status, headers (lower-case names) and body of a response."""
         asked = http.client.HTTPConnection("127.0.0.1", self.nginx.port, timeout=120)
         try:
             named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -99,7 +99,7 @@ def noise() -> bytes:
 
 
 def test_slow_clients_delay_no_reader(front):
-    """Senders, readers of the largest photo, idle connections and bulk requests at once: more than there are threads."""
+    """Slow senders and readers of the largest photo, idle connections, bulk requests: more than there are threads."""
     blog = build.node("blog", "news", title="Ours")
     photo = noise()
     key = photo_build.upload(photo_build.gallery(), photo, "noise.png", step=10**6)
@@ -146,7 +146,7 @@ def test_slow_clients_delay_no_reader(front):
         assert database()["cms.nodes"].count_documents({"metadata.parent_id": blog}) == 4 * statuses[200]
         assert all(status in (200, 409, 429, 503) for status in statuses), statuses
     limit = int(re.search(r"limit_conn marginalia_originals (\d+);", CONF)[1])
-    # What the kernel holds on the way is never on disk.
+    # Data in the kernel's buffers is never on disk.
     assert most[0] < limit * len(photo) + 10 * 2**20
     answers = Counter(reader.recv(12) for reader in readers)
     assert answers[b"HTTP/1.1 200"] >= limit
@@ -162,7 +162,7 @@ def test_slow_downloads_of_photos_use_bounded_disk_space(front):
     limit = int(re.search(r"limit_conn marginalia_originals (\d+);", CONF)[1])
     readers = [front.opened(asking, visitor, room=4_096) for visitor in range(limit + 30)]
     assert Counter(reader.recv(12) for reader in readers) == {b"HTTP/1.1 200": limit, b"HTTP/1.1 503": 30}
-    # The site has sent all of it: no thread is held, while hardly a byte has been read.
+    # The site has sent everything and no thread waits, although hardly a byte was read.
     until(lambda: front.nginx.spooled() > (limit - 1) * (len(photo) - 8 * 2**20), seconds=60)
     assert front.nginx.spooled() < limit * len(photo)
     for reader in readers:
@@ -191,7 +191,7 @@ def test_upload_without_a_token_is_refused_before_spooling(front, method, path, 
         "Transfer-Encoding: chunked",
     ):
         sender = front.opened(f"{head}{body}\r\n\r\n".encode())
-        # Before anything of the body was sent.
+        # Before any part of the body was sent.
         assert sender.recv(12) == b"HTTP/1.1 401"
         try:
             for _ in range(20):

@@ -1,4 +1,4 @@
-"""The web server as `manage.py serve` starts it, asked over real sockets."""
+"""The web server as `manage.py serve` starts it, tested over real sockets."""
 
 import json
 import re
@@ -68,7 +68,7 @@ def test_page_cached_by_one_worker_is_used_by_all(mongo, tmp_path):
     node()
     with served(tmp_path, WEB_CONCURRENCY="2", LOG_FORMAT="json") as web, ThreadPoolExecutor(16) as readers:
         first = web.get("/page")
-        # Many at once, which the kernel deals out to both.
+        # Many concurrent requests, which the kernel distributes over both workers.
         answers = list(readers.map(lambda _number: web.get("/page"), range(200)))
     assert {(status, body) for status, _headers, body in answers} == {(200, first[2])}
     lines = [json.loads(line) for line in web.log.read_text().splitlines() if '"/page"' in line]
@@ -110,7 +110,7 @@ def test_photos_are_received_in_constant_memory(web, mongo, megabytes):
     assert b'"ok": true' in answer
     [photo] = mongo["cms.assets.files"].find({"metadata.type": "photo"})
     assert photo_build.shown(photo["_id"])
-    assert peak(web) - before < 40  # MiB, of which the picture's own reading is most
+    assert peak(web) - before < 40  # MiB, mostly for reading the picture itself
 
 
 def test_request_with_two_lengths_is_refused(web, mongo):
@@ -121,7 +121,7 @@ def test_request_with_two_lengths_is_refused(web, mongo):
     assert answer.count(b"HTTP/1.1") == 1
 
 
-# What stands in an address for each converter that is not named here.
+# URL parts for each converter that is not listed here.
 ANY_ID = "5" * 24
 IN_ADDRESSES = {
     "nodepath": "page",
@@ -137,7 +137,7 @@ IN_ADDRESSES = {
 
 
 def test_response_to_head_has_no_body(web, mongo):
-    """On one connection: what followed the header would be read as the beginning of the next answer."""
+    """On one connection, bytes after the header would be read as the start of the next response."""
     node()
     admin = Client()
     admin.force_login(get_user_model().objects.create_superuser("root", "root@example.org", "pw"))

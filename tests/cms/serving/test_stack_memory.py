@@ -1,4 +1,4 @@
-"""Room for frames: a loop does not ask the system for memory at each turn, however deep it stands."""
+"""Stack memory: no loop allocates memory from the system at each turn, however deep in the stack it runs."""
 
 import resource
 import threading
@@ -10,12 +10,12 @@ TURNS, DEEPEST = 500, 400
 
 
 def most_faults():
-    """Return how many pages a loop of calls touches anew where that is worst, of all depths at which it may stand."""
+    """Return the page faults of a loop of calls at the worst of all possible stack depths."""
 
     def called():
         pass
 
-    # Larger than a step to the next depth, so that none passes the end of a piece over.
+    # Larger than a step to the next depth, so that no depth skips the end of a chunk.
     called.__code__ = called.__code__.replace(co_stacksize=200)
 
     def loop():

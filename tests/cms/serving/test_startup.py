@@ -1,4 +1,4 @@
-"""The first set-up of a served site: demo, first account, static files."""
+"""The first setup of a served site: demo, first account, static files."""
 
 import pytest
 from django.contrib.auth import get_user_model

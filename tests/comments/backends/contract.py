@@ -1,4 +1,4 @@
-"""The contract of a back end, as tests; the modules test_contract*.py run it for every layout and for the specification."""
+"""The contract of back ends as tests. test_contract*.py runs it for every layout and for the specification."""
 
 import pytest
 
@@ -8,19 +8,19 @@ from tests.support.comments.making import ANN, NOWHERE, new
 
 
 class Contract:
-    """Subclasses give the fixtures `backend` and `targets`, and `stored(target)`: the stored comments, checked."""
+    """Subclasses provide the fixtures `backend` and `targets`, and `stored(target)`: the stored comments, checked."""
 
-    # What the layout cannot do without sorting in memory is still right for discussions as short as these.
+    # Operations that sort in memory in this layout are correct for discussions as short as these.
     @pytest.fixture
     def target(self, targets):
         return targets[0]
 
     def stored(self, target):
-        """Return the stored comments by number, after checking them; None where nothing is stored to be checked."""
+        """Return the stored comments by number after checking them, or None if nothing is stored."""
         return
 
     def got(self, backend, target):
-        """Every comment by number, each way of reading compared with the others and with what is stored."""
+        """Return every comment by number, after comparing all ways of reading with the stored comments."""
         oldest = list(backend.iterate(target))
         assert oldest == sorted(oldest, key=lambda c: (c.number, c.posted, c.slug))
         threaded = list(backend.iterate(target, order=Order.THREADED))
@@ -159,7 +159,7 @@ class Contract:
                 assert all((c.number - 1) // size + 1 == page.number for c in page.comments)
 
     def gappy(self, backend, target):
-        """Twenty comments among thirty numbers: others were given, and not used."""
+        """Return twenty comments among thirty numbers. The other numbers were assigned and not used."""
         for n in range(30):
             if n % 3 == 1 or 9 < n < 16:
                 with pytest.raises(InvalidParent):
@@ -331,7 +331,7 @@ class Contract:
 
 
 def walk(backend, target, order, size):
-    """Return all comments, page by page as a reader follows the links."""
+    """Return all comments, page by page, following the links."""
     found = []
     page = backend.page(target, order=order, size=size)
     while True:

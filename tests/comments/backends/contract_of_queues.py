@@ -1,4 +1,4 @@
-"""The contract of a back end: comments that wait for a moderator."""
+"""The contract of back ends: comments that wait for a moderator."""
 
 from datetime import timedelta
 
@@ -12,7 +12,7 @@ from tests.support.comments.making import BOB, NOWHERE, imported, new
 
 
 class QueueContract(Contract):
-    """What a back end does with comments that are held."""
+    """Operations of a back end on held comments."""
 
     def test_held_comment_is_hidden_until_approved_in_its_place(self, backend, target):
         backend.post(target, new("1"))

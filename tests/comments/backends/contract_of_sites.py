@@ -1,4 +1,4 @@
-"""The contract of a back end: what concerns many discussions, or whole ones, as imports do."""
+"""The contract of back ends: operations on many or whole discussions, such as imports."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.support.comments.making import ANN, BOB, imported, new
 
 
 class SiteContract(Contract):
-    """What a back end knows of all discussions, of their authors, and takes over from elsewhere."""
+    """Operations of a back end on all discussions and authors, and imports."""
 
     def test_recent_and_own_comments_cover_all_discussions(self, backend, targets):
         posted = []

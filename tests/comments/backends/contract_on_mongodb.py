@@ -1,4 +1,4 @@
-"""The contract for the back end on MongoDB: subclasses name a storage layout, an order, and what is discussed."""
+"""The contract for the back end on MongoDB. Subclasses set a storage layout, an order and a target."""
 
 import pytest
 from bson import ObjectId

@@ -1,8 +1,8 @@
-"""One process of a fight over a discussion: `python -m tests.comments.backends.fighters poster|converter DATABASE TARGET SEED`.
+"""One process of a race on a discussion: `python -m tests.comments.backends.fighters poster|converter DATABASE TARGET SEED`.
 
-A poster runs 16 threads that send 160 tokens two to eight times each and edit or remove some comments; it tells what was
-acknowledged, and in which phase of a conversion it was sent, as JSON. A converter moves the discussion to and fro until its
-input ends, and tells how often.
+A poster runs 16 threads that send 160 tokens two to eight times each, and edit or remove some comments. It prints as JSON
+the acknowledged comments, with the phase of the conversion in which each was sent. A converter converts the discussion back
+and forth until its input ends, and prints how often.
 """
 
 import json
@@ -13,8 +13,8 @@ import threading
 
 import django
 
-# Of a conversion, as marginalia.comments.backends.upkeep.live names its steps; and how many tokens a process thinks of
-# at the most.
+# Phases of a conversion, named after the steps in marginalia.comments.backends.upkeep.live, and the maximum tokens of a
+# process.
 PHASES = {"copy", "compare", "recopy_touched", "switch"}
 MOST = 3_200
 
@@ -40,11 +40,11 @@ def post(target, seed):
     told = {"posted": {}, "edited": {}, "removed": [], "landed": {}}
     lock = threading.Lock()
     draw = random.Random(seed)
-    # Tokens are shared between neighbouring processes, so that the same form is sent from two.
+    # Neighbouring processes share tokens, so the same form is sent by two processes.
     tokens, thought_of = [], 0
 
     def more():
-        """Think of 160 tokens, and of more until comments were posted in every phase of a conversion."""
+        """Create 160 tokens, and more until comments were posted in every phase of a conversion."""
         nonlocal thought_of
         found = phases.find_one({"_id": f"landed {target.id}"}) or {}
         if thought_of and (found.keys() >= PHASES or thought_of >= MOST):

@@ -1,7 +1,7 @@
-"""The contract as plainly as it can be said: what every back end must do, over dicts, one call at a time.
+"""The contract as simply as possible: the behaviour of every back end, on dicts, one call at a time.
 
-`_placed` says what a new comment becomes, `post` and `_change` what a token is good for, `_by_number` what a page is, and
-`approve` how what waited comes between the others. The rest follows from these.
+`_placed` places a new comment, `post` and `_change` decide about repeated tokens, `_by_number` selects a page, and
+`approve` sorts in held comments. The rest follows from these.
 """
 
 from collections import defaultdict
@@ -39,7 +39,7 @@ TOMBSTONE = {**NOTHING, "edited": None, "state": State.REMOVED}
 
 @dataclass
 class Thread:
-    """A discussion. `last`: the highest number given. By slug: comments, what each replaced, and addresses."""
+    """A discussion. `last` is the highest assigned number. Comments, former texts and emails are stored by slug."""
 
     open: bool = True
     last: int = 0
@@ -53,7 +53,7 @@ class Specification(Backend):
 
     def __init__(self):
         self.threads = defaultdict(Thread)  # by target
-        self.queue, self.ready = {}, {}  # what waits or was decided, and the comment that each becomes, by id
+        self.queue, self.ready = {}, {}  # held and decided comments, and the comment each becomes, by id
         self.leases = {}  # (moderator, until), by id
         self.made, self.clock = set(), datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -67,7 +67,7 @@ class Specification(Backend):
         return new.slug or slugs.join(slugs.allowed_parent(new.parent, self.max_depth), slugs.part(new.token))
 
     def _placed(self, target, new, number):
-        """The comment that a new one becomes: below the one it answers, or below the deepest of its ancestors allowed."""
+        """Return the comment that a new one becomes: below its parent, or below the deepest ancestor allowed."""
         there, slug, posted = self.threads[target].comments, self._slug(new), new.posted or self._now()
         if new.parent and (new.parent not in there or (there[new.parent].removed and not new.posted)):
             raise InvalidParent(new.parent)
@@ -93,7 +93,7 @@ class Specification(Backend):
         return replace(made, **NOTHING) if made.removed else made
 
     def _sent_before(self, target, new):
-        """What this token has posted; nothing yet, and the discussion must be open, but to imports."""
+        """Return the comment that this token posted, or None. Then the discussion must be open, except for imports."""
         thread = self.threads[target]
         if found := thread.comments.get(self._slug(new)):
             return PostResult(found, new=False)
@@ -102,7 +102,7 @@ class Specification(Backend):
         return None
 
     def post(self, target, new):
-        # A number that is given is gone, whatever comes of it; a token that is sent again uses one up.
+        # An assigned number is used up in any case. A repeated token uses one up.
         if before := self._sent_before(target, new):
             self.threads[target].last += self.threads[target].open
             return before
@@ -135,7 +135,7 @@ class Specification(Backend):
                 self.queue[key] = replace(held, number=max(1, sum(c.posted <= held.posted for c in ranked)))
 
     def _change(self, target, slug, rev, token, wanted, is_as_wished, fields):
-        """Change a comment that has this revision and state. Else the token may have done that, or it be as wished."""
+        """Change a comment with this revision and state. Otherwise, the token may have already made the change."""
         thread, stored = self.threads[target], self.get(target, slug)
         if stored.rev == rev and stored.state is wanted:
             thread.history[slug].insert(0, stored)
@@ -180,7 +180,7 @@ class Specification(Backend):
         return erased
 
     def sweep_erasures(self):
-        return 0  # no writer is at work beside another
+        return 0  # there are no concurrent writers
 
     def close(self, target):
         self.threads[target].open = False
@@ -312,8 +312,10 @@ class Specification(Backend):
         return Page(self.discussion(target), tuple(found[:size]), Order.THREADED, Order.THREADED, size, next=following)
 
     def _by_number(self, target, order, size, number, wanted):
-        """Page k holds the numbers size · (k − 1) + 1 … size · k; one that holds none is passed over in reading direction, up
-        to the last."""
+        """Page k contains the numbers size · (k − 1) + 1 … size · k.
+
+        A page without comments is skipped in reading direction, except the last one.
+        """
 
         def page_of(c):
             return (c.number - 1) // size + 1
@@ -393,7 +395,7 @@ class Specification(Backend):
     def iterate_with_emails(self, target, *, order=Order.OLDEST):
         return ((c, self.email_of(target, c.slug)) for c in self.iterate(target, order=order))
 
-    # Upkeep: one call at a time leaves nothing to be put right, and dicts have one layout -------------------------------
+    # Upkeep: single calls leave nothing to repair, and dicts have one layout -----------------------------------------
 
     def convert(self, target, layout, order, *, renumber=False, patience=None, progress=None):
         if renumber:

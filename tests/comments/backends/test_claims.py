@@ -1,4 +1,4 @@
-"""Claims: what a writer announces is handed out once, however often the same form asks."""
+"""Claims: each place that a writer announces is assigned once, however often the same form asks."""
 
 import pytest
 
@@ -44,7 +44,7 @@ def test_concurrent_copies_of_a_form_share_one_claim(mongo, settings, target):
 
 
 def age(mongo, target, seconds):
-    """Let time go by for all claims of a discussion."""
+    """Move all claims of a discussion into the past."""
     earlier = {"$subtract": ["$$this.at", seconds * 1000]}
     older = {"$map": {"input": "$claims", "in": {"$mergeObjects": ["$$this", {"at": earlier}]}}}
     mongo.discussions.update_one({"_id": target.id}, [{"$set": {"claims": older}}])
@@ -52,7 +52,10 @@ def age(mongo, target, seconds):
 
 @pytest.mark.parametrize("order", [Order.OLDEST, Order.THREADED])
 def test_joined_claim_is_as_young_as_a_new_one(mongo, settings, target, monkeypatch, order):
-    """One writer stops; another sends the same ten minutes later, and is slow; a third sends it once more before that ends."""
+    """One writer stops.
+
+    Ten minutes later, a second one sends the same form slowly, and a third one sends it meanwhile.
+    """
     backend = configure(settings, "buckets", order)
     for n in range(3):
         backend.post(target, new(f"{n}"))
@@ -76,7 +79,7 @@ def test_joined_claim_is_as_young_as_a_new_one(mongo, settings, target, monkeypa
 
 
 def test_joined_claim_is_not_dropped_as_abandoned(mongo, settings, target):
-    """It was read when it was abandoned, and taken up again before it was struck off."""
+    """The claim was read as abandoned, and joined before it was removed."""
     backend = configure(settings)
     backend.post(target, new("first"))
     abandoned = backend.store.discussions.claim(target, intent(FORM))
@@ -90,7 +93,7 @@ def test_joined_claim_is_not_dropped_as_abandoned(mongo, settings, target):
 
 
 def test_refused_writer_keeps_the_claim_of_another(mongo, settings, target, monkeypatch):
-    """The same reply is sent three times: before its parent is removed, while it is, and after it was restored."""
+    """The same reply is sent three times: before its parent is removed, meanwhile, and after it was restored."""
     backend = configure(settings, "buckets")
     top = backend.post(target, new("top")).comment.slug
     for n in range(2):
@@ -142,7 +145,7 @@ def test_repair_frees_a_discussion_full_of_abandoned_claims(mongo, settings, tar
 
 
 def test_comment_found_stored_is_acknowledged_when_durable(mongo, settings, target, commands, monkeypatch):
-    """Who writes waits for that himself, so that his commit need not; who finds what is there has not waited yet."""
+    """A writer waits for its own write before the commit. A process that finds the comment stored has to wait too."""
     backend = configure(settings)
     found = []
 

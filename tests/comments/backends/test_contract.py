@@ -1,4 +1,4 @@
-"""The contract, for the specification and for discussions that keep a document a comment, by each native order."""
+"""The contract, for the specification and for discussions with one document per comment, in each native order."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The contract, for discussions in buckets, by each native order."""
+"""The contract, for discussions in buckets, in each native order."""
 
 from tests.comments.backends.contract_on_mongodb import OnMongoDB
 

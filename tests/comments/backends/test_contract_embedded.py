@@ -1,4 +1,4 @@
-"""The contract, for discussions that are embedded, on targets with and without a shard key."""
+"""The contract, for embedded discussions, on targets with and without a shard key."""
 
 from tests.comments.backends.contract_on_mongodb import OnMongoDB
 

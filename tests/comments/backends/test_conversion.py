@@ -1,4 +1,4 @@
-"""Converting a discussion from any layout and order to any, while it is written to."""
+"""Converting a discussion between all layouts and orders, while it is written to."""
 
 import itertools
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import BUCKETS, DOCUMENTS, FORMS, THREADED_BUCKETS, configure, lively, state
 from tests.support.comments.making import new
 
-# Each form once as what was, once as what becomes of it; the rest in `make test-slow`.
+# Each layout once as the source and once as the target. `make test-slow` runs the rest.
 ROUND = set(pairwise((*FORMS, FORMS[0])))
 PAIRS = [
     pytest.param(*pair, marks=() if pair in ROUND else pytest.mark.slow, id="-".join(itertools.chain(*pair)))
@@ -39,7 +39,7 @@ def test_conversion_changes_only_the_layout(mongo, settings, target, before, aft
     assert found.version != version
     assert state(backend, target) == expected
     audit.stored(target, "auth_user")
-    # Tokens sent again, and changes, go on as if nothing had happened.
+    # Repeated tokens and edits work as if nothing had happened.
     assert not backend.post(target, new("5 $$ROOT", posted[1].slug)).new
     assert backend.restore(target, posted[9].slug, rev=2, token="u").source == "9 $$ROOT"
     assert backend.post(target, new("later", posted[0].slug)).new
@@ -81,7 +81,7 @@ def test_waiting_old_copy_is_not_a_fault(mongo, settings, target):
 
 @pytest.mark.parametrize("form", [DOCUMENTS, BUCKETS], ids=lambda form: "-".join(form))
 def test_old_copy_is_deleted_by_its_keys(mongo, settings, target, form, commands, monkeypatch):
-    """A batch that were found again by the discussion would walk over all the rest: the longer, the slower."""
+    """Finding each batch by the discussion again would scan the rest every time."""
     monkeypatch.setattr(Documents, "delete_batch", 10)
     monkeypatch.setattr(Buckets, "delete_batch", 3)
     backend = configure(settings, *form)
@@ -117,7 +117,7 @@ TAMPERED = {
     ids=lambda form: "-".join(form),
 )
 def test_copy_is_verified_before_the_switch(mongo, settings, target, monkeypatch, tampered, before, after):
-    """What a copy lacks is copied again; one that differs, or has more, never takes over."""
+    """Missing comments are copied again. A copy with different or more comments is never used."""
     backend = configure(settings, *before)
     lively(backend, target)
     expected = state(backend, target)
@@ -155,7 +155,7 @@ def test_too_many_comments_are_not_embedded(mongo, settings, target):
 
 
 def at_the_switch(monkeypatch, mongo, target, work):
-    """Do `work` while the converter stalls before its switch, for so long that the gate opens by itself."""
+    """Run `work` while the converter stalls before its switch, so long that the gate opens by itself."""
     drain, left = LiveConversion.recopy_touched, [work]
 
     def stalled(run, *changes):
@@ -171,7 +171,7 @@ def at_the_switch(monkeypatch, mongo, target, work):
 
 @pytest.mark.parametrize("stops_at", [0, 3])
 def test_switch_waits_for_writers_and_touched_comments(mongo, settings, target, monkeypatch, stops_at):
-    """The filter alone keeps a post from getting lost. The poster stops before its commit, or ends."""
+    """Only the filter of the switch protects a concurrent post. The poster stops before its commit, or finishes."""
     backend = configure(settings)
     lively(backend, target)
     stopped = []
@@ -194,8 +194,10 @@ def test_switch_waits_for_writers_and_touched_comments(mongo, settings, target, 
 
 @pytest.mark.parametrize("change", [False, True], ids=["post", "edit"])
 def test_write_without_its_claim_is_not_lost_by_a_conversion(mongo, settings, target, monkeypatch, change):
-    """A claim can go while its holder is about to write: it was taken for abandoned. What is written then is in no list that
-    a converter waits for, so that its writer must not acknowledge it as it is."""
+    """A claim can vanish while its holder is about to write, because it was considered abandoned.
+
+    The converter doesn't wait for that write, so its writer must not acknowledge it.
+    """
     backend = configure(settings)
     first = lively(backend, target)[0]
     lost = []
@@ -229,7 +231,7 @@ def test_write_without_its_claim_is_not_lost_by_a_conversion(mongo, settings, ta
 
 
 def test_few_comments_are_copied_into_a_bucket_with_room(mongo, settings, target, monkeypatch):
-    """Otherwise each of them would have one of its own, and the last page be read from a hundred."""
+    """Otherwise each comment would have its own bucket, and the last page would be read from a hundred."""
     backend = configure(settings, SIZE=10)
     lively(backend, target)
     compare = LiveConversion.compare
@@ -252,7 +254,7 @@ def test_few_comments_are_copied_into_a_bucket_with_room(mongo, settings, target
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
 def test_long_reads_use_no_long_lived_cursor(mongo, settings, target, form, monkeypatch, commands):
-    """Batch after batch, also where comments that share a number are parted by the end of one."""
+    """Batch by batch, also if a batch ends between comments with the same number."""
     for module in ("documents", "buckets"):
         monkeypatch.setattr(f"marginalia.comments.backends.layouts.{module}.BATCH", 4)
     backend = configure(settings, *form)
@@ -282,7 +284,7 @@ def test_long_discussion_is_converted_through_documents(mongo, settings, target,
 
 
 def test_many_comments_of_one_range_are_copied_at_once(mongo, settings, target, commands):
-    """As those of a discussion that has only grown: not bucket by bucket, each after a look at what is missing."""
+    """Like comments of a growing discussion: not bucket by bucket, each with a query for missing comments."""
     backend = configure(settings, *THREADED_BUCKETS, SIZE=10)
     backend.post(target, new("first"))
     stored = backend.discussion(target)

@@ -1,5 +1,7 @@
-"""Authors are erased while others publish, restore and change what they wrote: readers find nothing of them at return, and
-nothing is left once the erasures were swept for."""
+"""Erasing authors while others publish, restore and change their comments.
+
+Readers find nothing when the erasure returns, and nothing is left after the sweep.
+"""
 
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -22,7 +24,7 @@ EVE = CommentAuthor("Eve", id="666")
 
 @pytest.fixture(params=[THREADED_DOCUMENTS, BUCKETS], ids=lambda form: "-".join(form))
 def backend(mongo, settings, target, request):
-    """A discussion in which Eve has said one thing that stands and another that was removed, after Ann and before her."""
+    """A discussion with comments by Ann, a visible and a removed one by Eve, and another one by Ann."""
     backend = configure(settings, *request.param)
     backend.post(target, new("ann"))
     for text in ("stands", "removed"):
@@ -41,7 +43,7 @@ def second(backend, target):
 
 
 def first(owner, name, work, monkeypatch):
-    """Have `work` done before the method is called, once."""
+    """Run `work` once, before the method is called."""
     method, left = getattr(owner, name), [work]
 
     def called(*args, **kwargs):
@@ -53,7 +55,7 @@ def first(owner, name, work, monkeypatch):
 
 
 def gone(mongo, backend, target):
-    """Whether nothing of Eve is left anywhere once it was swept for, and everything of Ann."""
+    """Return whether nothing of Eve is left anywhere after the sweep, and everything of Ann."""
     assert backend.sweep_erasures() == 1
     kept = [*mongo["comments.history"].find(), *mongo["comments.pending"].find(), *audit.stored(target, "auth_user")]
     assert [c.source for c in backend.iterate(target) if not c.removed] == ["ann", "ann again"]
@@ -78,7 +80,7 @@ def test_comment_being_restored_is_erased(mongo, backend, target, monkeypatch):
 
 @pytest.mark.parametrize("work", ["post", "import"])
 def test_comment_being_written_is_erased(mongo, backend, target, monkeypatch, work):
-    """It was claimed before the erasure, and stored after it."""
+    """The comment was claimed before the erasure, and stored after it."""
     layout = layout_of(backend, target)
     name = "put" if work == "post" else "copy"
     first(layout, name, lambda: MongoBackend().erase_author(id=EVE.id), monkeypatch)
@@ -97,7 +99,7 @@ def test_comment_written_after_the_erasure_is_kept(backend, target):
 
 
 def test_comment_being_edited_is_erased(mongo, backend, target, monkeypatch):
-    """The text that a change was about to replace goes into the history; the change fails, and so must that."""
+    """The old text goes into the history before the edit. The edit fails, so the history entry must be removed."""
     slug = list(backend.iterate(target))[1].slug
     first(backend.store.history, "insert_one", lambda: MongoBackend().erase_author(id=EVE.id), monkeypatch)
     with pytest.raises(CommentNotFound):
@@ -106,7 +108,7 @@ def test_comment_being_edited_is_erased(mongo, backend, target, monkeypatch):
 
 
 def test_late_removal_keeps_no_erased_text(mongo, backend, target, monkeypatch):
-    """It kept what it was about to blank, and takes that back: no sign that the author was erased."""
+    """The removal stored the text that it was about to blank, and deletes it again. The tombstone names no author."""
     slug, history = second(backend, target).slug, mongo["comments.history"]
     removal = history.find_one({"slug": slug})
     late = {**removal, "_id": ObjectId()}
@@ -143,7 +145,7 @@ def test_sweep_erases_what_dead_writers_stored_later(mongo, backend, target, mon
 
 
 def test_history_of_an_unmade_edit_is_erased(mongo, backend, target, monkeypatch):
-    """By an editor who died before it, and kept the old text while its author was being erased."""
+    """The editor died before the edit, after storing the old text while its author was being erased."""
     stands = list(backend.iterate(target))[1]
     keep = backend.store.history.insert_one
 
@@ -160,7 +162,7 @@ def test_history_of_an_unmade_edit_is_erased(mongo, backend, target, monkeypatch
 
 
 def test_history_of_an_edit_made_by_another_copy_is_kept(backend, target, monkeypatch):
-    """The same form sent twice: the one keeps the text and falls asleep, the other writes, and a third edits that."""
+    """One copy of the form stores the text and stalls, another one makes the edit, and a third writer edits that."""
     stands = list(backend.iterate(target))[1]
 
     def asleep():
@@ -182,13 +184,13 @@ def test_erasure_ends_when_no_writer_can_be_left(mongo, backend, target):
 
 
 def holding(mongo, name):
-    """How many documents hold something of Eve."""
+    """Return how many documents contain something of Eve."""
     return mongo[name].count_documents({"$or": [{"author.id": EVE.id}, {"comments.author.id": EVE.id}]})
 
 
 @pytest.mark.parametrize(("form", "collection"), [(DOCUMENTS, "comments"), (EMBEDDED, "auth_user")], ids=str)
 def test_old_copies_are_erased(mongo, settings, target, form, collection):
-    """Nor in targets of which the setting says by now that they hold none."""
+    """Also in targets whose setting no longer allows embedded comments."""
     backend = configure(settings, *form)
     backend.post(target, new("words", author=EVE))
     backend = configure(settings)
@@ -221,7 +223,7 @@ def test_late_writer_leaves_nothing_of_a_deleted_discussion(mongo, settings, tar
 
 @pytest.mark.parametrize("is_heard_of", [False, True])
 def test_copies_in_progress_are_erased(mongo, settings, target, monkeypatch, is_heard_of):
-    """That of a converter who died goes; that of one at work follows what is erased."""
+    """The copy of a dead converter is deleted. A running converter applies the erasure to its copy."""
     backend = configure(settings)
     backend.post(target, new("words", author=EVE))
     compare, left = LiveConversion.compare, []
@@ -249,7 +251,7 @@ def test_copies_in_progress_are_erased(mongo, settings, target, monkeypatch, is_
 
 @pytest.mark.parametrize("form", [EMBEDDED, BUCKETS, THREADED_BUCKETS], ids=lambda form: "-".join(form))
 def test_text_copied_late_by_a_stalled_converter_is_erased(mongo, settings, target, monkeypatch, form):
-    """It read that before it fell asleep, and its conversion was ended."""
+    """The converter read the text before it stalled, and its conversion was ended."""
     monkeypatch.setattr("marginalia.comments.backends.upkeep.live.BATCH", 1)
     backend = configure(settings)
     for text in ("words", "more words"):

@@ -1,4 +1,4 @@
-"""Imported comments come into the order of time, and an export has them all, whatever other writers do."""
+"""Imported comments are sorted by time, and an export contains all of them, despite concurrent writers."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -63,7 +63,10 @@ def test_renumbering_also_moves_held_comments(mongo, settings, target, form):
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
 def test_many_comments_are_stored_in_order_and_once(mongo, settings, target, form):
-    """Several batches, threads across them; some are there already, one posts in between; then all again."""
+    """Several batches with threads across them.
+
+    Some comments exist already, and one is posted meanwhile. Then import again.
+    """
     backend = configure(settings, *form)
     comments = many(600)
     assert backend.import_(target, comments[:30]) == 30
@@ -109,7 +112,7 @@ def test_interrupted_import_is_counted_by_a_repair(mongo, settings, target):
 
 
 def many(count):
-    """Imported comments in the order of time; every third answers the first or the last one."""
+    """Return imported comments in the order of time. Every third one replies to the first or the last."""
     made = []
     for n in range(count):
         parent = "" if n % 3 or not made else slugs.part(f"t{0 if n % 2 else n - 1}")

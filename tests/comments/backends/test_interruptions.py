@@ -1,4 +1,4 @@
-"""A writer stops before and after each of its database calls; then the same is asked for again."""
+"""A writer stops before and after each of its database calls, and the same request is repeated."""
 
 import pytest
 
@@ -15,8 +15,10 @@ MOST_CALLS = 60
 
 
 def stopped_everywhere(mongo, target, prepare, work, check, every=1):
-    """Stop `work(backend, prepared)` at `every` so many of its calls, before and after it; ask again; `check(prepared,
-    answer)`."""
+    """Stop `work(backend, prepared)` before and after every n-th call.
+
+    Then repeat it, and run `check(prepared, answer)`.
+    """
     for after in (False, True):
         for at in range(1, MOST_CALLS, every):
             prepared = prepare()
@@ -33,7 +35,7 @@ def stopped_everywhere(mongo, target, prepare, work, check, every=1):
 
 
 def fresh(backend, target, comments=9):
-    """Make the discussion anew: a root with replies, buckets nearly full."""
+    """Create the discussion again: a root with replies, and almost full buckets."""
     backend.delete_discussion(target)
     first = backend.post(target, new("first", email="first@example.org")).comment
     for n in range(comments - 1):
@@ -41,13 +43,13 @@ def fresh(backend, target, comments=9):
     return first
 
 
-# What is quick is tried each time, the rest in `make test-slow`.
+# Quick cases always run, the rest in `make test-slow`.
 def _quick(*quick):
     return [pytest.param(form, marks=() if form in quick else pytest.mark.slow, id="-".join(form)) for form in FORMS]
 
 
 EACH = pytest.mark.parametrize("form", _quick(THREADED_BUCKETS))
-# Each third call each time, every one in `make test-slow`.
+# Every third call always, every call in `make test-slow`.
 SOME = pytest.mark.parametrize(
     ("form", "every"),
     [
@@ -112,7 +114,7 @@ class TestInterruptions:
             return stopping.approve(waiting.id) if waiting else None
 
         def check(first, again):
-            # The queue still shows what was not decided to the end.
+            # The queue still shows comments whose decision was not completed.
             for held in backend.held(target=target, verdict=Verdict.WAITING):
                 assert backend.approve(held.id) == backend.get(target, held.slug)
             assert [item["source"] for item in audit.stored(target, "auth_user", crashed=True)].count("held") == 1
@@ -147,7 +149,7 @@ class TestInterruptions:
     ],
 )
 def test_interrupted_conversion_is_taken_over(mongo, settings, target, after, every, monkeypatch):
-    """Between its end and the next one's beginning comments are posted, changed and removed."""
+    """Comments are posted, edited and removed between the interruption and the next conversion."""
     monkeypatch.setattr("marginalia.comments.backends.discussions.DEAD_AFTER", -1)
     monkeypatch.setattr("marginalia.comments.backends.upkeep.live.BATCH", 4)
     configure(settings, "embedded")
@@ -215,7 +217,7 @@ def test_conversion_yields_to_a_running_one(mongo, settings, target):
 
 
 def test_author_cannot_edit_while_a_moderator_publishes(mongo, settings, target):
-    """What was shown is what appears, also where the moderator's process stops half-way and another goes on."""
+    """The shown text is published, even if the moderator's process stops halfway and another one continues."""
     backend = configure(settings)
     held = backend.hold(target, new("as it was shown")).held
     with pytest.raises(Crash):

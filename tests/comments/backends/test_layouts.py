@@ -1,4 +1,7 @@
-"""A fourth storage layout, one document a thread, is added here alone: the contract and conversions hold for it too."""
+"""A fourth storage layout, one document per thread, is added only here.
+
+The contract and conversions must work for it too.
+"""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -20,7 +23,7 @@ from tests.support.comments.layouts import FORMS, configure, lively, state
 
 
 class Threads(Layout):
-    """A document a root with all that hangs below it, in `comment_threads`."""
+    """One document per root comment with all its replies, in `comment_threads`."""
 
     name = "threads"
     collection = "comment_threads"

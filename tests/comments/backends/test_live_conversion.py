@@ -1,4 +1,4 @@
-"""Converters that die or stall, and writers, who need not wait for them."""
+"""Converters that die or stall, and writers that don't have to wait for them."""
 
 import threading
 
@@ -17,7 +17,7 @@ from tests.support.comments.making import imported, new
 
 
 def killed(target, calls):
-    """Have a converter to threaded buckets die after so many calls to the database."""
+    """Let a converter to threaded buckets die after the given number of database calls."""
     with pytest.raises(Crash):
         Interrupted(MongoBackend(), at=calls).convert(target, "buckets", Order.THREADED)
 
@@ -47,7 +47,7 @@ def test_next_claim_ends_a_dead_conversion(mongo, settings, target, calls):
 
 
 def test_copy_of_a_stalled_converter_is_not_dropped(mongo, settings, target, monkeypatch):
-    """It switches just before another converter, which takes it for dead, takes the discussion over."""
+    """The converter switches just before another one, which considers it dead, takes over."""
     backend = configure(settings)
     lively(backend, target)
     expected, take, switch = state(backend, target), LiveConversion.acquire, LiveConversion.switch
@@ -104,7 +104,7 @@ def test_failed_conversion_leaves_nothing(mongo, settings, target, monkeypatch):
 
 
 def test_switch_with_a_lost_response_keeps_the_new_copy(mongo, settings, target, monkeypatch):
-    """The converter dies of it after the server switched: what is read by then is not cleaned up as its own."""
+    """The converter dies after the switch. The new copy must not be cleaned up as an unfinished one."""
     backend = configure(settings)
     lively(backend, target)
     expected = state(backend, target)
@@ -123,7 +123,7 @@ def test_switch_with_a_lost_response_keeps_the_new_copy(mongo, settings, target,
 
 
 def test_writers_wait_while_too_much_must_be_copied_again(mongo, settings, target, monkeypatch):
-    """Each of them would carry along what was touched, and make it longer."""
+    """Each writer would add touched comments, and delay the switch further."""
     monkeypatch.setattr("marginalia.comments.backends.discussions.MAX_TOUCHED", 5)
     backend = configure(settings)
     lively(backend, target)
@@ -150,7 +150,7 @@ def test_writers_wait_while_too_much_must_be_copied_again(mongo, settings, targe
 
 @pytest.mark.parametrize("stalls_in", ["compare", "recopy_touched", "switch"])
 def test_stalled_converter_delays_no_writer(mongo, settings, target, monkeypatch, stalls_in):
-    """Not heard of, it is ended by those who wait for it; what it does when it wakes up leaves everything as it is."""
+    """Waiting writers end the stalled conversion. When the converter continues, it changes nothing."""
     monkeypatch.setattr("marginalia.comments.backends.discussions.MAX_TOUCHED", 5)
     backend = configure(settings)
     first = lively(backend, target)[0]
@@ -179,7 +179,7 @@ def test_stalled_converter_delays_no_writer(mongo, settings, target, monkeypatch
 
 
 def test_touched_comments_are_left_to_the_comparison(mongo, settings, target, monkeypatch):
-    """However long the copying takes, the list does not grow with it."""
+    """The list of touched comments stays short, however long the copying takes."""
     monkeypatch.setattr("marginalia.comments.backends.upkeep.live.BATCH", 4)
     backend = configure(settings)
     posted = lively(backend, target)
@@ -227,7 +227,7 @@ def test_converting_a_deleted_discussion_leaves_nothing(mongo, settings, target)
 
 
 def test_restarted_discussion_is_not_dropped_as_an_old_copy(mongo, settings, target, monkeypatch):
-    """Old copies are known by their epochs."""
+    """Old copies are identified by their epochs."""
     backend = configure(settings)
     lively(backend, target)
     settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}

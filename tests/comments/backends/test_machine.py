@@ -1,4 +1,7 @@
-"""All storage layouts do the same: a state machine sends the same random operations to each, and to the specification."""
+"""All storage layouts behave alike.
+
+A state machine sends the same random operations to each, and to the specification.
+"""
 
 import os
 
@@ -34,7 +37,8 @@ FORMS = [
     ("buckets", Order.OLDEST),
     ("buckets", Order.THREADED),
 ]
-# One label a form, so that each has its own setting; "embedded" has to be one whose documents hold comments.
+# One label per layout, so that each has its own setting. The documents of an embedded one must be able to contain
+# comments.
 LABELS = ["auth.group", "auth.permission", "auth.user", "admin.logentry", "sessions.session"]
 AUTHORS = [CommentAuthor("Ann", id="7"), CommentAuthor("Bob"), CommentAuthor("$$ROOT", id="$1")]
 
@@ -45,12 +49,12 @@ def comments_setting(bound):
         label: {"LAYOUT": layout, "ORDER": str(order), "OPTIONS": options[layout]}
         for label, (layout, order) in zip(LABELS, FORMS, strict=True)
     }
-    # Where any may be converted to "embedded", it must be known to be able to.
+    # If discussions can be converted to "embedded", it must be a known layout.
     return {"TARGETS": entries, "MAX_DEPTH": 4}
 
 
 class Machine(RuleBasedStateMachine):
-    """Comments are named by the specification's slugs: tokens make them the same everywhere."""
+    """Comments are named by the specification's slugs, which tokens make the same everywhere."""
 
     comments = Bundle("comments")
     held = Bundle("held")
@@ -67,7 +71,7 @@ class Machine(RuleBasedStateMachine):
         self.tokens = self.steps = 0
 
     def everywhere(self, work):
-        """Do `work(backend, target)` on all; return the specification's answer after comparing."""
+        """Run `work(backend, target)` on all back ends, and return the specification's result after comparing."""
         expected = outcome(work, self.specification, self.model)
         for target in self.targets:
             assert outcome(work, self.backend, target) == expected
@@ -203,7 +207,7 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def same_everywhere(self):
-        """Lists, trees and counts are compared after every step, stored documents and totals after every fifth."""
+        """Compare lists, trees and counts after every step, and stored documents and totals after every fifth."""
         expected = list(self.specification.iterate(self.model))
         tree = [c.slug for c in sorted(expected, key=lambda c: c.full_slug)]
         self.steps += 1
@@ -223,7 +227,7 @@ class Machine(RuleBasedStateMachine):
 
 
 def outcome(work, backend, target):
-    """Return ("done", what came back) or (the error's name, None), as far as it must be the same everywhere."""
+    """Return ("done", result) or (name of the error, None), without the parts that can differ."""
     try:
         found = work(backend, target)
     except EditConflict as error:
@@ -234,7 +238,7 @@ def outcome(work, backend, target):
 
 
 class Same:
-    """A comment without what differs by nature: the target and the times."""
+    """A comment without its target and times, which differ between back ends."""
 
     def __init__(self, comment):
         self.slug = comment.slug
@@ -246,7 +250,7 @@ class Same:
 
 
 def told(c):
-    """What must be the same of a comment everywhere."""
+    """Return the parts of a comment that must be equal everywhere."""
     return c.slug, c.number, c.source, c.html, c.author, c.state, c.rev, c.parent, c.answers
 
 

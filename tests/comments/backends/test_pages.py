@@ -1,4 +1,4 @@
-"""Pages by number are ranges of numbers, in every layout; what is below a thousand replies is reached like anything else."""
+"""Pages are ranges of numbers in every layout, and comments below a thousand replies are reached like any other."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -22,8 +22,10 @@ BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def stored_discussion(backend, target, length, gaps, shared, seed):
-    """Store a discussion of numbers 1 … `length`, of which some have no comment, a removed one, or several; return the
-    comments as (number, slug)."""
+    """Store a discussion with the numbers 1 … `length`.
+
+    Some numbers have no comment, a removed one or several. Return the comments as (number, slug).
+    """
     backend.delete_discussion(target)
     draw, documents = random.Random(seed), []
     for number in range(1, length + 1):
@@ -46,7 +48,7 @@ def stored_discussion(backend, target, length, gaps, shared, seed):
 
 
 def pages(backend, target, order, size):
-    """Return {number: slugs} of the pages that a reader meets who asks for each."""
+    """Return {number: slugs} of all pages."""
     count = backend.page(target, order=order, size=size).pages
     found = {}
     for number in range(1, count + 1):
@@ -76,7 +78,7 @@ def same_pages(backend, target, length, gaps, shared, seed):
 
 
 def configured(settings):
-    """Any layout takes, and shows in any order, what these tests store."""
+    """Configure every layout so that it accepts these comments and shows them in any order."""
     backend = configure(settings, "embedded", BOUND=10_000, BOUND_BYTES=10_000_000)
     settings.COMMENTS = {**settings.COMMENTS, "DEFAULT": {"LAYOUT": "buckets", "OPTIONS": {"CAP": 10_000}}}
     return backend
@@ -105,7 +107,7 @@ settings_of_hypothesis = settings(
 
 @pytest.mark.slow
 def test_two_thousand_held_spam_comments_change_no_page(mongo, settings, target):
-    """A hundred comments among which they came have the pages that a hundred alone have."""
+    """A hundred comments have the same pages with and without held ones between them."""
     backend = configure(settings, "documents")
     for n in range(100):
         for m in range(20):
@@ -158,7 +160,7 @@ def test_chain_of_1000_replies_works_everywhere(mongo, settings, target):
 
 @pytest.fixture
 def profile(mongo):
-    """What the server notes of every command, newest last."""
+    """Return what the server logs about every command, newest last."""
     mongo.command("profile", 2)
     yield lambda: list(mongo["system.profile"].find({"ns": f"{mongo.name}.comments", "op": "query"}))
     mongo.command("profile", 0)
@@ -166,7 +168,7 @@ def profile(mongo):
 
 
 def test_long_pages_among_short_ones_keep_their_plan(mongo, settings, target, profile):
-    """The server weighs all indexes again for what takes ten times as long as what it last decided on."""
+    """The server plans a query again if it takes ten times as long as the last one."""
     backend = configure(settings)
     stored_discussion(backend, target, length=60, gaps=0, shared=0, seed=1)
     for size in (50, 1, 50, 1, 50):

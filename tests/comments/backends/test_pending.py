@@ -1,4 +1,4 @@
-"""Comments that wait for a moderator, where a writer stops at a bad moment."""
+"""Held comments, with a writer that stops at a bad moment."""
 
 from datetime import timedelta
 
@@ -14,7 +14,7 @@ from tests.support.comments.making import new
 
 
 def stopped_approvals(backend, target):
-    """Yield held comments whose approval stopped at each of its calls, until one comes to its end."""
+    """Yield held comments whose approval stopped at each of its calls, until one completes."""
     for at in range(1, 30):
         held = backend.hold(target, new(f"held {at}")).held
         try:
@@ -27,7 +27,7 @@ def stopped_approvals(backend, target):
 
 @pytest.mark.parametrize("verdict", [Verdict.REJECTED, Verdict.SPAM])
 def test_rejected_comment_is_never_public(mongo, settings, target, verdict):
-    """Another moderator stopped between publishing and saying so: to this one it still waited."""
+    """Another moderator stopped between publishing and updating the queue, so the comment still appears to wait."""
     backend = configure(settings)
     stopped = 0
     for held in stopped_approvals(backend, target):

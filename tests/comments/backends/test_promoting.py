@@ -1,4 +1,4 @@
-"""Embedded discussions move themselves to buckets at their bound."""
+"""Embedded discussions are moved to buckets at their limit."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_embedded_discussion_is_promoted_by_bytes(mongo, settings, target):
 
 
 def test_embedded_discussion_is_promoted_by_another_commit(mongo, settings, target, monkeypatch):
-    """A form sent twice at once: the one writes, the other finds it and commits for both."""
+    """A form is sent twice at once: one copy writes the comment, the other one finds it and commits for both."""
     backend = configure(settings, "embedded", BOUND=5)
     for n in range(4):
         backend.post(target, new(str(n)))
@@ -45,7 +45,7 @@ def test_embedded_discussion_is_promoted_by_another_commit(mongo, settings, targ
 
 
 def test_embedded_discussion_is_promoted_by_approvals(mongo, settings, target):
-    """One that every comment waits for is never posted to."""
+    """Nobody posts directly to a discussion in which every comment is held."""
     backend = configure(settings, "embedded", BOUND=10)
     waiting = [backend.hold(target, new(str(n))).held for n in range(12)]
     approved = [backend.approve(held.id) for held in waiting]
@@ -55,7 +55,7 @@ def test_embedded_discussion_is_promoted_by_approvals(mongo, settings, target):
 
 
 def test_embedded_discussion_is_promoted_by_longer_edits(mongo, settings, target):
-    """Else it could be edited to the server's limit of a document, beyond which its target cannot be saved."""
+    """Otherwise edits could grow it to the server's maximum document size, and its target could no longer be saved."""
     backend = configure(settings, "embedded", BOUND=1000, BOUND_BYTES=20_000)
     posted = [backend.post(target, new(str(n))).comment for n in range(4)]
     edited = [backend.edit(target, c.slug, source="x" * 6_000, html="", rev=1, token="e") for c in posted]
@@ -66,7 +66,7 @@ def test_embedded_discussion_is_promoted_by_longer_edits(mongo, settings, target
 
 @pytest.mark.parametrize("how", ["post", "approve"])
 def test_full_embedded_discussion_is_promoted_before_a_post(mongo, settings, target, monkeypatch, how):
-    """One stopped writer can keep it from that, until nothing could be posted any more."""
+    """A stopped writer can prevent the promotion until nothing can be posted."""
     monkeypatch.setattr("marginalia.comments.backends.layouts.embedded.FULL", 3_000)
     monkeypatch.setattr("marginalia.comments.backends.store.PROMOTION_PATIENCE", 0)
     monkeypatch.setattr("marginalia.comments.backends.upkeep.live.GATE_MS", 20)

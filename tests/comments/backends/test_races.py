@@ -1,5 +1,7 @@
-"""Many writers at once, each token sent several times, changes, crashes and conversions among them: what was
-acknowledged is there, exactly once."""
+"""Many concurrent writers, repeated tokens, edits, crashes and conversions.
+
+Acknowledged comments exist exactly once.
+"""
 
 import json
 import random
@@ -23,12 +25,12 @@ from tests.support.comments.making import new
 from tests.support.interrupting import before_command
 
 ROOT = Path(__file__).parents[3]
-# Converters, changers and readers fail in threads of their own.
+# Converters, editors and readers run in their own threads, whose errors count.
 pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 
 
 def in_threads(count, work):
-    """Run `work(n)` in so many threads; raise what one of them raised."""
+    """Run `work(n)` in n threads, and raise the first error of a thread."""
     failures = []
 
     def guarded(n):
@@ -47,7 +49,7 @@ def in_threads(count, work):
 
 
 def insisting(work, crashes=None):
-    """Do `work` until it does not crash, as a reader sends a form again."""
+    """Repeat `work` until it doesn't crash, as a reader sends a form again."""
     while True:
         try:
             return work()
@@ -58,7 +60,7 @@ def insisting(work, crashes=None):
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
 def test_every_token_is_posted_once(mongo, settings, target, form):
-    """16 posters send 60 tokens three times each, replies among them, and stop anywhere between two commands."""
+    """16 posters send 60 tokens three times each, also replies, and stop anywhere between two commands."""
     backend = configure(settings, *form, BOUND=1000)
     roots = [backend.post(target, new(f"root {n}")).comment.slug for n in range(3)]
     work = [(f"{n} $$ROOT", random.choice(["", *roots])) for n in range(60)]
@@ -123,7 +125,7 @@ def test_one_of_two_editors_gets_a_conflict(mongo, settings, target):
 
 
 def test_removals_and_restores_keep_the_count(mongo, settings, target):
-    """Each is sent twice at once; the count is right without any repair."""
+    """Each request is sent twice at once. The count is right without a repair."""
     backend = configure(settings, "buckets", Order.THREADED)
     slugs = [backend.post(target, new(str(n))).comment.slug for n in range(6)]
 
@@ -143,8 +145,11 @@ def test_removals_and_restores_keep_the_count(mongo, settings, target):
 
 
 def walker(target, acknowledged, stop, wrong):
-    """Walk all pages by cursor, again and again: what was there at the start is met once, nothing twice, all in
-    order. Return on how many walks something was posted that was met, or that was not."""
+    """Read all pages by cursor repeatedly.
+
+    Earlier comments appear once and in order, nothing appears twice. Return on how many walks a newly posted comment
+    was met, or not.
+    """
     backend, overtaken = MongoBackend(), 0
     while not stop.is_set():
         expected = set(acknowledged)
@@ -194,8 +199,7 @@ def test_reading_by_cursor_skips_nothing_during_posts(mongo, settings, target, f
 
 @pytest.mark.slow
 def test_conversions_cause_no_errors(mongo, settings, target):
-    """While a discussion is converted without a pause, and old copies are dropped at once, all readers and posters get what
-    they want."""
+    """A discussion is converted without pause, and old copies are dropped at once. All readers and posters succeed."""
     backend = configure(settings, "embedded", BOUND=1000)
     settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
     slugs, done, converted = [backend.post(target, new("first")).comment.slug], threading.Event(), Counter()
@@ -234,7 +238,7 @@ def test_conversions_cause_no_errors(mongo, settings, target):
 
 
 class Fray:
-    """Posters, editors, removers, readers and converters on one discussion, and what they were told."""
+    """Posters, editors, removers, readers and converters on one discussion, and their acknowledged results."""
 
     def __init__(self, target, conversions, chance):
         self.target, self.chance, self.conversions = target, chance, conversions
@@ -248,7 +252,7 @@ class Fray:
         return Interrupted(MongoBackend(), chance=self.chance)
 
     def more_work(self):
-        """Think of 30 more tokens, each sent two to eight times, until conversions enough had posts during them."""
+        """Create 30 more tokens, each sent two to eight times, until enough conversions had posts during them."""
         if sum(self.converted.values()) >= self.conversions and self.landed["moving"]:
             return False
         self.work = [str(self.tokens + n) for n in range(30) for _ in range(random.randint(2, 8))]
@@ -268,7 +272,7 @@ class Fray:
             before = MongoBackend().discussion(self.target)
             try:
                 made = insisting(lambda: mine.post(self.target, new(token, parent)))  # noqa: B023
-            except InvalidParent:  # its parent was removed: that is no promise
+            except InvalidParent:  # its parent was removed, so it was not acknowledged
                 continue
             with self.lock:
                 self.landed["moving" if before.moving else before.layout] += made.new
@@ -328,7 +332,7 @@ class Fray:
                 continue
 
     def run(self, posters, changers, converters, forms):
-        """Post everything while the others do as they like; then let them end."""
+        """Post everything while the other threads run, then stop them."""
         self.parents = {}
         rest = [threading.Thread(target=self.changer) for _ in range(changers)]
         rest += [threading.Thread(target=self.converter, args=(forms,)) for _ in range(converters)]
@@ -343,7 +347,7 @@ class Fray:
                 thread.join()
 
     def check(self):
-        """Everything acknowledged is stored, once, and nothing but counters needs mending."""
+        """Check that everything acknowledged is stored once, and that only counters need a repair."""
         backend = MongoBackend()
         backend.repair_claims(self.target, older_than=0)
         for form in (("documents", Order.OLDEST), ("buckets", Order.THREADED)):
@@ -364,7 +368,7 @@ class Fray:
 
 
 def with_patience(work):
-    """Convert, also where another converter is thought to be at it, but not for ever."""
+    """Convert, and retry for some time while another conversion seems to run."""
     end = time.monotonic() + 60
     while True:
         try:
@@ -387,7 +391,7 @@ def brawl(settings, target, monkeypatch, conversions):
 
 @pytest.mark.slow
 def test_conversions_lose_nothing_under_load(mongo, settings, target, monkeypatch):
-    """Posts, edits and removals, all of which crash, while two rival converters move the discussion to and fro."""
+    """Posts, edits and removals crash, while two rival converters convert the discussion back and forth."""
     brawl(settings, target, monkeypatch, conversions=1)
 
 
@@ -398,7 +402,7 @@ def test_conversions_lose_nothing_under_long_load(mongo, settings, target, monke
 
 @pytest.mark.slow
 def test_conversion_loses_nothing_with_64_threads(mongo, settings, target):
-    """Each token two to eight times, from two processes; edits and removals; conversions to and fro."""
+    """Each token is sent two to eight times from two processes, with edits, removals and conversions."""
     configure(settings)
     MongoBackend().post(target, new("first"))
 

@@ -1,4 +1,4 @@
-"""Readers and writers that stop between two looks, while a discussion is converted."""
+"""Readers and writers that stop between two queries, while a discussion is converted."""
 
 import pytest
 from pymongo.errors import AutoReconnect
@@ -17,7 +17,7 @@ from tests.support.comments.making import imported, new
 
 
 def once(monkeypatch, owner, name, work, *, after=False):
-    """Have `work` done once, just before the next call of a method, or after it."""
+    """Run `work` once, just before or after the next call of a method."""
     method, left = getattr(owner, name), [work]
 
     def called(*args, **kwargs):
@@ -63,12 +63,12 @@ def test_reader_of_a_dropped_copy_reads_the_current_one(mongo, settings, target,
     assert READS[name](backend, target, slug) == expected
 
 
-# All of these read by the same rule: some suffice each time.
+# All of these read by the same rule, so some of them suffice.
 @pytest.mark.parametrize(
     "name", [name if at % 4 == 0 else pytest.param(name, marks=pytest.mark.slow) for at, name in enumerate(READS)]
 )
 def test_reader_of_an_overwritten_embedded_copy_reads_again(mongo, settings, target, monkeypatch, name):
-    """It is not kept beside the next one, as others are."""
+    """An embedded copy doesn't exist beside the next one, unlike copies of other layouts."""
     settings.COMMENTS = {}
     backend = configure(settings, "embedded")
     slug = lively(backend, target)[1].slug
@@ -79,7 +79,7 @@ def test_reader_of_an_overwritten_embedded_copy_reads_again(mongo, settings, tar
 
 
 def converting_readers(backend, target, monkeypatch, times):
-    """Convert, and drop what was read before, each time after a reader has looked where the comments are; so many times."""
+    """Convert and drop the previous copy each time after a reader has looked up its place."""
     find, left = backend.store.discussions.find, [Order.THREADED, Order.OLDEST] * times
 
     def converted(target):
@@ -93,7 +93,7 @@ def converting_readers(backend, target, monkeypatch, times):
     monkeypatch.setattr(backend.store.discussions, "find", converted)
 
 
-# All but "all" read by the same rule.
+# All except "all" read by the same rule.
 @pytest.mark.parametrize("name", ["comment", "all", pytest.param("page", marks=pytest.mark.slow)])
 def test_reader_who_misses_several_copies_reads_the_next(mongo, settings, target, monkeypatch, name):
     backend = configure(settings)
@@ -151,7 +151,7 @@ def test_comment_is_restored_after_a_concurrent_move(mongo, settings, target, mo
 
 
 def test_refused_writer_keeps_a_claim_that_another_joined(mongo, settings, target, monkeypatch):
-    """Both send one form: what they answer is removed after the second has looked, and before the first does."""
+    """Both send one form. Its parent is removed after the second has looked, and before the first does."""
     backend, first = configure(settings), MongoBackend()
     parent = backend.post(target, new("parent")).comment
     backend.post(target, new("keeps the tombstone", parent.slug))

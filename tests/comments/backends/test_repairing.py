@@ -1,4 +1,7 @@
-"""A commit waits for no journal. One that a failing server lost leaves its claim beside what was written and acknowledged."""
+"""A commit doesn't wait for the journal.
+
+If a failing server loses it, its claim remains beside the acknowledged comment.
+"""
 
 from datetime import timedelta
 
@@ -26,7 +29,7 @@ WRITES = {
 
 @pytest.fixture(params=WRITES)
 def lost(request, mongo, settings, target, monkeypatch):
-    """A back end whose last write, one of WRITES, is stored and was acknowledged, and its commit lost."""
+    """A back end whose last write, one of WRITES, is stored and acknowledged, but its commit is lost."""
     backend = configure(settings)
     slug = backend.post(target, new("first")).comment.slug
     held = backend.hold(target, new("held")).held.id

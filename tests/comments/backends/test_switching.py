@@ -1,5 +1,4 @@
-"""Lists over all discussions, one of which switches while they are read: nothing is there twice, and nothing of an erased
-author is left."""
+"""Lists over all discussions while one is switched: nothing appears twice, and nothing of an erased author is left."""
 
 import pytest
 
@@ -12,7 +11,7 @@ from tests.support.comments.making import new
 EVE = CommentAuthor("Eve", id="666")
 DOCUMENTS, EMBEDDED = ("documents", Order.OLDEST), ("embedded", Order.OLDEST)
 PAGES, LEAVES = ("buckets", Order.OLDEST), ("buckets", Order.THREADED)
-# The form at first, and what it switches to after each scan: of documents, of targets, of buckets, and so on.
+# The initial layout, and the next layout after each scan: of documents, of targets, of buckets, and so on.
 SWITCHES = {
     "to what was read": (PAGES, [None, DOCUMENTS]),
     "from what was read": (DOCUMENTS, [None, PAGES]),
@@ -25,7 +24,7 @@ SWITCHES = {
 
 @pytest.fixture(params=SWITCHES)
 def backend(mongo, settings, target, request, monkeypatch):
-    """One whose lists switch the discussion in which Ann and Eve have said something."""
+    """A back end whose lists switch the discussion with comments by Ann and Eve."""
     form, switches = SWITCHES[request.param]
     backend = configure(settings, *form)
     backend.post(target, new("ann"))
@@ -56,7 +55,7 @@ def test_list_for_readers_contains_nothing_twice(backend):
 
 def test_erasure_during_a_switch_is_complete(mongo, backend, target, request):
     backend.erase_author(id=EVE.id)
-    # At return already, but where the discussion goes to and fro while it is looked for.
+    # Already when the call returns, unless the discussion switches back and forth during the search.
     if request.node.callspec.id != "to and fro":
         assert "eve" not in [comment.source for comment in MongoBackend().iterate(target)]
     MongoBackend().sweep_erasures()

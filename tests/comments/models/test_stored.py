@@ -1,4 +1,4 @@
-"""The stored documents through the ORM and the admin: read there, and never written."""
+"""The stored documents through the ORM and the admin: read-only."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What moderators do: the permission of each action, its write, and what it tells others."""
+"""Moderators' actions: permission, write and signal of each."""
 
 import pytest
 from django.contrib.auth import get_user_model

@@ -35,7 +35,7 @@ def staff(client, moderator) -> Client:
 
 
 def queue(staff) -> str:
-    """Return the page of what waits."""
+    """Return the page of held comments."""
     return staff.get(QUEUE).content.decode()
 
 

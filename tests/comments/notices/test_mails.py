@@ -1,4 +1,4 @@
-"""Mails: to moderators, to who asked for replies and confirmed it; each once, whatever happens to workers."""
+"""Emails to moderators and to subscribers of replies: each is sent once, whatever happens to workers."""
 
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -41,7 +41,7 @@ def test_moderators_are_not_notified_of_decided_comments(client, post_page, rule
 
 
 def test_emails_use_the_url_of_the_site(post_page, subscribed, moderator, settings, rules):
-    """Of every kind, the header by which a reader leaves included, on every way to post and to publish."""
+    """In every kind of email and its unsubscribe header, for every way to post and to publish."""
     settings.SITE_URL, settings.ALLOWED_HOSTS = "https://example.org", ["*"]
     evil = Client(headers={"host": "evil.example"})
     mail.outbox.clear()
@@ -191,7 +191,7 @@ def test_email_that_may_have_been_sent_is_not_repeated(client, post_page, rules,
 
 @contextmanager
 def mail_server(settings, how):
-    """Have mails go to a server that does not do with the first one as it should."""
+    """Send emails to a server that mishandles the first one."""
     with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor() as pool:
         answered = pool.submit(_answer, listening, how)
         backend, settings.EMAIL_BACKEND = settings.EMAIL_BACKEND, "django.core.mail.backends.smtp.EmailBackend"

@@ -1,4 +1,4 @@
-"""Why a comment waits, from the rule or policy that held it to the words that moderators read."""
+"""The reasons for holding a comment, from the rule or policy to the sentence for moderators."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""convert_comments and check_comments: what they say, and what they leave."""
+"""convert_comments and check_comments: output and effects."""
 
 from datetime import timedelta
 from io import StringIO

@@ -1,4 +1,4 @@
-"""A discussion whose document something else than this app has damaged: named by audits, no page fails for it."""
+"""A discussion with a document damaged by other software: audits report it, and no page fails."""
 
 import json
 from datetime import timedelta

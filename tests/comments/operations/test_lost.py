@@ -1,4 +1,4 @@
-"""Comments that are lost, or can't be read: audits name them, and no repair removes the trace."""
+"""Lost and malformed comments: audits report them, and no repair removes the evidence."""
 
 import json
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from tests.support.comments.making import new
 
 forms = pytest.mark.parametrize("form", FORMS, ids=[" ".join(form) for form in FORMS])
 COLLECTIONS = {"documents": "comments", "embedded": "auth_user", "buckets": "comment_pages"}
-# A comment that can't be read, by what is wrong with it.
+# Malformed comments, by the kind of damage.
 DAMAGES = {
     **{
         f"without {name}": {"$unset": name}
@@ -34,7 +34,7 @@ DAMAGES = {
 
 @contextmanager
 def check(*options):
-    """Run check_comments on what is damaged; yield its findings, which have to leave something."""
+    """Run check_comments on damaged comments, and yield its findings, which must include some that stay."""
     out = StringIO()
     with pytest.raises(CommandError, match="faults are left"):
         call_command("check_comments", "--json", *options, stdout=out)
@@ -42,7 +42,7 @@ def check(*options):
 
 
 def change_stored(mongo, layout, slug, change):
-    """Change a stored comment behind the back of validators: {"$unset": name} or fields; None deletes it."""
+    """Change a stored comment without validation: {"$unset": name} or fields. None deletes it."""
     stored = mongo[COLLECTIONS[layout]]
     holder = stored.find_one({"slug": slug} if layout == "documents" else {"comments.slug": slug})
     if layout == "documents" and change is None:
@@ -66,7 +66,7 @@ def altered(comment, change):
 
 
 def leaves(backend, target):
-    """Return public comments that nobody answered."""
+    """Return public comments without replies."""
     known = list(backend.iterate(target))
     parents = {c.parent for c in known}
     return [c for c in known if c.state is State.PUBLIC and c.slug not in parents]
@@ -114,7 +114,7 @@ def test_malformed_comment_is_reported_and_omitted(mongo, settings, target, form
         assert ("without a slug" if damage == "without slug" else DAMAGES[damage].get("slug", bad.slug)) in named
         assert any(str(key) in named for key in stored)
     assert (stored_comments(mongo, form[0]), backend.discussion(target).count) == ((before, stored), stays)
-    # Readers get all others, and the next fault is found as well.
+    # Readers get all other comments, and the next fault is found too.
     read = {c.slug for c in backend.iterate(target)}
     assert bad.slug not in read
     assert {c.slug for c in backend.newest(target, 100).comments} < read
@@ -128,7 +128,7 @@ def test_malformed_comment_is_reported_and_omitted(mongo, settings, target, form
 
 
 def stored_comments(mongo, layout):
-    """Return how many comments are stored, and the ids of their documents."""
+    """Return the number of stored comments, and the ids of their documents."""
     documents = list(mongo[COLLECTIONS[layout]].find())
     return sum(len(d.get("comments", [0])) for d in documents), tuple(d["_id"] for d in documents)
 
@@ -147,7 +147,10 @@ def test_conversion_refuses_a_malformed_comment(mongo, settings, target, form):
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != EMBEDDED], ids=" ".join)
 def test_copy_of_a_lost_discussion_is_kept(mongo, settings, target, form):
-    """Someone posts after the discussion's document is lost: nobody reads the old comments, and nothing deletes them."""
+    """A comment is posted after the discussion's document was lost.
+
+    The old comments are hidden, and nothing deletes them.
+    """
     backend = configure(settings, *form)
     lively(backend, target)
     before, _ids = stored_comments(mongo, form[0])

@@ -1,4 +1,4 @@
-"""What is known of authors never shows, can be handed out, and goes without a trace."""
+"""Personal data of authors is never shown, can be exported, and is erased completely."""
 
 import json
 import re
@@ -21,7 +21,7 @@ from tests.support.comments import site
 
 pytestmark = pytest.mark.usefixtures("mongo")
 NAME, EMAIL, TEXT = "Anneliese Quux", "anneliese@quux.example", "Xylophone"
-# Whatever a collection keeps of this is a keyed hash.
+# Collections store only a keyed hash of this.
 ADDRESS = "203.0.113.77"
 
 
@@ -33,13 +33,13 @@ def client() -> Client:
 
 @pytest.fixture
 def network(rf) -> str:
-    """The key under which the author's network address is known."""
+    """The key of the author's network address."""
     return ip_hash.key(rf.get("/", REMOTE_ADDR=ADDRESS))
 
 
 @pytest.fixture(params=["documents", "embedded", "buckets"])
 def seeded(request, client, rules, mongo):
-    """A name, an address and a text in every collection that may hold one."""
+    """A name, an address and a text in every collection that can contain one."""
     rules(DEFAULT={"LAYOUT": request.param}, MODERATORS=["mona@example.org"])
     target = site.entry()
     by = {"name": NAME, "email": EMAIL}
@@ -62,7 +62,7 @@ PLACE = {"documents": "comments", "embedded": "cms.nodes", "buckets": "comment_p
 
 
 def traces(mongo, *words: str) -> dict[str, set[str]]:
-    """Return which collections hold which words."""
+    """Return the collections that contain each of the words."""
     found: dict[str, set[str]] = {}
     for name in mongo.list_collection_names():
         for document in mongo[name].find():
@@ -72,7 +72,7 @@ def traces(mongo, *words: str) -> dict[str, set[str]]:
 
 
 def test_traces_are_found_before_the_erasure(seeded, mongo, network):
-    """Without this, the tests that find nothing would prove nothing."""
+    """This makes sure that the searches after an erasure can find something."""
     found = traces(mongo, NAME, EMAIL, TEXT, network)
     said = {NAME, EMAIL, TEXT}
     assert found == {
@@ -106,7 +106,7 @@ def test_no_public_page_or_feed_contains_an_email(seeded, network):
 
 
 def test_no_page_reachable_from_the_front_contains_an_email(seeded, network):
-    """Whatever can be reached from the front page without logging in."""
+    """All URLs reachable from the front page without logging in."""
     waiting, seen = ["/"], set()
     while waiting:
         url = waiting.pop()
@@ -123,7 +123,7 @@ def test_no_page_reachable_from_the_front_contains_an_email(seeded, network):
 
 
 def end_of_erasures(mongo):
-    """Let the time go by in which writers may be at work that began before an erasure, and a worker sweep."""
+    """Move the time beyond all writers that started before an erasure, and let a worker sweep."""
     mongo["comments.erasures"].update_many({}, {"$set": {"at": now() - timedelta(minutes=3)}})
     assert maintenance.sweep_erasures() == 0
 
@@ -140,7 +140,7 @@ def test_erased_author_leaves_no_trace(seeded, mongo, network):
 
 
 def test_address_is_matched_without_case(client, post_page, mongo):
-    """What was typed on the site and what is typed for the command need not agree on capitals."""
+    """The site and the command can get the address with different capitals."""
     site.post(client, post_page, f"{TEXT} one", name=NAME, email="Anneliese@QUUX.example", notify="on")
     call_command("erase_author", "--email", "anneLiese@quux.Example", stdout=StringIO())
     assert [comment.source for comment in selectors.iterate(post_page)] == [""]
@@ -185,7 +185,7 @@ def test_erased_author_gets_no_pending_emails(seeded, mongo):
 
 
 def test_failed_jobs_and_logs_contain_no_email(seeded, mongo, network, monkeypatch, caplog):
-    """Not even where the error says which: of a mail server's answer or of Python's own only the kind is kept."""
+    """Even if the error contains it: only the kind of the error is stored."""
 
     def refuse(mail):
         raise ValueError(f"cannot write to <{EMAIL}>, ({EMAIL}) or '{EMAIL}'")

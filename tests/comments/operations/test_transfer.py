@@ -1,4 +1,4 @@
-"""Export and import: the same bytes again, whatever the layout, once, and broken files with line and reason."""
+"""Export and import: identical bytes for every layout, idempotent, and broken files with line and reason."""
 
 import json
 from dataclasses import replace
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("mongo")
 
 
 def discuss(target: Target) -> None:
-    """A discussion with all that a file must carry."""
+    """Create a discussion with everything that a file must contain."""
     first = services.post(
         target, author=CommentAuthor("Ann", id="7"), source="One *two*", token="a", email="a@b.example"
     ).comment
@@ -176,7 +176,7 @@ def test_commands_write_and_read_a_file(target, tmp_path):
 
 
 def test_depth_can_change_between_export_and_import(settings):
-    """What is there already is found again, and what is not comes to the place that it had."""
+    """Existing comments are found again, and new ones get their place."""
     target = Target("auth.user", "6" * 24)
     settings.COMMENTS = {**settings.COMMENTS, "MAX_DEPTH": 2}
     said = services.post(target, author=CommentAuthor("Ann"), source="1", token="1").comment

@@ -1,4 +1,4 @@
-"""How much one reader may send: texts are measured before anything is made of them, previews and changes are counted."""
+"""Limits for one reader: texts are measured before they are rendered, previews and edits are counted."""
 
 import pytest
 from django.test import Client
@@ -89,7 +89,7 @@ def test_previews_are_limited_by_account_until_erased(post_page, rules, ann):
 
 @pytest.fixture(params=["public", "waiting"])
 def mine(request, client, post_page, rules):
-    """An author's own comment, which may be changed once more in ten minutes: RATE counts its post as well."""
+    """An author's own comment, which can be edited once in ten minutes, because RATE also counts the post."""
     mode = "open" if request.param == "public" else "hold-all"
     rules(MODE=mode)
     site.post(client, post_page, "Mine")
@@ -183,7 +183,7 @@ def test_author_can_edit_a_comment_a_limited_number_of_times(client, mine, rules
 
 
 def test_edit_limit_applies_to_the_revision_sent(client, mine, rules, monkeypatch):
-    """Many at once, each naming the next revision, must not all pass because they looked before the first was made."""
+    """Many concurrent edits that name the next revision must not all pass."""
     rules(RATE=(1000, 600))
     monkeypatch.setattr(own, "MAX_CHANGES", 2)
     refused = client.post(change_url("edit", mine), edit_form(client, mine) | {"rev": "3", "text": "Three"})

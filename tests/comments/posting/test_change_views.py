@@ -1,4 +1,4 @@
-"""Changing comments by their pages: authors in time, moderators, readers who flag."""
+"""Editing comments on their pages: authors within the time limit, moderators, and readers who flag."""
 
 import pytest
 from bson import ObjectId
@@ -44,7 +44,7 @@ def test_edit_with_an_old_token_is_refused_with_its_text(post_page, ann):
     client.force_login(ann)
     comment = own_comment(client, post_page)
     data = site.fields_of(client.get(change_url("edit", comment)).content.decode())
-    client.cookies["csrftoken"] = "y" * 32  # as after a log-in in another tab
+    client.cookies["csrftoken"] = "y" * 32  # as after a login in another tab
     refused = client.post(change_url("edit", comment), data | {"text": "Mended </textarea><script>"})
     assert refused.status_code == 422
     assert selectors.get(post_page, comment.slug).source == "Mine"
@@ -111,7 +111,7 @@ def test_edit_of_a_busy_discussion_keeps_the_text(client, post_page, mongo, monk
 
 @pytest.fixture(params=["by cookie", "by account"])
 def waiting(request, client, post_page, rules, ann):
-    """A held comment, and who wrote it: known by the browser's cookie, or by the account in another browser."""
+    """A held comment and its author: recognized by the cookie, or by the account in another browser."""
     rules(MODE="hold-first")
     if request.param == "by account":
         client.force_login(ann)

@@ -1,4 +1,4 @@
-"""Names and texts with characters that no page, feed or mail should carry, wherever they come from."""
+"""Names and texts with control characters, which no page, feed or email may contain."""
 
 import json
 from xml.etree import ElementTree
@@ -23,7 +23,7 @@ CLEAN = "Bob Evil Jr."
 
 
 def feed_of(client, target):
-    """Return a discussion's feed, parsed as strictly as readers do."""
+    """Return a discussion's feed, parsed as strictly as feed readers do."""
     response = client.get(reverse("comments-feed", args=[target.label, target.pk]))
     assert response.status_code == 200
     return ElementTree.fromstring(response.content)

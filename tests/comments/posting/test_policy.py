@@ -1,4 +1,4 @@
-"""One place decides what is taken, for new comments and for changed ones: rules, bounds, vetoes, and what moderators may."""
+"""The same policy for new and edited comments: rules, limits, vetoes, and exceptions for moderators."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A form that is sent again, after its first sending stopped: what was left to do is done, and done once."""
+"""A form sent again after an interruption: the remaining steps are completed once."""
 
 from datetime import timedelta
 
@@ -19,7 +19,7 @@ from tests.support.comments.site import work
 
 
 def stop_before_the_commit(target, data):
-    """Do what the view does with a form until the comment is stored; its commit is never made."""
+    """Process a form as the view does until the comment is stored, and never commit it."""
     token = tokens.read_form(data["token"])
     new = preparation.prepare(
         author=CommentAuthor(data["name"]), source=data["text"], token=token.nonce, parent=token.parent
@@ -78,7 +78,7 @@ def test_resending_a_withdrawn_form_does_not_publish_it(client, post_page, rules
     rules(MODE="open", RATE=(1, 600))
     assert site.send(client, data).status_code == 422
     assert selectors.count(post_page) == 0
-    # It counts as one all the same.
+    # It counts once all the same.
     assert site.send(client, site.fill(client, post_page, "Another")).status_code == 422
 
 

@@ -174,7 +174,7 @@ def test_buckets_stay_within_their_command_budget(mongo, commands, settings, ord
 
 
 def test_only_the_commit_is_written_without_waiting(mongo, commands):
-    """Should the server lose it, a claim is left over; the claim and the comment itself are safe before."""
+    """If the server loses the commit, a claim remains. The claim and the comment itself are durable before."""
     post()
     with commands.recorded():
         post("Two", "two")

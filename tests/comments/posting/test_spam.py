@@ -1,4 +1,4 @@
-"""Each spam rule minds what it should, by its name, and lets pass what it should."""
+"""Each spam rule catches what it should, under its name, and lets the rest pass."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""A form's token names one intent and its text: sent again it does nothing again, another text is not lost."""
+"""A form's token stands for one action and its text: repeating it does nothing, and another text is not lost."""
 
 import pytest
 from django.urls import reverse

@@ -1,4 +1,4 @@
-"""Writing comments by HTTP, as browsers without JavaScript do it."""
+"""Writing comments over HTTP, as browsers without JavaScript do."""
 
 import re
 
@@ -221,7 +221,7 @@ def test_held_comment_of_an_inline_form_is_shown_inline(client, post_page, rules
         below = f"c-{parent.part}" if answered else ""
         assert f'id="{anchor}" tabindex="-1" data-comments-below="{below}"' in html
         assert f'id="c-{parent.part}"' in client.get(page).content.decode()
-    # Without a script nothing would show it there.
+    # Without a script, nothing would show it there.
     assert "/posted/" in site.post(client, post_page, "On a page of its own")["Location"]
 
 

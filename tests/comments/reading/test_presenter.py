@@ -1,4 +1,4 @@
-"""What stands for an author beside a comment: initials in a colour, and badges."""
+"""Avatars and badges beside a comment."""
 
 import colorsys
 import re

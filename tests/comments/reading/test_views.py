@@ -1,4 +1,4 @@
-"""Reading comments by HTTP, as browsers without JavaScript do it."""
+"""Reading comments over HTTP, as browsers without JavaScript do."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The template tags, as authors of templates use them."""
+"""The template tags, as template authors use them."""
 
 import pytest
 from django.template import Context, Template, TemplateSyntaxError
@@ -213,7 +213,7 @@ def variants(post_page):
 
 
 def test_fast_rendering_equals_the_comment_template(post_page):
-    """The fast way gives, byte for byte, what rendering comments/comment.html for each comment gives."""
+    """The result equals, byte for byte, comments/comment.html rendered for each comment."""
     variants(post_page)
     page = selectors.page(post_page, order=Order.THREADED)
     presented = presenter.Presenter(post_page, page.comments, order=page.order, may_reply=True)
@@ -256,5 +256,5 @@ def test_list_with_the_link_costs_two_commands(node, three, commands):
     with commands.recorded():
         render(source, node=node)
     read = [event.command[event.command_name] for event in commands.sent]
-    # In a request the site's document was read before, by the middleware.
+    # In a request, the middleware has already read the site document.
     assert sorted(name for name in read if name != "cms.site") == ["comments", "discussions"]

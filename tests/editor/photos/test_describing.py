@@ -1,4 +1,4 @@
-"""Many photos described in one form: a row for each, saved and told by itself."""
+"""Many photos described in one form: one row each, saved and reported separately."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def drafts(*names: str) -> list[ObjectId]:
 
 
 def sent(client: Client, ids: list[ObjectId], button: str, **changed: Any):
-    """Send the form as a browser does; `changed` by the number of the row and the name of the field: alt__0="A lake"."""
+    """Send the form as a browser does. `changed` is keyed by field and row number: alt__0="A lake"."""
     data = fields(client.get(address(ids)).content.decode(), "describe")
     for key, value in changed.items():
         name, _line, row = key.rpartition("__")

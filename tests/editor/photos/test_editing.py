@@ -1,4 +1,4 @@
-"""The page of one photo in the admin: its form, its file, its history, and who may do what to it."""
+"""The page of one photo in the admin: form, file, history and permissions."""
 
 from datetime import timedelta
 from typing import Any
@@ -49,10 +49,10 @@ def test_crop_is_stored_and_reset(editor):
     page = editor.get(admin_path(photo_id)).content.decode()
     assert "160 × 300 (of 600 × 400)" in page
     assert "readers get what is shown" in page
-    # It has no draft that would wait for a time ahead.
+    # A photo has no draft that could wait for a future date.
     assert "Ahead: the photo appears at that time." in page
     assert "what changed on a live one" not in page
-    # Sent again as it is, it changes nothing.
+    # Sent again unchanged, the form changes nothing.
     editor.post(admin_path(photo_id), {**form(editor, photo_id), "_save": "1"})
     assert document(photo_id)["metadata"]["nonce"] == metadata["nonce"]
     beyond = editor.post(admin_path(photo_id), {**form(editor, photo_id), "crop_2": "95", "_save": "1"})

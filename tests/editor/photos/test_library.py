@@ -1,4 +1,4 @@
-"""The photo library of the admin: its filters, its pages, and what is done in bulk."""
+"""The photo library of the admin: filters, pages and bulk actions."""
 
 from datetime import timedelta
 from html import unescape

@@ -1,4 +1,4 @@
-"""Uploads through forms of the admin, with JavaScript and without."""
+"""Uploads through admin forms, with JavaScript and without."""
 
 import io
 from html import unescape
