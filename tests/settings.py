@@ -1,4 +1,4 @@
-"""The site's settings for tests: no embedded server under var/, quick passwords, mail kept in memory."""
+"""The site's settings for tests: no embedded server in var/, fast password hashes, emails kept in memory."""
 
 import atexit
 import os
@@ -7,11 +7,11 @@ import tempfile
 
 if "VAR_DIR" not in os.environ:
     os.environ["VAR_DIR"] = tempfile.mkdtemp(prefix="marginalia-test-")
-    # In the process that made it only: workers and sites that tests start inherit the variable.
+    # Only in the process that created it, because workers and sites started by tests inherit the variable.
     atexit.register(shutil.rmtree, os.environ["VAR_DIR"], ignore_errors=True)
 os.environ["MONGODB_URI"] = os.environ.get("TEST_MONGODB_URI", "mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=1")
 os.environ["MONGODB_DATABASE"] = os.environ.get("TEST_MONGODB_NAME", "marginalia")
-# No theme of whoever runs the tests: an empty folder.
+# Not the theme of the developer who runs the tests, but an empty folder.
 os.environ["THEME"] = tempfile.mkdtemp(prefix="theme-", dir=os.environ["VAR_DIR"])
 os.environ.pop("ALLOWED_HOSTS", None)
 os.environ.pop("DEBUG", None)
@@ -24,5 +24,5 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
 STORAGES = {**STORAGES, "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
 DATABASES["default"]["TEST"] = {"NAME": "test_" + os.environ["MONGODB_DATABASE"].removeprefix("test_")}
-# whitenoise warns at each client if there is no such folder.
+# whitenoise warns for each client if the folder is missing.
 STATIC_ROOT.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What make says before it has an interpreter to work with."""
+"""The output of make before it has an interpreter."""
 
 import os
 import shutil
@@ -56,7 +56,7 @@ def test_help_lists_every_target(make):
 
 
 def test_port_of_the_settings_file_is_not_overridden(make):
-    """The environment goes before the file .env."""
+    """The environment overrides the file .env."""
     assert "PORT" not in {line.partition(" ")[0] for line in make("--print-data-base", "help").stdout.splitlines()}
 
 

@@ -1,4 +1,4 @@
-"""An Idempotency-Key: what is sent again with it is done once and answered alike, also by many at once and after a crash."""
+"""Idempotency-Key: a repeated request is executed once and gets the same response, also after a crash."""
 
 import json
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Forms beside those of nodes, sent with an old token or without a session: nothing is done, and the text comes back."""
+"""Other forms than those of nodes, with an old token or without a session: nothing changes, and the text is kept."""
 
 from dataclasses import asdict
 

@@ -1,4 +1,4 @@
-"""The auditor of the trials, shown what it is there to find: one that sees nothing would pass every trial."""
+"""The auditor of the trials, with errors that it must find, because a blind auditor would pass every trial."""
 
 import pytest
 
@@ -20,7 +20,7 @@ TEXTS = ("first", "second", "third")
 
 @pytest.fixture
 def audited(mongo):
-    """A site with a few acknowledged things of each kind, and the function that audits it: it returns what is wrong."""
+    """A site with a few acknowledged things of each kind, and a function that audits it and returns the errors."""
     page, discussed, moderated = (build.node(slug=slug, text=PARAGRAPHS) for slug in ("shared", "open", "held"))
     ledger, key = Ledger(), (str(page), "ann")
     for number in (1, 2, 3):
@@ -63,7 +63,7 @@ def audited(mongo):
 
 @pytest.fixture
 def short(audited, mongo, settings):
-    """A discussion embedded in its target, with three acknowledged comments; `_id` and slugs."""
+    """A discussion embedded in its target, with three acknowledged comments: `_id` and slugs."""
     settings.COMMENTS = {**settings.COMMENTS, "TARGETS": {"nodes.node": {"LAYOUT": "embedded"}}}
     node = build.node(slug="short")
     target = Target("nodes.node", str(node))
@@ -112,7 +112,7 @@ def test_embedded_comments_are_audited(audited, short, mongo):
 
 
 def test_lost_discussion_is_found(audited, short, mongo):
-    """The comments of a copy that is not the one to be read count for nothing."""
+    """Comments of a copy other than the current one don't count."""
     mongo["cms.nodes"].update_one({"_id": short}, {"$inc": {"comments_epoch": 1}})
     assert len(audited()) == 3
     mongo["cms.nodes"].update_one({"_id": short}, {"$inc": {"comments_epoch": -1}})

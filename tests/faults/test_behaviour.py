@@ -1,4 +1,4 @@
-"""What people and load balancers see while the database is away, hangs, or the site is stopped; and what the logs say of it."""
+"""The site during an outage, while the database hangs, and while it stops: responses, recovery and logs."""
 
 import os
 import re
@@ -25,14 +25,14 @@ pytestmark = pytest.mark.slow
 SELECTION, OPERATION = 2.5, 8.0
 MAIL, ADDRESS, NAME = "ada.lovelace@example.org", "203.0.113.77", "Ada Lovelace"
 VISITORS = 40
-# Bytes of a picture that come long after the others.
+# Bytes of a picture that are sent long after the others.
 REST = 20_000
 TEXT = "Ten minutes of thought went into this comment, and a failing database must not be the end of it."
 
 
 @pytest.fixture(scope="module")
 def place():
-    """The site on a server of its own, with short time-outs and the address of visitors told by a proxy."""
+    """The site on its own server, with short timeouts and visitors' addresses from a proxy."""
     times = {"MONGODB_SELECTION_TIMEOUT_MS": int(SELECTION * 1000), "MONGODB_TIMEOUT_MS": int(OPERATION * 1000)}
     given = {name: str(value) for name, value in times.items()}
     with running(OnOneMember, **given, BEHIND_PROXY="on") as place:
@@ -56,7 +56,7 @@ def style_sheet(browser):
 
 
 def is_well(browser):
-    """Whether every worker serves: each is asked, as good as certainly."""
+    """Return whether every worker serves requests. Almost certainly each of them is asked."""
     return all(browser.get(path).status == 200 for path in ("/readyz", "/") for _ in range(12))
 
 
@@ -130,7 +130,7 @@ def test_hanging_database_ends_requests_and_spares_the_rest(place, browser):
         ended = time.monotonic()
     for one in visits:
         one.result()
-    # At first requests wait for their turn, a second, and then one of them asks whether the database hangs, for a second.
+    # At first, requests wait a second for their turn. Then one of them checks for a second whether the database hangs.
     assert max(one.ended - one.began for one in other.ledger.asked) < 4.0
     hanging = [one for one in browser.ledger.asked if stopped < one.began and one.ended < ended]
     assert max(one.ended - one.began for one in browser.ledger.asked) < SELECTION + OPERATION + 3
@@ -140,7 +140,7 @@ def test_hanging_database_ends_requests_and_spares_the_rest(place, browser):
 
 
 def begun_upload(place, editor, seed):
-    """Send the most of a picture, until the site has begun to take it; return the connection and the rest."""
+    """Send most of a picture until the site reads it. Return the connection and the rest."""
     body, kind = multipart([("alt", "Noise")], {"files": (f"{seed}.png", png(seed))})
     headers = {"Content-Type": kind, "X-CSRFToken": editor.cookies["csrftoken"], "Accept": "application/json"}
     path = f"/admin/nodes/photo/upload/{place.content.gallery}/"
@@ -151,7 +151,7 @@ def begun_upload(place, editor, seed):
 
 
 def uploads(place):
-    """How many uploads the site is taking."""
+    """Return how many uploads the site is receiving."""
     with MongoClient(place.uri) as client:
         return client.marginalia["cms.assets.files"].count_documents({"metadata.locked": {"$ne": None}})
 
@@ -183,8 +183,11 @@ def test_stop_waits_only_for_uploads_that_progress():
 
 
 def test_logs_state_the_cause_and_no_personal_data(place, browser):
-    """Reads what the tests above left: an outage, a hang, an upload broken off, all under a name and two addresses."""
-    # A worker says so when it is asked next, and a busy machine may have had the other answer all.
+    """Reads the logs of the tests above.
+
+    They contain an outage, a hang and an interrupted upload, a name and two addresses.
+    """
+    # A worker logs this at its next request, and on a busy machine the other worker may have served all.
     until(lambda: is_well(browser) and "The database answers again" in place.site.output.read_text(), 30)
     lines = place.site.output.read_text().splitlines()
     logged = [line for line in lines if re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ [A-Z]+ ", line)]

@@ -1,4 +1,4 @@
-"""A minute of the soak behind Varnish, and what readers of it would find if something were wrong."""
+"""A minute of the soak behind Varnish, and the errors that its readers would report."""
 
 import random
 import threading
@@ -18,14 +18,14 @@ SECONDS = 40.0
 
 
 class Untold(OnCdn):
-    """No worker tells this Varnish what to drop."""
+    """No worker purges this Varnish."""
 
     is_told = False
 
 
 @pytest.fixture(autouse=True)
 def no_longer(monkeypatch):
-    """A trial ends though something rare was never done."""
+    """Let a trial end even if a rare action never happened."""
     monkeypatch.setattr(run, "MORE", 0.0)
 
 
@@ -52,7 +52,7 @@ def test_unpurged_varnish_serves_stale_pages(record_property):
 
 @pytest.fixture
 def findings():
-    """What readers found of a thousand pages that were answered, ten of them while Varnish restarted."""
+    """Return the results of readers of a thousand pages, ten of them requested while Varnish restarted."""
 
     def made(*pages, gaps=()):
         ledger = Ledger(windows=[Window(KILL.format(CACHE), 50.0, 60.0), Window(KILL.format(WEB), 70.0, 80.0)])

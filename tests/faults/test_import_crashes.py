@@ -1,4 +1,4 @@
-"""An import stopped after each of its writes: what is there is whole, and the next run ends as one that was never stopped."""
+"""An import stopped after each of its writes: stored data is whole, and the next run completes it."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ WRITTEN = ("cms.nodes", "cms.revisions", "cms.site", "discussions", "comments", 
 
 
 def contents() -> tuple[Any, ...]:
-    """What the import is to bring, without what differs from run to run."""
+    """Return the imported content, without parts that differ from run to run."""
     db = database()
     nodes = sorted((d["_id"], d["metadata"]["slug"], d["metadata"]["detail"]["text"]) for d in db["cms.nodes"].find())
     comments = sorted((d["discussion_id"], d["full_slug"], d["source"]) for d in db["comments"].find())

@@ -22,7 +22,7 @@ ANN, BOB = Actor(None, "Ann"), Actor(None, "Bob")
 
 @pytest.fixture
 def soon_over(mongo):
-    """The server ends a transaction whose client died after ten seconds, in place of sixty."""
+    """Let the server end a dead client's transaction after ten seconds instead of sixty."""
     admin = mongo.client.admin
     before = admin.command("setParameter", 1, transactionLifetimeLimitSeconds=10)["was"]
     yield
@@ -30,7 +30,7 @@ def soon_over(mongo):
 
 
 def audit() -> None:
-    """Assert that nothing is off but what check_nodes mends, and that every node has the base of its next merge."""
+    """Assert that only faults that check_nodes repairs exist, and that every node has the base of its next merge."""
     database()["cms.revisions"].update_many({}, {"$set": {"saved_at": now() - timedelta(days=2)}})
     database()["cms.redirects"].update_many({}, {"$set": {"kept_at": now() - timedelta(days=2)}})
     assert {finding.kind for finding in integrity.check(fix=True)} <= {integrity.ORPHAN, integrity.REDIRECT}
@@ -41,7 +41,7 @@ def audit() -> None:
 
 
 def killed_at_each_write(work: Callable[[], Any], check: Callable[[], None]) -> int:
-    """Stop `work` after 0, 1, 2… writes, each time followed by `check`; return how many writes it has."""
+    """Stop `work` after 0, 1, 2… writes, each time followed by `check`. Return the number of its writes."""
     writes = 0
     while killed_after_writes(writes, work):
         writes += 1
@@ -142,7 +142,7 @@ def test_schedule_killed_after_any_write_publishes_once():
     def schedule() -> None:
         drafts.schedule(ANN, node_id, draft, now() - timedelta(seconds=1))
 
-    for writes in range(3):  # the revision, the draft, and the site's version last
+    for writes in range(3):  # the revision, the draft, and finally the site's version
         assert killed_after_writes(writes, schedule)
         is_whole()
 

@@ -1,4 +1,4 @@
-"""Uploads and replacements stopped after each of their writes, and what they race with."""
+"""Uploads and replacements stopped after each of their writes, and their races."""
 
 import threading
 from datetime import timedelta
@@ -127,7 +127,7 @@ def test_running_replacement_blocks_others_and_a_dead_one_not():
 
 
 def test_replacement_that_lost_the_lock_changes_nothing():
-    """The lock in the filter of the one update decides, not what was known before."""
+    """The lock in the filter of the update decides, not what was read before."""
     photo_id = upload(gallery(), OLD, "a.png")
     first = photos.Replacement(build.EDITOR, photo_id, "b.png")
     send(first, NEW)
@@ -146,7 +146,7 @@ def test_replacement_that_lost_the_lock_changes_nothing():
 
 
 def test_lock_lost_before_the_write_changes_nothing():
-    """Taking a lock changes no nonce: only the lock in the filter of the one update can tell."""
+    """Taking a lock changes no nonce, so only the lock in the filter of the update can detect it."""
     photo_id = upload(gallery(), OLD, "a.png")
 
     def take_lock() -> None:
@@ -162,7 +162,7 @@ def test_lock_lost_before_the_write_changes_nothing():
 
 
 def test_stalled_replacement_deletes_no_shown_content():
-    """Its revision is there before its write: once its lock is stale, an editor can go back to what it brought."""
+    """The revision is stored before the write. Once its lock is stale, an editor can restore its content."""
     photo_id = upload(gallery(), OLD, "a.png")
     coming = photos.Replacement(build.EDITOR, photo_id, "b.png")
     send(coming, NEW)
@@ -188,7 +188,7 @@ def test_slow_upload_is_not_swept(monkeypatch):
     coming.feed(OLD[:1000])
     begun = document(coming.id)["metadata"]["locked"]
     until(lambda: document(coming.id)["metadata"]["locked"] > begun)
-    # Without the renewal the upload would be swept at this moment.
+    # Without the renewal, the upload would be swept at this moment.
     assert sweep(moment=begun + STALE_AFTER + timedelta(milliseconds=1)) == Swept()
     send(coming, OLD[1000:])
     assert shown(coming.finish().id) == OLD
@@ -218,7 +218,7 @@ def test_save_and_tags_during_a_replacement_survive():
         replace(photo_id, NEW, "b.png")
     metadata = document(photo_id)["metadata"]
     assert (metadata["title"], metadata["tags"], shown(photo_id)) == ("Edited", ["new"], NEW)
-    # History has the editor's save: it follows `parent` from the nonce now stored.
+    # The history contains the editor's save, because it follows `parent` from the stored nonce.
     revision = database()["cms.revisions"].find_one({"_id": metadata["nonce"]})
     assert revision["parent"] == raced[0].nonce
     assert revision["metadata"]["title"] == "Edited"
@@ -276,7 +276,7 @@ def test_restore_during_a_sweep_loses_nothing(monkeypatch):
     def found(*ids):
         looks.append(real(*ids))
         if len(looks) == 1:
-            # After the first look, before the photo shows it: the sweeper comes.
+            # The sweep runs after the first lookup, before the photo shows the content.
             sweep(moment=now() + LATER)
         return looks[-1]
 
@@ -290,7 +290,7 @@ def test_restore_during_a_sweep_loses_nothing(monkeypatch):
 
 
 def test_restore_killed_during_a_sweep_shows_kept_content():
-    """The sweeper has looked for the last time and is about to delete: nothing may show the content from then on."""
+    """The sweep is about to delete after its last check. From then on, nothing may show the content."""
     photo_id = upload(gallery(), OLD, "a.png")
     second = replace(photo_id, NEW, "b.png")
     replace(photo_id, OLD, "c.png")

@@ -1,4 +1,7 @@
-"""Large files and large pictures in little memory: what the benchmark finds of memory, on less data; time is not for tests."""
+"""Large files and pictures in little memory: the memory figures of the benchmark, on less data.
+
+Tests don't measure time.
+"""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Readers outlive the primary: what they get while it is killed, cut off, or without a majority, on three real members."""
+"""Readers during an outage of the primary: killed, cut off, or without a majority, on three real members."""
 
 import os
 import re
@@ -22,15 +22,15 @@ pytestmark = pytest.mark.slow
 
 READERS = 4
 PEACE, CUT, WITHOUT_QUORUM = 6.0, 20.0, 25.0
-# Each of two workers has made each page once so many are asked for, as good as certainly.
+# After so many requests, almost certainly each of two workers has rendered each page once.
 WARM = 24
-# From when another primary takes writes, until no page is given as stale any more: the driver hears of it, and a request ends.
+# From the election of another primary until no page is marked as stale: the driver notices it, and a request ends.
 SOON = 5.0
 TEXT = "A comment that must not be lost because no server takes it."
 
 
 class KeptReader(Traffic):
-    """Reads pages that both workers keep; compares an edited one, unless it says that it may be old, with what was saved."""
+    """Reads pages that both workers cache. An edited page is compared with its saves, unless it is marked as stale."""
 
     kind = "kept pages"
     pace = 0.01
@@ -77,7 +77,7 @@ def place():
 
 
 def shown_photo(place, editor):
-    """Upload a picture to the gallery; return the address of the file that the gallery shows."""
+    """Upload a picture to the gallery, and return the URL of the file that the gallery shows."""
     data, files = [("alt", "Noise"), ("publish", "1")], {"files": ("noise.png", png(1))}
     path = f"/admin/nodes/photo/upload/{place.content.gallery}/"
     assert editor.post(path, data, "uploads", files=files, headers={"Accept": "application/json"}).json["results"][0][
@@ -110,7 +110,7 @@ def test_readers_survive_the_primary_and_stale_pages_are_marked(place, record_pr
                 fresh = time.monotonic() - again
             stale = sum(one.stale for one in readers) - stale
             did.append(said(ledger, window, stale, f"for {again - began:.1f} s, fresh {fresh:.1f} s later"))
-            # Who asks first after a kill waits until another member is elected, here within two seconds.
+            # The first request after a kill waits for an election, here less than two seconds.
             assert stale or cause is killed, (did, ledger.wrong)
             assert fresh < SOON, did
         time.sleep(PEACE)
@@ -130,12 +130,12 @@ def test_readers_survive_the_primary_and_stale_pages_are_marked(place, record_pr
 
 
 def killed(place):
-    """kill -9 of the primary."""
+    """Kill the primary with kill -9."""
     place.kill()
 
 
 def cut_off(place):
-    """The primary is silent, as behind a cut network: connections stand, and nothing comes."""
+    """Let the primary hang as behind a cut network: connections stay open, and nothing comes."""
     silent = place.primary()
     os.kill(silent.pid, signal.SIGSTOP)
     try:
@@ -146,7 +146,7 @@ def cut_off(place):
 
 
 def without_quorum(place):
-    """kill -9 of two members of three: the last one is a secondary and stays one."""
+    """Kill two of three members with kill -9. The last one is a secondary and stays one."""
     primary = place.primary()
     lost = [primary, next(member for member in place.members if member is not primary)]
     for member in lost:
@@ -162,7 +162,7 @@ def without_quorum(place):
 
 
 def looked_at_without_a_primary(place):
-    """What was never kept comes from the secondary, and says so; a comment comes back with its text."""
+    """Check that an uncached page is read from the secondary and marked, and that a comment keeps its text."""
     reader = Browser(place.site.port, Ledger())
     until(lambda: "warning" in reader.get("/api/v1/nodes?limit=30").headers)
     for limit in range(1, 21):
@@ -180,7 +180,7 @@ def looked_at_without_a_primary(place):
 
 
 def is_fresh(place):
-    """Whether no worker gives anything as stale: each is asked, as good as certainly."""
+    """Return whether no worker serves stale pages. Almost certainly each of them is asked."""
     reader = Browser(place.site.port, Ledger())
     answers = [reader.get(path) for path in paths(place.content) * 4]
     return all(answer.status == 200 and "warning" not in answer.headers for answer in answers)

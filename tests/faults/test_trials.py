@@ -1,4 +1,4 @@
-"""The whole site under traffic while it is broken again and again: what it acknowledged is there, once and whole."""
+"""The whole site under traffic during repeated faults: everything acknowledged exists, once and whole."""
 
 import random
 
@@ -12,12 +12,12 @@ from tests.faults.harness.places import OnEmbedded, OnReplicaSet, running
 pytestmark = pytest.mark.slow
 
 SECONDS = 60.0
-# Between the election, as the members tell it, and the driver's next look at them.
+# Between the election, as the members report it, and the driver's next check of them.
 NOTICING = 1.5
 
 
 def tried(place, chosen, record_property) -> Ledger:
-    """Run a trial of these faults in an order of its own, tell what was done, and fail for whatever was wrong."""
+    """Run a trial of these faults in a random order, report it, and fail for every error."""
     seed = random.randrange(10**6)
     random.Random(seed).shuffle(chosen)
     ledger = run.trial(place, chosen, seconds=SECONDS, seed=seed)
@@ -44,7 +44,7 @@ def test_nothing_is_lost_when_the_primary_dies(record_property):
     kills = [window for window in ledger.windows if window.fault == kill]
     assert len(elections) == len(kills) == 2
     for took, window in zip(elections, kills, strict=True):
-        # One that was asked while there was no primary may be answered later, by a machine with much to do.
+        # A request without a primary may be answered later on a busy machine.
         failed = [one.began - window.began for one in ledger.during(window) if one.kind == "reads" and one.failed]
         record_property(
             "did", [f"election {took:.1f} s; readers who asked until {max(failed, default=0):.1f} s saw errors"]

@@ -1,7 +1,7 @@
-"""`python -m tests.fuzz.pictures SEED COUNT`: small pictures, mutated, are cleaned and judged as uploads are.
+"""`python -m tests.fuzz.pictures SEED COUNT`: mutated small pictures are cleaned and judged like uploads.
 
-Prints as JSON what came of them: how many were accepted and refused, which other exceptions were raised, by how many bytes
-one was stored longer than it came, and the most memory (MiB) that the process took.
+Prints the results as JSON: how many were accepted and refused, other exceptions, the maximum bytes by which a stored
+file exceeded its input, and the peak memory (MiB) of the process.
 """
 
 import io
@@ -33,7 +33,7 @@ from tests.support.nodes import pictures  # noqa: E402
 from tests.support.processes import peak_memory  # noqa: E402
 
 SIZE = (24, 16)
-# What numbers in a file are most likely to be wrong about.
+# Numbers that are most likely wrong in a file.
 ODD = [0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF]
 WORDS = [
     b"\0" * 8,
@@ -48,7 +48,7 @@ Mutation = Callable[[random.Random, bytearray], None]
 
 
 def originals() -> list[bytes]:
-    """Return pictures of each format and of many kinds, with all that cameras write."""
+    """Return pictures of each format and of many kinds, with all metadata that cameras write."""
     colour, grey, clear = (pictures.image(SIZE, mode) for mode in ("RGB", "L", "RGBA"))
     exif, profile = pictures.exif(6), ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
     more = {"save_all": True, "append_images": [pictures.image(SIZE, seed=50)], "duration": 50}
@@ -118,7 +118,7 @@ ORIGINALS = originals()
 
 
 def mutated(chance: random.Random) -> bytes:
-    """Return a picture with one or a few mutations; in half of the PNG, check sums are right again."""
+    """Return a picture with one or a few mutations. In half of the PNGs, checksums are correct again."""
     data = bytearray(chance.choice(ORIGINALS))
     for _time in range(chance.choice((1, 1, 2, 3))):
         if data:
@@ -127,7 +127,7 @@ def mutated(chance: random.Random) -> bytes:
 
 
 def _summed(data: bytes) -> bytes:
-    """Return a PNG in which each chunk has the sum of what it is now."""
+    """Return a PNG in which each chunk has the right checksum."""
     at, made = 8, data[:8]
     while at + 12 <= len(data):
         (length,) = struct.unpack_from(">I", data, at)
@@ -140,7 +140,7 @@ def _summed(data: bytes) -> bytes:
 
 
 def sent(data: bytes, step: int, *, keep: bool) -> int:
-    """Clean and judge a file (`keep`: with its place); return by how many bytes it is longer now. Raises BadPicture."""
+    """Clean and judge a file (`keep`: with its location). Return the bytes by which it is longer. Raises BadPicture."""
     cleaning, made = Cleaning("", Limits(keep_location=keep)), io.BytesIO()
     for at in range(0, len(data), step):
         made.writelines(cleaning.feed(data[at : at + step]))
@@ -153,7 +153,7 @@ def sent(data: bytes, step: int, *, keep: bool) -> int:
 
 
 class Faults(logging.Handler):
-    """Counts what the site itself logs as its fault."""
+    """Counts the errors that the site itself logs."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -164,7 +164,7 @@ class Faults(logging.Handler):
 
 
 def came_of(seed: int, count: int) -> dict[str, Any]:
-    """Return what came of mutated pictures, and the most memory (MiB) that the process took until now."""
+    """Return the results of mutated pictures, and the peak memory (MiB) of the process."""
     faults, chance = Faults(), random.Random(seed)
     logger = logging.getLogger("photos.assets")
     logger.addHandler(faults)

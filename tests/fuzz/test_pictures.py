@@ -1,4 +1,4 @@
-"""No file that can be uploaded makes the site fail, store more than came, or take much memory."""
+"""No uploaded file makes the site fail, store more than its size, or use much memory."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ def test_few_mutated_pictures_are_refused_or_whole():
 
 @pytest.mark.slow
 def test_100_000_mutated_pictures_are_refused_or_whole():
-    """In a process of their own, so that its memory is theirs."""
+    """In a separate process, to measure its memory."""
     command = [sys.executable, "-m", "tests.fuzz.pictures", str(FIXED + 1), str(MANY)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     came = json.loads(done.stdout)
@@ -33,6 +33,6 @@ def test_100_000_mutated_pictures_are_refused_or_whole():
 def check(came: dict[str, Any], count: int) -> None:
     assert came["raised"] == {}
     assert came["accepted"] + came["refused"] == count
-    # Neither is all that was tried.
+    # Some files are accepted and some refused.
     assert came["accepted"] > count / 20
     assert came["longer"] <= SLACK

@@ -1,4 +1,4 @@
-"""Nothing that can be sent makes the site fail, wait, or ask the database something that a request has spelled."""
+"""No request makes the site fail, wait, or query the database with operators from the request."""
 
 import logging
 import random
@@ -28,16 +28,16 @@ from tests.support.database import empty
 from tests.support.nodes import build, photo_build
 
 FIXED = 20_260_101
-# Requests to an address before the next one's turn.
+# Requests for a URL before the next one's turn.
 FEW = 2
 # Seconds.
 LONGEST = 5
-# What no query of ours uses.
+# Operators that no query of the site uses.
 FOREIGN = {"$where", "$function", "$accumulator", "$out", "$merge", "$jsonSchema"}
 
 
 class Fuzzed:
-    """The site with something of everything, and what came of the requests so far."""
+    """The site with content of every kind, and the results of the requests so far."""
 
     def __init__(self) -> None:
         self.routes = routes()
@@ -144,7 +144,7 @@ class Fuzzed:
         return [*pages, f"/comments/form/nodes.node/{node}", "/search?q=text", "/admin/auth/group/add/"]
 
     def send(self, sent: Sent) -> None:
-        """Send a request; assert what must hold of every one."""
+        """Send a request, and assert what must be true of every response."""
         client = self.admin if sent.is_admin else Client()
         for name, value in sent.cookies:
             if not (sent.is_admin and name == "sessionid"):
@@ -180,7 +180,7 @@ class Fuzzed:
             del self.admin.cookies[name]
 
     def _still_there(self) -> None:
-        """Log in again where a request logged out, or changed or deleted the account."""
+        """Log in again if a request logged out, or changed or deleted the account."""
         self._only_own_cookies()
         if self.admin.get("/admin/jsi18n/").status_code != 200:
             self._log_in()
@@ -196,7 +196,7 @@ class Fuzzed:
 
 
 def said_by_request(value: Any, expression: bool = False) -> list[str]:
-    """Return the names of fields and operators that a request made up, and its strings where they are expressions."""
+    """Return the names of fields and operators that a request made up, and its strings that are expressions."""
     if isinstance(value, list | tuple):
         return [found for one in value for found in said_by_request(one, expression)]
     if not isinstance(value, dict):
@@ -222,9 +222,9 @@ def fuzzed(django_db_setup, django_db_blocker) -> Iterator[Fuzzed]:
 
 
 def run(fuzzed: Fuzzed, number: int, start: int) -> None:
-    """Send so many requests, made from a seed, as many to each address as to any other.
+    """Send the given number of requests, generated from a seed, equally many for each URL.
 
-    A few at a time: hypothesis makes what follows out of what was sent before.
+    They are sent a few at a time, because hypothesis derives later ones from earlier ones.
     """
     chosen = random.Random(start)
     order = chosen.sample(fuzzed.routes, len(fuzzed.routes))
@@ -247,7 +247,7 @@ def run(fuzzed: Fuzzed, number: int, start: int) -> None:
         send()
 
 
-# The same requests each time, and each time others in `make test-slow`: the seed is said.
+# The same requests each time, and random ones in `make test-slow`, which prints the seed.
 RUNS = [
     pytest.param(500, FIXED, id="fixed-500"),
     pytest.param(3_000, None, marks=pytest.mark.slow, id="random-3000"),
@@ -259,7 +259,7 @@ def test_every_mutated_request_gets_a_response(fuzzed, number, start, capsys):
     chosen = random.SystemRandom().randrange(2**32) if start is None else start
     before = sum(fuzzed.statuses.values())
     with capsys.disabled():
-        # Said first: a run that hangs can be repeated too.
+        # Printed first, so that a run that hangs can be repeated.
         sys.stdout.write(f"\nfuzzing with seed {chosen}: ")
         sys.stdout.flush()
     run(fuzzed, number, chosen)
@@ -271,7 +271,7 @@ def test_every_mutated_request_gets_a_response(fuzzed, number, start, capsys):
 
 
 def test_watch_sees_injected_operators():
-    """The watch itself: what it must see, and what is no fault."""
+    """The watch itself: what it must find, and what is no fault."""
     assert said_by_request({"find": "x", "filter": {"a": {"$fuzz": 1}}}) == ["$fuzz"]
     assert said_by_request({"find": "x", "filter": {"metadata.fuzz": 1}}) == ["metadata.fuzz"]
     assert said_by_request({"find": "x", "filter": {"$where": "1"}}) == ["$where"]

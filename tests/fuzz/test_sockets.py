@@ -1,4 +1,4 @@
-"""What no client library sends: raw bytes at the real server."""
+"""Bytes that no client library sends, at the real server."""
 
 import contextlib
 import re
@@ -14,7 +14,7 @@ from tests.support.nodes.build import node
 from tests.support.running import served
 
 pytestmark = pytest.mark.slow
-# Seconds within which everything is answered or closed.
+# Seconds within which every connection gets a response or is closed.
 LONGEST = 5
 THREADS = 8
 BODY = b"text=x&token=x"
@@ -23,7 +23,7 @@ POST = b"POST /comments/post HTTP/1.1\r\nHost: localhost\r\nContent-Type: applic
 
 @pytest.fixture
 def site(mongo, log) -> Iterator[int]:
-    """The web server as `manage.py serve` starts it, one worker, on the test database; its port."""
+    """The port of the web server as `manage.py serve` starts it, with one worker, on the test database."""
     with served(log.parent, REQUESTS_AT_ONCE=str(THREADS - 4)) as web:
         yield web.port
     assert "Traceback" not in log.read_text()
@@ -36,9 +36,9 @@ def log(tmp_path) -> Path:
 
 
 def said(port: int, data: bytes, *, patience: float = LONGEST + 1) -> bytes:
-    """Send bytes; return all that comes back until the server closes, or nothing more comes."""
+    """Send bytes, and return the response until the server closes the connection or stops sending."""
     with socket.create_connection(("127.0.0.1", port), timeout=patience) as opened:
-        # A server may close, or stop to read, before it has all.
+        # A server can close, or stop reading, before it has everything.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             opened.sendall(data)
         with contextlib.suppress(OSError):
@@ -125,7 +125,7 @@ def test_invalid_bytes_harm_no_other_request(site, log):
         answer = said(site, data)
         assert time.monotonic() - began < LONGEST, name
         statuses = [int(found) for found in re.findall(rb"(?m)^HTTP/1\.[01] (\d{3}) ", answer)]
-        # The server itself says 501 to a coding, and 505 to a version, that it does not know.
+        # The server responds with 501 to an unknown coding, and with 505 to an unknown version.
         assert all(status < 500 or status in (501, 505) for status in statuses), (name, answer[:500])
         assert b"root:" not in answer, name
         assert b"evil.example" not in answer.split(b"\r\n\r\n")[0], name
@@ -138,7 +138,7 @@ def test_invalid_bytes_harm_no_other_request(site, log):
 
 
 def test_slow_senders_delay_no_other_request(site):
-    """All but one thread wait for bodies that come byte by byte; other requests are answered first, and they in the end."""
+    """All but one thread wait for slow bodies. Other requests get responses first, and the slow ones at the end."""
     body, got, done = b"text=slow&token=none", [], threading.Event()
 
     def slow() -> None:

@@ -1,4 +1,4 @@
-"""How many worker processes are started on a machine, or in a container's part of it."""
+"""The number of worker processes on a machine, or in a container's share of it."""
 
 import os
 from typing import Any
@@ -10,7 +10,7 @@ from marginalia.local import cores
 
 @pytest.fixture
 def machine(monkeypatch, tmp_path) -> Any:
-    """Let the scheduler leave so many cores to this process, and the file of the quota say so much, or not be there."""
+    """Let the scheduler report a number of cores for this process, and set the content of the quota file, if any."""
 
     def be(number: int, quota: str = "") -> None:
         monkeypatch.setattr(os, "sched_getaffinity", lambda _process: set(range(number)), raising=False)

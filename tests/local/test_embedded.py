@@ -1,4 +1,4 @@
-"""The embedded server: owned by one process, found by other processes, closed to unknown users, started again when it dies."""
+"""The embedded server: owned by one process, found by others, protected by a password, restarted when it dies."""
 
 import os
 import shutil
@@ -176,7 +176,7 @@ def test_owner_retries_a_failed_restart(server):
 
 @pytest.mark.slow
 def test_copy_of_the_folder_has_its_own_server(server):
-    """Copied while the server is down, as the documents say; then both run, whichever starts first."""
+    """Copied while the server is down, as documented. Then both run, whichever starts first."""
     keep_a_document(server)
     port = server.running().port
     server.stop()
@@ -210,7 +210,7 @@ def test_port_in_use_is_replaced_by_another(server):
     port = server.running().port
     server.stop()
     with socket.socket() as stranger:
-        # Connections to the server of before may still be closing.
+        # Connections to the previous server may still be closing.
         stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         stranger.bind(("127.0.0.1", port))
         stranger.listen()

@@ -1,4 +1,4 @@
-"""What clean HTML may hold, written down a second time and checked with another parser than the one that cleaned it."""
+"""The allowed content of clean HTML, specified a second time and checked with a different parser."""
 
 import re
 from html.parser import HTMLParser
@@ -90,13 +90,13 @@ FORMS = {
     "type": "[1aAiI]",
     "width": r"\d{1,4}",
 }
-# What browsers leave out of an address, or take for nothing, before they read its scheme; and more than they do.
+# Characters that browsers ignore in a URL before they read its scheme, and some more.
 IGNORED = re.compile(r"[\x00-\x20\x7f-\xa0\xad\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufffe\uffff]")
 UNWANTED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
 
 class Policy(HTMLParser):
-    """Collects what a piece of HTML holds that `profile` does not allow."""
+    """Collects the content of HTML that `profile` does not allow."""
 
     def __init__(self, profile: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -129,7 +129,7 @@ class Policy(HTMLParser):
             self.violations.append("<a> without rel")
 
     def address(self, tag, name, value):
-        """Check the scheme of an address; a relative one must not be able to pass for one with a scheme."""
+        """Check the scheme of a URL. A relative URL must not look like one with a scheme."""
         head = re.split(r"[/?#\\]", IGNORED.sub("", value), maxsplit=1)[0]
         if ":" not in head:
             return
@@ -163,13 +163,13 @@ class Policy(HTMLParser):
 
 
 def violations(html: str, profile: str) -> list[str]:
-    """Return what `html` holds that `profile` does not allow."""
+    """Return the content of `html` that `profile` does not allow."""
     policy = Policy(profile)
     policy.feed(html)
     if policy.rawdata:
         policy.violations.append(f"unfinished: {policy.rawdata!r}")
     policy.close()
-    # Outside of tags every "<" must be written as a reference, and a tag's values hold none.
+    # Outside of tags, every "<" must be escaped, and attribute values contain none.
     rest = re.sub(r'</?[a-z][a-z0-9]*(?: [a-z-]+="[^"<>]*")*>', "", html)
     if "<" in rest or ">" in rest:
         policy.violations.append(f"stray angle bracket: {rest!r}")

@@ -1,11 +1,11 @@
-"""How the property tests run, and the texts they are fed with."""
+"""Settings of the property tests, and the texts they use."""
 
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from marginalia.markup.tags import tag_set
 
-# The same examples every time: a test that fails now and then says nothing about the change at hand.
+# The same examples every time, because a test that fails at random says nothing about the current change.
 holds = settings(max_examples=200, deadline=None, derandomize=True)
 
 TAGS = sorted(

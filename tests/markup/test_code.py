@@ -1,4 +1,4 @@
-"""Code in colours: classes alone, every sign that was typed, and nothing that takes long."""
+"""Coloured code: only classes, every typed character, and bounded time."""
 
 import re
 import time
@@ -12,7 +12,7 @@ from nodes import rendering
 from tests.support.payloads import ALL
 
 CSS = (Path(__file__).parents[2] / "static/site/site.css").read_text()
-# Without end, what took lexers longest of some 100 signs and words.
+# Repeated, these took lexers longest of about 100 characters and words.
 WORST = ("@", "{", "!", "<?", "a ", "\n")
 
 
@@ -71,7 +71,7 @@ def test_only_the_first_code_of_a_long_page_is_coloured():
 
 @pytest.mark.parametrize("name", sorted(set(code.LANGUAGES.values())))
 def test_every_lexer_is_fast_at_the_limit(name):
-    """Each text took 0.1 s at most; what is bounded here is what a lexer in the square of its text would take."""
+    """Each text took 0.1 s at most. The limit catches lexers that take quadratic time."""
     began = time.process_time()
     for unit in WORST:
         typed = (unit * code.MAX_LENGTH)[: code.MAX_LENGTH]

@@ -1,4 +1,4 @@
-"""The lines that put something into a text: what is one, what it says, and how it is written."""
+"""Directives in a text: which lines are directives, their attributes, and their spelling."""
 
 import pytest
 from hypothesis import given
@@ -48,7 +48,7 @@ def test_malformed_directive_is_an_error(spelled):
 
 @given(st.text(), st.text())
 def test_written_directive_is_parsed_back(one, other):
-    """White space is one space each."""
+    """White space becomes one space."""
     attributes = {"one": one, "other": other}
     said = {key: " ".join(value.split()) for key, value in attributes.items()}
     spelled = to_markdown("name", attributes)

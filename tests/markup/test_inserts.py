@@ -1,4 +1,4 @@
-"""Inserts: what each that is registered shows and refuses. Nothing that is typed into an attribute is markup."""
+"""Inserts: what each registered one shows and refuses. Attributes never become markup."""
 
 import re
 from html.parser import HTMLParser
@@ -22,13 +22,13 @@ from tests.support.nodes.photo_build import gallery, upload
 from tests.support.payloads import ALL
 
 NAMES = [made.name for made in base.registered_inserts()]
-# Each how manieth payload is tried each time.
+# Only every n-th payload is tested each time.
 FEW = 8
 
 
 @pytest.fixture
 def ids(mongo):
-    """A gallery with a photo, and a post with a tag."""
+    """The ids of a gallery with a photo, and of a post with a tag."""
     section = gallery("plates", title="Plates")
     photo = upload(section)
     node("blog-entry", "first", parent=node("blog", "news"), title="First post", tags=("news",))
@@ -36,7 +36,7 @@ def ids(mongo):
 
 
 def attributes(name, ids) -> dict[str, str]:
-    """Return every attribute of an insert with a value that it takes."""
+    """Return every attribute of an insert with a valid value."""
     made = base.find_insert(name)
     said = {
         key: ids.get(type(field)) or made.examples.get(key) or str(field.initial or "news")
@@ -54,7 +54,7 @@ def shown(name, said, content=None, *, text_format="markdown", text=None, way=te
 
 
 class Structure(HTMLParser):
-    """The elements and names of attributes of a piece of HTML, and its addresses."""
+    """The elements, attribute names and URLs of a piece of HTML."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ def test_empty_note_shows_nothing(mongo, content):
 )
 @pytest.mark.parametrize("name", NAMES)
 def test_attributes_of_inserts_never_become_markup(name, ids, payloads):
-    """Whatever it says: the same elements as with an innocent value, or, refused, none."""
+    """A payload gives the same elements as a harmless value, or none if it is refused."""
     fine = attributes(name, ids)
     site = texts.InsertSource(stored_photos.by_references([ids[PhotoIdField].removeprefix("photo:")]))
 
@@ -112,7 +112,7 @@ def test_attributes_of_inserts_never_become_markup(name, ids, payloads):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_html_element_works_like_its_directive(name, ids):
-    """An element that an editor writes is read by the same rules: there is nothing to forge."""
+    """An element that an editor writes follows the same rules, so nothing can be forged."""
     said = attributes(name, ids)
     spelled = directives.parse_line(directives.to_markdown(name, said).partition("\n")[0]).source
     quoted = spelled.replace("&", "&amp;").replace('"', "&quot;")

@@ -1,4 +1,4 @@
-"""How much work a text may make: tokens, open tags that are looked at, comparisons. Seconds stand in `benchmarks/texts.py`."""
+"""The work that a text can cause: tokens, open tags, comparisons. `benchmarks/texts.py` measures time."""
 
 import pytest
 
@@ -10,9 +10,9 @@ from marginalia.markup.markdown import limits, render
 from marginalia.markup.text import excerpt, html_to_text
 from tests.markup import worst
 
-# Of tables more: what they may leave out is bounded by the text, not by its length.
+# Tables more often, because the omitted part is limited by the text and not by its length.
 TEXTS = worst.texts(6_000) | {name: text for name, text in worst.texts(20_000).items() if "|" in text}
-# Their paragraphs are more than the comparisons of a merge reach.
+# These have more paragraphs than a merge compares.
 VERSIONS = worst.versions(300_000)
 
 
@@ -23,7 +23,7 @@ def tokens(html: str) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
 def test_counted_marks_match_the_parser(name):
-    """Tokens of the result, each of some 10 µs: what `excessive` adds up bounds what is made."""
+    """Tokens of the result take about 10 µs each, so the counted marks limit the time."""
     made, marks = tokens(render(TEXTS[name], "article")), limits.count_marks(TEXTS[name])
     assert made <= 1.5 * marks + 1_000
 
@@ -32,14 +32,14 @@ def test_counted_marks_match_the_parser(name):
     ("text", "times"), [(" - a\n", 74_500), ("- a\n", 74_500), ("|a|b|\n|-|-|\n|1|2|\n", 9_900), ("- - - a\n", 20_000)]
 )
 def test_excessive_lists_and_tables_are_shown_as_typed(text, times):
-    """An item takes as long as six plain marks, a cell too."""
+    """An item or a cell takes as long as six plain marks."""
     html = render(text * times, "article")
     assert tokens(html) <= 3
     assert html.count("a") == text.count("a") * times
 
 
 def test_short_rows_add_a_bounded_number_of_cells():
-    """However many tables it has."""
+    """However many tables a text has."""
     html = render("a|b|c\n-|-|-\na\na\na\na\n\n" * 2_000, "article")
     assert 100 < html.count("<td>") < 6_000
     assert html.count("a") >= 10_000
@@ -105,7 +105,7 @@ def test_tags_beyond_the_limit_are_dropped_and_text_kept(html, monkeypatch):
 
 @pytest.mark.parametrize("name", [name for name in TEXTS if "<" in TEXTS[name]])
 def test_open_tags_are_compared_a_bounded_number_of_times(name):
-    """However deep a text nests: not each tag by each that follows."""
+    """However deep a text nests, not every tag is compared with every later one."""
     text = TEXTS[name]
     names = frozenset({"b", "i", "p", "a", "table", "tbody", "tr", "td", "li", "ul", "h2"})
     balancer = balance.Balancer(names, {}, images=True)
@@ -124,7 +124,7 @@ def test_plain_text_and_excerpts_read_only_the_beginning():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VERSIONS)
 def test_merges_compare_a_bounded_number_of_times(name):
-    """And lose nothing, however little was compared."""
+    """Nothing is lost, however little was compared."""
     base, mine, theirs = VERSIONS[name]
     merged = merge.merge(base, mine, theirs)
     assert merged.steps <= 2 * (merge.STEPS + base.count("\n\n") + 1)
@@ -134,7 +134,7 @@ def test_merges_compare_a_bounded_number_of_times(name):
 
 
 def test_matching_paragraphs_uses_the_comparison_budget():
-    """Fifty paragraphs of many words on each side are not compared, ten of a few are."""
+    """Fifty long paragraphs on each side are not compared, ten short ones are."""
     words = [" ".join(f"{side}{n}" for n in range(2_000)) for side in ("a", "b")]
     budget = Budget()
     assert diff.match_paragraphs([words[0]] * 50, [words[1]] * 49, budget) == []
@@ -159,7 +159,7 @@ def test_merge_beyond_the_budget_is_one_conflict():
 
 
 def test_long_text_with_few_changes_is_fully_compared():
-    """10,000 paragraphs, a megabyte: what people do to texts is far from the bound."""
+    """10,000 paragraphs, a megabyte. Edits by people stay far below the limit."""
     base = [f"Paragraph {number} " + "says something " * 6 for number in range(10_000)]
     mine = [text + "mine" if number % 500 == 0 else text for number, text in enumerate(base)]
     theirs = [text + "theirs" if number % 500 == 250 else text for number, text in enumerate(base)]

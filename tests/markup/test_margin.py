@@ -1,4 +1,4 @@
-"""Footnotes beside the lines that refer to them: valid, once for screens and once for paper, in feeds a list."""
+"""Footnotes in the margin: valid, once for screens and once for print, and as a list in feeds."""
 
 import re
 from html.parser import HTMLParser
@@ -16,7 +16,7 @@ def on_pages(source: str, text_format: str = "markdown") -> str:
 
 
 class Nesting(HTMLParser):
-    """Whether elements close in order, and which blocks stand within a paragraph."""
+    """Whether elements are closed in order, and which blocks are inside a paragraph."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ def test_print_list_contains_the_clean_text():
     html = on_pages(typed, "html")
     assert 'class="margin-note"' in html
     assert "javascript:" not in html
-    # Nothing but the id is gone.
+    # Only the id is gone.
     assert f"<p>{link}</p>" in html.partition('<div class="footnotes for-paper">')[2]
 
 

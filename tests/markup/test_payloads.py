@@ -1,4 +1,4 @@
-"""Every known trick, through every way in: nothing but what the policy allows may come out."""
+"""Payloads through every way of entering text: only content that the policy allows comes out."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from marginalia.markup.text import html_to_text
 from tests.markup.policy import violations
 from tests.support.payloads import ALL, PAYLOADS
 
-# Where a text can put what it brings: alone, within words, in a value, a table, a foreign or an unfinished element ...
+# Surroundings of a payload: alone, within words, in a value, a table, a foreign or an unfinished element ...
 HTML = [
     "{}",
     "some {} words",
@@ -23,7 +23,7 @@ HTML = [
     "<math><mtext>{}",
     "<!-- {} -->",
 ]
-# ... and what Markdown adds to these.
+# ... and in Markdown.
 MARKDOWN = [
     "> {}\n",
     "- {}\n- x",

@@ -1,4 +1,4 @@
-"""Addresses of videos and posts, and the pages that show them in a frame."""
+"""URLs of videos and posts, and the players that show them in a frame."""
 
 import pytest
 

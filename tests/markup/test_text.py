@@ -156,7 +156,7 @@ def test_highlight_loses_nothing_within_extracts(text, terms, around):
 
 
 def letters(text: str) -> str:
-    """Return a text without what stands between its words, lines and cells."""
+    """Return a text without the space between its words, lines and cells."""
     return re.sub(r"[\s·/]", "", text)
 
 

@@ -1,4 +1,4 @@
-"""Punctuation as printers set it, by language: never in code, maths or addresses, in time that grows with the text."""
+"""Typographic punctuation by language: never in code, maths or URLs, in linear time."""
 
 import re
 import time

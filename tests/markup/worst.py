@@ -1,4 +1,4 @@
-"""Texts that cost the most: what repeats without end, what nests, what stays just below the bounds of `markup.markdown`."""
+"""Texts with the highest cost: repetition, nesting, and sizes just below the limits of `markup.markdown`."""
 
 from collections.abc import Callable
 from itertools import count
@@ -100,7 +100,7 @@ UNITS: Final = (
     *("a\n: b\n\n", "a\n: b\n", "a\n\n: b\n\n", ": ", "a\n: : b\n", "~ ", "- [ ] a\n", "[ ] ", "*[a]: b\n", "*[a"),
     *("[^", "[^a", "[^a]: [^a]\n", "> [!NOTE]\n> a\n\n", "> [!NOTE]\n", ">[!tip]", "> [!NOTE] a\n\n"),
     *("a", "a ", " ", "\t", "'", '"', '<a title="', "<div>", "<header>", "<acronym>"),
-    # Just below the bound at a megabyte.
+    # Just below the limit at a megabyte.
     *("www.a.b " + "x " * 14, "a@b.cd " + "x " * 14, "[a](b) " + "x " * 10, "![a](b) " + "x " * 12, "xxxxxxxxx\n"),
     *(
         "# xxxxxxxxxxx\n\n",
@@ -110,7 +110,7 @@ UNITS: Final = (
         "|xxxxxxxxx|xxxxxxxx|xxxxxxxx|\n",
     ),
 )
-# What is written once, before what is repeated.
+# Text that is written once, before the repeated part.
 HEADS: Final = {
     "deep, an end": ("<b>" * 98, "</i>"),
     "deep, paragraphs": ("<b>" * 98, "<p>"),
@@ -169,7 +169,7 @@ def _numbered(size: int, made: Callable[[int], str]) -> str:
 
 
 def versions(size: int) -> dict[str, tuple[str, str, str]]:
-    """Return, by name, a text of about `size` characters and two versions of it that are hard to compare and to merge."""
+    """Return, by name, a text of about `size` characters and two versions of it that are hard to compare and merge."""
     short = [f"p {number}" for number in range(size // 9)]
     mine = [f"{text} m" if number % 2 else text for number, text in enumerate(short)]
     theirs = [text if number % 2 else f"{text} t" for number, text in enumerate(short)]
@@ -191,7 +191,7 @@ def _joined(paragraphs: object) -> str:
 
 
 def _blocks(size: int, side: int) -> str:
-    """Some 50 paragraphs that changed between two that did not, again and again: each side has another number of them."""
+    """Return some 50 changed paragraphs between two unchanged ones, repeatedly, in different numbers."""
     length = 48 + side
     return _joined(
         part
@@ -201,6 +201,6 @@ def _blocks(size: int, side: int) -> str:
 
 
 def _long(words: list[str], side: int) -> str:
-    """Fifty paragraphs of words, other ones on each side."""
+    """Return fifty paragraphs of words, different ones on each side."""
     many = len(words) // 50
     return _joined(" ".join(words[n * many + side : (n + 1) * many]) + f" {side}" for n in range(50))

@@ -1,4 +1,4 @@
-"""Tests of a project that uses the engine: what pytest-django and Django's test cases refuse never reaches MongoDB."""
+"""Tests of a project that uses the engine: database access blocked by pytest-django or Django."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ DEFAULT_AUTO_FIELD = "django_mongodb_backend.fields.ObjectIdAutoField"
 COMMENTS = {"DATABASE": "mongo"}
 DATABASE_ROUTERS = ["marginalia.comments.operations.routers.CommentsRouter"]
 """
-# pytest-django runs the marked tests first, in this order: those after the first find the connections open.
+# pytest-django runs the marked tests first, in this order. Later ones find the connections open.
 TESTS = """
 import pytest
 from django.test import SimpleTestCase, TestCase, TransactionTestCase
@@ -97,7 +97,10 @@ class First(SimpleTestCase):
 
 @pytest.fixture(params=["sqlite", "mongodb"])
 def project(request, tmp_path, mongo):
-    """Write a project whose default database is of this kind; return what runs its tests and returns the names that passed."""
+    """Write a project with a default database of this kind.
+
+    Return a function that runs its tests and returns the passed ones.
+    """
     kind = request.param
     name = NAME.format(kind=kind)
     env = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "KIND": kind, "NAME": name}

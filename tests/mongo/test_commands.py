@@ -1,4 +1,4 @@
-"""What every command has in common: its exit code, and one sentence where MongoDB is away."""
+"""Rules for every command: its exit codes, and one sentence during an outage of MongoDB."""
 
 import io
 import json
@@ -31,7 +31,7 @@ REFUSED = "MongoDB doesn't answer. 127.0.0.1:9: [Errno 111] Connection refused."
 
 
 def ended(*words: str) -> tuple[int, str]:
-    """Run a command in this process; return its exit code and what it printed."""
+    """Run a command in this process, and return its exit code and output."""
     out = io.StringIO()
     try:
         call_command(*words, stdout=out, stderr=io.StringIO())
@@ -51,7 +51,7 @@ def test_every_command_has_these_exit_codes():
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run Python on the site's own settings, with a database that is away."""
+    """Run Python with the site's settings and an unreachable database."""
     environment = {"DJANGO_SETTINGS_MODULE": "cms.settings", "MONGODB_URI": AWAY, "MONGODB_TIMEOUT_MS": "500"}
     return subprocess.run(
         [sys.executable, *words],
@@ -63,7 +63,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-# One of ours, and one of Django's.
+# One of the site's commands, and one of Django's.
 @pytest.mark.parametrize("command", ["doctor", "migrate"])
 def test_unreachable_database_is_one_sentence(command):
     answer = run("manage.py", command)
@@ -74,7 +74,7 @@ def test_unreachable_database_is_one_sentence(command):
     assert len(answer.stderr.splitlines()) == 1
 
 
-# Runs commands in one process; prints [exit code, last line] of each.
+# Runs commands in one process, and prints [exit code, last line] of each.
 RUNNER = """
 import io, json, sys
 import django

@@ -1,4 +1,4 @@
-"""Time-outs of the one client."""
+"""Timeouts of the driver's client."""
 
 import socket
 import time
@@ -21,7 +21,10 @@ NOWHERE = "mongodb://127.0.0.1:9/?replicaSet=none"
 
 
 def test_first_command_of_a_request_respects_its_time_limit(mongo, monkeypatch):
-    """The driver does not, beside timeoutMS: every request of an outage would wait for the time of a whole operation."""
+    """With timeoutMS, the driver ignores that limit.
+
+    Every request in an outage would wait as long as a whole operation.
+    """
     began = time.monotonic()
     with MongoClient(NOWHERE, serverSelectionTimeoutMS=200, timeoutMS=60_000) as unreachable:
         monkeypatch.setattr("marginalia.mongo.connection.client", lambda *_alias: unreachable)
@@ -49,7 +52,7 @@ def test_reading_the_site_respects_the_time_limit(mongo, monkeypatch, read):
 
 
 def test_slow_round_trips_do_not_shorten_time_limits(mongo, monkeypatch):
-    """It measured a round trip of seconds, and would send nothing in less."""
+    """The driver measured a round trip of seconds, and would refuse to send a command with less time."""
     monkeypatch.setattr(ServerDescription, "min_round_trip_time", 2.5)
     with pytest.raises(ExecutionTimeout), pymongo.timeout(2.0):
         mongo.things.find_one()
@@ -75,7 +78,7 @@ def test_time_limit_includes_connecting(mongo, monkeypatch):
 
 
 def test_setting_a_time_limit_reads_nothing(mongo):
-    """Else no page that shows comments of another database would be kept."""
+    """Otherwise no page with comments of another database would be cached."""
     with watch_reads() as reads, outage_after(1.0):
         pass
     assert not reads.has_untracked
@@ -89,7 +92,7 @@ def test_first_batch_is_retried_on_a_broken_connection(mongo, commands):
     break_connections()
     with commands.recorded():
         assert first_batch("find", "things", filter={"_id": 2}) == [{"_id": 2, "n": 2}]
-    # A thread that an earlier test left may ask something meanwhile.
+    # A thread of an earlier test may send a command meanwhile.
     assert commands.names.count("find") == 2
     found = first_batch("aggregate", "things", pipeline=[{"$sort": {"_id": 1}}], cursor={})
     assert [document["n"] for document in found] == [1, 2]
@@ -109,7 +112,7 @@ def test_reads_in_the_block_can_use_secondaries(mongo, commands):
 
 
 def break_connections():
-    """End the driver's idle connections under its feet."""
+    """Close the driver's idle connections."""
     for server in client()._topology._servers.values():
         for pooled in server.pool.conns:
             pooled.conn.sock.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""The doctor finds each fault by its own name, and nothing on a healthy site."""
+"""The doctor reports each fault under its own name, and nothing on a healthy site."""
 
 import json
 from datetime import timedelta
@@ -20,13 +20,13 @@ NAME = "patients"
 
 
 def found(**options) -> dict[str, str]:
-    """The names of the findings, with their levels."""
+    """Return the names of the findings, with their levels."""
     return {finding.name: finding.level for finding in doctor.examine(**options)}
 
 
 @pytest.fixture
 def patients(mongo):
-    """A collection of its own for the examination to look at; gone after the test."""
+    """A collection for the examination, dropped after the test."""
     yield mongo[NAME]
     mongo.drop_collection(NAME)
 
@@ -249,7 +249,7 @@ def test_unused_index_is_reported(mongo, monkeypatch):
     monkeypatch.setattr("marginalia.mongo.doctor.indexes.MIN_OBSERVATION", timedelta(0))
     unused = [finding.message for finding in doctor.examine() if finding.name == "index-unused"]
     assert any(message.startswith("by_age ") for message in unused)
-    # What makes values unique or has documents expire is used without being counted.
+    # Unique and TTL indexes are used without being counted.
     assert not any(message.startswith(("by_spec ", "kept_for_a_month ")) for message in unused)
 
 

@@ -1,4 +1,4 @@
-"""The doctor on what runs full, falls behind, or is known to be faulty; and on clusters, by what their servers answer."""
+"""The doctor on exhausted resources, lag and known faults, and on clusters, by the responses of their servers."""
 
 import pytest
 from bson import Binary, ObjectId
@@ -13,7 +13,7 @@ GIB = 1024**3
 
 
 def findings(check) -> list[doctor.Finding]:
-    """What a check finds on the tests' server, no collections looked at."""
+    """Return the findings of a check on the tests' server, without collections."""
     return list(check(doctor.Examination("default", database(), (), production=False)))
 
 
@@ -72,7 +72,7 @@ def test_versions_with_known_faults_are_reported(mongo):
 
 @pytest.fixture
 def config(mongo):
-    """A database with the collections that a cluster keeps of itself; gone after the test."""
+    """A database with the collections of a config server, dropped after the test."""
     name = f"{mongo.name}_config"
     yield mongo.client[name]
     mongo.client.drop_database(name)
@@ -111,7 +111,7 @@ def test_replica_set_has_no_cluster_findings(mongo, monkeypatch):
 
 
 def test_findings_of_a_mongos_are_reported(config, monkeypatch):
-    """A server that calls itself a mongos, with the answers of a cluster that has all three troubles."""
+    """A server that claims to be a mongos, and responds like a cluster with all three problems."""
     config.settings.insert_one({"_id": "balancer", "stopped": True})
     config.chunks.insert_one({"uuid": Binary(b"n" * 16, 4), "jumbo": True})
     config.shards.insert_one({"_id": "shard-a", "host": "a/db-a:27018"})

@@ -1,4 +1,4 @@
-"""The database engine: what the ORM sends is served by indexes, and what migrate finds is adopted."""
+"""The database engine: queries of the ORM use indexes, and migrate adopts existing collections."""
 
 from importlib import import_module
 
@@ -15,7 +15,7 @@ from tests.support.commands import explain, stages
 
 
 def plans(commands, db):
-    """The stages of every recorded read."""
+    """Return the stages of every recorded read."""
     return [stages(explain(db, event)) for event in commands.sent if event.command_name in ("find", "aggregate")]
 
 
@@ -84,7 +84,7 @@ def test_index_of_any_kind_is_introspected(mongo, kind):
 
 
 def test_connecting_does_not_query_the_server_version(mongo, monkeypatch):
-    """Else each process that starts while MongoDB is away would wait."""
+    """Otherwise each process that starts during an outage would wait."""
 
     def asked(*arguments, **options):
         raise AssertionError("A server was asked.")

@@ -1,4 +1,4 @@
-"""setup_indexes: the plan, its application, what it leaves alone, what it refuses."""
+"""setup_indexes: the plan, its application, what it keeps, and what it refuses."""
 
 from io import StringIO
 
@@ -18,7 +18,7 @@ BY_A = Index("by_a", (("a", 1),))
 
 @pytest.fixture
 def declare(mongo, monkeypatch):
-    """Declare one collection, in place of all declared ones; dropped after the test."""
+    """Declare one collection instead of all declared ones. It is dropped after the test."""
 
     def declare(*built: Index, **options) -> None:
         monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""Rate limits: never more than the limit, however many ask at once."""
+"""Rate limits: never more than the limit, however many calls come at once."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""A database for a moment: it is gone afterwards, and the doctor finds what a command that was stopped left of one."""
+"""A temporary database: it is dropped at the end, and the doctor finds one that an interrupted command left."""
 
 from datetime import timedelta
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("mongo")
 
 @pytest.fixture
 def others():
-    """The databases that a test made beside its own: a function that lists them. They are deleted at its end."""
+    """A function that lists the other databases that a test created. They are dropped at its end."""
     mark = f"{database().name}_scratch_"
 
     def made() -> set[str]:

@@ -1,4 +1,4 @@
-"""Which servers of an operator's will do, and the one sentence for those that will not."""
+"""Servers that the site accepts, and the one sentence for those that it refuses."""
 
 import os
 import socket
@@ -87,7 +87,7 @@ def test_write_concern_is_not_checked_during_an_outage():
 
 @pytest.fixture
 def old_server():
-    """The port of something that answers `hello` and `buildInfo` as MongoDB 5.0 does."""
+    """The port of a server that responds to `hello` and `buildInfo` like MongoDB 5.0."""
     hello = {"isWritablePrimary": True, "setName": "rs0", "minWireVersion": 0, "maxWireVersion": 13, "ok": 1.0}
     answer = {
         **hello,
@@ -111,7 +111,7 @@ def accept(listening, answer):
 
 
 def serve(connection, answer):
-    """Answer every message, OP_QUERY (the first greeting) and OP_MSG, with the same document."""
+    """Respond to every message, OP_QUERY (the first greeting) and OP_MSG, with the same document."""
     with connection, connection.makefile("rb") as stream:
         while len(header := stream.read(16)) == 16:
             length, request, _, opcode = struct.unpack("<iiii", header)
@@ -122,7 +122,7 @@ def serve(connection, answer):
 
 
 def test_known_server_state_is_returned_without_a_query(mongo):
-    """Of a set of one: its primary, and no secondary."""
+    """A replica set of one has a primary, and no secondary."""
     assert primary_answers()
     assert knows_primary()
     assert not knows_secondary()
@@ -130,7 +130,7 @@ def test_known_server_state_is_returned_without_a_query(mongo):
 
 
 def test_write_without_its_concern_counts_as_an_outage(mongo):
-    """It steps down, or stops, while the write waits for the other members: the ORM says only that something went wrong."""
+    """The server steps down or stops while the write waits for other members. The ORM only reports an error."""
     failed = DatabaseError("Save with update_fields did not affect any rows.")
     failed.__cause__ = WriteConcernError("operation was interrupted", 11602)
     assert is_outage(failed)

@@ -1,4 +1,4 @@
-"""setup_shards where there is no mongos: checks, plan, refusal."""
+"""setup_shards without a mongos: checks, plan, refusal."""
 
 import json
 import re
@@ -50,7 +50,7 @@ def test_plan_can_be_pasted_into_mongosh(mongo):
         for item in declared_collections()
         if (key := item.collection.shard_key)
     }
-    # `discussions` has no index that serves its hashed key: it is made first.
+    # `discussions` has no index for its hashed key, so the index is created first.
     assert plan.index('getCollection("discussions").createIndex({"_id": "hashed"}') < plan.index(
         f'"{mongo.name}.discussions"'
     )
@@ -83,7 +83,7 @@ def test_ranges_with_documents_are_not_moved(mongo):
 
 
 def test_hashed_ranges_are_split_unless_the_server_does_it(mongo):
-    """It deals out a hashed collection that is empty when it is sharded, and leaves another on one shard."""
+    """The server distributes a hashed collection that is empty, and leaves others on one shard."""
 
     def plan() -> list[str]:
         lines = run("--plan", "--presplit", "4", "--shard", "a", "--shard", "b").splitlines()
@@ -100,7 +100,7 @@ def test_hashed_ranges_are_split_unless_the_server_does_it(mongo):
 
 
 def test_evenly_distributed_chunks_are_left_alone(mongo, monkeypatch):
-    """As MongoDB 8.0 does: of two shards the one edge is also one of ours."""
+    """As MongoDB 8.0 does: with two shards, one boundary equals one of the plan."""
     entries = {f"{mongo.name}.discussions": {"uuid": 1}}
     halves = [{"min": {"_id": MinKey()}, "shard": "a"}, {"min": {"_id": Int64(0)}, "shard": "b"}]
     monkeypatch.setattr(ranges.keys, "is_mongos", lambda alias: True)

@@ -1,4 +1,4 @@
-"""What a server says of itself, by its answers."""
+"""The state of a server, read from its responses."""
 
 from datetime import UTC, datetime, timedelta
 

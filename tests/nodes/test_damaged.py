@@ -1,4 +1,4 @@
-"""Damaged pages: readers and editors get everything else, and the log and the doctor name each."""
+"""Damaged pages: readers and editors get everything else, and the log and the doctor report each."""
 
 import logging
 from datetime import timedelta
@@ -21,7 +21,7 @@ from tests.support.nodes.photo_build import gallery, replace, upload
 from tests.support.process_caches import clear_caches
 
 LISTS = ("/", "/news", "/feed/json", "/sitemap-blog-entry-1.xml", "/tag/red", "/search?q=whole")
-# What no service stores: the update of a post.
+# Damage that no service causes: the update of a post.
 DAMAGES = (
     {"$unset": {"metadata": ""}},
     {"$unset": {"metadata.type": ""}},

@@ -55,7 +55,7 @@ def test_orphan_chunk_is_reported(mongo):
 
 
 def broken(mongo, photo_id: ObjectId, how: str) -> None:
-    """Damage what is stored of a photo as no service does."""
+    """Damage stored data of a photo as no service does."""
     files, chunks = mongo["cms.assets.files"], mongo["cms.assets.chunks"]
     if how == "missing":
         chunks.delete_many({"files_id": photo_id})
@@ -94,7 +94,10 @@ def test_missing_middle_chunk_returns_404(mongo, client):
 
 
 def test_short_middle_chunk_ends_the_response_with_an_error(mongo, client):
-    """Its size is not asked for beforehand; what is sent is shorter than Content-Length says, and of the file's bytes alone."""
+    """Its size is not checked beforehand.
+
+    The body is shorter than Content-Length, and contains only bytes of the file.
+    """
     photo_id = upload(gallery(), pictures.encoded("PNG", pictures.image((600, 400)), compress_level=0), "a.png")
     whole = client.get(original_path(stored_photos.get(photo_id))).getvalue()
     mongo["cms.assets.chunks"].update_one({"files_id": photo_id, "n": 1}, {"$set": {"data": b"short"}})

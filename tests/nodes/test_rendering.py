@@ -1,4 +1,4 @@
-"""What readers get beyond clean HTML: formulas, and names for the links of footnotes. Neither lets a script in."""
+"""Readers' HTML beyond clean HTML: formulas, and labels of footnote links. Neither allows scripts."""
 
 import re
 from html.parser import HTMLParser
@@ -114,7 +114,7 @@ def test_headings_link_to_themselves_only_on_pages(client, mongo):
     assert f'<h2 id="s-on-lakes">On <em>lakes</em>{link.format("s-on-lakes")}2>' in html
     assert f"Fish</a>{link.format('s-fish')}3>" in html
     assert html.count('<a class="anchor"') == 2
-    # A heading says elsewhere what it said.
+    # The heading's text is unchanged elsewhere.
     assert '<a href="#s-on-lakes">On lakes</a>' in html
     assert "anchor" not in rendering.for_readers(rendering.to_html(text, "markdown"), "en")
 

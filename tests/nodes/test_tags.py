@@ -1,4 +1,4 @@
-"""Tags in the one form in which they are stored."""
+"""Tags in their normalized form."""
 
 import pytest
 

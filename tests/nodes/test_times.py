@@ -1,4 +1,4 @@
-"""Points in time as editors read them."""
+"""Relative times as editors read them."""
 
 from datetime import timedelta
 

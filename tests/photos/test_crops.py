@@ -1,4 +1,4 @@
-"""Photos in boxes that the style sheet fills: what browsers choose a copy by, where it is cropped, what is seen before."""
+"""Photos in fixed boxes: the copies that browsers choose, the position of the crop, and the colour before loading."""
 
 import re
 
@@ -18,7 +18,7 @@ def photo(size: tuple[int, int], **detail):
 
 
 def offered(html: str) -> list[tuple[int, int]]:
-    """Return (width of the copy, width that is seen of it) of all that a srcset offers."""
+    """Return (width of the copy, visible width) of each entry of a srcset."""
     return [(int(one), int(seen)) for one, seen in re.findall(r"/w(\d+)\.webp (\d+)w", html)]
 
 

@@ -1,4 +1,4 @@
-"""Photos that are cropped and turned: what readers get, and that they get nothing of what was cut away."""
+"""Cropped and rotated photos: what readers get, and that they get nothing outside the crop."""
 
 import io
 
@@ -105,7 +105,7 @@ def test_old_urls_show_the_crop_to_readers(client):
         response = client.get(address)
         assert (response.status_code, response.headers["Cache-Control"]) == (302, "private, no-store")
         shown = opened(client.get(response.headers["Location"]))
-        # The left half, dark, is in nothing that is sent.
+        # The left, dark half is in no copy.
         assert min(ImageStat.Stat(shown).extrema[1]) > 150
         assert client.get(f"{address}?former=1").status_code == 302
     photo = stored_photos.get(photo_id)

@@ -1,4 +1,4 @@
-"""Every accepted picture gets every copy that a page names, whatever its shape, in little memory."""
+"""Every accepted picture gets every copy that a page names, in any shape and with little memory."""
 
 import io
 import json
@@ -28,7 +28,7 @@ def noise(size: tuple[int, int], mode: str = "RGB") -> Image.Image:
 
 
 def only_place() -> Image.Exif:
-    """Return EXIF that says where a picture was taken, and nothing else: nothing of it is kept."""
+    """Return EXIF that contains only the location of a picture, so nothing of it is kept."""
     block = Image.Exif()
     block.get_ifd(ExifTags.IFD.GPSInfo)[ExifTags.GPS.GPSLatitudeRef] = "N"
     return block
@@ -69,7 +69,7 @@ def test_icons_are_made_of_a_logo_of_any_shape(mongo, client, size):
 
 
 def resized(picture: Image.Image | bytes, **options) -> Image.Image:
-    """Return a copy of a picture, or of an encoded PNG, as a JPEG unless `options` say otherwise."""
+    """Return a copy of a picture, or of an encoded PNG, by default as a JPEG."""
     data = picture if isinstance(picture, bytes) else pictures.encoded("PNG", picture)
     options = {"height": None, "focal": CENTRE, "to": "JPEG", **options}
     return Image.open(io.BytesIO(images.resize(io.BytesIO(data), "PNG", Limits(), **options)))
@@ -77,7 +77,7 @@ def resized(picture: Image.Image | bytes, **options) -> Image.Image:
 
 @pytest.fixture
 def made(monkeypatch):
-    """The numbers of pixels of the pictures that Pillow makes, but those that it decodes."""
+    """The pixel counts of the pictures that Pillow creates, except decoded ones."""
     pixels: list[int] = []
     stock = Image.Image._new
 
@@ -100,7 +100,7 @@ def test_large_picture_is_scaled_in_bands(made, monkeypatch):
     data = pictures.encoded("PNG", noise((500, 600), "RGBA"))
     made.clear()
     assert resized(data, width=320, to="WEBP").size == (320, 384)
-    # The copy itself is the largest, with what the filter looks at around a band.
+    # The copy itself is the largest picture, with the filter's margin around a band.
     assert 50_000 < max(made) <= 320 * 384
 
 

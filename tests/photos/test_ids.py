@@ -1,4 +1,4 @@
-"""Ids of photos, their contents and copies say nothing of when they were made: lists of photos go by `created`."""
+"""Ids of photos, files and copies don't reveal when they were created. Lists of photos use `created`."""
 
 from itertools import pairwise
 
@@ -30,7 +30,7 @@ def test_uploads_and_replacements_have_spread_ids(mongo):
 
 @pytest.fixture
 def together(mongo):
-    """A gallery of five photos that were published in one moment, the newest first, and a post of that moment."""
+    """A gallery of five photos published at the same time, the newest first, and a post of that time."""
     place = gallery()
     made = [upload(place, name=f"lake{n}.jpg", tags=("water",)) for n in range(5)]
     mongo["cms.assets.files"].update_many({}, {"$set": {"metadata.title": "Lake"}})
@@ -43,7 +43,7 @@ def together(mongo):
 
 
 def walked(page) -> tuple[list, list]:
-    """Return what pages of two show from the newest to the oldest, and back."""
+    """Return the contents of pages of two, from the newest to the oldest and back."""
     there, back, found = [], [], page(None)
     there += found.nodes
     while found.older:

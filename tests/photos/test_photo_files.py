@@ -1,4 +1,4 @@
-"""Photos' files over HTTP: who gets them, in which sizes, and that each is made once."""
+"""Photo files over HTTP: permissions, sizes, and that each copy is rendered once."""
 
 import io
 import re
@@ -155,7 +155,7 @@ def test_copy_is_rendered_once_and_stored(client):
 
 @pytest.fixture
 def large_originals(monkeypatch):
-    """Originals that are too large to be sent while their copies are not made."""
+    """Let originals be too large to be sent instead of missing copies."""
     monkeypatch.setattr(views, "MAX_INSTEAD_OF_COPY", 0)
 
 
@@ -184,7 +184,7 @@ def test_sixteen_concurrent_requests_render_a_copy_once(large_originals):
 
 
 def test_fifty_requests_for_missing_copies_delay_no_reader(client, large_originals):
-    """Sixteen threads, as a web worker may have, while the one picture that a process decodes at a time takes long."""
+    """Sixteen threads, as in a web worker, while a slow picture occupies the only decoder of the process."""
     build.node("blog-entry", "post", parent=build.node("blog", "news"), text="Read me.")
     there = [stored_photos.get(upload(gallery(f"photos-{n}"))) for n in range(5)]
     sizes = [(width, extension) for width in (320, 640, 960, 1280, 1920) for extension in ("jpg", "webp")]
@@ -195,7 +195,7 @@ def test_fifty_requests_for_missing_copies_delay_no_reader(client, large_origina
             asked = [threads.submit(Client().get, address) for address in unmade]
             pages = [threads.submit(Client().get, "/news/post") for _ in range(20)]
             assert [page.result().status_code for page in pages] == [200] * 20
-            # Some of the first to ask wait. The last ones would, if all others had waited before them until they gave up.
+            # Some of the first requests wait. The last ones would too, if all others had waited until their timeout.
             assert max(n for n, answer in enumerate(asked) if not answer.done()) < len(unmade) - at_once
             done = [answer.result() for answer in asked if answer.done()]
             assert {answer.status_code for answer in done} == {503}
@@ -216,7 +216,7 @@ def test_busy_decoder_sends_the_nearest_size_temporarily(client):
         source = find(other.pk, other.pk)
         with ThreadPoolExecutor(2) as waiting, source.open() as file, images.open_image(file, "JPEG", limits.limits()):
             held = [waiting.submit(Client().get, copy_path(other, 320, kind)) for kind in ("jpg", "webp")]
-            # Until the two wait, a request would be one of those that wait.
+            # Until two requests wait, another one would wait too.
             while database()["cms.renditions.files"].count_documents({"metadata.locked": {"$ne": None}}) < 2:
                 assert not any(one.done() for one in held)
             return client.get(address)
@@ -225,7 +225,7 @@ def test_busy_decoder_sends_the_nearest_size_temporarily(client):
     assert Image.open(io.BytesIO(body(larger))).size == (960, 640)
     assert larger.headers["Cache-Control"] == "public, max-age=10"
     assert larger.headers["ETag"] == client.get(copy_path(photo, 960)).headers["ETag"]
-    # Nothing but JPEG for a browser that may know no other, and squares for squares.
+    # Only JPEG for a browser that may know no other format, and squares for squares.
     assert asked(copy_path(photo, 1280)).headers["Content-Type"] == "image/jpeg"
     assert asked(copy_path(photo, 960, "webp")).headers["Content-Type"] == "image/jpeg"
     assert Image.open(io.BytesIO(body(asked(square_path(photo, 480))))).size == (160, 160)
@@ -347,7 +347,7 @@ def test_url_of_replaced_content_redirects_to_the_current(client):
 
 
 def test_former_content_of_a_public_photo_is_not_cached(client):
-    """Editors alone may look at them: a cache that knows nothing of cookies would give them to everybody."""
+    """Only editors can see former files. A cache that ignores cookies would show them to everybody."""
     photo_id = upload(gallery())
     old = original_path(stored_photos.get(photo_id))
     replace(photo_id, pictures.png(), "new.png")

@@ -1,4 +1,4 @@
-"""Sweeping in few commands, each to the shards that it is about, by one sweeper at a time."""
+"""Sweeping in few commands, each to the right shards, by one sweep at a time."""
 
 from datetime import timedelta
 from io import StringIO
@@ -24,7 +24,7 @@ MANY = 1_000
 
 
 def stall(copies: int) -> None:
-    """Store as many uploads that stopped after their first chunk."""
+    """Store the given number of uploads that stopped after their first chunk."""
     db, parents = database(), [gallery(f"stalled-{n}") for n in range(5)]
     coming = document(upload(gallery("model")))
     files, chunks = [], []
@@ -119,12 +119,12 @@ OF_COPIES = [
 
 
 def harm(collection: str, query: dict[str, Any], damage: dict[str, Any]) -> None:
-    """Change a document past the validator, which stays as it is for other tests."""
+    """Change a document without validation."""
     database().command("update", collection, updates=[{"q": query, "u": damage}], bypassDocumentValidation=True)
 
 
 def sweep_late() -> None:
-    """Sweep twice, when every grace has ended."""
+    """Sweep twice, after every grace period."""
     for moment in (now() + LATER, now() + 2 * LATER):
         sweep(dry_run=True, moment=moment)
         sweep(moment=moment)

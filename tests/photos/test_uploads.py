@@ -1,4 +1,4 @@
-"""From the first byte to a photo in its gallery."""
+"""Uploading a photo, from the first byte to its gallery."""
 
 import re
 import threading
@@ -163,7 +163,7 @@ def test_cancelled_upload_leaves_nothing():
 
 
 class _Unanswered:
-    """A collection whose updates reach the server; their answers do not come back, nor those of the driver's retries."""
+    """A collection whose updates reach the server, without responses to them or to the driver's retries."""
 
     def __init__(self, collection):
         self._collection = collection
@@ -177,7 +177,10 @@ class _Unanswered:
 
 
 def test_photo_with_a_lost_last_response_keeps_its_bytes(monkeypatch):
-    """The server has it whole, and may be showing it: who is told nothing and gives up must not take its bytes away."""
+    """The server has the photo and may show it.
+
+    The client gets no response and gives up, but must not delete the bytes.
+    """
     real = Writer.finish
 
     def finish(writer, *arguments, **named):

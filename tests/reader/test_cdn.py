@@ -1,4 +1,4 @@
-"""What a cache in front of the site is told of a page: for how long, under which keys, and of which pages nothing."""
+"""Headers for a CDN: how long a page can be cached, under which keys, and which pages not at all."""
 
 import re
 from datetime import timedelta
@@ -21,7 +21,7 @@ NAMES = ("Surrogate-Key", "Cache-Tag")
 
 @pytest.fixture
 def post(mongo, settings):
-    """A post, its discussion's key, behind a cache."""
+    """A post and its discussion's key, behind a cache."""
     settings.CDN_PURGE_URLS = ["http://127.0.0.1:6082"]
     found = node("blog-entry", "post", parent=node("blog", "blog"), text="Text", published=now() - timedelta(days=1))
     return found, f"discussion-{Target('nodes.node', str(found)).id}"
@@ -137,7 +137,7 @@ def test_varnish_uses_the_times_and_cookies_of_the_site(settings):
 
 
 class TestTrustTime:
-    """PAGE_CACHE_TRUST_MS: what was compared is shown again for so long without asking."""
+    """PAGE_CACHE_TRUST_MS: a compared page is shown again for this time without a query."""
 
     def commands_of(self, client, commands) -> list[str]:
         with commands.recorded():

@@ -1,4 +1,4 @@
-"""Where pages are kept: in a process, within its bytes, and in memory that all of a server share."""
+"""Storage of cached pages: in a process, within a limit of bytes, and in memory shared by all workers."""
 
 import gc
 import gzip
@@ -123,7 +123,10 @@ def test_host_in_another_spelling_displaces_no_page(host, settings, rf):
 
 
 class TestShared:
-    """What one process has made, others find; simulated by a process that has forgotten, and once by a real one."""
+    """A page cached by one process is found by others.
+
+    This is simulated by clearing the cache, and tested once with a process.
+    """
 
     def test_page_of_another_process_is_not_rendered_again(self, post, client, commands):
         made = client.get("/blog/post")
@@ -151,7 +154,7 @@ class TestShared:
         assert b"Second text" in client.get("/blog/post").content
 
     def test_shared_page_is_compared_with_all_its_discussions(self):
-        """A discussion that the own page has not, and that has begun since."""
+        """The other page has a discussion that the own page lacks, and that has started since."""
         other = replace(entry(b""), discussions={"a": "1", "b": ""}, expires=now() + timedelta(minutes=1))
         site = Site(VERSIONS, None, 0, StoredSettings())
         assert other.is_current(StoredState(site, {"a": "1", "b": ""}, None))

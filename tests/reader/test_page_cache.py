@@ -1,4 +1,4 @@
-"""The page cache: what is kept, what is not, and that nothing stale is ever shown."""
+"""The page cache: what is cached and what is not, and that no page is stale."""
 
 import copy
 from dataclasses import replace
@@ -158,7 +158,10 @@ def test_page_in_another_language_is_not_reused(post, client):
 
 
 def test_restored_backup_serves_no_old_page(post, client, mongo):
-    """A restore puts documents back behind the services: the versions of the backup are none that a worker keeps pages of."""
+    """A restore puts documents back without the services.
+
+    No worker has cached pages with the versions of the backup.
+    """
     backup = {name: list(mongo[name].find()) for name in ("cms.nodes", "cms.site")}
     save(post, detail__text="Written after the backup")
     assert b"Written after the backup" in client.get("/blog/post").content
@@ -169,7 +172,7 @@ def test_restored_backup_serves_no_old_page(post, client, mongo):
 
 
 def test_restored_backup_with_a_known_version_is_correct(post, client, mongo):
-    """The pages of the backed up state are the same as those that come back with it."""
+    """Pages of the restored state equal those cached before."""
     client.get("/blog/post")
     backup = list(mongo["cms.site"].find()), list(mongo["cms.nodes"].find())
     save(post, detail__text="Written after the backup")
@@ -202,7 +205,7 @@ def test_conditional_request_returns_304(post, client):
 
 
 def test_conditional_request_after_a_due_time_returns_200(post, client, monkeypatch):
-    """A page whose text expires, or that something joins, changes without a write."""
+    """A page whose text expires, or that lists a newly published page, changes without a write."""
     soon = now() + timedelta(seconds=30)
     save(post, expires=soon)
     etag = client.get("/blog/post")["ETag"]
@@ -225,7 +228,7 @@ def test_entry_ends_at_the_next_due_time(post, client, field):
 
 
 def test_scheduled_changes_end_the_entry_and_show_in_time(post, client, monkeypatch):
-    """Nothing is written when they are due: the kept page ends, and its ETag with it."""
+    """Nothing is written when they are due: the cached page and its ETag expire."""
     soon = now() + timedelta(seconds=30)
     before = client.get("/blog/post")
     drafted = drafts.save_draft(EDITOR, post, nonce(post), {"title": "From then on"})
@@ -276,7 +279,7 @@ def test_entry_ends_after_ten_minutes(post, client):
 @pytest.mark.parametrize("beside", [True, False])
 @pytest.mark.parametrize("is_first", [True, False])
 def test_comment_is_visible_though_its_commit_was_lost(post, client, mongo, monkeypatch, beside, is_first):
-    """Acknowledged, as a commit waits for no journal: what is left is the claim, and the version from before."""
+    """The commit doesn't wait for the journal. Only the claim and the old version remain."""
     if not beside:
         monkeypatch.setattr(page_cache.entries, "DEFAULT_DB_ALIAS", "another")
     target = Node.objects.get(pk=post)
@@ -329,7 +332,7 @@ def test_parameters_of_another_route_are_not_cached(post, client):
 
 
 def test_repeated_parameter_is_not_cached(post, client):
-    """A view reads the last of them, in the order of the address: `?from=A&from=` and `?from=&from=A` are two pages."""
+    """A view reads the last value, so `?from=A&from=` and `?from=&from=A` are two pages."""
     edge = f"<{10**12}.0.{'0' * 24}"
     queries = [{"from": [edge, ""]}, {"from": ["", edge]}, {"from": ["junk", ""]}, {"from": ["", ""]}]
     pages = [client.get("/blog", query).content for query in queries]
@@ -347,7 +350,7 @@ def test_hosts_and_schemes_are_cached_separately(post, client):
 
 
 class _Reading(list):
-    """Stands where a CommandLog keeps its commands, and reads a page before each is sent."""
+    """Replaces the list of a CommandLog, and reads a page before each command is sent."""
 
     def __init__(self, read):
         super().__init__()
@@ -365,7 +368,7 @@ class _Reading(list):
 
 @pytest.mark.parametrize("what", ["text", "section", "comment"])
 def test_reads_between_commands_of_a_save_leave_nothing_stale(post, what):
-    """Whatever was kept for a reader during the save, one after it sees the change: its version is set after the change."""
+    """A reader after the save sees the change, whatever was cached during it, because the version is renewed last."""
 
     def read():
         return Client().get("/blog/post").content.decode()
@@ -390,7 +393,7 @@ def test_reads_between_commands_of_a_save_leave_nothing_stale(post, what):
 
 
 def test_page_under_a_script_prefix_is_not_cached(post, client, settings):
-    settings.FORCE_SCRIPT_NAME = None  # as where the request's environment says it
+    settings.FORCE_SCRIPT_NAME = None  # as if the request's environment contained it
     prefixed = client.get("/blog/post", SCRIPT_NAME="/gone").content.decode()
     assert "/gone/blog" in prefixed
     assert "/gone" not in client.get("/blog/post").content.decode()

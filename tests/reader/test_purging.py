@@ -1,4 +1,4 @@
-"""What caches in front of the site hear: all that makes their pages old, again where they did not hear it, and nothing else."""
+"""Purging a CDN: every change that outdates a page is sent, repeated after a failure, and nothing else."""
 
 import math
 import os
@@ -41,7 +41,7 @@ LONG = "Words of the beginning. " * 100
 
 
 class Cache(ThreadingHTTPServer):
-    """A cache that notes the keys that it hears; it refuses so many requests first."""
+    """A cache that notes the purged keys, after refusing a number of requests."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Hearing)
@@ -89,7 +89,7 @@ def cache(mongo, settings, monkeypatch) -> Iterator[Cache]:
 
 @contextmanager
 def following() -> Iterator[None]:
-    """Do what a worker does beside its jobs."""
+    """Run what a worker does alongside its jobs."""
     stopping = threading.Event()
     thread = threading.Thread(target=purging.purge, args=(stopping,))
     thread.start()
@@ -102,7 +102,7 @@ def following() -> Iterator[None]:
 
 
 def begun(cache: Cache) -> None:
-    """Wait until a cache has dropped what it had, and the position after that is stored."""
+    """Wait until a cache has dropped everything, and the position after that is stored."""
     until(lambda: cache.times(purging.LISTS) >= 2 and purging.last_notified(cache.url))
     cache.heard.clear()
 
@@ -148,7 +148,7 @@ def test_worker_continues_where_the_last_one_ended(cache):
 
 
 def test_purge_works_despite_slow_round_trips(cache, monkeypatch):
-    """Of a member that hung, and then became the primary, it does so for some seconds."""
+    """The driver measures this for some seconds for a member that hung and then became the primary."""
     post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)
     monkeypatch.setattr(ServerDescription, "min_round_trip_time", 2.0)
     with following():
@@ -158,7 +158,7 @@ def test_purge_works_despite_slow_round_trips(cache, monkeypatch):
 
 
 def test_progress_is_stored_without_waiting_for_a_majority(cache, commands):
-    """While a secondary hangs that others follow, it would tell nothing meanwhile."""
+    """Otherwise purges would stop while a secondary hangs."""
     with commands.recorded(), following():
         begun(cache)
     stored = [one.command for one in commands.sent if one.command_name == "update"]
@@ -179,7 +179,7 @@ def test_lost_history_purges_all_pages(cache):
 
 
 def test_long_time_without_a_worker_purges_all_pages(cache):
-    """What changed meanwhile is not looked through: it may be much, and no page is kept for so long."""
+    """Changes of that time are not examined, because they may be many, and no page is cached for so long."""
     assert timedelta(seconds=purging.MAX_PAGE_AGE) == cdn.MAX_AGE
     post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)
     with following():
@@ -224,7 +224,7 @@ told: list[tuple[str, set[str]]] = []
 
 
 def tell(cache: str, keys: set[str]) -> None:
-    """Stands for what tells a cache of another make."""
+    """A function for purging a cache of another kind."""
     told.append((cache, set(keys)))
 
 
@@ -275,8 +275,11 @@ def test_doctor_and_metrics_report_unpurged_caches(mongo, settings):
 
 @contextmanager
 def heard_on_three(tmp_path):
-    """Three members, and a worker that tells a cache; yields a client, how to find the primary's process, and a function that
-    changes something and returns the seconds until it was heard."""
+    """Three members, and a worker that purges a cache.
+
+    Yields a client, a function that finds the primary's process, and a function that changes something and returns the
+    seconds until the purge.
+    """
     with EphemeralMongod(3) as servers, caching() as cache, (tmp_path / "log").open("wb") as log:
         uri = servers.uri
         environment = {
@@ -303,7 +306,7 @@ def heard_on_three(tmp_path):
                     host, port = client.primary
                     return next(one.pid for one in servers.members if one.address == f"{host}:{port}")
 
-                # From then on it goes on from there, and drops single pages.
+                # From then on, the worker continues and purges single pages.
                 until(lambda: client["test_purging"]["cms.purges"].find_one({"_id": cache.url}), seconds=60)
                 yield client, primary, behind
         finally:
@@ -313,7 +316,7 @@ def heard_on_three(tmp_path):
 
 @contextmanager
 def silent(pid):
-    """The server does not even close its connections."""
+    """Let the server hang without closing its connections."""
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
@@ -328,7 +331,7 @@ def test_purge_takes_a_second_after_the_primary_hung(tmp_path, record_property):
         until(lambda: len(client.secondaries) == 2)
         next_one, follower = client.secondaries
         with MongoClient(*follower, directConnection=True) as member:
-            # Else a majority would take as long as the driver needs to notice the silence by itself.
+            # Otherwise a majority would take as long as the driver needs to notice the silence.
             member.admin.command("replSetSyncFrom", "{}:{}".format(*next_one))
             member.admin.command("replSetFreeze", 60)
             until(lambda: member.admin.command("replSetGetStatus")["syncSourceHost"] == "{}:{}".format(*next_one))
@@ -342,7 +345,7 @@ def test_purge_takes_a_second_after_the_primary_hung(tmp_path, record_property):
 
 @pytest.mark.slow
 def test_purge_takes_a_second_after_a_stepdown_and_hang(tmp_path, record_property):
-    """It stepped down, and would go on with the stream as a secondary, which writes do not wait for."""
+    """It stepped down, and would continue the stream as a secondary, which writes don't wait for."""
     with heard_on_three(tmp_path) as (client, primary, behind):
         former, before = primary(), client.primary
         client.admin.command({"replSetStepDown": 60, "secondaryCatchUpPeriodSecs": 10})
@@ -359,7 +362,7 @@ def test_purge_takes_a_second_after_a_stepdown_and_hang(tmp_path, record_propert
 
 @pytest.mark.slow
 def test_purge_takes_a_second_while_the_old_primary_ends(tmp_path, record_property):
-    """It hands over, and answers for fifteen seconds more what it was asked for before."""
+    """It hands over, and answers earlier requests for fifteen seconds more."""
     with heard_on_three(tmp_path) as (client, primary, behind):
         usual, before = behind("0000:a:1"), client.primary
         os.kill(primary(), signal.SIGTERM)
@@ -376,7 +379,7 @@ def test_purge_takes_a_second_while_the_old_primary_ends(tmp_path, record_proper
     ids=["few", "all"],
 )
 def test_only_outdated_pages_are_purged(mongo, changes):
-    """By the keys of all that changed: what the page cache of a worker would not show any more."""
+    """By the keys of all changes: exactly the pages that a worker's page cache considers outdated."""
     world, client = World(), Client()
     with database().watch(PIPELINE, max_await_time_ms=200) as stream:
         for what, _scope, change in changes:

@@ -1,4 +1,4 @@
-"""The site behind Varnish: what is acknowledged, or falls due, no reader misses for longer than a second."""
+"""The site behind Varnish: no reader misses an acknowledged or due change for more than a second."""
 
 import multiprocessing
 import os
@@ -27,13 +27,13 @@ from tests.support.varnish import Varnish, varnish
 
 pytestmark = pytest.mark.slow
 SECONDS, RATE, PROCESSES = 20, 1_200, 2
-# A comment at each turn, a save at each tenth.
+# A comment at each turn, a save at every tenth.
 TURN = 0.2
 
 
 @pytest.fixture
 def running(mongo, tmp_path) -> Iterator[tuple[Varnish, list[subprocess.Popen[bytes]]]]:
-    """Varnish, with a site behind it, and the two workers that tell it what to drop."""
+    """Varnish with a site behind it, and the two workers that purge it."""
     with socket.create_server(("127.0.0.1", 0), backlog=512) as listening:
         port = listening.getsockname()[1]
         environment = {
@@ -84,8 +84,10 @@ def post(mongo):
 
 
 def raced(post, cache: Varnish, seconds: float) -> tuple[float, float, int, float]:
-    """Comment and save while readers read; return pages, how many of them were Varnish's, comments, and the most seconds that a
-    page was behind."""
+    """Comment and save while readers read.
+
+    Return pages, how many of them came from Varnish, comments, and the maximum seconds that a page was behind.
+    """
     context = multiprocessing.get_context("spawn")
     acknowledged = tuple(context.Array("d", [0.0] * 10_000, lock=False) for _ in range(2))
     saves, said = acknowledged
@@ -110,7 +112,7 @@ def raced(post, cache: Varnish, seconds: float) -> tuple[float, float, int, floa
 
 
 def test_no_reader_sees_a_page_stale_for_over_a_second(mongo, post, running, record_property):
-    """Of two workers one is killed on the way."""
+    """One of two workers is killed meanwhile."""
     cache, workers = running
     killing = threading.Timer(SECONDS / 2, workers[0].kill)
     killing.start()
@@ -131,7 +133,7 @@ def test_pages_are_stale_for_longer_without_a_worker(mongo, post, running):
 
 
 def test_due_pages_appear_and_vanish_within_a_second(mongo, post, cache):
-    """Without a word from the worker."""
+    """Without a purge by the worker."""
     at = now() + timedelta(seconds=3)
     blog = Node.objects.get(pk=post).metadata.parent_id
     node("blog-entry", "coming", parent=blog, title="Coming", published=at)

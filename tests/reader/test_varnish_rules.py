@@ -1,4 +1,4 @@
-"""deploy/varnish.vcl in a real Varnish, before a stand-in for the site that answers as it is told, or two."""
+"""deploy/varnish.vcl in a real Varnish, in front of one or two stand-ins for the site."""
 
 import socket
 import threading
@@ -25,7 +25,7 @@ SHORT = {**KEPT, "Cache-Control": "public, max-age=0, s-maxage=1"}
 
 
 class Stand(ThreadingHTTPServer):
-    """Answers each address with the headers that are set for it, or by 304; counts what is asked."""
+    """A stand-in that responds with the headers set for each URL, or 304, and counts the requests."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Answering)
@@ -84,7 +84,7 @@ def running() -> Iterator[tuple[Stand, Varnish]]:
 
 @pytest.fixture
 def both(running) -> tuple[Stand, Varnish]:
-    """The stand-in, and Varnish with nothing in it."""
+    """The stand-in, and an empty Varnish."""
     stand, cache = running
     cdn.varnish(cache.purge_url, {"lists"})
     stand.pages.clear()
@@ -225,15 +225,15 @@ def test_expired_page_is_served_with_a_warning_during_an_outage(both):
     stand.is_broken = True
     ended = threading.Event()
     ended.wait(1.1)
-    # Within stale-while-revalidate; the next is made in vain.
+    # Within stale-while-revalidate. The next request is made in vain.
     assert cache.ask("/page")[2] == b"/page 1"
-    # Without it the site is asked, and asked once more: it falls due.
+    # Without it, the site is asked twice, because the page falls due.
     assert cache.ask("/short")[0] == 503
     assert cache.ask("/never")[0] == 503
     ended.wait(cdn.STALE_WHILE_REVALIDATE)
     status, headers, body = cache.ask("/page")
     assert (status, body, headers["warning"]) == (200, b"/page 1", '110 - "Response is Stale"')
-    # Never what was dropped; then the site's own answer.
+    # Never a purged page. Then the site's own response.
     cdn.varnish(cache.purge_url, {"node-1"})
     status, headers, body = cache.ask("/page")
     assert (status, body[:6]) == (503, b"/page ")
@@ -262,7 +262,7 @@ def test_successful_retry_is_not_marked_stale(both):
 
 @pytest.fixture(scope="module")
 def pair() -> Iterator[tuple[list[Stand], Varnish]]:
-    """Varnish before two processes of a site."""
+    """Varnish in front of two processes of a site."""
     stands = [Stand(), Stand()]
     for stand in stands:
         threading.Thread(target=stand.serve_forever, args=(0.01,), daemon=True).start()
@@ -319,7 +319,7 @@ def test_hanging_process_delays_no_reader(two):
 
 def test_request_that_may_have_arrived_is_not_repeated(two):
     stands, cache = two
-    # Over connections that are there already, too.
+    # Also over existing connections.
     for number in range(10):
         cache.ask(f"/page{number}")
     for stand in stands:
@@ -356,5 +356,5 @@ def test_schemes_and_hosts_are_cached_separately(both):
     assert cache.ask("/page", X_Forwarded_Proto="https")[2] == b"/page 2"
     assert cache.ask("/page", X_Forwarded_Proto="https", Host="example.org")[2] == b"/page 3"
     assert cache.ask("/page", X_Forwarded_Proto="https")[2] == b"/page 2"
-    # One host, however it is spelt.
+    # One host in any spelling.
     assert cache.ask("/page", X_Forwarded_Proto="https", Host="Example.ORG.")[2] == b"/page 3"

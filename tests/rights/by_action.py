@@ -1,4 +1,4 @@
-"""How the actions of the tables are done by the classes of nodes.actions, and how to see that they were done."""
+"""How the classes of nodes.actions execute the actions of the tables, and how to check that they were done."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -50,14 +50,14 @@ class Case:
 
     @property
     def section(self) -> ObjectId:
-        """Return a section that everybody sees and the thing is not in."""
+        """Return a section that everybody sees and that doesn't contain the thing."""
         if self.before["metadata"]["type"] != "photo":
             return self.world.second
         return self.world.dark if self.before["metadata"]["parent_id"] == self.world.gallery else self.world.gallery
 
 
 class _Replacing:
-    """Replaces the file of a photo, with its bytes."""
+    """Replaces the file of a photo with its bytes."""
 
     def __init__(self, case: Case) -> None:
         self._action = ReplaceFile(user=case.user, photo_id=case.thing.id, filename="new.jpg")
@@ -90,7 +90,7 @@ ACTIONS: dict[str, Callable[[Case], Any]] = {
 
 
 def attempt(action: str, case: Case) -> Exception | None:
-    """Do it. Return the refusal, or None if there was none."""
+    """Execute the action, and return the refusal, or None."""
     try:
         ACTIONS[action](case).execute()
     except (Http404, PermissionDenied, NodeError) as refusal:
@@ -99,7 +99,7 @@ def attempt(action: str, case: Case) -> Exception | None:
 
 
 def ask(world: World, thing: Thing, action: str, kind: str, may: bool, strangers: tuple[str, ...] = NOT_TOLD) -> None:
-    """Assert that an action is done by those who may do it, and refused to others. `strangers` are told of no such thing."""
+    """Assert that an action succeeds with permission, and is refused to others. `strangers` get "not found"."""
     case = Case(world, thing, world.user(kind), stored(thing.id))
     refusal = attempt(action, case)
     after = stored(thing.id)

@@ -1,13 +1,13 @@
-"""What a program sends to the API, to do with a post what the tables of test_pages.py say."""
+"""API requests for the actions in the tables of test_pages.py."""
 
 from typing import Any
 
 from tests.rights.by_action import LATER
 from tests.rights.world import API, NOT_TOLD, Thing, World, body, stored
 
-# How rows begin that are about it.
+# The first words of rows about the API.
 START = API
-# What a program sends, and to which address of a node: method, address, body.
+# Requests, and their URLs for a node: method, URL, body.
 SENT: dict[str, tuple[str, str, dict[str, Any]]] = {
     "edit": ("PATCH", "", {"title": "Changed"}),
     "edit the draft": ("PATCH", "?version=draft", {"title": "Changed"}),
@@ -22,7 +22,10 @@ SENT: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 def send(world: World, thing: Thing, action: str, kind: str) -> None:
-    """Ask the API for an action, as who knows all that an account knows that may. Fails if it is refused, but not as such."""
+    """Send an action to the API, with everything that a permitted account knows.
+
+    Fails for any error that is no refusal.
+    """
     document = stored(thing.id)
     place = {"move": {"section": str(world.second)}, "put back": {"section": str(world.blog), "slug": thing.slug}}
     method, address, said = SENT.get(action) or ("POST", f"/{action.replace('put back', 'restore')}", place[action])

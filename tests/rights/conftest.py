@@ -9,7 +9,7 @@ from tests.support.database import empty
 
 @pytest.fixture(scope="module")
 def world(django_db_setup, django_db_blocker) -> Iterator[World]:
-    """One site for all cells of a module: cells that change something make what they change."""
+    """One site for all cells of a module. Cells that change something create it themselves."""
     with django_db_blocker.unblock():
         assert database().name.startswith("test_")
         yield World()

@@ -1,4 +1,4 @@
-"""Who gets an answer from which page of the admin: a row for every route, Django's own among them."""
+"""The accounts that get a response from each admin page: a row for every route, including Django's own."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,8 +15,8 @@ from marginalia.comments.posting import services
 from marginalia.comments.types import CommentAuthor, Order, Target
 from tests.rights.world import LETTERS, NOT_TOLD, Thing, World, body, is_refused, stored, table, word
 
-# Who is answered (people by letters as in `world`), by GET and by a POST that changes nothing. What redirects to another page
-# of the admin has no right of its own: that page is in the table too.
+# The accounts (letters as in `world`) that get a response to GET, and to a POST that changes nothing. Redirects to
+# another admin page have no permission of their own, because that page is in the table too.
 TABLE = r"""
                                                        get     post
 jobs/                                                  a       a
@@ -110,12 +110,12 @@ auth/user/<id>/password/                               a       a
 (?P<url>.*)$                                           -       -
 """
 METHODS = ("get", "post")
-# Of what state the node is that a route is asked about; a draft without one.
+# The state of the node in a route. The default is a draft without changes.
 STATE = {"restore": "trashed", "delete-for-good": "trashed"} | dict.fromkeys(
     ("publish", "discard", "schedule", "unschedule"), "drafted"
 )
 NOTHING = "0" * 24
-# What is asked for beside the path, and what is posted, where nothing at all would be refused to all.
+# Query parameters and posted data of routes that would otherwise refuse everybody.
 QUERIES = {
     "nodes/photo/describe/": lambda s: f"?photo={s.photo.id}",
     "autocomplete/": lambda s: "?app_label=admin&model_name=logentry&field_name=user",
@@ -131,7 +131,7 @@ POSTED: dict[str, Callable[["Samples"], dict[str, str]]] = {
 
 
 def state(route: str) -> str:
-    """Return the state of the node that a route is asked about."""
+    """Return the state of the node in a route."""
     return STATE.get(route.strip("/").rpartition("/")[2], "draft")
 
 
@@ -146,7 +146,7 @@ def routes(resolver: URLResolver | None = None, before: str = "") -> Iterator[st
 
 
 class Samples:
-    """What fills in the parameters of routes."""
+    """Values for the parameters of routes."""
 
     def __init__(self, world: World) -> None:
         self.things = {state: world.thing(state) for state in ("draft", "drafted", "trashed")}
@@ -170,7 +170,7 @@ class Samples:
         self.filled = {
             "<objectid:photo_id>": self.photo.id,
             "<objectid:gallery_id>": self.gallery,
-            # Nobody's: what somebody typed is for none of the others.
+            # Nobody's, because typed text is private to its author.
             "<objectid:copy_id>": NOTHING,
             "<path:content_type_id>": ContentType.objects.get(app_label="nodes", model="node").pk,
             "<label:label>": target.label,
@@ -185,7 +185,7 @@ class Samples:
         return self.things[state(route)]
 
     def path(self, route: str) -> str:
-        """Return the address of a page: of the route, for what there is of its kind."""
+        """Return the URL of a route, for the matching kind of object."""
         thing, query = self.thing(route), QUERIES.get(route, lambda s: "")(self)
         own = {
             "<objectid:node_id>": thing.id,
@@ -199,7 +199,7 @@ class Samples:
 
 
 def asked() -> list[Any]:
-    """Return a parameter (route, method, who) for every cell of the table; those of posts are slow."""
+    """Return a parameter (route, method, who) for every cell of the table. Those of POST are slow."""
     marks = {"get": (), "post": pytest.mark.slow}
     return [
         pytest.param(route.replace("(start)", ""), method, who, id=f"{method} {route}", marks=marks[method])
@@ -235,7 +235,7 @@ def test_route_responds_to_the_right_accounts(world, samples, route, method, who
 
 
 def test_staff_are_not_redirected_to_hidden_pages(world, samples):
-    """The admin's own redirect to the page of any object, by its content type, asked for no right."""
+    """The admin's redirect to the page of any object, by its content type, checked no permission."""
     drafts = {"node": samples.things["draft"], "photo": samples.photo}
     for model, thing in drafts.items():
         content_type = ContentType.objects.get(app_label="nodes", model=model)

@@ -1,4 +1,4 @@
-"""Who may do what with a comment, and where it shows: a cell for every kind of person, state and action."""
+"""Permissions on comments, and where they are shown: a cell for every account, state and action."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +16,8 @@ from nodes.services import editing
 from tests.rights.world import World, body, is_refused, remark, rows
 
 STATES = ("public", "held", "spam", "removed", "private")
-# The owner wrote it, by account; m: moderators, a: administrators. `private`: public once, on a post that is not any more.
+# The owner's account wrote it. m: moderators, a: administrators. `private`: formerly public, on a post that is now
+# hidden.
 READING = """
                      public  held  spam  removed  private
 page of the post     +       -     -     -        -
@@ -51,7 +52,7 @@ restore in the admin -       -     -     ma       -
 
 
 class Said:
-    """A comment of the owner in a state, on a post of its own."""
+    """A comment of the owner in a given state, on its own post."""
 
     def __init__(self, world: World, state: str) -> None:
         self.state, self.thing = state, world.thing("live", marker="plain")
@@ -83,7 +84,7 @@ class Said:
         return f"/admin/marginalia_comments/moderation/comment/nodes.node/{self.thing.id}/{self.slug}"
 
     def look(self) -> tuple[str, str, int, str]:
-        """Return what is stored: the state, the text, how many flags, what the queue says."""
+        """Return what is stored: the state, the text, the number of flags, and the state in the queue."""
         try:
             found = selectors.get(self.target, self.slug)
             stored = (found.state.value, found.source)
@@ -159,7 +160,7 @@ def test_comment_is_shown_to_the_right_accounts(world, said, action, row):
 
 
 def do(world: World, one: Said, action: str, kind: str) -> None:
-    # The list from which it is decided: of what waits, or of spam.
+    # The list of the decision: pending comments, or spam.
     listed = "spam" if one.state == "spam" else ""
     chosen = {"chosen": one.held_id, "action": action.partition(" ")[0], "state": listed}
     match action:

@@ -1,4 +1,4 @@
-"""Who may see, change and make nodes of each content type that is registered, and of one that a test declares."""
+"""Permissions to see, change and create nodes of each registered content type, and of one that a test declares."""
 
 import pytest
 from bson import ObjectId
@@ -27,7 +27,7 @@ def site(world: World):
 
 
 def draft(site: World, type: str):
-    """Make a node that is not published, by the person who is called its owner; return its id, and where it stands."""
+    """Create an unpublished node of the owner, and return its id and its section."""
     section, given = valid.create_parent(type), valid.minimal_values(type)
     text = {"detail.text": f"{SECRET} common", "summary": SECRET}
     made = editing.create(

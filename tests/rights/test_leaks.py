@@ -1,4 +1,4 @@
-"""By which way round what is hidden could still be noticed: entity tags, counts, neighbours, tags, titles."""
+"""Indirect ways to notice hidden content: entity tags, counts, neighbours, tags, titles."""
 
 from datetime import timedelta
 
@@ -26,7 +26,7 @@ def nonce(node_id):
 
 
 def hide(site, thing, how):
-    """Take a post from the public."""
+    """Unpublish a post."""
     match how:
         case "unpublished":
             editing.save(site.chief, thing.id, nonce(thing.id), {"published": None})
@@ -45,12 +45,12 @@ def hide(site, thing, how):
 HOW = ("unpublished", "expired", "trashed", "its section unpublished", "its section expired", "its section trashed")
 
 
-# A look at each way is long: two of them each time, the rest in `make test-slow`.
+# Checking each way takes long: two of them always, the rest in `make test-slow`.
 @pytest.mark.parametrize(
     "how", [pytest.param(how, marks=() if "unpublished" in how else pytest.mark.slow) for how in HOW]
 )
 def test_hidden_page_is_not_confirmed_to_a_client_cache(site, client, how):
-    """No 304 for what is not public any more, by entity tag or by time, from any page that showed it."""
+    """No 304 for hidden content, by entity tag or time, from any page that showed it."""
     thing = site.thing("live")
     services.post(Target("nodes.node", str(thing.id)), author=CommentAuthor("A"), source="Zqcomment", token="t" * 24)
     paths = ["/", "/news", thing.path, "/tag/shared", f"/tag/{'tag'}live", "/news/archive", "/search?q=zqlivezq"]
@@ -109,7 +109,7 @@ def test_newest_comments_exclude_hidden_pages(site):
 
 
 def test_preview_of_a_draft_leaves_nothing_for_readers(site, client):
-    """The draft says it was published earlier: readers' page keeps the neighbours that its own time gives it."""
+    """The draft has an earlier date, but the page of readers keeps the neighbours of its own date."""
     early, middle, late = (
         build.node("blog-entry", name, parent=site.blog, title=name.title(), published=build.PAST + timedelta(days=day))
         for day, name in enumerate(("early", "middle", "late"), 1)
@@ -123,7 +123,7 @@ def test_preview_of_a_draft_leaves_nothing_for_readers(site, client):
 
 
 def test_authors_do_not_learn_about_drafts_of_others(site):
-    """Neither by the tags in use, nor by where a photo is used, nor by the sections that they may choose."""
+    """Neither by tags in use, nor by uses of a photo, nor by the sections to choose from."""
     photo = photo_build.upload(site.gallery)
     build.node(slug="secret", title="Zqtitle", published=None, tags=("zqtag",), text=f"![](photo:{photo})")
     seen = [body(site.clients["author"].get(path)) for path in AUTHORS_SEE(photo)]

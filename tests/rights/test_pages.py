@@ -1,4 +1,4 @@
-"""Who may do what with a post, and where it shows: a cell for every kind of person, state and action."""
+"""Permissions on posts, and where they are shown: a cell for every account, state and action."""
 
 from collections.abc import Callable
 from functools import partial
@@ -30,7 +30,7 @@ from tests.rights.world import (
 )
 from tests.support.nodes.editors import fields
 
-# + it shows there, - nothing of it does. The same for everybody: readers' pages do not depend on who reads.
+# + it is shown there, - nothing of it is. Public pages are the same for everybody.
 READING = """
                      live  drafted  draft  scheduled  expired  private  trashed
 its page             +     -        -      -          -        -        -
@@ -76,7 +76,7 @@ api list of author   +     -        -      -          -        -        -
 api list by words    +     -        -      -          -        -        -
 """
 
-# o: the owner (of the group Authors), e: editors, a: administrators. No other account sees or does anything.
+# o: the owner (of the group Authors), e: editors, a: administrators. Other accounts see and do nothing.
 EDITING = """
                      live  drafted  draft  scheduled  expired  private  trashed
 form                 oea   oea      oea    oea        oea      oea      -
@@ -95,7 +95,7 @@ api node's draft     -     oea      -      -          -        -        -
 api list by state    oea   -        oea    oea        oea      oea      -
 """
 
-# Every cell is asked of the actions themselves (nodes.actions).
+# Every cell is checked with the actions themselves (nodes.actions).
 WRITING = """
                      live  drafted  draft  scheduled  expired  private  trashed
 edit                 ea    ea       oea    ea         ea       ea       -
@@ -116,7 +116,7 @@ put back             -     -        -      -          -        -        ea
 delete for good      -     -        -      -          -        -        a
 """
 
-# The admin and the API translate requests into these actions: one who may, and one who may not.
+# The admin and the API translate requests into these actions: checked with one permitted and one other account.
 TRANSLATED = """
                       state    may  not
 edit                  draft    o    w
@@ -150,7 +150,7 @@ api put back          trashed  e    o
 
 @pytest.fixture(scope="module")
 def things(world: World) -> dict[str, Thing]:
-    """One post in every state, each with a comment from before it was hidden, and two neighbours that all see."""
+    """One post in every state, each with a comment from before it was hidden, and two public neighbours."""
     found = {state: world.thing(state) for state in STATES}
     for state, thing in found.items():
         target = Target("nodes.node", str(thing.id))
@@ -184,7 +184,7 @@ def one(thing: Thing, page: str) -> str:
     return f"{of(thing, page)}/{_comments[thing.id]}"
 
 
-# The slug of a comment on each, and what stands beside them all.
+# The slug of a comment on each, and the neighbours.
 _comments: dict[ObjectId, str] = {}
 _beside: list[Thing] = []
 PATHS: dict[str, Callable[[World, Thing, str], str]] = {
@@ -228,7 +228,7 @@ PATHS: dict[str, Callable[[World, Thing, str], str]] = {
     "api list of author": lambda w, t, s: "/api/v1/nodes?author=owner&limit=100",
     "api list by words": lambda w, t, s: f"/api/v1/nodes?q=w{s}",
 }
-# What to look for where the post's own words are not shown: its address, or those of its comment.
+# What to search for if the post's own words are not shown: its URL, or those of its comment.
 BY_ADDRESS = {"sitemap", "its old address", "permalink", "comment form"}
 BY_REMARK = {"discussion", "thread", "answer form", "flag form", "comment feed", "my comments"}
 
@@ -258,7 +258,7 @@ def test_page_is_shown_to_the_right_readers(world, things, action, row):
 
 
 def asked(answer: Any) -> str:
-    """Return the path that was asked for: an answer may repeat it."""
+    """Return the requested path, because a response may repeat it."""
     return answer.wsgi_request.path
 
 
@@ -316,12 +316,12 @@ def sees(world, things, action, state, kind, may):
     assert answer.status_code == 200
     if action == "signed preview link":
         link = body(answer).partition("/preview/")[2].partition('"')[0].split("<")[0]
-        # Of what is public without a draft it leads to the page.
+        # For public posts without a draft, the link leads to the page.
         shown = world.clients["anonymous"].get(f"/preview/{link}", follow=state == "live")
         assert word(state) in body(shown)
         assert state == "live" or "no-store" in shown["Cache-Control"]
     elif action != "history":
-        # Of what has a draft the live version is told, also to who may see the draft.
+        # For posts with a draft, the live version is returned, also to users who can see the draft.
         is_live_version = state == "drafted" and action.startswith("api node") and "draft" not in action
         assert (thing.slug if is_live_version else word(state)) in body(answer)
 
@@ -332,7 +332,7 @@ def test_page_is_shown_to_the_right_editors(world, things, action, row):
 
 
 def send(world: World, thing: Thing, action: str, kind: str) -> bool:
-    """Send it to the admin or the API; return whether it was done."""
+    """Send the action to the admin or the API, and return whether it was done."""
     before = stored(thing.id)
     copy = ObjectId()
     if action.startswith(by_api.START):
@@ -345,7 +345,7 @@ def send(world: World, thing: Thing, action: str, kind: str) -> bool:
 
 
 def writing(world: World, thing: Thing, action: str, copy: ObjectId) -> tuple[str, dict[str, Any]]:
-    """Return where an action is sent, and the form, filled in by an account that may."""
+    """Return the URL of an action, and the form filled in by a permitted account."""
     document = stored(thing.id)
     nonce = str(document["metadata"]["nonce"])
     place = {"nonce": nonce, "section": str(world.second)}
@@ -376,7 +376,7 @@ def writing(world: World, thing: Thing, action: str, copy: ObjectId) -> tuple[st
 
 @pytest.fixture(scope="module")
 def untouched(world: World) -> dict[str, Thing]:
-    """Posts that only those act on who may not: they stay as they are."""
+    """Posts that only accounts without permission act on, so they stay unchanged."""
     return {state: world.thing(state) for state in STATES}
 
 

@@ -1,4 +1,4 @@
-"""Who may do what with a photo, and where it shows: a cell for every kind of person, state and action."""
+"""Permissions on photos, and where they are shown: a cell for every account, state and action."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,7 +12,7 @@ from tests.rights.world import KINDS, Thing, World, body, is_refused, rows, stor
 from tests.support.nodes import build, pictures
 
 STATES = ("live", "draft", "scheduled", "expired", "private", "trashed")
-# Who writes or publishes (o, w, e, a) sees the library, so also the files of photos that are not public.
+# Accounts that write or publish (o, w, e, a) see the library, including files of hidden photos.
 READING = """
                      live  draft  scheduled  expired  private  trashed
 its page             +     -      -          -        -        -
@@ -37,9 +37,9 @@ comment feed         +     -      -          -        -        -
 library              owea  owea   owea       owea     owea     -
 page in the library  owea  owea   owea       owea     owea     -
 """
-# Who does not see the library, and so is told of no photo.
+# Accounts that cannot see the library, and so get "not found".
 STRANGERS = ("anonymous", "reader", "moderator")
-# Every cell is asked of the actions themselves (nodes.actions).
+# Every cell is checked with the actions themselves (nodes.actions).
 WRITING = """
                      live  draft  scheduled  expired  private  trashed
 replace              ea    ea     ea         ea       ea       -
@@ -55,7 +55,7 @@ trash                ea    ea     ea         ea       ea       -
 put back             -     -      -          -        -        ea
 delete for good      -     -      -          -        -        a
 """
-# The admin translates requests into these actions: one who may, and one who may not.
+# The admin translates requests into these actions: checked with one permitted and one other account.
 TRANSLATED = """
                      state  may  not
 edit                 draft  e    o
@@ -133,7 +133,7 @@ def test_photo_is_shown_to_the_right_accounts(world, photos, action, row):
 
 
 def send(world: World, thing: Thing, action: str, kind: str) -> bool:
-    """Send it to the admin; return whether it was done."""
+    """Send the action to the admin, and return whether it was done."""
     before = stored(thing.id)
     nonce, library = str(before["metadata"]["nonce"]), "/admin/nodes/photo/"
     other = world.dark if before["metadata"]["parent_id"] == world.gallery else world.gallery
@@ -161,13 +161,13 @@ def send(world: World, thing: Thing, action: str, kind: str) -> bool:
 
 @pytest.fixture(scope="module")
 def untouched(world: World) -> dict[str, Thing]:
-    """Photos that only those act on who may not: they stay as they are."""
+    """Photos that only accounts without permission act on, so they stay unchanged."""
     return {state: world.photo(state) for state in STATES}
 
 
 def does(world, untouched, action, state, kind, may):
     thing = world.photo(state) if may else untouched[state]
-    # Who can replace a file can replace every file, so the refusal tells nothing of this one.
+    # An account that can replace a file can replace every file, so the refusal reveals nothing about this one.
     by_action.ask(world, thing, action, kind, may, () if action == "replace" else STRANGERS)
 
 

@@ -1,4 +1,4 @@
-"""The rights of a token: those of its owner, limited by its scopes."""
+"""The permissions of a token: those of its owner, limited by its scopes."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from tests.support.nodes import build
 from tests.support.nodes.build import PAST
 from tests.support.nodes.content import Handbook, registered
 
-# Which accounts act with a token of one scope, or of all scopes (letters as in `world`).
+# The accounts that can act with a token of one scope, or of all scopes (letters as in `world`).
 RIGHTS = """
                                read  write  publish  moderate  administer  all
 create                         -     owea   owea     -         -           owea
@@ -50,7 +50,7 @@ order                          -     -      ea       -         -           ea
 delete for good: trashed       -     -      -        -         -           a
 """
 SCOPES = ("read", "write", "publish", "moderate", "administer", "all")
-# The operations of the API that write: method, rest of the address, body.
+# The writing operations of the API: method, rest of the URL, body.
 REQUESTS = {
     "change": ("PATCH", "", {"title": "x"}),
     "change the draft": ("PATCH", "?version=draft", {"title": "x"}),
@@ -73,7 +73,7 @@ def things(world: World) -> dict[str, Thing]:
 
 @pytest.fixture(scope="module")
 def handbook(world: World) -> Iterator[ObjectId]:
-    """Return the id of a section that is arranged by hand."""
+    """Return the id of a section that is ordered by hand."""
     with registered(Handbook):
         yield build.node("handbook", "book")
 

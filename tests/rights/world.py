@@ -1,6 +1,6 @@
-"""A site with something in every state, and one person of every kind; what the matrices of this folder ask about.
+"""A site with something in every state, and one account of every kind, for the tables of this folder.
 
-Each thing carries words that nothing else has (`word(state)`), so that where it shows is seen by searching for them.
+Each thing contains words that nothing else has (`word(state)`), so a search for them shows where it appears.
 """
 
 import json
@@ -28,7 +28,7 @@ from reader import page_cache
 from tests.support.commands import CommandLog
 from tests.support.nodes import build, photo_build, pictures
 
-# Who asks. `owner` and `author` are both of the group Authors; the first wrote what it is about, the second did not.
+# The accounts. `owner` and `author` are both of the group Authors. The owner wrote the things, the author did not.
 GROUPS = {
     "anonymous": None,
     "reader": None,
@@ -40,13 +40,13 @@ GROUPS = {
 }
 KINDS = tuple(GROUPS)
 FUTURE = datetime(2999, 5, 1, tzinfo=UTC)
-# Published in months of their own, in this order: what stands between two others would show as their neighbour.
+# Published in separate months, in this order, so that no thing is a neighbour of two others.
 PUBLISHED = {"live": datetime(2021, 3, 1, tzinfo=UTC), "drafted": datetime(2021, 4, 1, tzinfo=UTC)}
 STATES = ("live", "drafted", "draft", "scheduled", "expired", "private", "trashed")
 
 
 def word(state: str) -> str:
-    """Return the word that only the thing in this state carries in its title, summary and text."""
+    """Return the word that only the thing in this state contains in its title, summary and text."""
     return f"zq{state}zq"
 
 
@@ -57,7 +57,7 @@ def remark(state: str) -> str:
 
 @dataclass(frozen=True)
 class Thing:
-    """A post and what it is called: its address, its first revision (which said something else), its discussion's."""
+    """A post and its names: its URL, its first revision (with another text), and its discussion."""
 
     id: ObjectId
     slug: str
@@ -68,18 +68,18 @@ class Thing:
         return f"/admin/nodes/node/{self.id}/{page}/"
 
 
-# What looking at a page may write: who is logged in, and sizes of pictures that were not asked for before; that a token asked.
+# Collections that viewing a page can write: sessions, new sizes of pictures, and the last use of a token.
 CACHES = {"django_session", f"{RENDITIONS}.files", f"{RENDITIONS}.chunks"}
 TOKENS = {"rate_limits", "api.tokens"}
 
 
 class World:
-    """People, sections and posts; made once for all cells that only read."""
+    """Accounts, sections and posts, created once for all cells that only read."""
 
     def __init__(self) -> None:
         page_cache.storage.clear()
         self.users, self.clients = {}, {}
-        # With a token of every scope: it may what its owner may.
+        # With a token of every scope, which has all permissions of its owner.
         self.programs: dict[str, Client] = {}
         for kind, group in GROUPS.items():
             self.clients[kind] = Client()
@@ -101,11 +101,11 @@ class World:
         self._answers: dict[tuple[str, str], HttpResponseBase] = {}
 
     def user(self, kind: str) -> Any:
-        """Return the account of a kind of person."""
+        """Return the account of a kind."""
         return self.users.get(kind) or AnonymousUser()
 
     def thing(self, state: str, *, marker: str = "") -> Thing:
-        """Make a post of the owner in a state."""
+        """Create a post of the owner in a state."""
         self._made += 1
         marker, parent = marker or word(state), self.hidden if state == "private" else self.blog
         slug = f"s{state}{self._made}"
@@ -131,7 +131,7 @@ class World:
         return Thing(made.id, slug, f"/{section}/{slug}", made.nonce)
 
     def photo(self, state: str) -> Thing:
-        """Upload a photo in a state; `first` is the id of its content."""
+        """Upload a photo in a state. `first` is the id of its file."""
         self._made += 1
         marker, slug = word(state), f"p{state}{self._made}"
         fields = {"published": _published(state), "detail.alt": f"Alt {marker}", "summary": f"Said {marker}"}
@@ -149,17 +149,17 @@ class World:
         return Thing(made, slug, f"/{'dark' if state == 'private' else 'gallery'}/{slug}", content)
 
     def kept(self, kind: str, path: str) -> HttpResponseBase:
-        """Return what a kind of account gets at a path, asked for once."""
+        """Return the response of a path to a kind of account, requested once."""
         if (kind, path) not in self._answers:
             self._answers[kind, path] = self._get(kind, path)
         return self._answers[kind, path]
 
     def ask(self, kind: str, path: str, data: dict[str, Any] | None = None) -> HttpResponseBase:
-        """Return what a kind of account gets at a path, or for what is posted to it."""
+        """Return the response of a path to a kind of account, for a GET or a POST."""
         return self._get(kind, path) if data is None else self.clients[kind].post(path, data)
 
     def send(self, kind: str, method: str, path: str, said: Any, **headers: str) -> HttpResponseBase:
-        """Return what a kind of account gets for JSON that it sends to the API, with a token."""
+        """Return the response of the API to JSON of a kind of account, with a token."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         answer: HttpResponseBase = self.programs[kind].generic(
             method, f"/api/v1{path}", json.dumps(said), "application/json", headers=named
@@ -182,7 +182,7 @@ class World:
         with CommandLog().recorded() as log:
             answer: HttpResponseBase = client.get(path)
         if log.written - caches:
-            # What works beside the tests in this process writes now and then: a page that writes does so every time.
+            # Other code in this process writes now and then. A page that writes does so every time.
             with CommandLog().recorded() as log:
                 client.get(path)
         assert not log.written - caches, f"GET {path} wrote to {log.written}"
@@ -200,22 +200,22 @@ def _published(state: str) -> datetime | None:
 
 
 def body(response: HttpResponseBase) -> str:
-    """Return all that an answer says: what it holds, and its headers."""
+    """Return the whole response: its body and its headers."""
     content = b"".join(response.streaming_content) if response.streaming else response.content  # type: ignore[attr-defined]
     headers = "\n".join(f"{name}: {value}" for name, value in response.items())
     return f"{headers}\n\n{content.decode(errors='replace')}"
 
 
 def is_refused(response: HttpResponseBase) -> bool:
-    """Return whether an answer is a refusal: there is no such thing (any more), it is not yours, or log in first."""
+    """Return whether a response is a refusal: not found, forbidden, or a login."""
     to_log_in = response.status_code == 302 and re.match(r"/(admin/login/|log-in)", response["Location"])
     return bool(to_log_in) or response.status_code in (403, 404, 410)
 
 
 def told(response: HttpResponseBase) -> tuple[int, str]:
-    """Return an answer without what differs from request to request, for comparing two.
+    """Return a response without the parts that differ between requests, to compare two.
 
-    Expires is the time of the answer and the max-age of its Cache-Control, which stays.
+    Expires is the time of the response plus max-age of its Cache-Control, which stays.
     """
     text = re.sub(
         r'(name="csrfmiddlewaretoken" value|nonce|value)="[^"]*"|[0-9a-f]{24}|[0-9a-f]{16}', "", body(response)
@@ -225,26 +225,26 @@ def told(response: HttpResponseBase) -> tuple[int, str]:
     )
 
 
-# People by letters, in tables.
+# Accounts by letters, in tables.
 LETTERS = {
     "n": "anonymous", "r": "reader", "o": "owner", "w": "author", "e": "editor", "m": "moderator", "a": "administrator",
 }  # fmt: skip
-# Who is told of what is hidden what is told of nothing at all.
+# For these accounts, hidden things look like missing ones.
 NOT_TOLD = ("anonymous", "reader", "author", "moderator")
-# How rows begin that are about the API.
+# The first words of rows about the API.
 API = "api "
-# Whose cells the quick tests have: those between which most can go wrong. The slow ones have the others'.
+# The accounts in the quick tests, with the most error-prone permissions. The slow tests have the others.
 QUICK = ("anonymous", "owner", "author")
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table for some kinds of people: (state, kind, whether it may be) a cell."""
+    """A row of a table for some accounts. A cell is (state, account, whether it is permitted)."""
 
     cells: tuple[tuple[str, str, bool], ...]
 
     def ask(self, question: Callable[[str, str, bool], None]) -> None:
-        """Ask a question of every cell; fail with all of those for which the answer is wrong."""
+        """Ask a question for every cell, and fail with all wrong cells."""
         wrong = []
         for state, kind, may in self.cells:
             try:
@@ -255,10 +255,10 @@ class Row:
 
 
 def rows(text: str, columns: tuple[str, ...], quick: tuple[str, ...] = QUICK) -> list[Any]:
-    """Return a parameter (action, row) for each row of a table: one for the kinds `quick`, and a slow one for the others.
+    """Return a parameter (action, row) for each row of a table: a quick one, and a slow one for other accounts.
 
-    What is asked of the API is slow altogether: tests/api has quick tests of its own. A cell has the letters of those who may;
-    "+" stands for all kinds of accounts, "-" for none.
+    All API rows are slow, because tests/api has its own quick tests. A cell contains the letters of permitted accounts. "+"
+    stands for all kinds of accounts, "-" for none.
     """
     cells: dict[str, list[tuple[str, str, bool]]] = {}
     for action, state, who in table(text, columns):
@@ -276,7 +276,7 @@ def rows(text: str, columns: tuple[str, ...], quick: tuple[str, ...] = QUICK) ->
 
 
 def translations(text: str) -> list[Any]:
-    """Return a parameter (action, state, who may, who may not) for each row of a table of requests."""
+    """Return a parameter (action, state, permitted, not permitted) for each row of a table of requests."""
     cells = iter(table(text, ("state", "may", "not")))
     return [
         pytest.param(action, state, LETTERS[may], LETTERS[not_], id=action)
@@ -285,7 +285,7 @@ def translations(text: str) -> list[Any]:
 
 
 def table(text: str, columns: tuple[str, ...]) -> list[tuple[str, str, str]]:
-    """Return the cells (row, column, what stands there) of a table: a line a row, its name first."""
+    """Return the cells (row, column, text) of a table with one line per row, its name first."""
     head, *lines = [line for line in text.strip().splitlines() if line.strip()]
     assert tuple(head.split()) == columns, "the head of the table names the columns"
     cells = []
@@ -297,7 +297,7 @@ def table(text: str, columns: tuple[str, ...]) -> list[tuple[str, str, str]]:
 
 
 def stored(node_id: ObjectId) -> dict[str, Any]:
-    """Return the document of a node, wherever it is; {} if it is nowhere."""
+    """Return the document of a node, wherever it is stored, or {}."""
     db = database()
     for name in ("cms.nodes", "cms.assets.files", "cms.trash"):
         if found := db[name].find_one({"_id": node_id}):

@@ -27,7 +27,7 @@ def seen():
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A function that moves the queue's clock on."""
+    """A function that advances the queue's clock."""
     ahead = timedelta()
 
     def move(step):

@@ -1,4 +1,4 @@
-"""Tasks that tests enqueue, and what they have done."""
+"""Tasks for tests, and a record of their runs."""
 
 from typing import Any
 

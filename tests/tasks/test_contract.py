@@ -299,7 +299,7 @@ def test_receiver_that_fails_does_not_stop_the_worker(seen):
 
 @contextmanager
 def received() -> Iterator[list[tuple[str, Any, Any]]]:
-    """Yield a list to which each signal is added: its name, the status of the result then, and the result."""
+    """Yield a list to which each signal adds its name, the status of the result at that time, and the result."""
     found: list[tuple[str, Any, Any]] = []
     receivers = []
     for name in ("enqueued", "started", "finished"):

@@ -1,4 +1,4 @@
-"""Workers that are killed at each step, and several at once: each task runs to its end, and one with a key once."""
+"""Workers killed at each step, and concurrent workers: each task runs to its end, and one with a key once."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ from tests.tasks.examples import attempt, write, write_once
 pytestmark = pytest.mark.usefixtures("mongo")
 
 SUCCESSFUL = tasks.TaskResultStatus.SUCCESSFUL
-# The commands that a worker sends for one job: it looks for jobs of dead workers, takes the job, runs its task, ends the job.
+# The commands of a worker for one job: find jobs of dead workers, take the job, run its task, end the job.
 RUN, END = 2, 3
 JOB = 4
 
@@ -35,7 +35,7 @@ def test_task_killed_at_each_step_runs_to_its_end(step, clock):
     result = write.enqueue("plain")
     keyed = [write.using(key="k").enqueue("keyed") for _ in range(2)]
     assert killed_after_writes(step, run_all)
-    # Who enqueues again after a crash adds nothing.
+    # Enqueuing again after a crash adds nothing.
     assert write.using(key="k").enqueue("keyed").id == keyed[0].id == keyed[1].id
     clock(queue.LEASE)
     run_all()
@@ -43,7 +43,7 @@ def test_task_killed_at_each_step_runs_to_its_end(step, clock):
         ended = write.get_result(ended.id)
         assert (ended.status, ended.args) == (SUCCESSFUL, [])
         assert ended.attempts == (2 if step - first in (RUN, END) else 1)
-        # Only a task whose worker was killed between its end and the note of it runs again.
+        # Only a task whose worker was killed between its end and the record of it runs again.
         assert runs(name) == (2 if step - first == END else 1)
     before = runs("keyed")
     write.using(key="k").enqueue("keyed")

@@ -1,4 +1,4 @@
-"""The stored jobs: leases, retries, keys, and what is left of a job that ended."""
+"""The stored jobs: leases, retries, keys, and the data kept of an ended job."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -31,7 +31,7 @@ def call_strict_mail_server():
 
 
 def work_all(clock, step=timedelta(hours=2)):
-    """Run all jobs, also those that are tried again later."""
+    """Run all jobs, including later retries."""
     while worker.work():
         clock(step)
 

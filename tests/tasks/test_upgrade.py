@@ -1,4 +1,4 @@
-"""Jobs that were stored before jobs ran tasks: they run under the names that they have."""
+"""Jobs stored before jobs ran tasks: they run under their stored names."""
 
 from datetime import timedelta
 

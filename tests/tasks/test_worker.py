@@ -1,4 +1,4 @@
-"""The worker: its command, its threads, and what it does besides jobs."""
+"""The worker: its command, its threads, and its work alongside jobs."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -40,7 +40,7 @@ def events():
 
 @pytest.fixture
 def started(monkeypatch, events):
-    """A function that starts a worker; it looks for jobs all the time, and ends with the test."""
+    """A function that starts a worker, which polls continuously and ends with the test."""
     monkeypatch.setattr(worker, "PAUSE", 0.01)
     stopping = threading.Event()
     with ThreadPoolExecutor(1) as pool:

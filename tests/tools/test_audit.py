@@ -1,4 +1,4 @@
-"""What `make audit` ends with: well only where every locked package was asked for and none is named."""
+"""The exit code of `make audit`: success only if every locked package was checked and none is vulnerable."""
 
 import json
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ ADVISORY = {
 
 @contextmanager
 def advisories(*, about: str = "", status: int = 200) -> Iterator[list[str]]:
-    """Serve advisories; yield the arguments by which they are asked."""
+    """Serve advisories, and yield the arguments for querying them."""
 
     class Service(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -40,7 +40,7 @@ def advisories(*, about: str = "", status: int = 200) -> Iterator[list[str]]:
             self.wfile.write(body)
 
         def log_message(self, *args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Service) as server:
         Thread(target=server.serve_forever, daemon=True).start()
@@ -49,7 +49,7 @@ def advisories(*, about: str = "", status: int = 200) -> Iterator[list[str]]:
 
 
 def report(**differing: object) -> str:
-    """Return what pip-audit says of the locked packages: nothing of each, but what differs for the last one."""
+    """Return pip-audit's report about the locked packages: nothing for each, except changes for the last one."""
     lines = [line.partition(" ")[0].split("==") for line in LOCK.read_text().splitlines() if "==" in line]
     packages: list[dict[str, object]] = [{"name": name, "version": version, "vulns": []} for name, version in lines]
     packages[-1] = differing or packages[-1]

@@ -1,4 +1,4 @@
-"""benchmarks/volume.py: measured content is what editors would have made."""
+"""benchmarks/volume.py: generated content equals what editors would have created."""
 
 from benchmarks import volume
 from marginalia.mongo.clock import now

@@ -1,4 +1,4 @@
-"""benchmarks/busy_site.py: what is measured is a site as posting and saving would leave it."""
+"""benchmarks/busy_site.py: the measured site is in a state that posting and saving would leave."""
 
 import random
 import threading

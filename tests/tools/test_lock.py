@@ -1,4 +1,4 @@
-"""requirements.lock has what requirements.txt pins, by hashes; the list of what the site is made of has it, too."""
+"""requirements.lock contains the pins of requirements.txt with hashes, and so does the list of parts."""
 
 import json
 import re

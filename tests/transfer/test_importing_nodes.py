@@ -1,4 +1,4 @@
-"""Nodes and photos of an export hold what editors could have saved, or are left with a reason that names the field."""
+"""Importing nodes and photos: values that editors could have saved, or skipped with a reason that names the field."""
 
 from copy import deepcopy
 from datetime import UTC, datetime
@@ -52,7 +52,7 @@ def paths(value: Any, above: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
 
 @pytest.fixture
 def site(mongo):
-    """What an export has of a post with a draft and of a photo, and the bytes of that: neither is here any more."""
+    """The exported records of a post with a draft and of a photo, and the photo's bytes. Both are deleted here."""
     news, lakes = build.node("blog", "news"), gallery("lakes")
     photo = upload(lakes, pictures.jpeg(), slug="lake", tags=("a",))
     post = build.node("blog-entry", "post", parent=news, text=f"A lake ![it](photo:{photo})", tags=("a",))
@@ -161,9 +161,9 @@ def test_discarded_draft_stays_discarded_and_a_later_one_comes(mongo):
         assert importing_nodes.import_node(record).reason == "its draft was discarded here"
     drafts.save_draft(build.EDITOR, page, build.nonce(page), {"title": "Three"})
     later = exported_page(page)
-    # As it is where that draft was not made.
+    # As on a site where that draft was not created.
     mongo["cms.nodes"].update_one({"_id": page}, {"$unset": {"draft": ""}})
-    # Nor has one ever been there that was discarded here.
+    # Nor has a draft ever existed there that was discarded here.
     elsewhere = later | {"history": [nonce for nonce in later["history"] if nonce != second]}
     assert importing_nodes.import_node(elsewhere, dry_run=True).outcome is Outcome.NEWER
     assert importing_nodes.import_node(later).outcome is Outcome.NEWER

@@ -1,4 +1,4 @@
-"""What is refused of the file of an export before anything is read of it that would be stored."""
+"""Archives that are refused before any of their data is stored."""
 
 import json
 import resource
@@ -128,7 +128,7 @@ def test_altered_folder_is_refused(tmp_path, spoil, told):
 
 
 def with_more(path, *more):
-    """Write a zip anew, with more entries: (name, data) pairs."""
+    """Write a zip again, with more entries: (name, data) pairs."""
     with zipfile.ZipFile(path) as archive:
         entries = [(name, archive.read(name)) for name in archive.namelist()]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -137,7 +137,7 @@ def with_more(path, *more):
 
 
 def boasting(path):
-    """Have the directory of a zip say that a file in it is stored in two gigabytes."""
+    """Let the directory of a zip declare two gigabytes for a file."""
     data = bytearray(path.read_bytes())
     entry = data.rindex(b"PK\x01\x02")
     data[entry + 20 : entry + 24] = (0x7FFFFFF0).to_bytes(4, "little")

@@ -1,4 +1,4 @@
-"""export_site and import_site: a site out of one database and into another, whatever is in it and whatever stops it."""
+"""export_site and import_site: copying a site from one database to another, with any content and any interruption."""
 
 import hashlib
 import tracemalloc
@@ -119,7 +119,7 @@ def test_local_changes_are_kept_and_older_pages_updated(tmp_path):
     assert build.stored(ids["theirs"])["slug"] == "theirs-now"
     assert database()["cms.revisions"].count_documents({"node_id": ids["mine"]}) == history
     assert [finding for finding in integrity.check() if finding.kind == integrity.BROKEN_HISTORY] == []
-    # The history that came along is that of what is here: the next editor merges.
+    # The imported history belongs to the current version, so the next editor merges.
     build.save(ids["theirs"], build.nonce(ids["theirs"]), title="Again")
     code, said = run("import_site", tmp_path / "new.zip")
     assert (code, "2 newer than here" in said, build.stored(ids["theirs"])["title"]) == (FOUND_PROBLEMS, False, "Again")
@@ -300,7 +300,7 @@ def test_long_discussion_is_exported_in_constant_memory(tmp_path, monkeypatch):
             tracemalloc.stop()
         assert code == 0, said
     assert "discussions: 8001 the same here" in said
-    # Of each comment there are, at most, its slug and a hash at a time: 24 MB of text are none of it.
+    # At most the slug and a hash of each comment are in memory, not 24 MB of text.
     assert max(peaks) < 8_000_000
 
 
@@ -335,7 +335,7 @@ def test_incremental_export_updates_an_earlier_one(tmp_path):
     assert document(ids["crop"])["metadata"]["nonce"] != seen
     after = read(exported(tmp_path / "whole.zip", "--addresses"))
     latest = read(exported(tmp_path / "latest.zip", "--addresses", "--since", since))
-    # A nonce tells no more than its second: what was saved in that of `since` comes along.
+    # A nonce contains only seconds, so nodes saved in the second of `since` are included.
     assert {one["_id"] for one in latest[NODES]} >= {ids["page"]}
     assert {one["metadata"].get("slug") for one in latest[PHOTOS]} >= {"crop"}
     assert {one["discussion"] for one in latest[DISCUSSIONS] if "open" in one} >= {str(target(ids["page"]))}
@@ -358,7 +358,7 @@ def test_import_killed_ten_times_is_whole_after_the_last_run(tmp_path):
         assert run("import_site", tmp_path / "one.zip")[0] == 0
 
     kills = 0
-    # At last what one run has to do without a stop.
+    # The last run is not interrupted.
     while killed_after_writes(6 + kills // 4, work):
         kills += 1
         assert database()["cms.nodes"].count_documents({}) <= len(before[SECTIONS]) + len(before[NODES])
@@ -376,7 +376,7 @@ def test_incremental_export_goes_by_creation_not_by_dates(tmp_path):
     database()["cms.nodes"].update_one(
         {"_id": aged}, {"$set": {**long_ago, "metadata.nonce": ObjectId.from_datetime(build.PAST)}}
     )
-    # As a page from WordPress has the time of its last change there.
+    # A page from WordPress has the time of its last change there.
     database()["cms.nodes"].update_one({"_id": dated}, {"$set": long_ago})
     found = read(exported(tmp_path / "week.zip", "--since", (now() - timedelta(hours=1)).isoformat()))
     assert [one["_id"] for one in found[NODES]] == [dated]

@@ -1,4 +1,4 @@
-"""import_site: how far an archive is believed that another wrote."""
+"""import_site: how far the archive of another site is trusted."""
 
 import tracemalloc
 from typing import Any

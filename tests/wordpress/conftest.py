@@ -7,7 +7,7 @@ from django.core.management import call_command
 
 @pytest.fixture
 def run(tmp_path):
-    """Run the command over an export and return what it said, line by line."""
+    """Run the command on an export, and return its output line by line."""
 
     def work(data: bytes, **options: Any) -> list[str]:
         path = tmp_path / "export.xml"

@@ -1,4 +1,4 @@
-"""Texts as old WordPress posts have them, for property tests."""
+"""Texts of old WordPress posts, for property tests."""
 
 from hypothesis import strategies as st
 

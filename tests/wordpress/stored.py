@@ -1,4 +1,4 @@
-"""Reads back what an import has stored."""
+"""Readers of imported data."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from marginalia.comments.types import Target
 
 
 def stored(mongo) -> dict[str, dict[str, Any]]:
-    """The nodes' metadata by path from the top, as "blog/post-1"."""
+    """Return the metadata of nodes by path, such as "blog/post-1"."""
     nodes = {document["_id"]: document["metadata"] for document in mongo["cms.nodes"].find()}
 
     def path(metadata: dict[str, Any]) -> str:
@@ -19,7 +19,7 @@ def stored(mongo) -> dict[str, dict[str, Any]]:
 
 
 def snapshot(mongo) -> dict[str, str]:
-    """Every document of every collection."""
+    """Return every document of every collection."""
     names = sorted(name for name in mongo.list_collection_names() if not name.startswith("system."))
     return {name: json_util.dumps(list(mongo[name].find().sort("_id", 1))) for name in names}
 

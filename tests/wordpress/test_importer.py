@@ -1,4 +1,4 @@
-"""The command from end to end: what it stores, what it shows to whom, and that a second run changes nothing."""
+"""The import command end to end: what it stores and shows, and that a second run changes nothing."""
 
 import io
 from datetime import UTC, datetime, timedelta
@@ -154,7 +154,7 @@ class TestSecondRun:
         assert selectors.count(target(stored(mongo)["blog/post-1"], mongo)) == 2
 
     def test_cleaned_queue_is_not_filled_again(self, mongo, run, monkeypatch):
-        """What moderators decided is kept for 30 days."""
+        """Decisions of moderators are kept for 30 days."""
         data = export(item(1, "One", "x", comment(1, approved="0")))
         run(data)
         pending.reject(selectors.held()[0].id)

@@ -1,4 +1,4 @@
-"""Imports that stop early, or meet concurrent writers: what they stored is whole, and the next run goes on."""
+"""Interrupted imports and concurrent writers: stored data is whole, and the next run resumes."""
 
 from typing import Any
 
@@ -70,7 +70,7 @@ class TestInterrupted:
     )
 
     def contents(self, mongo) -> tuple[Any, Any]:
-        """What readers and moderators see, without ids and times of the run."""
+        """Return what readers and moderators see, without ids and times of the run."""
         nodes = {path: (m["title"], m["created"].year, m["detail"]["text"]) for path, m in stored(mongo).items()}
         comments = sorted(document["full_slug"] for document in mongo["comments"].find())
         return nodes, comments + sorted(held.slug for held in selectors.held())
@@ -131,7 +131,7 @@ class TestInterrupted:
 
 
 class TestConcurrentWriters:
-    """Concurrent writers change the site between the plan and the writing of it."""
+    """Other writers change the site between the plan and the import."""
 
     def importer(self, tmp_path, data: bytes, change) -> Importer:
         path = tmp_path / "some.xml"

@@ -1,4 +1,4 @@
-"""Old permalinks and "?p=" lead to where things are now: for what readers may see, and nowhere else."""
+"""Old permalinks and "?p=" redirect to current pages, if readers can see them."""
 
 import pytest
 from bson import ObjectId
@@ -24,7 +24,7 @@ SITE = export(
 
 
 def leads(client: Client, address: str, **extra: str) -> str:
-    """Where a permanent redirect leads; "" for a 404."""
+    """Return the target of a permanent redirect, or "" for a 404."""
     response = client.get(address, **extra)
     if response.status_code == 404:
         return ""

@@ -1,4 +1,4 @@
-"""The report names what was not imported, by post."""
+"""The report lists everything that was not imported, by post."""
 
 import pytest
 
@@ -9,7 +9,7 @@ pytestmark = pytest.mark.usefixtures("mongo")
 
 
 def listed(said: list[str], heading: str) -> list[str]:
-    """The lines under a heading."""
+    """Return the lines under a heading."""
     lines = said[said.index(f"{heading}:") + 1 :]
     end = next((at for at, line in enumerate(lines) if not line.startswith("  ")), len(lines))
     return [line.strip() for line in lines[:end]]

@@ -1,4 +1,4 @@
-"""One site exported in several files: whatever the order, everything is there in the end, but for what editors changed."""
+"""One site exported in several files: in any order, everything is imported, except over changes of editors."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def uploads(tmp_path):
 
 
 def found(mongo, path: str) -> tuple[ObjectId, ObjectId, dict[str, Any]]:
-    """A node's id, nonce and metadata."""
+    """Return a node's id, nonce and metadata."""
     metadata = stored(mongo)[path]
     node = mongo["cms.nodes"].find_one({"metadata.nonce": metadata["nonce"]})
     return node["_id"], metadata["nonce"], metadata

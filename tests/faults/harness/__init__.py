@@ -1,5 +1,7 @@
-"""Traffic on a real site while its processes are killed and stopped, and an auditor who compares what the site
-acknowledged with what is stored. `run.trial` is the whole of it; tests and `make soak` call that."""
+"""Traffic on a real site during faults, and an auditor.
 
-# Comments at which an embedded discussion promotes itself: few, so that many do while something is broken.
+The auditor compares acknowledged with stored data. `run.trial` combines them. Tests and `make soak` call it.
+"""
+
+# Comments at which an embedded discussion is promoted: few, so that many are promoted during a fault.
 BOUND = 8

@@ -1,4 +1,4 @@
-"""What was acknowledged against what is stored. Reads the collections as they are, with the driver alone."""
+"""Compares acknowledged with stored data. Reads the collections with the driver only."""
 
 import hashlib
 import io
@@ -23,25 +23,25 @@ from tests.faults.harness.ledger import Ledger
 from tests.faults.harness.pictures import shows
 from tests.support.running import Site
 
-# Longer than any lease, claim, lock or grace: what crashed is long dead by then.
+# Longer than any lease, claim, lock or grace period, so crashed processes count as dead.
 LATER = timedelta(days=3)
 Document = dict[str, Any]
 
 
 def audit(site: Site, uri: str, content: Content, ledger: Ledger) -> None:
-    """Note in the ledger whatever is lost, doubled, half there, or left unmended by the repairing commands."""
+    """Note in the ledger everything that is lost, duplicate, incomplete, or not repaired by the repairing commands."""
     with MongoClient(uri, tz_aware=True) as client:
         db = client.get_database(site.environment["MONGODB_DATABASE"])
         Audit(db, content, ledger).all()
         _age(db)
         _promoted(db, site, content, ledger)
         _mended(site, ledger)
-        # Mending may lose nothing either.
+        # Repairs must not lose anything either.
         Audit(db, content, ledger).all(swept=True)
 
 
 class Audit:
-    """One comparison of a database with a ledger, in which it notes what is wrong."""
+    """One comparison of a database with a ledger, in which it notes errors."""
 
     def __init__(self, db: Database[Document], content: Content, ledger: Ledger) -> None:
         self.db, self.content, self.ledger = db, content, ledger
@@ -57,7 +57,7 @@ class Audit:
         self.photos(swept=swept)
 
     def page(self) -> None:
-        """Every save is in the history once and in order, what the page says is the last of each, tags are what was done."""
+        """Check that every save is in the history once and in order, the shown text, and the tags."""
         page = self.db["cms.nodes"].find_one({"_id": ObjectId(self.content.page)})
         assert page is not None
         texts, nonce = [], page["metadata"]["nonce"]
@@ -87,7 +87,7 @@ class Audit:
         return None
 
     def comments(self) -> None:
-        """Every acknowledged comment is there once, at the address that was told; nothing is there that was not sent."""
+        """Check that every acknowledged comment exists once, at its URL, and that no others exist."""
         for target in (self.content.discussed, self.content.moderated, *self.ledger.short):
             discussion = self.db.discussions.find_one({"_id": Target("nodes.node", target).id})
             stored = list(self._stored(discussion)) if discussion else []
@@ -123,7 +123,7 @@ class Audit:
                 yield from bucket["comments"]
 
     def moderated(self) -> None:
-        """What waits or was decided is in the queue once; what was approved is public, what was rejected is not."""
+        """Check that held and decided comments are in the queue once, approved ones public and rejected ones not."""
         discussion = self.db.discussions.find_one({"_id": Target("nodes.node", self.content.moderated).id})
         queued = list(self.db["comments.pending"].find())
         texts = Counter(item["source"] for item in queued)
@@ -140,7 +140,7 @@ class Audit:
                 self.wrong(f"a rejected comment is {states[held]['state']}: {states[held]['source']}")
 
     def photos(self, *, swept: bool) -> None:
-        """Every photo that is shown is whole, and one that was sent; acknowledged ones are there."""
+        """Check that every shown photo is complete and was sent, and that acknowledged photos exist."""
         bucket = GridFSBucket(self.db, "cms.assets")
         files = {str(item["_id"]): item for item in self.db["cms.assets.files"].find({"metadata.type": "photo"})}
         if lost := set(self.ledger.photos) - set(files):
@@ -169,14 +169,14 @@ class Audit:
                 else:
                     unknown.remove(sender)
                 continue
-            # Shown is the last that was acknowledged, or one sent after it whose answer never came.
+            # The photo shows the last acknowledged picture, or one sent later without a response.
             last = max(number for number, picture in enumerate(sent) if picture.acknowledged)
             if not any(shows(data, picture.seed) for picture in sent[last:]):
                 self.wrong(f"a photo shows none of what it may show: {photo}")
 
 
 def _age(db: Database[Document]) -> None:
-    """Let three days go by for everything that a dead process may have left."""
+    """Move everything that a dead process may have left three days into the past."""
     past = datetime.now(UTC) - LATER
     db.discussions.update_many({"claims.0": {"$exists": True}}, {"$set": {"claims.$[].at": past}})
     db.discussions.update_many({"moving": {"$ne": None}}, {"$set": {"moving.beat": past}})
@@ -189,8 +189,7 @@ def _age(db: Database[Document]) -> None:
 
 
 def _promoted(db: Database[Document], site: Site, content: Content, ledger: Ledger) -> None:
-    """Count the discussions that have promoted themselves at their bound. Where that process was killed, the next to post
-    has to do it."""
+    """Count the promoted discussions. If a promoting process was killed, the next post promotes the discussion."""
     posts = Counter(target for target, _places in ledger.posted.values())
     for target, meddled in list(ledger.short.items()):
         if meddled or posts[target] < BOUND:
@@ -210,7 +209,7 @@ def _schema(db: Database[Document], target: str) -> str:
 
 
 def _mended(site: Site, ledger: Ledger) -> None:
-    """Run what operators run after a crash; a second look must find nothing."""
+    """Run the commands that operators run after a crash. A second run must find nothing."""
     for words in (["check_comments", "--fix"], ["check_nodes", "--fix"], ["sweep_uploads"]):
         done = site.manage(*words)
         ledger.did(" ".join(words))

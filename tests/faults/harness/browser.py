@@ -1,4 +1,4 @@
-"""A browser without a screen: cookies, forms read from pages, files sent; every request is noted in the ledger."""
+"""A browser without a screen: cookies, forms read from pages, files. Every request is noted in the ledger."""
 
 import http.client
 import json
@@ -15,18 +15,18 @@ from urllib.parse import urlencode, urlsplit
 
 from tests.faults.harness.ledger import Asked, Ledger
 
-# Seconds in which every request must have ended, with whatever answer.
+# Seconds in which every request must end, with any response.
 PATIENCE = 45.0
 File = tuple[str, bytes]
 
 
 class Broken(Exception):
-    """No answer came: the connection was refused, reset or silent."""
+    """No response came: the connection was refused, reset or silent."""
 
 
 @dataclass
 class Form:
-    """A form of a page: where it goes and what it would send if it is sent untouched."""
+    """A form of a page: its URL, and the data that it would send unchanged."""
 
     id: str
     action: str
@@ -34,7 +34,7 @@ class Form:
     buttons: list[tuple[str, str]] = field(default_factory=list)
 
     def filled(self, **values: str) -> list[tuple[str, str]]:
-        """Return the form's data with these values in place of its own."""
+        """Return the form's data with these values replaced."""
         kept = [(name, value) for name, value in self.fields if name not in values]
         return [*kept, *values.items()]
 
@@ -87,7 +87,7 @@ class _Reader(HTMLParser):
 
 @dataclass(frozen=True)
 class Answer:
-    """What the site said."""
+    """The response of the site."""
 
     status: int
     headers: Mapping[str, str]
@@ -106,13 +106,13 @@ class Answer:
         return self.headers.get("location", "")
 
     def forms(self) -> list[Form]:
-        """The page's forms."""
+        """The forms of the page."""
         reader = _Reader()
         reader.feed(self.text)
         return reader.forms
 
     def form(self, id: str = "", *, having: str = "") -> Form | None:
-        """The form with this id, or the first with a field of this name."""
+        """Return the form with this id, or the first one with a field of this name."""
         for found in self.forms():
             if (id and found.id == id) or (having and having in dict(found.fields)):
                 return found
@@ -120,14 +120,14 @@ class Answer:
 
 
 class Browser:
-    """One person's cookies at a site on a loopback port. Safe to be used by several threads, like the tabs of a browser."""
+    """One person's cookies at a site on a loopback port. Several threads can use it, like the tabs of a browser."""
 
     def __init__(self, port: int, ledger: Ledger) -> None:
         self.port, self.ledger = port, ledger
         self.cookies: dict[str, str] = {}
 
     def get(self, path: str, kind: str = "page") -> Answer:
-        """Ask for a page. Raises Broken."""
+        """Request a page. Raises Broken."""
         return self._ask(kind, "GET", path, None, {})
 
     def post(
@@ -148,13 +148,13 @@ class Browser:
         return self._ask(kind, "POST", path, body, {"Content-Type": type_, **(headers or {})})
 
     def head(self, method: str, path: str, length: int, headers: Mapping[str, str]) -> bytes:
-        """Return the head of a request as it goes over the wire."""
+        """Return the head of a request as it is sent."""
         lines = [f"{method} {path} HTTP/1.1", f"Host: 127.0.0.1:{self.port}", f"Cookie: {self._cookie()}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         return "\r\n".join([*lines, f"Content-Length: {length}", "Connection: close", "", ""]).encode()
 
     def hang_up(self, sent: bytes) -> None:
-        """Send these bytes and reset the connection, without waiting for an answer."""
+        """Send these bytes and reset the connection, without waiting for a response."""
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -187,7 +187,7 @@ class Browser:
 
 
 def multipart(data: Sequence[tuple[str, str]], files: Mapping[str, File]) -> tuple[bytes, str]:
-    """Return a form's body and its content type."""
+    """Return the body of a form and its content type."""
     boundary = secrets.token_hex(16)
     parts = [
         f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()

@@ -1,5 +1,7 @@
-"""The site as it stands behind a cache: three members of a replica set, two web processes on two ports with Varnish before
-them, and two workers that tell it what to drop."""
+"""The site behind a cache.
+
+It has three members of a replica set, two web processes on two ports behind Varnish, and two workers that purge it.
+"""
 
 import contextlib
 import os
@@ -22,14 +24,14 @@ from tests.faults.harness.places import WORKERS, OnReplicaSet, takes_writes
 from tests.support.processes import ROOT, until
 from tests.support.varnish import Varnish, varnish
 
-# Seconds for requests and jobs under way when a process is asked to end.
+# Seconds for running requests and jobs when a process is stopped.
 GRACE = 20.0
-# Seconds within which an open change stream shows.
+# Seconds within which an open change stream is visible.
 LOOKING = 2.0
 
 
 class Process:
-    """A program of the site that ends and is started again. It ends with this process, too."""
+    """A program of the site that is stopped and restarted. It ends with this process, too."""
 
     def __init__(self, command: list[str], log: Path, environment: Mapping[str, str]) -> None:
         self._command, self._log, self._environment = command, log, environment
@@ -45,30 +47,30 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """The program's own, not its guard's."""
+        """Return the process id of the program, not of its guard."""
         found: list[psutil.Process] = []
         until(lambda: found.extend(psutil.Process(self._guard.pid).children()) or found)
         return int(found[0].pid)
 
     @property
     def children(self) -> list[int]:
-        """Its workers, where it has some."""
+        """Return its worker processes, if any."""
         with contextlib.suppress(psutil.NoSuchProcess):
             return [child.pid for child in psutil.Process(self.pid).children()]
         return []
 
     def stop(self) -> None:
-        """End it politely."""
+        """Stop it with a signal."""
         stop(self._guard)
 
     def kill(self) -> None:
-        """kill -9; its guard ends the workers of it."""
+        """Kill it with kill -9. Its guard ends its workers."""
         os.kill(self.pid, signal.SIGKILL)
         self._guard.wait()
 
 
 class OnCdn(OnReplicaSet):
-    """`site.port` is Varnish's. With `is_told=False` the workers tell another address than Varnish's what to drop."""
+    """`site.port` is Varnish's port. With `is_told=False`, the workers purge another address than Varnish's."""
 
     is_told = True
 
@@ -118,7 +120,10 @@ class OnCdn(OnReplicaSet):
         return [pid for web in self.webs for pid in web.children]
 
     def is_whole(self) -> bool:
-        """Whether every part works, so that another may fail: all members are in the set, both workers follow what changes."""
+        """Return whether every part works, so that another one can fail.
+
+        All members are in the set, and both workers follow.
+        """
         return (
             all(web.alive and len(web.children) == WORKERS for web in self.webs)
             and all(process.alive for process in self.queue)
@@ -127,10 +132,10 @@ class OnCdn(OnReplicaSet):
         )
 
     def _follow(self) -> bool:
-        """Whether each worker of the queue has a change stream open."""
+        """Return whether each worker of the queue has an open change stream."""
         clients, until = set(), time.monotonic() + LOOKING
         with contextlib.suppress(PyMongoError, psutil.Error), MongoClient(self.uri, timeoutMS=2_000) as client:
-            # Between two commands of a stream there is none to be seen.
+            # Between two commands, a stream is not visible.
             while time.monotonic() < until:
                 running = client.admin.aggregate([{"$currentOp": {}}, {"$match": {"op": "getmore"}}])
                 clients |= {one.get("client") for one in running if "$changeStream" in str(one)}

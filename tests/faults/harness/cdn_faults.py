@@ -1,4 +1,4 @@
-"""What is broken of a site behind Varnish: each part of it, in turn."""
+"""Faults of a site behind Varnish: each part in turn."""
 
 import os
 import random
@@ -16,14 +16,14 @@ from tests.support.processes import until
 RESTART = "restart of {}"
 STEP_DOWN = "stepdown of the primary"
 WEB, SECONDARY, QUEUE, CACHE = "a web process", "a secondary", "a worker of the queue", "Varnish"
-# While these last readers have no cache to ask.
+# These last while readers have no cache.
 OF_THE_CACHE = {RESTART.format(CACHE), KILL.format(CACHE)}
-# For how long a primary that stepped down is no candidate.
+# How long a primary is no candidate after it stepped down.
 STEPPED_DOWN = 10
 
 
 class CdnFaults(Faults):
-    """Breaks one site behind Varnish."""
+    """Breaks a site behind Varnish."""
 
     place: OnCdn
 
@@ -46,7 +46,7 @@ class CdnFaults(Faults):
 
     @staticmethod
     def names(place: Any) -> list[str]:
-        """Return what can be broken at this place."""
+        """Return the faults that are possible here."""
         killed = [name.format(part) for part in (WEB, QUEUE) for name in (KILL, RESTART, STOP)]
         members = [name.format(place.role) for name in (KILL, STOP, RESTART, RESET)]
         members += [KILL.format(SECONDARY), STOP.format(SECONDARY), STEP_DOWN]
@@ -76,7 +76,7 @@ class CdnFaults(Faults):
         stopped(pid)
 
     def restart_the_primary(self) -> None:
-        """As for another version of it: it hands over, ends and comes back."""
+        """Restart the primary as for an upgrade: it steps down, ends and comes back."""
         member = self.place.primary()
         assert member.pid is not None
         os.kill(member.pid, signal.SIGTERM)

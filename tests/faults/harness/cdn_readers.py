@@ -1,4 +1,4 @@
-"""Readers behind Varnish: whether each page came, said that it may be old, and how far it was behind what was acknowledged."""
+"""Readers behind Varnish: whether each page came, was marked as old, and how far it was behind acknowledged changes."""
 
 import re
 import threading
@@ -19,7 +19,7 @@ from tests.faults.harness.traffic import Traffic
 from tests.support.running import Site
 
 ANSWERED, OLDEST = 0.999, 1.0
-# What says its number on pages: paragraphs of two editors, and the newest comment of one visitor.
+# Numbered things on pages: paragraphs of two editors, and the newest comment of one visitor.
 NUMBERS = {
     "ann": re.compile(r"\bann (\d+)"),
     "bob": re.compile(r"\bbob (\d+)"),
@@ -40,8 +40,10 @@ WRITES = (
 
 @dataclass(frozen=True)
 class Page:
-    """A page that a reader asked for: `missing` is since when something had been acknowledged that it does not show, 0 where
-    it shows everything."""
+    """A page that a reader requested.
+
+    `missing` is the time since which an acknowledged change is missing on it, or 0.
+    """
 
     path: str
     began: float
@@ -56,13 +58,16 @@ class Page:
 
     @property
     def behind(self) -> float:
-        """Seconds."""
+        """Return the seconds that the page was behind."""
         return self.began - self.missing if self.missing else 0.0
 
 
 def prepared(site: Site, ledger: Ledger) -> Content:
-    """Make the content of all trials; in place of its page a post that editors edit and a visitor comments on, in a blog of
-    its own: the feed of a busy one would soon not have it any more."""
+    """Create the content of all trials, with a post instead of its page.
+
+    Editors edit it and a visitor comments on it, in a blog of its own, because the feed of a busy one would soon omit
+    it.
+    """
     content = make(site, ledger)
     editor = Browser(site.port, ledger)
     log_in(editor, site, lambda ask: ask())
@@ -72,7 +77,7 @@ def prepared(site: Site, ledger: Ledger) -> Content:
 
     desk = node("blog", "Desk")
     made = node("blog-entry", "Watched", section=desk, text=PARAGRAPHS, comments="open")
-    # What readers look for is its newest comment: a long discussion in threads is shown in no other order.
+    # Readers look for the newest comment, and a long threaded discussion is shown in no other order.
     form = editor.get(f"/comments/form/nodes.node/{made}").form(having="token")
     assert form is not None, "no form for a comment"
     assert editor.post(form.action, form.filled(text="The first word."), "posts").status == 302
@@ -82,7 +87,7 @@ def prepared(site: Site, ledger: Ledger) -> Content:
 
 
 class CacheReader(Traffic):
-    """Reads pages that Varnish keeps, some that it does not, and photos."""
+    """Reads pages that Varnish caches, some that it does not, and photos."""
 
     kind = "pages from the cache"
     pace = 0.1
@@ -93,7 +98,7 @@ class CacheReader(Traffic):
         self._photos: list[str] = []
 
     def round(self) -> None:
-        # What shows paragraphs and comments, what shows paragraphs, and what shows neither.
+        # Pages with paragraphs and comments, pages with paragraphs, and other pages.
         path, shown = self.dice.choice(
             [
                 (f"{self.content.path}?comments=newest", tuple(NUMBERS)),
@@ -125,7 +130,7 @@ class CacheReader(Traffic):
             self.refused(path, answer)
 
     def _missing(self, text: str, shown: Sequence[str], began: float) -> float:
-        """Return when the first thing was acknowledged, before the page was asked for, that it does not show; 0 for none."""
+        """Return the time of the first change, acknowledged before the request, that the page does not show, or 0."""
         since = []
         for what in shown:
             acknowledged = self.ledger.acknowledged[what]
@@ -136,7 +141,7 @@ class CacheReader(Traffic):
 
 
 class Witness(threading.Thread):
-    """Notes when one of the members takes writes."""
+    """Records when one of the members accepts writes."""
 
     PACE = 0.1
     PATIENCE_MS = 300
@@ -145,7 +150,7 @@ class Witness(threading.Thread):
         super().__init__(daemon=True)
         self.over = over
         self.clients = [MongoClient(one.uri_direct, timeoutMS=self.PATIENCE_MS) for one in members]
-        # From when to when none did.
+        # Periods in which no member did.
         self.gaps: list[tuple[float, float]] = []
 
     def run(self) -> None:
@@ -165,13 +170,13 @@ class Witness(threading.Thread):
             return False
 
     def with_a_primary(self, began: float, ended: float) -> float:
-        """Return for how many of these seconds there was one."""
+        """Return for how many of these seconds there was a primary."""
         without = sum(max(0.0, min(ended, after) - max(began, before)) for before, after in self.gaps)
         return ended - began - without
 
 
 class Findings:
-    """What readers found, in the end."""
+    """The results of all readers."""
 
     def __init__(self, readers: Sequence[CacheReader], witness: Witness, ledger: Ledger) -> None:
         self.pages = [page for reader in readers for page in reader.pages]
@@ -180,18 +185,18 @@ class Findings:
         self.windows = [window for window in ledger.windows if window.fault in OF_THE_CACHE]
 
     def behind(self, page: Page) -> float:
-        """Seconds for which a page was behind while there was a primary."""
+        """Return the seconds for which a page was behind while there was a primary."""
         return self.witness.with_a_primary(page.missing, page.began) if page.missing else 0.0
 
     @property
     def unmarked(self) -> list[Page]:
-        """Pages that were behind without saying so, the oldest first."""
+        """Return the pages that were behind without a mark, the oldest first."""
         return sorted(
             (page for page in self.pages if page.missing and not page.is_marked), key=self.behind, reverse=True
         )
 
     def excused(self, page: Page) -> bool:
-        """Whether the only Varnish was away."""
+        """Return whether the only Varnish was down."""
         return any(window.began <= page.ended and page.began <= window.ended for window in self.windows)
 
     def availability(self, *, excusing: bool) -> float:
@@ -199,7 +204,7 @@ class Findings:
         return sum(page.is_answered for page in pages) / max(1, len(pages))
 
     def wrong(self) -> list[str]:
-        """Return what must not be."""
+        """Return the errors."""
         found = []
         if (answered := self.availability(excusing=True)) < ANSWERED:
             failed = [page for page in self.pages if not page.is_answered and not self.excused(page)]
@@ -220,7 +225,7 @@ class Findings:
         return ", ".join(names) or "peace"
 
     def report(self) -> list[str]:
-        """Return lines that say what readers got."""
+        """Return lines about the pages that readers got."""
         unmarked, marked = self.unmarked[:1], [page for page in self.pages if page.is_marked]
         faults = Counter(window.fault for window in self.ledger.windows)
         without = sum(after - before for before, after in self.witness.gaps)

@@ -1,4 +1,4 @@
-"""One trial behind Varnish: the traffic of the others, at a moderate pace, with readers of the cache beside it."""
+"""One trial behind Varnish: the traffic of other trials, at a moderate pace, with readers of the cache."""
 
 import random
 import threading
@@ -14,13 +14,13 @@ from tests.faults.harness.ledger import Ledger
 from tests.faults.harness.traffic import Editor, Traffic
 
 READERS = 4
-# Seconds between two rounds of one: what is looked for is what is old, not what is slow.
+# Seconds between two rounds. The test looks for stale pages, not for slow ones.
 PACE = {Editor: 1.0, Poster: 2.0, Announcer: 0.8, Grower: 0.3}
 PACE_OF_OTHERS = 1.5
 
 
 def trial(place: OnCdn, faults: Sequence[str], *, seconds: float, seed: int) -> tuple[Ledger, Findings]:
-    """Do each of `faults` in this order; return the book, in which stands what is wrong, and what readers found."""
+    """Apply each of `faults` in order. Return the ledger with its errors, and the readers' results."""
     readers: list[CacheReader] = []
 
     def cast(

@@ -1,4 +1,4 @@
-"""The pages that the traffic is about, made in the admin like any others."""
+"""The pages of the traffic, created in the admin like any others."""
 
 import threading
 from collections.abc import Callable
@@ -9,14 +9,14 @@ from tests.faults.harness.ledger import Ledger
 from tests.support.running import Site
 
 Insist = Callable[[Callable[[], Answer]], Answer]
-# One by one: more tries at once than wrong ones are allowed would be refused, as none is known to be right yet.
+# One by one, because more concurrent attempts than allowed wrong ones would be refused.
 _LOGGING_IN = threading.Lock()
 PARAGRAPHS = "ann 0\n\nA paragraph that nobody touches.\n\nbob 0\n\nAnother one."
 
 
 @dataclass(frozen=True)
 class Content:
-    """Ids of nodes, and paths at which readers find them."""
+    """Ids of nodes, and their public paths."""
 
     page: str
     path: str
@@ -41,7 +41,7 @@ def log_in(browser: Browser, site: Site, insist: Insist) -> None:
 
 
 def make_node(browser: Browser, insist: Insist, type_: str, title: str, **fields: str) -> str:
-    """Make a node in the admin and publish it; return its id."""
+    """Create a node in the admin, publish it, and return its id."""
     path = f"/admin/nodes/node/add/?type={type_}"
     form = insist(lambda: browser.get(path)).form("node_form")
     assert form is not None, "no form for a node"
@@ -52,7 +52,7 @@ def make_node(browser: Browser, insist: Insist, type_: str, title: str, **fields
 
 
 def make(site: Site, ledger: Ledger) -> Content:
-    """Make a page, a blog with an open and a moderated discussion, and a gallery."""
+    """Create a page, a blog with an open and a moderated discussion, and a gallery."""
     browser = Browser(site.port, ledger)
 
     def once(ask: Callable[[], Answer]) -> Answer:

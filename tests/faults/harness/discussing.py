@@ -1,4 +1,4 @@
-"""The traffic that is about discussions: people post to them while operators convert them and they promote themselves."""
+"""Traffic on discussions: people post while operators convert them and they are promoted."""
 
 import time
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ from tests.faults.harness.traffic import Traffic
 
 
 class Poster(Traffic):
-    """Posts comments and replies; every form is sent twice at the same time, and again until both were answered."""
+    """Posts comments and replies. Every form is sent twice at once, and again until both copies got a response."""
 
     kind = "posts"
-    # How many of its comments are replies.
+    # One in so many of its comments is a reply.
     REPLIES = 0.3
 
     def __init__(self, *args: object, target: str = "", held: bool = False) -> None:
@@ -53,14 +53,14 @@ class Poster(Traffic):
             if len(places) != 1 or "" in places:
                 self.ledger.wrong.append(f"posts: one form led to {locations}")
             self.ledger.posted[text] = (self.target, places)
-            # The address of a reply names its last part only: answers go to comments of the top level.
+            # The URL of a reply contains only its last part, so replies go to top-level comments.
             if not is_reply:
                 self._slugs += places
         self.ledger.did(self.kind)
 
 
 class Announcer(Poster):
-    """Posts to a page that readers compare with what was acknowledged: its newest comment is always one of the last."""
+    """Posts to a page that readers compare with acknowledged comments: its newest comment is always one of the last."""
 
     kind = "announcements"
     REPLIES = 0.0
@@ -71,14 +71,14 @@ class Announcer(Poster):
 
 
 class Grower(Poster):
-    """Posts to one discussion after another, each from its beginning, embedded, until it has outgrown that.
+    """Posts to one discussion after another, each embedded at first, until it has outgrown that.
 
-    `meddled`: conversions run beside it, which may have moved it before. Else it is left at its bound until something is
-    broken, and only then posted to, so that it promotes itself during the fault.
+    If `meddled`, conversions run at the same time and may move it earlier. Otherwise the discussion waits at its limit until a
+    fault, so that it is promoted during the fault.
     """
 
     kind = "posts to short discussions"
-    # The writer that reached the bound may have been killed: the next one promotes in its place.
+    # The writer that reached the limit may have been killed. The next one promotes the discussion instead.
     BEYOND = 2
 
     def __init__(self, *args: object, meddled: bool = False) -> None:
@@ -121,7 +121,7 @@ class Grower(Poster):
 
 
 class Moderator(Traffic):
-    """Publishes two of three comments that wait, and rejects the third."""
+    """Publishes two of three held comments, and rejects the third."""
 
     kind = "decisions"
     pace = 0.5
@@ -153,8 +153,10 @@ class Moderator(Traffic):
 
 
 class Converter(Traffic):
-    """Converts discussions to and fro by the command, while people post to them: a long one, and the short one that is begun
-    at the time, which goes back into its target as long as that holds it."""
+    """Converts discussions back and forth with the command, while people post to them.
+
+    One is long, and one is the current short one, which is embedded again while its target has room.
+    """
 
     kind = "conversions"
     pace = 1.0
@@ -187,10 +189,10 @@ class Converter(Traffic):
             self.ledger.did(f"conversions {'to' if layout == 'embedded' else 'from'} embedded")
 
     def _may_fail(self, layout: str, began: float, ended: float, why: str) -> bool:
-        # It may not be begun yet; it may have grown too long to be embedded again.
+        # The discussion may not exist yet, or be too long to be embedded again.
         if "There is no discussion" in why or (
             layout == "embedded" and "more comments than its target can hold" in why
         ):
             return True
-        # A converter that died keeps others out for half a minute.
+        # A converter that died blocks others for half a minute.
         return "is being converted" in why or (self.ledger.broken(began, ended) and "copy" not in why)

@@ -1,4 +1,4 @@
-"""What is broken on purpose. Each fault is announced in the ledger from its cause until the site is well again."""
+"""Deliberate faults. Each is announced in the ledger from its cause until the site is well again."""
 
 import os
 import random
@@ -16,19 +16,19 @@ from tests.faults.harness.places import OnEmbedded, OnReplicaSet
 from tests.support.processes import until
 
 STOPPED_SECONDS = 10.0
-# The site must be well again so soon after a cause has ended.
+# Seconds in which the site must be well again after the cause has ended.
 WELL_SECONDS = 60.0
-# Of readiness asked in a row, each over a connection of its own: every worker is asked, as good as certainly.
+# Consecutive readiness checks, each on its own connection, so that almost certainly every worker is asked.
 TIMES = 8
 RESETTING_SECONDS = 2.0
-# Between the announcement of a fault and its cause.
+# Seconds between the announcement of a fault and its cause.
 LEAD_SECONDS = 0.6
 DROPPED = 40
 ELECTION = "kill -9 until writes are taken again"
 KILL_WORKER, KILL_WORKERS, KILL = "kill -9 of a worker", "kill -9 of all workers", "kill -9 of {}"
 STOP, STOP_WORKER = f"SIGSTOP of {{}} for {STOPPED_SECONDS:.0f} s", f"SIGSTOP of a worker for {STOPPED_SECONDS:.0f} s"
 RESET, HANG_UP = "connections to {} reset", "requests reset by visitors"
-# The seed of the picture that visitors go away from.
+# The seed of the picture whose upload visitors abandon.
 HALF = 0
 WRITES = ["insert", "update", "findAndModify", "find", "aggregate", "delete", "commitTransaction"]
 
@@ -52,14 +52,14 @@ class Faults:
 
     @staticmethod
     def names(place: OnEmbedded | OnReplicaSet) -> list[str]:
-        """Return what can be broken at this place."""
+        """Return the faults that are possible here."""
         of_mongod = [name.format(place.role) for name in (KILL, STOP, RESET)]
         return [KILL_WORKER, KILL_WORKERS, *of_mongod, STOP_WORKER, HANG_UP]
 
     def inject(self, name: str) -> None:
-        """Do it, and wait until the site is well again."""
+        """Apply the fault, and wait until the site is well again."""
         with self.ledger.fault(name):
-            # Those who waited for it get under way.
+            # Waiting clients start again.
             time.sleep(self.dice.uniform(0, LEAD_SECONDS))
             self._ways[name]()
             began = time.monotonic()
@@ -68,7 +68,7 @@ class Faults:
             except AssertionError as error:
                 raise AssertionError(f"not well within {WELL_SECONDS:.0f} s of: {name}") from error
             self.ledger.measured["until well again"].append(time.monotonic() - began)
-            # What was under way when the site became well may still end in an error.
+            # Requests that were running when the site became well may still fail.
             time.sleep(1.0)
 
     def _is_well(self) -> bool:
@@ -97,7 +97,7 @@ class Faults:
         stopped(self.dice.choice(self.place.workers()))
 
     def reset_connections(self) -> None:
-        """Have the server close the connection at the next commands of the site, whichever they are."""
+        """Let the server close the connection at the next commands of the site, whichever they are."""
         data = {"failCommands": WRITES, "closeConnection": True, "appName": "marginalia"}
         with MongoClient(self.place.uri, timeoutMS=10_000) as client:
             point = {"configureFailPoint": "failCommand", "mode": {"times": DROPPED}, "data": data}
@@ -109,7 +109,7 @@ class Faults:
         self.ledger.did("connections reset", after - before)
 
     def hang_up(self) -> None:
-        """Go away in the middle of a form, of a picture, and before the answer to either."""
+        """Close the connection in the middle of a form and of a picture, and before the response to either."""
         picture, kind = multipart([("alt", "Half")], {"files": ("half.png", png(HALF))})
         for path, body, type_ in (
             ("/comments/post", b"token=none&text=" + b"x" * 5_000, "application/x-www-form-urlencoded"),
@@ -119,7 +119,7 @@ class Faults:
             for part in {0, len(body) // 2, len(body) - 100, len(body)} - {-100}:
                 given = {"Content-Type": type_, "X-CSRFToken": self.visitor.cookies["csrftoken"]}
                 if body is picture and part == len(body):
-                    # All of it was sent: the site may have read it before it heard that its sender is gone.
+                    # Everything was sent, so the site may have read it before it noticed the closed connection.
                     self.ledger.unanswered.append(HALF)
                 self.visitor.hang_up(self.visitor.head("POST" if body else "GET", path, len(body), given) + body[:part])
                 self.ledger.did("requests reset by visitors")

@@ -1,4 +1,4 @@
-"""What the traffic asked for and was told, and when something was broken on purpose."""
+"""The requests of the traffic, their results, and the periods of deliberate faults."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Asked:
-    """A request: its kind, when it began and ended (monotonic seconds), its status, 0 if no answer came."""
+    """A request: its kind, when it started and ended (monotonic seconds), and its status, or 0 without a response."""
 
     kind: str
     path: str
@@ -20,13 +20,13 @@ class Asked:
 
     @property
     def failed(self) -> bool:
-        """Whether the site did not answer, or with an error of its own."""
+        """Return whether the site did not respond, or with an error of its own."""
         return self.status == 0 or self.status >= 500
 
 
 @dataclass
 class Window:
-    """The time in which a fault may be felt: from its cause until the site was seen to be well again."""
+    """The period in which a fault can have effects: from its cause until the site was seen to be well again."""
 
     fault: str
     began: float
@@ -35,7 +35,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture that was sent: from its seed its pixels can be made again."""
+    """A picture that was sent. Its pixels can be generated again from its seed."""
 
     seed: int
     acknowledged: bool
@@ -43,40 +43,40 @@ class Picture:
 
 @dataclass
 class Ledger:
-    """One run's book. Lists grow by append alone, which threads may do at once."""
+    """The record of one run. Lists grow only by append, so threads can share them."""
 
     asked: list[Asked] = field(default_factory=list)
     windows: list[Window] = field(default_factory=list)
-    # Sentences about what must never be: each fails the run.
+    # Sentences about errors that must never happen. Each fails the run.
     wrong: list[str] = field(default_factory=list)
     # How many of them the traffic noted itself.
     before_audit: int = 0
-    # What was acknowledged, by kind of traffic.
+    # Acknowledged requests, by kind of traffic.
     done: Counter[str] = field(default_factory=Counter)
-    # Editors: (page, who) → the last number that was acknowledged, and the last that was sent.
+    # Editors: (page, who) → the last acknowledged number, and the last sent one.
     saved: dict[tuple[str, str], list[int]] = field(default_factory=lambda: defaultdict(list))
     typed: dict[tuple[str, str], int] = field(default_factory=dict)
-    # When each numbered thing was acknowledged, by what says its number on a page.
+    # When each numbered thing was acknowledged, by its text on a page.
     acknowledged: dict[str, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
     tags: dict[str, list[tuple[str, bool]]] = field(default_factory=lambda: defaultdict(list))
-    # Comments: every text that was ever sent; of those acknowledged the discussion and the addresses that were told.
+    # Comments: every text that was ever sent, and the discussion and URLs of acknowledged ones.
     written: set[str] = field(default_factory=set)
     posted: dict[str, tuple[str, set[str]]] = field(default_factory=dict)
     held: dict[str, str] = field(default_factory=dict)
     approved: dict[str, str] = field(default_factory=dict)
     rejected: set[str] = field(default_factory=set)
-    # Photos: id → the pictures sent for it, in order. Seeds of uploads whose answer never came.
+    # Photos: id → the pictures sent for it, in order. Seeds of uploads without a response.
     photos: dict[str, list[Picture]] = field(default_factory=dict)
     unanswered: list[int] = field(default_factory=list)
     converted: dict[str, str] = field(default_factory=dict)
-    # Discussions that began embedded and outgrow that soon: whether conversions meddle with each.
+    # Discussions that start embedded and soon outgrow that: whether conversions interfere with each.
     short: dict[str, bool] = field(default_factory=dict)
     # Facts measured during the run, for the report: name → seconds.
     measured: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def did(self, kind: str, count: int = 1) -> None:
-        """Count what was acknowledged."""
+        """Count an acknowledged request."""
         with self._lock:
             self.done[kind] += count
 
@@ -86,7 +86,7 @@ class Ledger:
 
     @contextmanager
     def fault(self, name: str) -> Iterator[Window]:
-        """Announce a fault: until the end of the block errors are its doing."""
+        """Announce a fault. Until the end of the block, errors are excused."""
         window = Window(name, time.monotonic())
         self.windows.append(window)
         yield window
@@ -94,19 +94,19 @@ class Ledger:
         self.measured[name].append(window.ended - window.began)
 
     def broken(self, began: float, ended: float) -> bool:
-        """Return whether something was broken at some time between the two."""
+        """Return whether there was a fault at some time between the two."""
         return any(window.began <= ended and began <= window.ended for window in list(self.windows))
 
     def during(self, window: Window) -> list[Asked]:
-        """Return the requests of which a part fell into a window."""
+        """Return the requests that overlap a period."""
         return [one for one in list(self.asked) if window.began <= one.ended and one.began <= window.ended]
 
     def unexcused(self) -> list[Asked]:
-        """Return the requests that failed while nothing was broken."""
+        """Return the requests that failed without a fault."""
         return [one for one in list(self.asked) if one.failed and not self.broken(one.began, one.ended)]
 
     def report(self) -> list[str]:
-        """Return lines that say what was done: a fault, a kind of traffic each."""
+        """Return lines that describe the run: one per fault and per kind of traffic."""
         lines = []
         for name, seconds in sorted(self.measured.items()):
             lines.append(f"{name}: {len(seconds)} times, felt for at most {max(seconds):.1f} s")

@@ -1,4 +1,4 @@
-"""Pictures whose every pixel follows from a number, so that what is stored can be compared with what was sent."""
+"""Pictures whose pixels follow from a number, so that stored ones can be compared with sent ones."""
 
 import io
 import random
@@ -9,7 +9,7 @@ SIZE = (420, 300)
 
 
 def pixels(seed: int) -> bytes:
-    """Return the pixels of the picture `seed`: noise, which nothing makes smaller, more than one chunk of it."""
+    """Return the pixels of the picture `seed`: incompressible noise of more than one chunk."""
     return random.Random(seed).randbytes(SIZE[0] * SIZE[1] * 3)
 
 
@@ -21,6 +21,6 @@ def png(seed: int) -> bytes:
 
 
 def shows(data: bytes, seed: int) -> bool:
-    """Whether a stored file is the picture `seed`, whole."""
+    """Return whether a stored file is the complete picture `seed`."""
     with Image.open(io.BytesIO(data)) as picture:
         return picture.size == SIZE and picture.convert("RGB").tobytes() == pixels(seed)

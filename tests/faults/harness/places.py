@@ -1,4 +1,4 @@
-"""Where the site's data is: the embedded server, which `serve` keeps up, or three members of a replica set."""
+"""Servers of the site: the embedded one, which `serve` restarts, or three members of a replica set."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ from tests.support.processes import until
 from tests.support.running import Site
 from tests.support.throwaway import Member
 
-# Fail points, by which a server drops connections; small journals, else 300 MB each.
+# Fail points, with which a server drops connections, and small journals instead of 300 MB each.
 OPTIONS = (
     "--setParameter",
     "enableTestCommands=1",
@@ -31,23 +31,23 @@ WORKERS = 2
 
 
 class Place:
-    """A site that is served somewhere."""
+    """A served site."""
 
     site: Site
 
     @property
     def ports(self) -> list[int]:
-        """Where it answers."""
+        """Return the ports of the site."""
         return [self.site.port]
 
     def workers(self) -> list[int]:
-        """The processes that answer requests."""
+        """Return the processes that serve requests."""
         with contextlib.suppress(psutil.NoSuchProcess, TypeError):
             return [child.pid for child in psutil.Process(self.site.gunicorn).children()]
         return []
 
     def is_whole(self) -> bool:
-        """Whether all of them are there."""
+        """Return whether all of them run."""
         return len(self.workers()) == WORKERS
 
 
@@ -75,13 +75,13 @@ class OnEmbedded(Place):
         return state.uri
 
     def primary_pid(self) -> int:
-        """The process of the mongod that takes writes."""
+        """Return the process id of the mongod that accepts writes."""
         state = self.site.mongod
         assert state is not None
         return state.pid
 
     def kill(self) -> float:
-        """kill -9 mongod, which `serve` starts again; return the seconds until it takes writes."""
+        """kill -9 mongod, which `serve` restarts. Return the seconds until it accepts writes."""
         pid, uri, began = self.primary_pid(), self.uri, time.monotonic()
         os.kill(pid, signal.SIGKILL)
         until(lambda: self.site.mongod and self.primary_pid() != pid and takes_writes(uri), 60)
@@ -97,7 +97,7 @@ class OnReplicaSet(Place):
     def __init__(self, folder: Path, **environment: str) -> None:
         binary = locate()
         self.members = [
-            # Killed at the end: a member that ends politely waits for the others to take over, ten seconds each.
+            # Killed at the end, because a member that ends regularly waits ten seconds for the others to take over.
             Member(
                 folder / f"member{n}" / "data",
                 free_port(),
@@ -125,19 +125,19 @@ class OnReplicaSet(Place):
         return self.site.environment["MONGODB_URI"]
 
     def primary(self) -> Member:
-        """Return the member that takes writes, waiting for one to be elected."""
+        """Return the member that accepts writes, after waiting for an election."""
         found: list[Member] = []
         until(lambda: found.extend(m for m in self.members if m.alive and takes_writes(m.uri_direct)) or found, 60)
         return found[0]
 
     def primary_pid(self) -> int:
-        """The process of the mongod that takes writes."""
+        """Return the process id of the mongod that accepts writes."""
         pid = self.primary().pid
         assert pid is not None
         return pid
 
     def kill(self) -> float:
-        """kill -9 the primary and start it again later; return the seconds until another takes writes."""
+        """kill -9 the primary and restart it later. Return the seconds until another member accepts writes."""
         victim, began = self.primary(), time.monotonic()
         victim.kill()
         self.primary()
@@ -146,13 +146,13 @@ class OnReplicaSet(Place):
         return elected
 
     def secondary(self) -> Member:
-        """Return a member that takes no writes."""
+        """Return a member that accepts no writes."""
         primary = self.primary()
         return next(member for member in self.members if member is not primary)
 
 
 class OnOneMember(OnReplicaSet):
-    """The site on a replica set of one, which stays away when it is killed."""
+    """The site on a replica set of one, which stays down when it is killed."""
 
     role = "the only member"
     count = 1
@@ -184,7 +184,7 @@ P = TypeVar("P", bound=OnEmbedded | OnReplicaSet)
 
 @contextlib.contextmanager
 def running(kind: type[P], **environment: str) -> Iterator[P]:
-    """A site of this kind in a temporary folder, ended and deleted afterwards."""
+    """Run a site of this kind in a temporary folder, then stop and delete it."""
     with tempfile.TemporaryDirectory(prefix="marginalia-faults-") as folder:
         place = kind(Path(folder), **environment)
         try:

@@ -1,4 +1,4 @@
-"""One trial: traffic on a site while it is broken again and again, and then the audit."""
+"""One trial: traffic on a site during repeated faults, and then the audit."""
 
 import logging
 import random
@@ -17,9 +17,9 @@ from tests.support.running import Site
 
 logger = logging.getLogger(__name__)
 
-# Seconds of peace between two faults: an error in them is the site's own.
+# Seconds between two faults, in which errors are not excused.
 PEACE = (1.5, 4.0)
-# Seconds beyond its time for which a trial goes on, as long as something was never done.
+# Seconds by which a trial is extended if some kind of traffic never succeeded.
 MORE = 120.0
 KINDS = {
     "saves",
@@ -38,7 +38,7 @@ KINDS = {
     "bounds reached while something was broken",
     "promotions",
 }
-# What the audit finds was done: nobody waits for it.
+# The audit finds these by itself, so nobody waits for them.
 AUDITED = {"promotions"}
 
 
@@ -47,7 +47,7 @@ Cast = Callable[[Place, Content, Ledger, threading.Event, random.Random], list[T
 
 
 def people(place: Place, content: Content, ledger: Ledger, over: threading.Event, dice: random.Random) -> list[Traffic]:
-    """Return one or two of each kind."""
+    """Return one or two of each kind of traffic."""
 
     def common() -> tuple[object, ...]:
         return place.site, content, ledger, over, dice.randrange(2**30)
@@ -80,8 +80,10 @@ def trial(
     prepared: Callable[[Site, Ledger], Content] = make,
     cast: Cast = people,
 ) -> Ledger:
-    """Do `faults` in this order, while everybody works for at least so many seconds: on a slow machine no more of them than
-    that time has room for, but each kind once. Audit, and return the book."""
+    """Apply `faults` in order, while the traffic runs for at least the given seconds. Audit, and return the ledger.
+
+    On a slow machine, only as many faults are applied as fit into the time, but each kind once.
+    """
     ledger, dice, over = Ledger(), random.Random(seed), threading.Event()
     content = prepared(place.site, ledger)
     breaks = breaking(place, content, ledger, dice)
@@ -89,7 +91,7 @@ def trial(
     began = time.monotonic()
     for one in at_work:
         one.start()
-    # All are one editor's account: a few log-ins cut off would be taken for guesses at passwords.
+    # All use one editor's account, because a few interrupted logins would count as guessed passwords.
     for one in at_work:
         one.is_ready.wait(INSISTING)
     try:
@@ -103,7 +105,7 @@ def trial(
             )
             breaks.inject(name)
         time.sleep(max(PEACE[0], seconds - (time.monotonic() - began)))
-        # A slow machine comes to its rarer acts later.
+        # A slow machine gets to its rarer actions later.
         patience = time.monotonic() + MORE
         while not AUDITED.issuperset(idle(ledger)) and time.monotonic() < patience:
             time.sleep(PEACE[0])
@@ -124,5 +126,5 @@ def trial(
 
 
 def idle(ledger: Ledger) -> list[str]:
-    """Return the kinds of traffic that got nothing done: a trial without them shows nothing."""
+    """Return the kinds of traffic that never succeeded, because a trial without them shows nothing."""
     return sorted(kind for kind in KINDS if not ledger.done[kind])

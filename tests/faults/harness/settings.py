@@ -1,10 +1,10 @@
-"""The site's own settings, for visitors who type faster and more than people do."""
+"""The site's settings, for visitors who type faster and more than people."""
 
 from cms.settings import *  # noqa: F403
 from cms.settings import COMMENTS as SITE
 from tests.faults.harness import BOUND
 
-# Every discussion begins embedded.
+# Every discussion starts embedded.
 COMMENTS = {
     **SITE,
     "MIN_SECONDS": 0,

@@ -1,5 +1,7 @@
-"""What people do at once, each kind a thread: it goes on through every fault, sends again what was not answered, and notes
-what was acknowledged."""
+"""Concurrent traffic, one thread per kind.
+
+It continues through every fault, repeats unanswered requests, and notes acknowledged ones.
+"""
 
 import random
 import re
@@ -15,17 +17,17 @@ from tests.faults.harness.ledger import Ledger, Picture
 from tests.faults.harness.pictures import png
 from tests.support.running import Site
 
-# Seconds for which something is sent again before it is given up: an answer must come long before.
+# Seconds for which a request is repeated before it is given up. A response must come much earlier.
 INSISTING = 120.0
 PAUSE = 0.3
 
 
 class Unanswered(Exception):
-    """The run ended before an answer came."""
+    """The run ended before a response came."""
 
 
 class Traffic(threading.Thread, ABC):
-    """One kind of traffic. `over` ends it, after what it is about."""
+    """One kind of traffic. `over` ends it after the current round."""
 
     kind = ""
     pace = 0.2  # seconds between two rounds
@@ -38,7 +40,7 @@ class Traffic(threading.Thread, ABC):
         self.is_ready = threading.Event()
 
     def run(self) -> None:
-        """Do rounds until it is over. Whatever a round raises is the run's failure, not only this thread's."""
+        """Do rounds until the run is over. An error in a round fails the whole run."""
         try:
             self.begin()
             self.is_ready.set()
@@ -50,16 +52,16 @@ class Traffic(threading.Thread, ABC):
             self.is_ready.set()
 
     def begin(self) -> None:
-        """What comes before the first round."""
+        """Prepare the first round."""
 
     @abstractmethod
     def round(self) -> None:
-        """Do one thing, until it is acknowledged."""
+        """Do one thing, and repeat it until it is acknowledged."""
 
     def insist(self, ask: Callable[[], Answer], *, kept: Sequence[str] = ()) -> Answer:
-        """Ask until there is an answer that is not the site's own failure. Raises Unanswered.
+        """Repeat a request until the response is no failure of the site. Raises Unanswered.
 
-        A failure's page must be one for people: 503, when to come back, and the texts `kept`, of a form that was sent.
+        The page of a failure must be readable: 503, Retry-After, and the texts `kept` of a sent form.
         """
         until = time.monotonic() + INSISTING
         while time.monotonic() < until:
@@ -75,14 +77,14 @@ class Traffic(threading.Thread, ABC):
         raise Unanswered(f"no answer within {INSISTING:.0f} s")
 
     def page(self, path: str) -> Answer:
-        """Return a page, however long the site is away."""
+        """Return a page, however long the site is down."""
         answer = self.insist(lambda: self.browser.get(path, self.kind))
         if answer.status != 200:
             self.ledger.wrong.append(f"{self.kind}: {path} answered {answer.status} ({answer.location})")
         return answer
 
     def refused(self, what: str, answer: Answer) -> None:
-        """Note an answer that should not have come."""
+        """Note an unexpected response."""
         self.ledger.wrong.append(
             f"{self.kind}: {what} answered {answer.status} {answer.location} to request"
             f" {answer.headers.get('x-request-id')}: {answer.body[-300:]!r}"
@@ -92,7 +94,7 @@ class Traffic(threading.Thread, ABC):
         if answer.status != 503 or not answer.headers.get("retry-after"):
             self.refused("a failure that is no 503 with Retry-After", answer)
         if "x-request-id" not in answer.headers:
-            # The cache's own: the process of the site died, and the text is in the browser's form, as where no answer came.
+            # The cache's own page, because the site's process died. The text is still in the browser's form.
             self.ledger.did("answers of the cache's own")
             return
         for form in answer.forms() if kept else []:
@@ -105,7 +107,7 @@ class Traffic(threading.Thread, ABC):
 
 
 class Editor(Traffic):
-    """Writes one paragraph of a page that another editor writes another of, by the form's nonce."""
+    """Edits one paragraph of a page, while another editor edits another one, with the form's nonce."""
 
     kind = "saves"
 
@@ -138,7 +140,7 @@ class Editor(Traffic):
 
 
 class Tagger(Traffic):
-    """Adds a tag to the page from the list, and takes an older one away."""
+    """Adds a tag to the page from the list, and removes an older one."""
 
     kind = "tags"
     number = 0
@@ -167,7 +169,7 @@ class Tagger(Traffic):
 
 
 class Photographer(Traffic):
-    """Uploads pictures and replaces some. An upload has no token: one that was not answered is not sent again."""
+    """Uploads pictures and replaces some. An upload has no token, so an unanswered one is not repeated."""
 
     kind = "uploads"
     pace = 0.5
@@ -195,7 +197,7 @@ class Photographer(Traffic):
 
     def _replace(self, photo: str) -> None:
         seed = self.dice.randrange(2**30)
-        # Noted first: it may be stored though no answer comes.
+        # Noted first, because it may be stored without a response.
         self.ledger.photos[photo].append(Picture(seed, acknowledged=False))
         if self._send(f"/admin/nodes/photo/{photo}/replace/", "replaces", seed) is not None:
             self.ledger.photos[photo][-1] = Picture(seed, acknowledged=True)
@@ -205,7 +207,7 @@ class Photographer(Traffic):
             self._mine.remove(photo)
 
     def _send(self, path: str, kind: str, seed: int) -> str | None:
-        """Return the photo's id if the site took the picture, None if it did not say so."""
+        """Return the photo's id if the site acknowledged the picture, otherwise None."""
         data = [("alt", "Noise"), ("publish", "1"), ("tags", self.TAG)]
         files = {"files": (f"{seed}.png", png(seed))}
         headers = {"Accept": "application/json"}
@@ -224,7 +226,7 @@ class Photographer(Traffic):
 
 
 class Reader(Traffic):
-    """Looks at pages, a picture and a static file."""
+    """Reads pages, a picture and a static file."""
 
     kind = "reads"
     pace = 0.1
@@ -246,7 +248,7 @@ class Reader(Traffic):
 
 
 class Guest(Traffic):
-    """Asks for what needs no database: it must always be answered, and at once."""
+    """Requests URLs that need no database, which must always respond at once."""
 
     kind = "reads without the database"
     pace = 0.1

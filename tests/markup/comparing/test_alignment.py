@@ -16,7 +16,7 @@ def align_texts(old: str, new: str, budget: Budget | None = None) -> list[Row]:
 
 
 def shown(found):
-    """Return rows as strings: "old | new", with [-deleted-] and {+inserted+} words, and marks of what is on one side."""
+    """Return rows as strings: "old | new", with [-deleted-] and {+inserted+} words, and marks for one-sided rows."""
     marks = {"equal": "{}", "delete": "[-{}-]", "insert": "{{+{}+}}"}
     sides = ["".join(marks[piece.kind].format(piece.text) for piece in side) for row in found for side in _sides(row)]
     return [
@@ -39,20 +39,20 @@ def _sides(row: Row):
         ("one\n\nthree", "one\n\ntwo\n\nthree", ["same", "added:  | {+two+}", "same"]),
         ("one\n\ntwo\n\nthree", "one\n\nthree", ["same", "removed: [-two-] |", "same"]),
         ("one\n\na b c\n\ntwo", "one\n\na x c\n\ntwo", ["same", "changed: a [-b-] c | a {+x+} c", "same"]),
-        # What was inserted beside a paragraph that changed is not taken for it.
+        # A paragraph inserted beside a changed one is not matched with it.
         (
             "a b c d",
             "new words here\n\na b c e",
             ["added:  | {+new words here+}", "changed: a b c [-d-] | a b c {+e+}"],
         ),
         ("one\n\ntwo\n\nthree", "two\n\nthree\n\none", ["left: [-one-] |", "same", "same", "came:  | {+one+}"]),
-        # Two that changed places around others: neither became the other.
+        # Two paragraphs that changed places: neither became the other.
         (
             "one\n\nhere\n\nthere\n\ntwo",
             "two\n\nhere\n\nthere\n\none",
             ["left: [-one-] |", "came:  | {+two+}", "same", "same", "left: [-two-] |", "came:  | {+one+}"],
         ),
-        # As often as it is on both sides, not oftener.
+        # As often as on both sides, not more often.
         (
             "one\n\ntwo",
             "two\n\none\n\nx\n\none",
@@ -106,7 +106,7 @@ def test_only_changes_among_5000_paragraphs_are_marked():
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["other words", "shuffled", "every one changed", "one of many"])
 def test_comparisons_of_5000_paragraphs_are_bounded(way):
-    """However little both have in common: within the budget, and a few seconds."""
+    """However little both sides have in common: within the budget, and in a few seconds."""
     chance = random.Random(1)
     olds = [" ".join(chance.choices("abcdefghij", k=30)) + f" {number}" for number in range(5_000)]
     news = {

@@ -104,7 +104,7 @@ LONG = {
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", LONG)
 def test_long_texts_are_compared_quickly(kind):
-    """About 100 KB on each side: under a second each where nothing else runs."""
+    """About 100 KB on each side take less than a second on an idle machine."""
     old, new = LONG[kind](random.Random(1))
     start = time.process_time()
     check(old, new)

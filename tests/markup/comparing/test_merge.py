@@ -169,7 +169,7 @@ texts = st.builds(
 
 @st.composite
 def versions(draw):
-    """A base and two texts that come from it by some edits - or not."""
+    """A base and two texts derived from it by some edits, or not."""
     base = draw(texts)
     return base, *(draw(texts) if draw(st.integers(0, 4)) == 0 else _edited(draw, base) for _ in range(2))
 
@@ -232,7 +232,7 @@ def test_every_conflict_can_be_resolved(three, data):
     merged = merge(*three)
     picks = [data.draw(st.sampled_from(["base", "mine", "theirs", "both"])) for _ in range(merged.conflicts)]
     text = resolve(merged, picks)
-    # What was settled is what a second merge with the same sides leaves alone.
+    # A second merge with the same sides changes nothing in the resolved text.
     assert merge(text, text, text).text == text
 
 
@@ -277,7 +277,7 @@ INSERT = ":::note\none\n\ntwo\n:::"
 
 
 def test_container_is_one_paragraph():
-    """Both sides changed it, each another paragraph of it: to be settled, not to be taken apart."""
+    """Both sides changed different paragraphs in it. This is a conflict, because a container is not split."""
     base = f"before\n\n{INSERT}\n\nafter"
     mine, theirs = base.replace("one", "ONE"), base.replace("two", "TWO")
     (conflict,) = (chunk for chunk in merge(base, mine, theirs).chunks if chunk.kind == "conflict")

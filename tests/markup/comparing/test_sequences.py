@@ -55,7 +55,7 @@ def test_regions_cover_both_sides(old, new):
 
 
 def longest_common(old, new):
-    """Return the length of the longest common subsequence, by the table that everyone knows."""
+    """Return the length of the longest common subsequence, with the textbook algorithm."""
     row = [0] * (len(new) + 1)
     for part in old:
         before = row[:]

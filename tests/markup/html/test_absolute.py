@@ -1,4 +1,4 @@
-"""Addresses in feeds' texts."""
+"""Absolute URLs in the texts of feeds."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Directives become elements that survive the cleaning, and are resolved where a text is shown."""
+"""Directives become elements that survive cleaning, and are resolved when a text is shown."""
 
 import pytest
 

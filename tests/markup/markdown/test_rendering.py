@@ -167,7 +167,7 @@ HOSTILE = [
 @pytest.mark.parametrize("profile", ["article", "comment"])
 @pytest.mark.parametrize("pattern", HOSTILE)
 def test_hostile_markdown_renders_in_bounded_time(pattern, profile):
-    """The limit is far from what 8 KB take (under half a second): it stands for "not hours"."""
+    """8 KB take less than half a second. The generous limit only excludes hours."""
     source = pattern * (8_000 // len(pattern))
     start = time.process_time()
     html = render(source, profile)
@@ -230,7 +230,7 @@ LONGER = [
 @pytest.mark.parametrize("profile", ["article", "comment"])
 @pytest.mark.parametrize("size", [100, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_html_is_at_most_thirty_times_as_long(size, profile):
-    """So that a caller that stores it knows how much room a text of the greatest length can take."""
+    """So a caller that stores the HTML knows the maximum size for the longest text."""
     for pattern in LONGER:
         for source in (
             pattern * (size // len(pattern)),

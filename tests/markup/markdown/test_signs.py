@@ -1,4 +1,4 @@
-"""Footnotes, task lists, callouts, definitions, abbreviations, marks, scripts and maths, as clean HTML and as plain text."""
+"""Footnotes, task lists, callouts, definitions, abbreviations, marks, scripts and maths, as HTML and as plain text."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Users who act: an author, another author and an editor, and a command."""
+"""Users of actions: an author, another author, an editor, and a command."""
 
 from collections.abc import Callable
 from typing import Any

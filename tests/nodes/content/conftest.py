@@ -15,7 +15,7 @@ def judged(mongo):
 
 @pytest.fixture
 def place(judged, mongo, request):
-    """(The name of a type, an id of where its nodes may stand), for `every_type`; the server knows all types."""
+    """(The name of a type, the id of a section for its nodes), for `every_type`. The server knows all types."""
     with registered(Everything):
         indexes.ensure()
         yield request.param, valid.create_parent(request.param)
@@ -23,6 +23,6 @@ def place(judged, mongo, request):
 
 @pytest.fixture
 def recipes(mongo):
-    """The id of a cookbook, whose type is installed, as that of recipes is."""
+    """The id of a cookbook, whose type is installed, like that of recipes."""
     with registered(Recipe, Cookbook):
         yield node("cookbook", "cooking")

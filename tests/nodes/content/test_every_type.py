@@ -1,6 +1,6 @@
-"""What holds of every content type that is registered, and of one with a field of every class: nothing is listed by hand.
+"""Every registered content type, and one with a field of every class. No type is listed by hand.
 
-Under the settings of an app its types are among them: `pytest tests/nodes/content/test_every_type.py`.
+Under the settings of an app, its types are included: `pytest tests/nodes/content/test_every_type.py`.
 """
 
 from collections import Counter
@@ -27,17 +27,17 @@ holds = settings(
     deadline=None,
     derandomize=True,
     database=None,
-    # Each example writes: a smaller one is looked for by hand.
+    # Each example writes, so failing examples are not shrunk.
     phases=[Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-# A test of few examples, and a slow one of many.
+# A test with few examples, and a slow one with many.
 AMOUNTS = [pytest.param(4, id="few"), pytest.param(150, id="many", marks=pytest.mark.slow)]
 
 
 @pytest.fixture
 def place(mongo, request):
-    """(The name of a type, an id of where its nodes may stand); the server knows all types."""
+    """(The name of a type, the id of a section for its nodes). The server knows all types."""
     with registered(Everything):
         indexes.ensure()
         yield request.param, valid.create_parent(request.param)
@@ -54,7 +54,7 @@ def made(place: tuple[str, ObjectId | None], fields: dict[str, Any]) -> ObjectId
 
 
 def as_told(field: Any, value: Any) -> Any:
-    """Return a value without what cannot be told from it: none and an empty list, a part and its fields by name."""
+    """Return a value without distinctions that don't matter, such as None and an empty list."""
     if isinstance(value, list):
         return [as_told(field, one) for one in value]
     if model := getattr(field, "embedded_model", None):
@@ -135,7 +135,7 @@ def test_merge_of_two_editors_loses_nothing(place, amount):
 
     @st.composite
     def edits(draw):
-        """Return what a node says first, and what either of two editors makes of it."""
+        """Return the first values of a node, and the edits of two editors."""
         base = draw(valid.field_values(type))
         either = []
         for _side in range(2):
@@ -181,7 +181,7 @@ def test_merge_of_two_editors_loses_nothing(place, amount):
 
 
 def _longer(before: Any, anew: Any) -> st.SearchStrategy[Any]:
-    """Return what an editor does who adds to a list or a text, rather than writes it anew."""
+    """Return the edit of an editor who adds to a list or a text instead of replacing it."""
     if isinstance(before, list) and isinstance(anew, list):
         return st.sampled_from([[*before, *anew], [*anew, *before], before[1:]])
     if isinstance(before, str) and isinstance(anew, str):
@@ -190,7 +190,7 @@ def _longer(before: Any, anew: Any) -> st.SearchStrategy[Any]:
 
 
 def _kept_ids(side: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
-    """Return fields with the ids of parts that equal stored ones, which the form sends."""
+    """Return fields with the ids of parts that equal stored ones, as the form sends them."""
     found = {}
     for path, value in side.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
@@ -201,7 +201,7 @@ def _kept_ids(side: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
 
 
 def _items(way: str, value: Any) -> Counter[str]:
-    """Return what a value is made of, each with how often: what an editor would miss were it gone."""
+    """Return the pieces of a value with their counts: everything that an editor would miss."""
     if way == declared_fields.TEXT:
         return Counter(part.strip() for part in (value or "").split("\n\n") if part.strip())
     if way == declared_fields.PARTS:

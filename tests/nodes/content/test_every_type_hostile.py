@@ -1,5 +1,4 @@
-"""What is hostile in the fields of every content type that is registered, and of one with a field of every class: queries and
-updates where values belong, and scripts in every text, wherever it is shown."""
+"""Hostile values in the fields of every content type: queries and updates, and scripts in every text."""
 
 import json
 import re
@@ -73,14 +72,14 @@ TYPED = [
 
 @pytest.fixture
 def place(mongo, request):
-    """(The name of a type, an id of where its nodes may stand); the server knows all types."""
+    """(The name of a type, the id of a section for its nodes). The server knows all types."""
     with registered(Everything):
         indexes.ensure()
         yield request.param, valid.create_parent(request.param)
     indexes.ensure()
 
 
-# The type with a field of every class each time, the rest in `make test-slow`.
+# The type with a field of every class always, the rest in `make test-slow`.
 every_type = pytest.mark.parametrize(
     "place",
     [pytest.param(name, marks=() if name == Everything.type_name else pytest.mark.slow) for name in NAMES],
@@ -89,7 +88,7 @@ every_type = pytest.mark.parametrize(
 
 
 def names_in(value: Any) -> set[str]:
-    """Return the names of all fields in a document, however deep."""
+    """Return the names of all fields in a document, at any depth."""
     if isinstance(value, dict):
         return set(value) | {name for inner in value.values() for name in names_in(inner)}
     return {name for inner in value for name in names_in(inner)} if isinstance(value, list) else set()
@@ -155,7 +154,7 @@ SCRIPTS = ("javascript:", "vbscript:", "data:text", "data:,", "data:image/svg")
 
 
 class Page(HTMLParser):
-    """What a page is made of, and what of it may run a script."""
+    """The elements of a page, and those that can run a script."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -165,7 +164,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         names = sorted(name for name, _value in attributes)
-        # Of options there are as many as there is to refer to.
+        # A page has as many options as there are nodes to refer to.
         self.made[tag, *names] += tag != "option"
         said = dict(attributes)
         self.script = tag if tag == "script" and said.get("type") != "application/ld+json" else ""
@@ -187,7 +186,7 @@ class Page(HTMLParser):
 
 
 def texts(type: str, pieces: list[str]) -> dict[str, Any]:
-    """Return what every field that takes texts says, by path: pieces as far as they fit."""
+    """Return values for every field that accepts text, by path: as many pieces as fit."""
     return {
         path: said for path, field in declared_fields.own_fields(type) if (said := _text(field, pieces)) is not None
     } | ({"detail.text": "\n\n".join(pieces)} if "detail.text" in declared_fields.declared(type) else {})
@@ -205,18 +204,20 @@ def _text(field: models.Field, pieces: list[str]) -> Any:
         return None
     said = "\n\n".join(pieces) if isinstance(field, models.TextField) else " ".join(pieces)
     said = said[: field.max_length]
-    # Addresses of mails and of pages refuse what is none.
+    # Fields for emails and URLs refuse other text.
     return said if valid.is_valid(field, said) else None
 
 
-# A few pieces at a time, so that short fields hold whole ones too.
+# A few pieces at a time, so that short fields contain whole ones too.
 TEXTS = [as_received(payload) for payload in ALL]
 BATCHES = [TEXTS[start :: len(ALL) // 8] for start in range(len(ALL) // 8)]
 
 
 def share(type: str) -> list[list[str]]:
-    """Return what a type's fields say: all of it in fields of every class; the other types share it out, as theirs are of the
-    same classes, and what is left to see is their own templates."""
+    """Return the payloads for a type's fields: all of them for fields of every class.
+
+    The other types share them, because their fields are of the same classes and only their templates differ.
+    """
     is_whole = type == Everything.type_name
     return BATCHES if is_whole else BATCHES[NAMES.index(type) :: len(NAMES) - 1]
 
@@ -228,7 +229,7 @@ def test_stored_payload_never_runs_on_any_page(place, most, editor, client):
     batches = share(type)[:most]
     ann, bob = editor(), editor("bob")
     for number, pieces in enumerate(batches):
-        # Nothing that runs, and refused by the same fields, as a slug is.
+        # Harmless text that the same fields refuse, for example as a slug.
         harmless = [re.sub(r"[^\w-]", "·", piece) for piece in pieces]
         html, plain = (
             _shown(type, section, f"{name}{number}", said, ann, bob, client)
@@ -236,12 +237,12 @@ def test_stored_payload_never_runs_on_any_page(place, most, editor, client):
         )
         for where, page in html.items():
             assert page.runs <= plain[where].runs, (where, page.runs - plain[where].runs)
-        # The form names each broken link that a text has, in a list beside it.
+        # The form lists each broken link of a text.
         assert html["form without broken links"].made == plain["form without broken links"].made
 
 
 def _shown(type, section, slug, pieces, ann, bob, client) -> dict[str, Page]:
-    """Return every page that shows a node in whose fields these pieces stand, an older version of it, or a conflict."""
+    """Return every page that shows a node with these pieces in its fields, an older version of it, or a conflict."""
     said = texts(type, pieces)
     given = valid.minimal_values(type) | said
     tags = tuple(re.sub(r"[\s,]+", " ", piece)[:50].strip() or "x" for piece in pieces[:3])
@@ -285,7 +286,7 @@ def _shown(type, section, slug, pieces, ann, bob, client) -> dict[str, Page]:
 
 
 def _html_of(one: Any) -> str:
-    """Return what of an entry of a feed is read as HTML."""
+    """Return the parts of a feed entry that are read as HTML."""
     if isinstance(one, dict):
         return str(one.get("content_html", ""))
     is_html = one.tag.endswith(("encoded", "description", "}content", "}summary")) and one.get("type") != "text"

@@ -1,4 +1,4 @@
-"""The factory that makes nodes of any type from its declaration."""
+"""The factory that creates nodes of any type from its declaration."""
 
 import pytest
 

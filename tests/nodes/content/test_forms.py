@@ -1,4 +1,4 @@
-"""The form that follows from a declaration: its fields, what it refuses, its conflict page, history and differences."""
+"""The form of a declared type: its fields, refusals, conflict page, history and differences."""
 
 from datetime import UTC, date, datetime
 
@@ -124,7 +124,7 @@ def test_field_changed_by_both_is_decided_on_the_conflict_page(
 
 @pytest.mark.parametrize(("choice", "wanted"), [("theirs", True), ("mine", False)])
 def test_conflicting_check_mark_can_be_decided(stew, editor, mongo, choice, wanted):
-    """Both can only have changed it alike, unless what the form was rendered from is not known any more."""
+    """Both can only have made the same change, unless the base of the form is no longer known."""
     ann = editor()
     form = ann.open(change(stew))
     save(stew, nonce(stew), detail__is_vegan=True)
@@ -159,7 +159,7 @@ def test_restoring_a_version_drops_removed_fields(stew, editor, mongo):
 
 
 def _with_rows(form, *rows):
-    """Return a form with what is typed into the rows of steps, from the first."""
+    """Return a form with the typed values in the rows of steps, from the first."""
     return form | {f"steps-{number}-{key}": [value] for number, row in enumerate(rows) for key, value in row.items()}
 
 

@@ -1,4 +1,4 @@
-"""Texts that a type declares besides the page's own: rendered, referred from and refused as that is."""
+"""Markdown fields that a type declares in addition to the text: rendered, indexed and checked in the same way."""
 
 import re
 

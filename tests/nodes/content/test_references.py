@@ -1,4 +1,4 @@
-"""Fields that name nodes and photos: chosen by address, kept by id, noted as uses, gone where readers may not see them."""
+"""Fields that reference nodes and photos: chosen by URL, stored by id, indexed as uses, hidden with their target."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What a section's type says of its nodes: how many, how many on a page, in what order, and who may comment."""
+"""Rules that a section's type sets for its nodes: maximum, page size, order and comments."""
 
 import re
 
@@ -68,7 +68,7 @@ def test_full_section_refuses_more_nodes(board, full):
     elsewhere = node("note", "fourth", parent=node("blog", "blog"))
     with pytest.raises(InvalidPlace, match="full"):
         save(elsewhere, nonce(elsewhere), parent_id=board)
-    # What stands there already is edited and renamed.
+    # Existing notes can be edited and renamed.
     save(full[0], nonce(full[0]), slug="renamed", title="Renamed")
     trash.trash(EDITOR, full[0], nonce(full[0]))
     save(elsewhere, nonce(elsewhere), parent_id=board)
@@ -115,7 +115,7 @@ def test_comment_mode_is_set_by_the_type_or_the_editor(board, full, client):
 
 
 def kept_in(node_id: ObjectId) -> str:
-    """Return the layout of a node's discussion, which is begun where there is none."""
+    """Return the layout of a node's discussion, which is started if necessary."""
     target = Target("nodes.node", str(node_id))
     services.post(target, author=CommentAuthor("Ann"), source="Hello", token=str(ObjectId()))
     return selectors.discussion(target).layout

@@ -1,4 +1,4 @@
-"""Declared fields through the services: what is refused, how it is stored, how edits merge, what search and the server know."""
+"""Declared fields in the services: refusals, storage, merging, search and the validator."""
 
 from datetime import UTC, date, datetime
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""What a type says of how search weighs its fields."""
+"""Search weights that a type sets for its fields."""
 
 import pytest
 from django.db import models

@@ -1,4 +1,4 @@
-"""Types declared in code: names, places, and what becomes of nodes whose type is not installed (any more)."""
+"""Types declared in code: names, places, and nodes whose type is not or no longer installed."""
 
 import re
 from io import StringIO
@@ -183,7 +183,7 @@ def test_readers_see_the_type_where_posts_are_listed(recipes, client):
 
 @pytest.fixture
 def left(mongo):
-    """A recipe, and a post, of a cookbook and a blog; recipes and cookbooks are not installed any more."""
+    """A recipe and a post of a cookbook and a blog, after recipes and cookbooks were uninstalled."""
     with registered(Recipe, Cookbook):
         cookbook = node("cookbook", "cooking")
         soup = node("recipe", "soup", parent=cookbook, text="Hot soup", **{"detail.course": "starter"}, tags=("warm",))

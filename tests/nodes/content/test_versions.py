@@ -1,4 +1,4 @@
-"""A type that was changed: what is stored of an older version is read and merged as the present one, and written so."""
+"""A changed type: documents of an older version are read and merged as the current one, and stored as such."""
 
 from copy import deepcopy
 from decimal import Decimal
@@ -29,7 +29,7 @@ OLD = {"serves": 4, "amount": "2 l", "ingredients": ["beans", "salt", "salt"], "
 
 @pytest.fixture
 def blog(mongo):
-    """The id of a blog, where a type of dishes is installed in its old version."""
+    """The id of a blog, with the old version of a type of dishes installed."""
     with registered(OldDish):
         yield node("blog", "blog")
 
@@ -76,7 +76,7 @@ def test_save_stores_the_whole_current_version(blog):
         revision = editable_nodes.load_version(made, nonce(made))
         assert revision.fields["detail.servings"] == 4
         assert revision.schema_version == 3
-        # From then on only what changes is set.
+        # From then on, only changed fields are set.
         save(made, nonce(made), title="New")
         assert stored(made)["detail"] == said["detail"]
 
@@ -112,7 +112,7 @@ def test_form_from_before_the_upgrade_continues_its_own_save(blog):
     save(made, seen, detail__notes="Theirs")
     editing.save(EDITOR, made, seen, {"detail.serves": 6}, form=form)
     with installed(NewDish):
-        # Merged with another editor's save: what this form said is kept beside the revision, in the old shape.
+        # Merged with another editor's save: the form's own data is stored with the revision, in the old shape.
         editing.save(EDITOR, made, seen, {"detail.servings": 8}, form=form)
         assert (stored(made)["detail"]["servings"], stored(made)["detail"]["notes"]) == (8, "Theirs")
 
@@ -154,7 +154,7 @@ def test_copy_and_bulk_action_store_the_current_version(blog):
 
 @pytest.fixture
 def newer(blog):
-    """A dish that a newer release has saved than the one that is installed."""
+    """A dish saved by a newer release than the installed one."""
     with installed(NewDish):
         made = node("dish", "stew", parent=blog, text="Hot stew", **{"detail.servings": 6, "detail.notes": "Slowly"})
         save(made, nonce(made), detail__ingredients=[{"name": "beans"}])
@@ -178,10 +178,10 @@ def test_services_refuse_to_write_newer_documents(newer, blog):
     ):
         with pytest.raises(NewerVersion, match="newer release of the site"):
             write()
-    # It is public already, so there is nothing to write.
+    # It is already public, so nothing is written.
     PublishListed(user=System(EDITOR), node_id=newer, seen=nonce(newer)).execute()
     assert stored(newer) == before
-    # What has no shape is written.
+    # Fields without a version are written.
     editing.change_tags(newer, TagChange(added=frozenset({"warm"})))
     trash.trash(EDITOR, newer, nonce(newer))
     trash.restore(EDITOR, newer)
@@ -208,21 +208,21 @@ def _written(metadata):
 
 
 def test_old_process_does_not_overwrite_an_upgraded_document(blog, mongo):
-    """A process of the old release has read; the document is written through, under the same nonce; then it saves."""
+    """A process of the old release has read the document. The upgrade keeps its nonce. Then the process saves."""
     made = dish(blog)
     read = mongo["cms.nodes"].find_one({"_id": made}, {"metadata": 1})
     written = _written(read["metadata"])
     mongo["cms.nodes"].update_one({"_id": made}, {"$set": {"metadata": written}})
     assert compare_and_set(EDITOR, read, Change({"detail.serves": 8})) is None
     assert stored(made) == written
-    # Its success twin: nothing came in between.
+    # Without a concurrent upgrade, the save succeeds.
     mongo["cms.nodes"].update_one({"_id": made}, {"$set": {"metadata": read["metadata"]}})
     assert compare_and_set(EDITOR, read, Change({"detail.serves": 8}))
 
 
 @pytest.fixture
 def damaged(blog):
-    """A dish that its upgrader cannot take."""
+    """A dish that its upgrader refuses."""
     return dish(blog, amount="unreadable")
 
 

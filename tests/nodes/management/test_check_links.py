@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("mongo")
 
 
 def checked(*options: str) -> tuple[int, str]:
-    """Return the exit code, and what was printed."""
+    """Return the exit code and the output."""
     printed = io.StringIO()
     try:
         call_command("check_links", *options, stdout=printed)
@@ -106,7 +106,7 @@ def test_many_drafts_are_checked_in_batches(mongo, commands, monkeypatch):
     gone, pages = ObjectId(), [node(slug=f"page-{n}") for n in range(8)]
     for page in pages:
         drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": f"[a](node:{gone})"})
-    # Drafts that were saved at one time are told apart by their ids.
+    # Drafts saved at the same time are distinguished by their ids.
     at = mongo["cms.nodes"].find_one({"_id": pages[0]})["draft"]["saved_at"]
     mongo["cms.nodes"].update_many({"_id": {"$in": pages[:5]}}, {"$set": {"draft.saved_at": at}})
     with commands.recorded():
@@ -146,5 +146,5 @@ def test_check_uses_indexes_and_reads_only_pages_with_links(mongo, commands, mon
     for plan in plans:
         assert not stages(plan) & {"COLLSCAN", "SORT"}
         read += plan["executionStats"]["totalDocsExamined"]
-    # Each page once, those at the edges of a look again; the target once a look.
+    # Each page once, those at the edges of a batch again, and the target once per batch.
     assert read <= 25 + 2 * 3 + 3

@@ -1,4 +1,4 @@
-"""`manage.py upgrade_nodes`: what is stored in older versions of a type is written through, while people save."""
+"""`manage.py upgrade_nodes`: documents of older versions of a type are rewritten, while people save."""
 
 import io
 import random
@@ -38,7 +38,7 @@ def dish(blog, slug="stew", **fields):
 
 
 def upgrade(*options: str) -> tuple[int, str]:
-    """Return the exit code, and what was printed."""
+    """Return the exit code and the output."""
     printed = io.StringIO()
     try:
         call_command("upgrade_nodes", *options, stdout=printed)
@@ -48,7 +48,7 @@ def upgrade(*options: str) -> tuple[int, str]:
 
 
 def found_by_amount(section) -> list[ObjectId]:
-    """Return the dishes that a reader finds by how much of them there is."""
+    """Return the dishes that a reader finds by their amount."""
     return [one.pk for one in faceted_lists.filtered(section, "dish", [("amount", "2 l")], now(), size=9).nodes]
 
 
@@ -96,7 +96,7 @@ def test_new_facet_finds_nodes_saved_before(blog, mongo):
         assert mongo["cms.nodes"].find_one({"_id": live}) == before
         assert upgrade("dish") == (0, "Upgraded 0 documents and refreshed 2; 0 cannot be.\n")
         assert upgrade("dish") == (0, "Upgraded 0 documents and refreshed 0; 0 cannot be.\n")
-        # What readers' pages keep is kept no longer.
+        # Cached pages of readers are outdated.
         assert found_by_amount(blog) == [live]
         trash.restore(EDITOR, thrown)
         assert set(found_by_amount(blog)) == {live, thrown}
@@ -242,7 +242,7 @@ def _sum(ids):
 
 
 def _dishes(blog, mongo, count):
-    """Return the ids of many dishes with their revisions: copies of one that was made by the services."""
+    """Return the ids of many dishes with their revisions: copies of one created by the services."""
     first = mongo["cms.nodes"].find_one({"_id": dish(blog, "first", notes="")})
     revision = mongo["cms.revisions"].find_one({"_id": first["metadata"]["nonce"]})
     nodes, saved = [], []
@@ -284,7 +284,7 @@ def test_editors_can_save_during_the_upgrade(blog, mongo, count):
             thread.result()
         assert code == 0, told
         assert "; 0 cannot be." in told
-        # The old process goes on until nothing of it is taken any more.
+        # The old process continues until its saves are refused.
         out, _err = old.communicate(timeout=120)
         assert old.returncode == 0
         for one, mark in (line.split() for line in [first, *out.splitlines()]):

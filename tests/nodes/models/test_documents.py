@@ -1,4 +1,4 @@
-"""The models read what the services wrote, by the ORM and from raw documents, alike."""
+"""The models read what the services wrote, through the ORM and from raw documents, alike."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Accents that can be read, in both schemes, and what style sheets say of them."""
+"""Readable accent colours in both schemes, and their style sheets."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from nodes.models import look
 from nodes.models.stored_site import StoredSettings
 
 SHEET = (Path(__file__).parents[3] / "static/site/site.css").read_text()
-# Hues all around, from nearly white to nearly black, and grey.
+# Hues all around, from almost white to almost black, and grey.
 COLOURS = [
     "#ffffff",
     "#000000",

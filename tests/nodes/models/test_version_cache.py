@@ -1,4 +1,7 @@
-"""What is kept under the site's version, after a writer died before it gave the site a new one: a retry does, or time."""
+"""Data cached under the site's version, after a writer died before it renewed the version.
+
+A retry or time repairs it.
+"""
 
 from datetime import timedelta
 
@@ -23,7 +26,7 @@ def section(mongo, client):
 
 
 def dying():
-    """Return a context whose block ends before it gives the site a new version."""
+    """Return a context whose block dies before it renews the site's version."""
     return stopped_before_command(
         "update", "cms.site", lambda command: "texts" in command["updates"][0]["u"].get("$set", {})
     )

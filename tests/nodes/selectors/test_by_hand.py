@@ -1,4 +1,4 @@
-"""Lists in the order by hand: what readers see of it, page by page, along one index."""
+"""Lists ordered by hand: what readers see, page by page, with one index."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -19,7 +19,7 @@ LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 @pytest.fixture
 def book(mongo):
-    """A handbook of twelve live chapters, among which lie as many that are not live."""
+    """A handbook of twelve live chapters, with as many hidden ones between them."""
     with registered(Handbook, Chapter, News):
         section = node("handbook", "book", text="About it.")
         for number in range(12):
@@ -43,7 +43,7 @@ def walk(section, size: int) -> list[str]:
 
 
 def scrambled(section) -> list[str]:
-    """Turn the order round; return the slugs of what is live."""
+    """Reverse the order, and return the slugs of the live chapters."""
     ids = [one.pk for one in by_hand.all_nodes(section, size=100)[0]]
     ordering.arrange(section, ids, ids[::-1])
     return [f"n-{number:02}" for number in reversed(range(12))]
@@ -54,7 +54,7 @@ def test_pages_follow_each_other(mongo, book, size):
     assert walk(book, size) == sorted(walk(book, size))
     turned = scrambled(book)
     assert walk(book, size) == turned
-    # Listed in another way before, some have no position.
+    # If the section was listed in another order before, some pages have no position.
     mongo["cms.nodes"].update_many({"metadata.slug": {"$gt": "n-05"}}, {"$unset": {"position": ""}})
     first = [f"n-{number:02}" for number in range(6, 12)]
     assert walk(book, size) == first + [f"n-{number:02}" for number in reversed(range(6))]
@@ -98,7 +98,7 @@ def test_pages_of_readers_use_the_index_and_read_little(client, book, mongo, com
             assert not stages(plan) & {"COLLSCAN", "SORT"}
             run = plan["executionStats"]
             assert run["totalDocsExamined"] <= 2 * run["nReturned"], event.command
-    # Before the first, what has no position is looked for.
+    # Before the first page, pages without a position are looked up.
     assert seen == 2 + 3 * 2 + 1
 
 

@@ -1,4 +1,4 @@
-"""History names what each save did."""
+"""History describes each save."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -20,7 +20,7 @@ FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 def told(node_id, present=None):
-    """Return what history says that the saves of a node did, the first one first."""
+    """Return the descriptions of the saves of a node, the first one first."""
     found, _more = history.newest(node_id, present or nonce(node_id))
     return [revision.acts for revision in reversed(found)]
 
@@ -127,7 +127,7 @@ def test_missing_revisions_are_not_guessed(page, mongo):
 
 
 def sittings(page):
-    """Return the titles that the sittings of a node came to, newest first, with how many saves each had."""
+    """Return the resulting title of each group of saves, newest first, with the number of saves."""
     found, _more = history.newest(page, nonce(page))
     return [(one.revisions[0].version.fields["title"], len(one.revisions)) for one in history.sittings(found)]
 

@@ -1,4 +1,4 @@
-"""What lists read of nodes: of types in several versions, too."""
+"""Fields that lists read, also for types in several versions."""
 
 from django.db import models
 from django_mongodb_backend.fields import ArrayField
@@ -13,7 +13,7 @@ from tests.support.nodes.content import registered
 
 
 class Writer(Page):
-    """Tells of an author, in a second version."""
+    """A page about an author, in its second version."""
 
     is_of_author = True
     schema_version = 2
@@ -25,7 +25,7 @@ class Writer(Page):
 
 
 def test_partial_reads_are_upgraded_too(mongo):
-    """An upgrader that misses what it takes would fail, and the page not be there."""
+    """Otherwise an upgrader without its fields would fail, and the page would be missing."""
     made = node(slug="mary", title="Mary")
     stored_first = {"metadata.type": "writer", "metadata.detail": {"alias": "M, N", "comments": "open"}}
     mongo["cms.nodes"].update_one({"_id": made}, {"$set": stored_first})

@@ -1,4 +1,4 @@
-"""Pages and photos found by the words of their titles while these are typed, along an index."""
+"""Pages and photos found by the words of their titles while typing, with an index."""
 
 import pytest
 from bson import ObjectId
@@ -70,7 +70,7 @@ def test_indexed_words_of_a_title_are_limited():
 def test_titles_are_found_by_an_index(mongo, commands):
     for number in range(40):
         node(slug=f"page-{number}", title=f"{'Lake' if number % 4 else 'Harbour'} {number}")
-    # Of several words all that have the rarest may be read, here ten.
+    # For several words, all titles with the rarest one can be read, here ten.
     for query, size, most in (("harb", 6, 6), ("lake", 12, 12), ("lak", 12, 12), ("harbour 1", 6, 10)):
         with commands.recorded():
             assert found(query, size), query

@@ -1,4 +1,4 @@
-"""Every query that readers' pages send: an index scan without a sort in memory, no document read in vain."""
+"""Every query of readers' pages: an index scan without a sort in memory and without unneeded documents."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,7 @@ from tests.support.nodes.build import EDITOR, node, nonce
 
 POSTS = 24
 COLD = 10
-# How many commands a page may send: the site, the page itself, and what stands beside it.
+# Maximum number of commands of a page: the site, the page itself, and related data.
 WARM = {
     "/": 3,
     "/live/post-3": 4,
@@ -27,14 +27,14 @@ WARM = {
     "/folder/page-3": 2,
     "/tag/t": 3,  # nodes and photos
     "/author/ann": 3,  # posts and photos
-    "/none": 5,  # whether an old site had it; suggestions
+    "/none": 5,  # redirects of an old site, suggestions
     "/sitemap.xml": 1,
 }
 
 
 @pytest.fixture
 def site(mongo) -> ObjectId:
-    """A blog of live posts, among which lie as many that are not live, and whole sections that are not."""
+    """A blog of live posts, with as many hidden ones between them, and whole hidden sections."""
     folder, live, hidden = node("folder", "folder"), node("blog", "live"), node("blog", "hidden")
 
     def rows() -> Iterator[bulk_nodes.Row]:
@@ -63,7 +63,7 @@ def row(type: str, parent: ObjectId | None, slug: str, published: datetime | Non
 
 
 def addresses(client) -> list[str]:
-    """Every kind of page, lists also further down and upwards again."""
+    """Return URLs of every kind of page, also of later pages of lists and back."""
     further = []
     for path in ("/", "/live", "/tag/t", "/author/ann", "/live/archive/2022"):
         listing = client.get(path).context["listing"]
@@ -100,7 +100,7 @@ def addresses(client) -> list[str]:
 
 
 def forget() -> None:
-    """Forget what this process keeps, the section tree apart."""
+    """Clear the caches of this process, except the section tree."""
     version_cache.clear()
     page_cache.storage.clear()
 
@@ -172,7 +172,7 @@ def test_pages_stay_within_their_command_budget(client, site, commands):
         editing.save(EDITOR, site, nonce(site), {"summary": f"Changed for {address}."})
         with commands.recorded():
             client.get(address)
-        # What is nowhere is looked for among the addresses of old sites besides.
+        # For unknown paths, the redirects of old sites are queried too.
         assert len(commands) <= COLD + (address == "/none"), address
 
 
@@ -201,7 +201,7 @@ def test_counts_are_cached_until_the_site_changes(client, site, commands):
 
 
 def sent_by(commands, mongo, work) -> tuple[list[dict], object]:
-    """Return the explained finds and aggregates that `work` sends, and what it returns."""
+    """Return the explained finds and aggregates that `work` sends, and its result."""
     with commands.recorded():
         answer = work()
     return [explain(mongo, event) for event in commands.sent if event.command_name in ("find", "aggregate")], answer

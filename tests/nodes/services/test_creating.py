@@ -1,4 +1,4 @@
-"""Ids that a form or an import chose beforehand: what has one already is not touched under it."""
+"""Ids chosen by a form or an import: an object with such an id is not touched."""
 
 import pytest
 from bson import ObjectId
@@ -52,7 +52,7 @@ def test_id_of_a_trashed_photo_cannot_be_used_for_a_page():
 
 
 def test_id_with_the_history_of_another_form_is_refused():
-    """As of a deletion that stopped half-way, whose history would be the new page's."""
+    """As after an interrupted deletion, whose history would become the new page's."""
     left = node()
     database()["cms.nodes"].delete_one({"_id": left})
     before = database()["cms.revisions"].count_documents({})
@@ -62,7 +62,7 @@ def test_id_with_the_history_of_another_form_is_refused():
 
 
 def test_interrupted_creation_is_completed_by_its_form(monkeypatch):
-    """Its revision goes first: that is the form's own."""
+    """The form's revision is stored first."""
     chosen = ObjectId()
     node(slug="taken")
     with pytest.raises(errors.SlugTaken):
@@ -85,7 +85,7 @@ def test_id_of_a_page_cannot_be_used_for_a_photo():
 
 
 def test_interrupted_photo_upload_restarts():
-    """Of a photo too the revision goes first."""
+    """The revision of a photo is stored first too."""
     parent, chosen = gallery(), ObjectId()
     first = photos.Upload(EDITOR, parent, "a.jpg", photo_id=chosen)
     send(first, pictures.jpeg())
@@ -97,7 +97,7 @@ def test_interrupted_photo_upload_restarts():
 
 
 def test_creation_time_is_kept_when_the_slug_is_taken_meanwhile():
-    """Without a slug of its own it is made again, under another."""
+    """Without a typed slug, the node is created again under another one."""
     made = []
     with before_command("insert", "cms.nodes", lambda: node(slug="a")):
         made.append(editing.create(EDITOR, type="basic-page", parent_id=None, slug="", title="A", created=PAST).id)
@@ -105,7 +105,7 @@ def test_creation_time_is_kept_when_the_slug_is_taken_meanwhile():
 
 
 def test_concurrent_creation_keeps_the_first_slug():
-    """Who comes second finds that slug taken, and has stored a first revision with another one."""
+    """The second request finds the slug taken, and has stored a first revision with another one."""
     chosen, first = ObjectId(), []
     with before_command(
         "find", "cms.revisions", lambda: first.append(make(chosen)), lambda command: "form" in command["filter"]

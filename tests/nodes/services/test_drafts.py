@@ -1,4 +1,4 @@
-"""Drafts: saved beside the live version, published over what was saved live since."""
+"""Drafts: saved beside the live version, and merged into it when published."""
 
 import pytest
 from bson import ObjectId
@@ -11,7 +11,7 @@ from tests.support.nodes.build import EDITOR, node, nonce, stored
 
 
 def test_unpublished_draft_changes_no_live_tags(mongo):
-    """An editor saves the draft while another publishes it: what goes live then is nothing, its tags included."""
+    """An editor saves the draft while another one publishes it. The save changes nothing live, including tags."""
     page = node(tags=("a", "b"))
     draft = drafts.save_draft(EDITOR, page, nonce(page), {}, TagChange(removed=frozenset("b"))).nonce
 
@@ -24,7 +24,7 @@ def test_unpublished_draft_changes_no_live_tags(mongo):
 
 
 def test_draft_with_unchanged_tags_restores_none(mongo):
-    """Tags are those that the draft was begun with, which may be newer than the version that it was begun on."""
+    """Tags are merged from those at the start of the draft, which can be newer than its base version."""
     page = node(tags=("a",))
     editing.change_tags(page, TagChange(added=frozenset({"sprnig"})))
     draft = drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": "new"}).nonce
@@ -52,7 +52,7 @@ def test_draft_tags_and_concurrent_tags_are_published(mongo):
 
 
 def test_draft_of_an_earlier_release_is_published_with_its_tags(mongo):
-    """It does not say with which tags it was begun: those of the version below it stand in."""
+    """It has no record of its first tags, so those of its base version are used."""
     page = node(tags=("a", "b"))
     draft = drafts.save_draft(EDITOR, page, nonce(page), {}, TagChange(frozenset("c"), frozenset("b"))).nonce
     mongo["cms.nodes"].update_one({"_id": page}, {"$unset": {"draft.base_tags": ""}})
@@ -69,7 +69,7 @@ def test_form_saved_again_merges_with_its_own_tags(mongo):
 
 
 def test_form_of_a_published_draft_causes_no_conflict(mongo):
-    """Saved as a draft and published; back, edited and saved again, as a draft or live."""
+    """Saved as a draft and published. Then back, edited and saved again, as a draft or live."""
     page, form = node(text="one", tags=("a",)), ObjectId()
     seen = nonce(page)
     draft = drafts.save_draft(EDITOR, page, seen, {"detail.text": "two"}, TagChange.between("a", "ab"), form=form).nonce

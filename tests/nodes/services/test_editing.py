@@ -1,4 +1,4 @@
-"""Creating and saving nodes: the compare-and-set, the merge, what is stored."""
+"""Creating and saving nodes: the compare-and-set, the merge, and the stored document."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -172,7 +172,7 @@ def test_save_with_the_current_nonce_returns_a_new_one(mongo):
 
 
 def test_stale_compare_and_set_changes_nothing(mongo):
-    """Holds the nonce in the update's filter."""
+    """Tests the nonce in the filter of the update."""
     node_id = node(title="Old")
     stale = mongo["cms.nodes"].find_one()
     save(node_id, nonce(node_id), title="Theirs")
@@ -262,7 +262,7 @@ def test_section_cannot_move_into_itself_or_below(mongo):
 
 
 def test_two_concurrent_moves_make_no_cycle(mongo):
-    """Holds the counter of moves in the transaction: 20 rounds of a under b and b under a."""
+    """Tests the counter of moves in the transaction, with 20 rounds of a below b and b below a."""
     with ThreadPoolExecutor(2) as pool:
         for round_ in range(20):
             a, b = node("folder", f"a{round_}"), node("folder", f"b{round_}")
@@ -293,7 +293,7 @@ def test_empty_slug_is_derived_from_the_title(mongo):
 
 
 def test_repeated_create_with_other_text_saves_that_text(mongo, ann, bob):
-    """The add form, saved; back, edited and saved again."""
+    """The add form is saved, then edited after Back and saved again."""
     chosen = ObjectId()
 
     def make(actor=ann, **fields):
@@ -319,7 +319,7 @@ def test_create_does_not_restore_a_page_trashed_meanwhile(mongo, ann):
 
 
 def test_form_saved_again_merges_with_its_own_save(mongo, ann, bob):
-    """Back, edited and saved again: no conflict with oneself, and no other editor's save undone."""
+    """Edited and saved again after Back: no conflict with the own save, and no other editor's save undone."""
     node_id, form = node(title="T", text="one"), ObjectId()
     seen = nonce(node_id)
     editing.save(ann, node_id, seen, {"title": "T", "detail.text": "one two"}, form=form)

@@ -1,4 +1,4 @@
-"""Housekeeping: what may go goes, and never what a merge, a draft or an old address needs."""
+"""Cleanup: it deletes leftovers, but nothing that a merge, a draft or an old URL needs."""
 
 from datetime import timedelta
 from io import StringIO
@@ -146,7 +146,7 @@ def test_contents_of_a_trashed_section_are_kept(mongo):
 
 
 def restored_concurrently(monkeypatch, node_id):
-    """Let a node come back from the trash when the check has looked for it among the pages and not yet in the trash."""
+    """Restore a node after the check has looked for it among the pages, and before it looks in the trash."""
     real, done = integrity.node_filter, []
 
     def node_filter(collection):

@@ -1,4 +1,4 @@
-"""Moving, copying, throwing away and putting back: what readers find at old addresses, and what is refused."""
+"""Moving, copying, trashing and restoring: old URLs, and refusals."""
 
 from datetime import UTC, datetime
 
@@ -54,7 +54,7 @@ def test_hidden_section_at_an_old_url_keeps_the_redirect(mongo, client):
 
 
 class TestExistingRedirect:
-    """/about leads to the page that stood there and is /about-us now, whatever else stands at /about for a while."""
+    """/about redirects to the page that was there and is now at /about-us, whatever else is at /about for a while."""
 
     @pytest.fixture
     def about_us(self, mongo):
@@ -97,8 +97,7 @@ class TestExistingRedirect:
 
 
 def test_copy_contains_nothing_specific_to_the_original(mongo, bob):
-    """Comments (in the node's own document, say), counters: whatever stands beside what an editor types. Not what a draft
-    says, the editor's latest words."""
+    """Comments in the node's own document and counters are not copied. The draft is, as the editor's latest text."""
     page = node(title="Page", text="Text", **{"detail.source": {"id": 7}})
     drafts.save_draft(bob, page, nonce(page), {"title": "Drafted", "detail.text": "More text"})
     beside = {"comments": [], "comments_epoch": 3, "views": {"2024-01": 9}}
@@ -212,7 +211,7 @@ def test_section_with_contents_cannot_be_deleted_permanently(mongo):
 
 
 def test_history_of_a_photo_with_the_same_id_is_kept(mongo):
-    """No form can choose such an id any more: what an earlier release made is deleted by itself."""
+    """Forms can no longer choose such an id. A page that an earlier release created is deleted alone."""
     photo_id = upload(gallery())
     page = node(slug="page")
     for name, key in (("cms.nodes", "_id"), ("cms.revisions", "node_id")):
@@ -243,7 +242,7 @@ def test_permanent_deletion_frees_the_slug_and_sends_a_signal(mongo, client):
 
 @pytest.mark.parametrize("make", [node, lambda: upload(gallery())], ids=["page", "photo"])
 def test_interrupted_deletion_is_completed(mongo, make):
-    """It is in the trash until all that belongs to it is gone, and cannot be put back any more."""
+    """It stays in the trash until everything that belongs to it is deleted, and can no longer be restored."""
     thrown, told = make(), []
     home, seen = (NODES, nonce(thrown)) if make is node else (ASSET_FILES, document(thrown)["metadata"]["nonce"])
     trash.trash(EDITOR, thrown, seen, home)

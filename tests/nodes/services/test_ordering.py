@@ -1,4 +1,4 @@
-"""The order by hand of what stands in a section: what comes in, what is put elsewhere, and who does it at once."""
+"""Ordering a section by hand: new pages, moved pages, and concurrent editors."""
 
 import random
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +16,7 @@ from tests.support.nodes.build import EDITOR, node, nonce, save
 
 
 def standing(section: ObjectId) -> str:
-    """Return the slugs of what stands in a section, as readers see it."""
+    """Return the slugs of a section's pages, as readers see them."""
     return "".join(one.metadata.slug for one in by_hand.page(section, now(), size=100)[0])
 
 
@@ -25,7 +25,7 @@ def whole(mongo, node_id: ObjectId) -> dict:
 
 
 def arrange(section: ObjectId, seen: list[ObjectId], order: str) -> int:
-    """Arrange what was seen as a to e."""
+    """Arrange pages that were seen as a to e."""
     return ordering.arrange(section, seen, [seen["abcde".index(letter)] for letter in order])
 
 
@@ -99,7 +99,7 @@ def test_ordering_does_not_conflict_with_an_edit(book, chapters):
 
 
 def test_moves_of_another_editor_are_kept(book, chapters):
-    """Both saw abcde."""
+    """Both editors saw abcde."""
     arrange(book, chapters, "eabcd")
     arrange(book, chapters, "acbde")
     assert standing(book) == "eacbd"
@@ -166,7 +166,7 @@ def test_new_position_is_between_its_neighbours():
 
 
 def test_concurrent_ordering_loses_nothing(mongo, book):
-    """Eight put their own chapter behind the first, over and over, while one renames what they move."""
+    """Eight editors move their own chapter behind the first repeatedly, while one renames the chapters."""
     ids = [node("chapter", f"c-{n}", parent=book) for n in range(9)]
 
     def work(number: int) -> None:

@@ -1,4 +1,4 @@
-"""Many at once, for long: one wins each round, all edits survive, no move makes a cycle."""
+"""Long races: one save wins each round, all edits survive, no move makes a cycle."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def test_one_of_64_saves_of_a_nonce_wins_each_round(mongo, rounds):
 
 @pytest.mark.parametrize("rounds", [2, pytest.param(8, marks=pytest.mark.slow)])
 def test_edits_of_eight_editors_all_survive(mongo, rounds):
-    """Holds the merge base: every editor's form is as old as the round."""
+    """Tests the merge base: every editor's form is as old as the round."""
     node_id = node(text="\n\n".join(f"paragraph {i}" for i in range(4)))
     fields = {4: "title", 5: "summary", 6: "author", 7: "slug"}
     for round_ in range(rounds):
@@ -53,7 +53,7 @@ def test_edits_of_eight_editors_all_survive(mongo, rounds):
 
 @pytest.mark.slow
 def test_concurrent_moves_never_make_a_cycle_or_an_island(mongo):
-    """a under b and b under a, 200 rounds."""
+    """a below b and b below a, 200 rounds."""
     for round_ in range(200):
         pair = node("folder", f"a{round_}"), node("folder", f"b{round_}")
 
@@ -87,7 +87,7 @@ def test_bulk_publish_during_saves_loses_no_update(mongo, rounds):
         refused = {one.selected.id for one in summary.refused}
         assert summary.done == 8 - len(refused)
         for m in made:
-            # The save that published it went on from what was seen.
+            # The save that published it was based on the seen version.
             query = {"node_id": m, "parent": seen[m], "metadata.published": {"$ne": None}}
             went_on = mongo["cms.revisions"].count_documents(query)
             assert (bool(stored(m)["published"]), went_on) == ((False, went_on) if m in refused else (True, 1))

@@ -1,4 +1,4 @@
-"""What a save notes of what a text uses, and what is found by it."""
+"""References that a save stores for a text, and the queries that use them."""
 
 import pytest
 from bson import ObjectId

@@ -1,4 +1,4 @@
-"""The rule for publishing holds on every way to publish."""
+"""The rule for publishing applies to every way of publishing."""
 
 from datetime import timedelta
 

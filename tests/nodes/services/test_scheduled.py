@@ -1,4 +1,4 @@
-"""Changes of live pages that are scheduled: what readers see and when, who ends a schedule, and that nothing typed is lost."""
+"""Scheduled changes of live pages: what readers see and when, how a schedule ends, and that no text is lost."""
 
 from datetime import timedelta
 
@@ -26,14 +26,14 @@ def draft_of(mongo, page):
 
 
 def planned(page, at=None, /, **mine):
-    """Draft changes of a page and schedule them, in an hour unless told otherwise; return the draft's nonce."""
+    """Draft changes of a page and schedule them, by default in an hour. Return the draft's nonce."""
     fields = {path.replace("__", "."): value for path, value in mine.items()}
     saved = drafts.save_draft(EDITOR, page, nonce(page), fields)
     return drafts.schedule(EDITOR, page, saved.nonce, at or now() + SOON).nonce
 
 
 def is_due(mongo, page):
-    """Bring the time of scheduled changes about."""
+    """Move scheduled changes to their due time."""
     at = now() - timedelta(seconds=1)
     assert (
         mongo["cms.nodes"]
@@ -168,7 +168,7 @@ def test_schedule_visible_to_readers_cannot_be_cancelled(mongo, act):
     is_due(mongo, page)
     with pytest.raises(errors.DraftGone):
         act(page, draft)
-    # Who would discard it has published it.
+    # Discarding publishes it instead.
     assert scheduled.publish_due() == (act is drafts.unschedule)
     assert (stored(page)["title"], draft_of(mongo, page)) == ("New", None)
 

@@ -1,4 +1,4 @@
-"""How far a save reaches: nothing that lists read is missing in what is compared."""
+"""The scope of a save: everything that lists read is compared."""
 
 import re
 from datetime import UTC, datetime
@@ -38,7 +38,7 @@ def reach(changes=(), derived=DERIVED, metadata=METADATA):
 
 
 def paths(fields):
-    """The names below metadata and derived of what a projection reads."""
+    """Return the names below metadata and derived that a projection reads."""
     return [tuple(path.split(".")) for path in fields]
 
 
@@ -51,7 +51,7 @@ def test_text_affects_only_its_own_page():
 
 @pytest.mark.parametrize("path", [one for one in paths(listing.LISTED) if one[1] not in scope.UNLISTED])
 def test_fields_read_by_lists_affect_lists(path):
-    """One that selectors read from now on is compared, too, or this fails."""
+    """If a selector reads another field, it must be compared too, or this test fails."""
     if path[0] == "derived":
         assert reach(derived={**DERIVED, path[1]: ObjectId()}) == Scope.LISTS
     else:
@@ -90,7 +90,7 @@ def test_saves_of_sections_and_photos_affect_every_page(type, wanted):
     assert reach({"nonce": ObjectId()}, metadata={**METADATA, "type": type}) == wanted
 
 
-# Pages of a node by itself, and what is only on these.
+# The own pages of a node, and data shown only there.
 OWN = frozenset({"blog-entry.html", "basic-page.html", "photo.html", "base.html", "_head.html"})
 
 

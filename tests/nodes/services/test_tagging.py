@@ -1,4 +1,4 @@
-"""Tags: merged as sets, in the compare-and-set of the fields; changed alone without a nonce."""
+"""Tags: merged as sets in the compare-and-set of the fields, and changed without a nonce by tagging."""
 
 import pytest
 from bson import ObjectId
@@ -27,7 +27,7 @@ def test_tags_merge_as_sets(mongo):
 
 
 def test_refused_save_changes_no_tags(mongo):
-    """Tags go with the rest of a save: readers would see the change otherwise, and no version would have it."""
+    """Tags are saved with the rest. Otherwise readers would see a change that no version contains."""
     node(slug="taken")
     node_id = node(tags=("a", "b"))
     for tags in (TagChange.between("ab", "a"), TagChange.between("ab", "ac")):
@@ -37,7 +37,7 @@ def test_refused_save_changes_no_tags(mongo):
 
 
 def test_save_of_tags_keeps_concurrent_tags(mongo):
-    """Tagging takes no nonce, so that a save that has read the tags already must notice it."""
+    """Tagging uses no nonce, so a save that has already read the tags must notice it."""
     node_id = node(tags=("a", "b"))
     tagging = TagChange(frozenset("cd"), frozenset("a"))
     with before_command("insert", "cms.revisions", lambda: editing.change_tags(node_id, tagging)):
@@ -62,7 +62,7 @@ def test_tagging_respects_the_limit_of_forms(mongo):
     assert stored(node_id)["tags"] == before_that
     editing.change_tags(node_id, TagChange(frozenset({"more"}), frozenset({"last"})))
     assert "more" in stored(node_id)["tags"]
-    # One that has more already can be tagged otherwise.
+    # A node with more tags can still exchange some.
     many = node(slug="many", tags=tuple(f"tag{number}" for number in range(MOST)))
     database()["cms.nodes"].update_one({"_id": many}, {"$push": {"metadata.tags": {"$each": ["x", "y"]}}})
     editing.change_tags(many, TagChange(frozenset({"z"}), frozenset({"x"})))
@@ -71,7 +71,7 @@ def test_tagging_respects_the_limit_of_forms(mongo):
 
 @pytest.mark.parametrize("tags", [TagChange(added=frozenset("b")), TagChange(frozenset("b"), frozenset("a"))])
 def test_tagging_a_page_renamed_meanwhile_succeeds(mongo, tags):
-    """A tag that is acknowledged is there, wherever the node stands by now."""
+    """An acknowledged tag is stored, wherever the node is meanwhile."""
     node_id = node(slug="old", tags=("a",))
     with before_command("update", "cms.nodes", lambda: save(node_id, nonce(node_id), slug="new")):
         editing.change_tags(node_id, tags)
@@ -88,7 +88,7 @@ def test_tagging_a_page_trashed_meanwhile_is_refused(mongo):
 
 
 def test_form_saved_again_merges_with_its_own_tags(mongo, ann):
-    """Back, a tag taken out again or put back, and saved again: as it says now, and no other editor's tag undone."""
+    """Back, a tag removed or added, and saved again: the last state is stored, and no other editor's tag is undone."""
     node_id, form = node(tags=("a", "b")), ObjectId()
     seen = nonce(node_id)
 
@@ -120,7 +120,7 @@ def test_saving_the_same_tags_is_no_change(mongo):
 
 
 def test_tag_in_another_case_is_the_same_tag(mongo):
-    """As forms have it: else the next save of one would drop what is there twice, unasked."""
+    """As in forms. Otherwise the next save of a form would drop the duplicate without asking."""
     node_id = node(tags=("News",))
     editing.change_tags(node_id, TagChange(frozenset({"news", "Spring"})))
     assert stored(node_id)["tags"] == ["News", "Spring"]

@@ -1,4 +1,4 @@
-"""The longest text that services take."""
+"""The maximum text length of the services."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is typed and not saved: kept for its editor alone, the newest of each form, for a month."""
+"""Working copies: typed and unsaved text, private to its editor, the newest of each form, for a month."""
 
 from datetime import timedelta
 
@@ -94,7 +94,7 @@ def test_copy_typed_after_the_save_is_kept(mongo):
 
 
 def test_copies_are_kept_for_a_month(mongo):
-    """Also where the server has not removed it yet."""
+    """Also if the server has not deleted it yet."""
     copies, (young, old) = mongo[WORKING_COPIES], (ObjectId(), ObjectId())
     for copy, days in ((young, 29), (old, 31)):
         keep(ANN, copy, 1, f"{days} days")

@@ -1,4 +1,4 @@
-"""Files that are no good pictures: each is refused with a reason, and leaves nothing. What is just good enough is taken."""
+"""Invalid pictures: each is refused with a reason, and stores nothing. Barely valid ones are accepted."""
 
 import struct
 import zlib
@@ -27,14 +27,14 @@ def _png_of_size(width: int, height: int) -> bytes:
 
 
 def _png_of_frames(width: int, height: int, *counts: int) -> bytes:
-    """Return an animation that says several times of how many frames it is: a decoder believes the first."""
+    """Return an animation that declares several numbers of frames. A decoder believes the first."""
     plain = _png_of_size(width, height)
     said = [chunk(b"acTL", struct.pack(">II", count, 0)) for count in counts]
     return plain[:33] + said[0] + plain[33:-12] + b"".join(said[1:]) + plain[-12:]
 
 
 def _bad() -> dict[str, tuple[str, bytes, str]]:
-    """Return 30 and more files by what is wrong with them: name, bytes, what the refusal says."""
+    """Return 30 or more files by their defect: name, bytes, words of the refusal."""
     jpeg, png, webp, gif = pictures.jpeg(), pictures.png(), pictures.webp(), pictures.gif()
     avif = pictures.encoded("AVIF")
     svg = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
@@ -154,7 +154,7 @@ def _bad() -> dict[str, tuple[str, bytes, str]]:
 
 
 def _jpeg_of_scans(count: int) -> bytes:
-    """Return a grey JPEG of 100 megapixels whose scans refine nothing: each takes a decoder through all of it."""
+    """Return a grey JPEG of 100 megapixels whose scans refine nothing, but each makes a decoder process all of it."""
     plain = pictures.encoded("JPEG", pictures.image(mode="L"), progressive=True)
     at = plain.index(b"\xff\xc2") + 5
     plain = plain[:at] + struct.pack(">HH", 10_000, 10_000) + plain[at + 4 :]
@@ -166,7 +166,7 @@ def _jpeg_of_scans(count: int) -> bytes:
 
 
 def _jpeg_of_single_colours() -> bytes:
-    """Return the head of a JPEG of 119 megapixels whose first scan has one of its three colours."""
+    """Return the head of a JPEG of 119 megapixels whose first scan has only one of its three colours."""
     plain = _jpeg_of_size(10_900, 10_900)
     return plain[: plain.index(b"\xff\xda")] + pictures.segment(0xDA, b"\1\1\0\0\x3f\0") + bytes(90)
 
@@ -192,7 +192,7 @@ def _header(width: int, height: int) -> bytes:
 
 
 def _png_with_frame(width: int, height: int) -> bytes:
-    """Return a still picture of 60 × 40 with one more frame of a size."""
+    """Return a still picture of 60 × 40 with one more frame of a given size."""
     plain = pictures.encoded("PNG")
     frame = chunk(b"fcTL", struct.pack(">5IHHBB", 0, width, height, 0, 0, 1, 1, 0, 0))
     return plain[:33] + chunk(b"acTL", struct.pack(">II", 1, 0)) + plain[33:-12] + frame + plain[-12:]
@@ -213,7 +213,7 @@ def _gif_of_size(width: int, height: int, frames: int) -> bytes:
 
 
 def _webp_of_size(width: int, height: int, frames: int) -> bytes:
-    """Return an animation of which every frame after the first changes one pixel: a few bytes that cost a whole picture."""
+    """Return an animation in which every later frame changes one pixel: a few bytes that cost a whole picture."""
     pixel = pictures.encoded("WEBP", pictures.image((1, 1)), lossless=True)[12:]
     canvas = (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little")
     frame = b"ANMF" + struct.pack("<I", 16 + len(pixel)) + bytes(12) + b"\x0a\0\0\0" + pixel
@@ -223,12 +223,12 @@ def _webp_of_size(width: int, height: int, frames: int) -> bytes:
 
 
 def _avif_of_size(width: int, height: int) -> bytes:
-    """Return an AVIF of 60 × 40 whose container says another size."""
+    """Return an AVIF of 60 × 40 whose container declares another size."""
     return _patched(pictures.encoded("AVIF"), b"ispe", 8, struct.pack(">II", width, height))
 
 
 def _avif_of_frames(count: int) -> bytes:
-    """Return an AVIF whose one picture is coded in many frames: all but the last are decoded for nothing."""
+    """Return an AVIF whose single picture is coded in many frames, of which all but the last are decoded in vain."""
     plain = pictures.encoded("AVIF")
     start = plain.index(b"mdat") + 4
     frame = plain[start + 13 :]
@@ -238,7 +238,7 @@ def _avif_of_frames(count: int) -> bytes:
 
 
 def _avif_in_motion() -> bytes:
-    """Return an AVIF whose coded picture says that more may follow: neither still nor of the short header."""
+    """Return an AVIF whose picture announces more frames: it is neither still nor has the short header."""
     plain = pictures.encoded("AVIF")
     at = plain.index(b"mdat") + 8
     return plain[:at] + bytes((plain[at] & 0xE7,)) + plain[at + 1 :]
@@ -250,12 +250,12 @@ def _avif_cropped() -> bytes:
 
 
 def _avif_of_pieces() -> bytes:
-    """Return an AVIF that says that its picture is in 65,535 pieces, whose places take no bytes."""
+    """Return an AVIF that declares 65,535 pieces of its picture, whose offsets take no bytes."""
     return _patched(pictures.encoded("AVIF"), b"iloc", 8, b"\0\0\0\1\0\1\0\0\xff\xff")
 
 
 def _patched(data: bytes, name: bytes, at: int, new: bytes) -> bytes:
-    """Return the file with other bytes so many behind the beginning of a box's name, or before it."""
+    """Return the file with bytes replaced at an offset from the start of a box's name."""
     start = data.index(name) + at
     return data[:start] + new + data[start + len(new) :]
 
@@ -295,7 +295,7 @@ def test_animations_are_accepted():
 
 
 def test_second_picture_of_a_multi_picture_jpeg_is_ignored(settings):
-    """Where metadata is kept the picture says still that there is one, and where: it may say so of itself, often."""
+    """If metadata is kept, the picture still declares the second one. Its position may point to itself, often."""
     settings.PHOTOS = {"KEEP_LOCATION": True}
     two = pictures.encoded("MPO", pictures.image(), save_all=True, append_images=[pictures.image(seed=1)])
     assert upload(gallery(), two)

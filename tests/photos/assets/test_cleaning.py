@@ -1,4 +1,4 @@
-"""What is stored of a picture: all of its pixels, nothing of who took it where."""
+"""The stored file of a picture: all pixels, and no private metadata."""
 
 import io
 import math
@@ -60,7 +60,7 @@ def test_chunk_size_makes_no_difference(kind):
 
 @pytest.mark.parametrize("kind", PICTURES)
 def test_cleaning_twice_changes_nothing(kind):
-    """An import knows by the hash that a picture is there, and that an export is whole."""
+    """Imports recognize a picture by its hash, and verify an export with it."""
     name, data = PICTURES[kind]()
     once = cleaned(name, data)
     assert cleaned(name, once) == once
@@ -119,7 +119,7 @@ def test_properties_contain_what_photographers_search():
 
 @pytest.mark.parametrize(("format", "name"), FILES)
 def test_photographer_and_copyright_are_kept_without_the_owner(format, name):
-    """The photographer and the terms are written to be read; a camera's owner is noted by the camera."""
+    """The photographer and the terms are meant to be public. The camera's owner is recorded by the camera."""
     block = pictures.exif(artist="Ines Diaz", copyright="CC BY 4.0")
     after = cleaned(name, pictures.encoded(format, exif=block))
     with Image.open(io.BytesIO(after)) as image:
@@ -185,7 +185,7 @@ def test_long_colour_profile_in_many_segments_is_kept():
 
 
 def test_segment_after_a_complete_colour_profile_is_refused():
-    """The profile would be stored again for each."""
+    """The profile would be stored again for each segment."""
     data = pictures.encoded("JPEG", icc_profile=PROFILE)
     at = data.index(b"\xff\xe2")
     length = int.from_bytes(data[at + 2 : at + 4], "big")
@@ -207,7 +207,7 @@ def test_invalid_colour_profile_is_dropped(profile, format, name):
 
 
 def icc_with_table(length: int) -> bytes:
-    """Return a profile whose one table of colours is so long, in bytes."""
+    """Return a profile with a colour table of this many bytes."""
     table = b"mft2" + b"\xab" * (length - 4)
     tag = b"A2B0" + (144).to_bytes(4, "big") + len(table).to_bytes(4, "big")
     return (144 + length).to_bytes(4, "big") + PROFILE[4:128] + (1).to_bytes(4, "big") + tag + table

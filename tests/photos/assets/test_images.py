@@ -1,4 +1,4 @@
-"""How much of a picture is decoded to judge it, and what colour it has from afar."""
+"""How much of a picture is decoded to judge it, and its average colour."""
 
 import io
 
@@ -23,7 +23,7 @@ def judged(data: bytes, limits: Limits, name: str = "a.gif") -> images.ImageProp
 
 @pytest.mark.parametrize("frames", [1, 8])
 def test_decoded_pixels_of_an_animation_are_limited(frames):
-    """A damaged frame tells: it is found where it is decoded."""
+    """A damaged last frame shows whether it was decoded."""
     limits = Limits(max_pixels=(frames + 1) * FRAME - 1)
     torn = b"\x2c\0\0\0\0\x3c\0\x28\0\0\2\2\x44\1\0;"
     judged(pictures.gif(frames)[:-1] + torn, limits)

@@ -1,4 +1,4 @@
-"""What a picture file has room for beside the picture: nothing of it is stored, and nothing makes the file longer."""
+"""Data beside the picture in a file: none of it is stored, and none makes the file longer."""
 
 import io
 import struct
@@ -15,7 +15,7 @@ from photos.assets.png import SIGNATURE, chunk
 from tests.support.nodes import pictures
 
 WORDS = b"47.3769 N"
-# What programs and cameras write behind the end, and what others would like to.
+# Data that programs and cameras write behind the end, or that attackers could.
 BEHIND = {
     "nothing": b"",
     "newline": b"\n",
@@ -66,7 +66,7 @@ def behind_header(png: bytes, *chunks: bytes) -> bytes:
 
 
 def longer_chunk(data: bytes, name: bytes) -> bytes:
-    """Return a WebP with words at the end of its first chunk of a name."""
+    """Return a WebP with text at the end of its first chunk of a name."""
     at = data.index(name)
     size = int.from_bytes(data[at + 4 : at + 8], "little")
     stop = at + 8 + size
@@ -75,7 +75,7 @@ def longer_chunk(data: bytes, name: bytes) -> bytes:
 
 
 def longer_frame(data: bytes) -> bytes:
-    """Return an animated WebP with a chunk of words inside its first frame."""
+    """Return an animated WebP with a chunk of text inside its first frame."""
     at = data.index(b"ANMF")
     size = int.from_bytes(data[at + 4 : at + 8], "little")
     stop = at + 8 + size
@@ -85,7 +85,7 @@ def longer_frame(data: bytes) -> bytes:
 
 
 def with_words() -> dict[str, tuple[str, bytes]]:
-    """Return pictures with words where a decoder does not look."""
+    """Return pictures with text where a decoder does not look."""
     jpeg, png, gif = pictures.encoded("JPEG"), pictures.encoded("PNG"), pictures.gif()
     at = ADOBE.index(b"\xff\xee")
     size = int.from_bytes(ADOBE[at + 2 : at + 4], "big")
@@ -147,7 +147,7 @@ def test_each_part_is_stored_at_its_specified_length(part):
 
 
 def exif_of_shared_values(length: int) -> bytes:
-    """Return a TIFF block in which all texts that are kept say that they are the same bytes."""
+    """Return a TIFF block in which all kept texts share the same bytes."""
     tags = sorted({exif.Base.Make, exif.Base.Model, exif.Base.Software, exif.Base.Artist, exif.Base.Copyright})
     at = 10 + 12 * len(tags) + 4
     entries = [struct.pack("<HHII", tag, 2, length, at) for tag in tags]
@@ -157,7 +157,7 @@ def exif_of_shared_values(length: int) -> bytes:
 
 
 def hostile() -> dict[str, tuple[str, bytes]]:
-    """Return files made to be stored larger than they came, one or more of each format."""
+    """Return files built to be stored larger than they came, one or more per format."""
     jpeg, png = pictures.encoded("JPEG"), pictures.encoded("PNG")
     table = b"mft2" + bytes(2_000_000)
     large = bytearray(profile()[:128] + struct.pack(">I4sII", 1, b"A2B0", 144, len(table)) + table)
@@ -208,7 +208,7 @@ def test_stored_size_exceeds_the_input_by_a_constant_at_most(kind):
 
 
 def test_parser_that_yields_too_much_is_stopped(monkeypatch):
-    """Whatever a format has overlooked: the bound does not rely on its parser."""
+    """The limit does not rely on the parser of a format."""
     monkeypatch.setattr(exif, "to_store", lambda block, keep: block * 300)
     with pytest.raises(BadPicture):
         stored(pictures.png(), "png")
@@ -253,7 +253,7 @@ def test_webp_with_only_a_location_can_be_decoded():
 
 
 def test_picture_is_rotated_by_the_stored_exif():
-    """EXIF longer than it may be is left out: copies lie as the pixels do."""
+    """EXIF that is too long is dropped, so copies are oriented like the pixels."""
     block = pictures.exif(6).tobytes()[6:]
     for behind, size in ((b"", (40, 60)), (bytes(70_000), (60, 40))):
         cleaning = Cleaning("a.png")
@@ -290,7 +290,7 @@ def test_unusual_png_chunks_and_interlacing_are_accepted():
 
 
 def interlaced() -> bytes:
-    """Return an interlaced PNG of 3 × 3 grey pixels of one bit: of its seven passes, two have none."""
+    """Return an interlaced PNG of 3 × 3 grey pixels of one bit, with two empty passes."""
     header = struct.pack(">IIBBBBB", 3, 3, 1, 0, 0, 0, 1)
     lines = [1, 0, 0, 1, 1, 2, 1]
     packed = zlib.compress(b"\0\0" * sum(lines))

@@ -1,4 +1,4 @@
-"""A table of requests for a file of 1,000 bytes, and what RFC 9110 has for an answer."""
+"""Requests for a file of 1,000 bytes, and their responses by RFC 9110."""
 
 from datetime import UTC, datetime
 
@@ -23,11 +23,11 @@ TABLE = [
     ("GET", {"range": "bytes=-100"}, 206, "900-999", "bytes 900-999/1000", "100"),
     ("GET", {"range": "bytes=-2000"}, 206, "0-999", "bytes 0-999/1000", "1000"),
     ("GET", {"range": "BYTES=1-2"}, 206, "1-2", "bytes 1-2/1000", "2"),
-    # 15.5.17: nothing of it is there.
+    # 15.5.17: the range is outside of the file.
     ("GET", {"range": "bytes=1000-"}, 416, "", "bytes */1000", "0"),
     ("GET", {"range": "bytes=1000-1001"}, 416, "", "bytes */1000", "0"),
     ("GET", {"range": "bytes=-0"}, 416, "", "bytes */1000", "0"),
-    # 14.2: a range that is none, other units and several ranges may be ignored.
+    # 14.2: an invalid range, other units and several ranges can be ignored.
     ("GET", {"range": "bytes=5-4"}, 200, "0-999", None, "1000"),
     ("GET", {"range": "bytes=a-b"}, 200, "0-999", None, "1000"),
     ("GET", {"range": "bytes=-"}, 200, "0-999", None, "1000"),
@@ -58,7 +58,7 @@ TABLE = [
     ("GET", {"if-none-match": "abc"}, 200, "0-999", None, "1000"),
     ("GET", {"if-none-match": '"abc"', "range": "bytes=0-99"}, 304, "", None, None),
     ("GET", {"if-none-match": '"x"', "range": "bytes=0-99"}, 206, "0-99", "bytes 0-99/1000", "100"),
-    # 13.1.3: If-Modified-Since, ignored beside If-None-Match.
+    # 13.1.3: If-Modified-Since is ignored with If-None-Match.
     ("GET", {"if-modified-since": DATE}, 304, "", None, None),
     ("GET", {"if-modified-since": LATER}, 304, "", None, None),
     ("GET", {"if-modified-since": EARLIER}, 200, "0-999", None, "1000"),
@@ -67,7 +67,7 @@ TABLE = [
     ("GET", {"if-modified-since": f"Mon, 01 Jan {'9' * 20} 00:00:00 GMT"}, 200, "0-999", None, "1000"),
     ("GET", {"if-modified-since": "Mon, 01 Jan 0001 00:00:00 +2359"}, 200, "0-999", None, "1000"),
     ("GET", {"if-modified-since": LATER, "if-none-match": '"x"'}, 200, "0-999", None, "1000"),
-    # 13.1.1 and 13.1.4: If-Match compares strongly, If-Unmodified-Since is ignored beside it.
+    # 13.1.1 and 13.1.4: If-Match compares strongly, and If-Unmodified-Since is ignored with it.
     ("GET", {"if-match": '"abc"'}, 200, "0-999", None, "1000"),
     ("GET", {"if-match": "*"}, 200, "0-999", None, "1000"),
     ("GET", {"if-match": 'W/"abc"'}, 412, "", None, None),

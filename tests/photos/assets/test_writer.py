@@ -1,4 +1,4 @@
-"""Files on their way into GridFS: locked while their writer is alive."""
+"""Files being written to GridFS: locked while their writer is alive."""
 
 from datetime import timedelta
 
@@ -15,7 +15,7 @@ from tests.support.processes import until
 
 
 def content() -> dict:
-    """The metadata of a content that no photo has."""
+    """The metadata of a file without a photo."""
     return {"type": "photo-content", "parent_id": build.ObjectId(), "slug": "x"}
 
 

@@ -1,4 +1,4 @@
-"""Sections that list by a date of their pages' own: what is to come, and what is past."""
+"""Sections that list by a date of their pages: upcoming and past ones."""
 
 from datetime import UTC, date, datetime, timedelta
 
@@ -44,7 +44,7 @@ def concert(season, slug: str, days: int, **fields):
 
 @pytest.fixture
 def read(season):
-    """Return a function: a page of the season from a cursor on, narrowed to a hall."""
+    """Return a function that returns a page of the season from a cursor on, filtered by hall."""
 
     def read(cursor: str | None = None, hall: str = "", size: int = 2):
         wanted = [("concert", "hall", hall)] if hall else []
@@ -129,7 +129,7 @@ def test_lists_use_an_index(season, read, mongo, commands):
     assert len(plans) == len(pages)
     for one in plans:
         assert not stages(one) & {"COLLSCAN", "SORT"}, one
-        # Two are shown; where the page begins, and whether there is more, is read besides.
+        # Two pages are shown. The start of the page and whether there are more is read in addition.
         assert one["executionStats"]["totalDocsExamined"] <= 4
     assert [finding for finding in doctor.examine() if finding.name.startswith("query-")] == []
 

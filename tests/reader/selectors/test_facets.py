@@ -1,4 +1,4 @@
-"""Lists that are filtered by the facets of a type."""
+"""Lists filtered by the facets of a type."""
 
 from datetime import timedelta
 
@@ -31,7 +31,7 @@ def recipe(cookbook, slug: str, course: str = "main", published=PAST, **fields):
 
 @pytest.fixture
 def slugs(cookbook):
-    """Return a function: the slugs of the recipes in the cookbook that have these values."""
+    """Return a function that returns the slugs of the recipes in the cookbook with these values."""
 
     def having(*wanted, size: int = 20, cursor: str | None = None) -> list[str]:
         found = faceted_lists.filtered(cookbook, "recipe", wanted, now(), size=size, cursor=cursor)
@@ -42,7 +42,7 @@ def slugs(cookbook):
 
 @pytest.fixture
 def counted(cookbook):
-    """Return a function: how many recipes in the cookbook have each value besides these."""
+    """Return a function that counts the recipes in the cookbook for each additional value."""
     return lambda *wanted: faceted_lists.count_values(cookbook, "recipe", wanted, now())
 
 
@@ -149,7 +149,7 @@ def test_lists_and_counts_use_indexes(cookbook, slugs, counted, mongo, commands)
     with commands.recorded():
         counted()
     assert "aggregate" not in commands.names
-    # Of three values at once there are too many to keep.
+    # Combinations of three values are too many to cache.
     three = ("course", "dessert"), ("is_vegan", "true"), ("ingredients", "flour")
     with commands.recorded():
         assert counted(*three) == counted(*three) == {"course": {}, "is_vegan": {}, "ingredients": {}}

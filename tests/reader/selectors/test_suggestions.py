@@ -1,4 +1,4 @@
-"""What is typed to search for is completed by titles and tags that readers see, along indexes."""
+"""Search suggestions: titles and tags that readers see, with indexes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which tags readers meet."""
+"""Tags that readers see."""
 
 from marginalia.mongo.clock import now
 from nodes.models import tree

@@ -1,4 +1,4 @@
-"""Pages of authors: what is signed with a name, and the page that tells of who has it."""
+"""Pages of authors: the posts signed with a name, and the author's own page."""
 
 import json
 import re
@@ -83,7 +83,7 @@ class TestAuthorWithoutPage:
             post(blog, f"post-{day}", day)
         answer = client.get(ADDRESS)
         first = answer.context["listing"]
-        # The name is the title: entries do not repeat it, as those of the blog do.
+        # The name is the title, so entries don't repeat it.
         assert 'rel="author"' not in answer.content.decode()
         assert 'rel="author"' in client.get("/news").content.decode()
         assert slugs(client, f"{ADDRESS}?from={first.older}") == ["post-2", "post-1"]
@@ -166,7 +166,7 @@ class TestAuthorPage:
         assert '"mainEntity": {"@type": "Person", "name": "Mary Écrivain"' in shown
         feed = client.get("/author/m-e/feed/json").json()
         assert (feed["home_page_url"], len(feed["items"])) == ("http://testserver/team/mary", 2)
-        # Where it is not public, each name stands for itself again.
+        # While that page is hidden, each name has its own list again.
         save(page, nonce(page), published=None)
         assert slugs(client, ADDRESS) == ["a"]
 

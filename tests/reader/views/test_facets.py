@@ -1,4 +1,4 @@
-"""A section's page narrowed by facets: what it lists, where its links lead, what search engines are told."""
+"""A section filtered by facets: its list, links and metadata for search engines."""
 
 import re
 from datetime import timedelta
@@ -35,7 +35,7 @@ def cookbook(mongo):
 
 @pytest.fixture
 def read(cookbook, client):
-    """Return a function: the page of the cookbook under a query."""
+    """Return a function that returns the page of the cookbook for a query."""
     return lambda query="", path="/cooking": client.get(f"{path}?{query}" if query else path).content.decode()
 
 
@@ -44,14 +44,14 @@ def listed(html: str) -> list[str]:
 
 
 def links(html: str) -> dict[str, str]:
-    """Return the links that narrow or widen a list, by what they say."""
+    """Return the links that add or remove a filter, by their text."""
     nav = re.search(r'<nav class="facets".*?</nav>', html, re.S)
     found = re.findall(r'<li><a href="([^"]+)"[^>]*>(.*?)</a>', nav[0] if nav else "", re.S)
     return {re.sub(r"<[^>]+>", "", said): unescape(href) for href, said in found}
 
 
 def meta(html: str) -> tuple[str, bool]:
-    """Return the canonical address, and whether search engines are told to leave the page."""
+    """Return the canonical URL, and whether the page is noindex."""
     return unescape(re.search(r'rel="canonical" href="http://testserver([^"]*)"', html)[1]), "noindex" in html
 
 
@@ -121,7 +121,7 @@ def test_empty_result_links_to_all(read, client, query):
 
 
 def test_links_to_values_are_limited(read):
-    """Each says all others: of a long address it would be some ten thousand times its length."""
+    """Each link contains all other values, so a page for a long URL would be ten thousand times as long."""
     most = "&".join(f"ingredients={n}" for n in range(50))
     assert len(links(read(most))) == 50
     assert links(read(f"{most}&ingredients=50")) == {}

@@ -1,4 +1,4 @@
-"""Feeds: whole texts, absolute addresses, ids that stay, and nothing sent twice."""
+"""Feeds: whole texts, absolute URLs, stable ids, and nothing sent twice."""
 
 import json
 import re

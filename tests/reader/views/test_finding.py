@@ -1,4 +1,4 @@
-"""Archives, search, sitemaps, and what stands where nothing is."""
+"""Archives, search, sitemaps, and the page for missing URLs."""
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -279,7 +279,7 @@ class TestSearch:
         assert self.found(client, "brass") == [client.get("/shown/an-inkwell").context["node"].metadata.slug]
 
     def test_common_word_finds_the_best_without_scoring_all(self, blog, commands, monkeypatch):
-        """Of 100,000 texts that have it, working out and sorting their scores takes a second."""
+        """With 100,000 matching texts, computing and sorting their scores takes a second."""
         for number in range(12):
             text = "umbrella " * (number % 5 + 1) + "rain " * (number * 7 % 11)
             title = f"Umbrella {number}" if number % 4 == 0 else f"Rain {number}"
@@ -296,7 +296,7 @@ class TestSearch:
         assert (found.total, found.is_cut_short, found.all_words) == (6, False, True)
 
     def test_several_words_are_searched_by_the_heaviest_fields(self, client, blog, commands, monkeypatch):
-        """All that has two common words is told by reading whatever has one of them."""
+        """Finding all pages with two common words would read every page with one of them."""
         monkeypatch.setattr(search, "LOOKED_THROUGH", 6)
         for number in range(8):
             post(blog, f"p{number}", 2020, 1, 1 + number, title="Walks", text="Under an umbrella, through the rain.")
@@ -314,7 +314,7 @@ class TestSearch:
             told[query] = [hit.node.metadata.slug for hit in results.hits], results.all_words, results.is_cut_short
         found, *how = told.pop("umbrella rain")
         assert (found[:2], how) == (["both", "one"], [True, True])
-        # There is no other page with the rare word.
+        # No other page has the rare word.
         assert told["rain zebra"] == (["rare"], True, False)
         some, *how = told["zebra umbrella"]
         assert (sorted(some[:3]), how) == (["both", "one", "rare"], [False, False])

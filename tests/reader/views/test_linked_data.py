@@ -1,4 +1,4 @@
-"""What pages say to search engines and link previews: JSON-LD in the words of schema.org, and a picture."""
+"""Metadata for search engines and link previews: JSON-LD with schema.org, and an image."""
 
 import json
 import re
@@ -25,7 +25,7 @@ BLOCK = re.compile(r'<script type="application/ld\+json">(.*?)</script>', re.DOT
 
 @cache
 def vocabulary() -> dict[str, tuple[list[str], set[str]]]:
-    """Return the parents and the own properties of every interface of schema-dts. Missing means failing."""
+    """Return the parents and own properties of every interface of schema-dts. A missing file fails the test."""
     assert VOCABULARY.exists(), "The tests need schema-dts: `make checkers` installs it."
     return {
         name: (parents.split(", "), set(re.findall(r'^    "(\w+)"\?', rest, re.MULTILINE)))
@@ -34,7 +34,7 @@ def vocabulary() -> dict[str, tuple[list[str], set[str]]]:
 
 
 def properties(name: str) -> set[str]:
-    """Return what an interface may say: its own properties and those of all above it."""
+    """Return the properties of an interface: its own and those of its parents."""
     if name not in vocabulary():
         return set()
     parents, own = vocabulary()[name]
@@ -42,7 +42,7 @@ def properties(name: str) -> set[str]:
 
 
 def check(said: Any) -> None:
-    """Assert that every object, however deep, is of a type that schema.org has and says only what that type may."""
+    """Assert that every object, at any depth, has a type and properties that exist in schema.org."""
     if isinstance(said, list):
         for item in said:
             check(item)
@@ -55,7 +55,7 @@ def check(said: Any) -> None:
 
 
 def graph(client, address: str) -> dict[str, dict[str, Any]]:
-    """Return what a page says, by type."""
+    """Return the objects on a page, by type."""
     [block] = BLOCK.findall(client.get(address).content.decode())
     data = json.loads(block)
     assert data["@context"] == "https://schema.org"
@@ -69,7 +69,7 @@ def metas(client, address: str) -> dict[str, str]:
 
 @pytest.fixture
 def site(mongo):
-    """A blog with a post that shows a photo, a gallery, a page in a folder."""
+    """A blog with a post that shows a photo, a gallery, and a page in a folder."""
     photo = photo_build.upload(photo_build.gallery(title="Lakes"), pictures.jpeg(), fields={"summary": "In spring."})
     blog = node("blog", "news", title="News", summary="All of it")
     text = f"It begins.\n\n![](photo:{photo})"
@@ -206,7 +206,7 @@ class Concert(Entry):
             "location": {"@type": "Place", "name": self.place},
             "offers": {"@type": "Offer", "price": self.price},
             "attendee": [],
-            # No words that schema.org has for an event.
+            # Not the schema.org names for an event.
             **dict.fromkeys(("datePublished", "dateModified", "publisher", "author", "isPartOf")),
             "maximumAttendeeCapacity": 0,
             "eventStatus": _("Public"),

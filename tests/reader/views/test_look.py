@@ -1,4 +1,4 @@
-"""The site's own look, as readers get it: nothing more than the theme until settings say so."""
+"""The site's custom look for readers: nothing beyond the theme unless settings say so."""
 
 import io
 import re
@@ -72,7 +72,7 @@ def test_logo_replaces_the_name_and_provides_icons(client, logo):
         made = Image.open(io.BytesIO(answer.content))
         sizes[made.width] = made
     assert sorted(sizes) == [32, 180, 512]
-    assert sizes[512].convert("RGBA").getpixel((256, 2))[3] == 0  # it is wider than high: nothing is cut away
+    assert sizes[512].convert("RGBA").getpixel((256, 2))[3] == 0  # it is wider than high, so nothing is cropped
     assert sizes[180].mode == "RGB"
     assert sizes[180].getpixel((2, 2)) == (253, 252, 249)
 

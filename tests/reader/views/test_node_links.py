@@ -1,4 +1,4 @@
-"""Links to nodes and photos by their ids, as readers meet them."""
+"""Links to nodes and photos by their ids, as readers see them."""
 
 import json
 from datetime import timedelta
@@ -31,7 +31,7 @@ def target(folder) -> ObjectId:
 
 
 def body(client, text: str, text_format: str = "markdown") -> str:
-    """Return what readers get of a text."""
+    """Return the body of a text for readers."""
     page = build.node("basic-page", f"page-{ObjectId()}", text=text, **{"detail.format": text_format})
     path = stored_nodes.get(page).get_absolute_url()
     return str(client.get(path).context["body"])

@@ -1,4 +1,4 @@
-"""What readers see at an address, and what an address that is none answers."""
+"""Public pages: what readers see at a URL, and the response for other URLs."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -45,7 +45,7 @@ def test_home_shows_the_page_with_that_slug(client, blog):
 
 
 def test_section_with_the_slug_home_has_its_own_url(client, mongo):
-    """Were it the front page, what begins with its address would begin with two slashes: the name of a host."""
+    """If it were the front page, URLs below it would start with two slashes, like the name of a host."""
     blog = node("blog", "home", title="Home")
     node("blog-entry", "post", parent=blog, title="A post")
     page = client.get("/home").content.decode()
@@ -142,7 +142,7 @@ def test_post_shows_its_text_tags_and_neighbours(client, blog):
     answer = client.get("/news/second")
     page = answer.content.decode()
     assert (answer.context["older"].metadata.title, answer.context["newer"].metadata.title) == ("First", "Third")
-    # The same words and sides as in lists: what is newer comes first.
+    # The same words and sides as in lists: newer posts come first.
     assert '<a rel="prev" href="/news/third"><span>Newer</span> Third</a>' in page
     assert '<a rel="next" href="/news/first"><span>Older</span> First</a>' in page
     assert 'href="/tag/R&amp;D"' in page
@@ -210,7 +210,7 @@ def test_tag_page_lists_pages_and_posts(client, blog):
 
 
 class TestAddresses:
-    """One address a page: every other that leads to it answers one 301."""
+    """Each page has one URL. Every other spelling redirects once."""
 
     @pytest.mark.parametrize("asked", ["/news/post/", "/News/Post", "/NEWS/post/", "/news/post/?x=1"])
     def test_other_spellings_are_redirected(self, client, blog, asked):
@@ -354,7 +354,7 @@ class TestAddresses:
 
 
 class TestPersonalPages:
-    """What is made for an anonymous reader is the same for all of them."""
+    """A page for an anonymous reader is the same for all of them."""
 
     def test_anonymous_pages_contain_nothing_personal(self, client, blog):
         node("blog-entry", "post", parent=blog)

@@ -1,4 +1,7 @@
-"""The picture that editors chose for a page: in lists, above its text, where it is shared; and words for search engines."""
+"""The picture that editors chose for a page: in lists, above its text and in previews.
+
+Also texts for search engines.
+"""
 
 import json
 import re

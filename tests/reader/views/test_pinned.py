@@ -1,4 +1,4 @@
-"""Pinned posts stand first in their section, and on one page of it."""
+"""Pinned posts are first in their section, and only on its first page."""
 
 from datetime import UTC, datetime
 
@@ -56,7 +56,7 @@ def test_first_page_is_the_same_on_the_way_back(client, blog, mongo):
     back = client.get("/news", {"from": second.newer}).context["listing"]
     assert [entry.metadata.slug for entry in back.nodes] == [entry.metadata.slug for entry in first.nodes]
     assert back.newer is None
-    # Beyond the end of the list there is nothing.
+    # Beyond the end of the list, there is nothing.
     assert not client.get("/news", {"from": "<0.0.507f1f77bcf86cd799439011"}).context["listing"].nodes
 
 

@@ -1,4 +1,4 @@
-"""What stands below a post: what is like it; and how long it takes to read."""
+"""Related pages below a post, and its reading time."""
 
 from datetime import UTC, datetime, timedelta
 

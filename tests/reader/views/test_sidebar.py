@@ -45,7 +45,7 @@ def test_section_is_listed_in_reading_order(client, library):
 
 
 def test_other_pages_and_themes_have_no_sidebar(client, library):
-    # Of posts alone there is none either: they are listed by date.
+    # A section of posts has none either, because posts are listed by date.
     node("blog-entry", "post", parent=node("blog", "news"))
     for path in ("/", "/about", "/search", "/news/post"):
         assert "sidebar" not in client.get(path).content.decode()

@@ -1,4 +1,4 @@
-"""A section's page that lists by a date of its pages' own."""
+"""A section that lists by a date of its pages."""
 
 from datetime import timedelta
 
@@ -11,7 +11,7 @@ from tests.support.nodes.content import Concert, Season, registered
 
 @pytest.fixture
 def read(mongo, client):
-    """Return a function: the page of a season under a query."""
+    """Return a function that returns the page of a season for a query."""
     with registered(Concert, Season):
         season = node("season", "season")
         for slug, days, hall in (
@@ -26,7 +26,7 @@ def read(mongo, client):
 
 
 def test_event_is_past_after_midnight(mongo, client, monkeypatch):
-    """Also on a page that was made before."""
+    """Also on a page that was cached before."""
 
     def at(moment):
         for place in ("reader.page_cache.entries.now", "reader.page_cache.middleware.now", "reader.views.pages.now"):

@@ -1,4 +1,4 @@
-"""Imported comments: their threads and times, which are public, and what waits for a moderator."""
+"""Imported comments: threads, times, visibility, and pending ones."""
 
 from datetime import UTC, datetime
 
@@ -131,7 +131,7 @@ class TestComments:
 
 
 def test_comments_on_pages_are_shown(mongo, run, client):
-    """A page that says nothing of comments shows none."""
+    """A page without a comment status shows no comments."""
     pages = [
         page(1, "Open", "", comment(1)),
         page(2, "Shut", "", comment(2), comment_status="closed"),

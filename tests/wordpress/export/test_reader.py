@@ -1,4 +1,4 @@
-"""Reading exports: every version and spelling, odd values, and files that are broken or mean harm."""
+"""Reading exports: every version and spelling, odd values, and broken or hostile files."""
 
 import io
 import tracemalloc
@@ -23,11 +23,11 @@ def items(data: bytes) -> list[Item]:
 
 
 def broken(data: bytes) -> tuple[list[Record], WxrError]:
-    """What is yielded before the error, and the error."""
+    """Return the items before the error, and the error."""
     whole: list[Record] = []
     with pytest.raises(WxrError) as caught:
         whole.extend(read(io.BytesIO(data)))
-    # extend() drops what it had when it raises midway: read again, one at a time.
+    # extend() drops its items when it raises, so items are read one at a time.
     whole = []
     stream = read(io.BytesIO(data))
     while True:
@@ -71,7 +71,7 @@ def test_every_version_is_read_in_either_spelling(version, scheme):
 
 
 def test_undeclared_prefixes_are_skipped():
-    """WordPress.com wrote <atom:link> without a declaration in 2012; plugins do so still."""
+    """WordPress.com wrote <atom:link> without a declaration in 2012, and plugins still do."""
     head = (
         author("ada", "Ada")
         + '<atom:link rel="search" href="https://old.example/osd.xml" odd:is="1" /><media:x>a</media:x>'
@@ -365,7 +365,7 @@ class TestHostileFiles:
 
 
 class TestRepairs:
-    """What no XML parser accepts is repaired, and counted."""
+    """Repairs of files that no XML parser accepts, which are counted."""
 
     def repaired(self, data: bytes, size: int = 64 * 1024) -> tuple[list[Item], dict[str, str]]:
         repairs = Repairs()
@@ -457,7 +457,7 @@ class TestRepairs:
 
 
 class Endless(io.RawIOBase):
-    """An export of `count` posts made while it is read, never whole in memory."""
+    """An export of `count` posts that is generated while it is read, never whole in memory."""
 
     def __init__(self, count: int) -> None:
         self.pieces = self.make(count)
@@ -485,7 +485,7 @@ class Endless(io.RawIOBase):
 
 @pytest.mark.parametrize("posts", [200, pytest.param(4000, marks=pytest.mark.slow)])
 def test_large_file_is_read_in_constant_memory(posts):
-    """The reader's own peak is that of some records and one piece of the file, whether that has 2.5 MB or 50 MB."""
+    """The reader's peak is some records and one piece of the file, for 2.5 MB and for 50 MB."""
     stream = Endless(posts)
     count = 0
     tracemalloc.start()

@@ -1,4 +1,4 @@
-"""Pictures fetched from the old site: a server on this machine plays it."""
+"""Downloading pictures from the old site, which is a server on this machine."""
 
 import io
 import threading
@@ -22,7 +22,7 @@ LARGE = 1_000 * len(PIECE)
 
 
 class OldSite:
-    """Answers by path: bytes, a status, or where to go; "drip" never ends. `asked` are the paths, in order."""
+    """Responds by path: bytes, a status, or a redirect. "drip" never ends. `asked` contains the paths in order."""
 
     def __init__(self) -> None:
         self.answers: dict[str, bytes | int | str] = {}
@@ -172,7 +172,7 @@ class TestFetching:
         "address", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"]
     )
     def test_public_addresses_are_requested(self, address):
-        """Behind NAT64 a name of an IPv4 host stands for an address in 64:ff9b::/96."""
+        """Behind NAT64, the name of an IPv4 host resolves to an address in 64:ff9b::/96."""
         assert is_public(address)
 
     def test_files_of_wordpress_com_are_downloaded(self):

@@ -1,4 +1,4 @@
-"""Pictures of an export become photos that are as public as what they were uploaded to."""
+"""Pictures of an export become photos that are as public as their posts."""
 
 import unicodedata
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ UPLOADED, LATER = datetime(2012, 3, 4, 5, 8, 9, tzinfo=UTC), datetime(2030, 1, 1
 
 @pytest.fixture
 def uploads(tmp_path):
-    """A folder with a picture for each of the numbers from 1 to 13."""
+    """A folder with a picture for each number from 1 to 13."""
     folder = tmp_path / "uploads"
     folder.mkdir()
     for number in range(1, 14):
@@ -48,7 +48,7 @@ def test_picture_is_published_with_its_post(mongo, run, uploads):
         item(7, status="trash"),
         item(8, post_type="product"),
         item(9, post_type="product", status="draft"),
-        # Files come before and after what they were uploaded to.
+        # Files come before and after their posts.
         *(picture(number, post_parent=number) for number in range(2, 11)),
         picture(11, status="private", post_parent=1),
         picture(12, status="trash"),
@@ -157,7 +157,7 @@ def test_names_are_found_in_either_unicode_form(mongo, run, tmp_path, on_disk, i
 
 
 class TestCopies:
-    """Texts name smaller, turned and edited copies of a file; the export names one of them."""
+    """Texts name smaller, rotated and edited copies of a file. The export names only one of them."""
 
     UPLOADS = "https://old.example/wp-content/uploads/"
 

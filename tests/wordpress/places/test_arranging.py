@@ -1,4 +1,4 @@
-"""Where imported posts and pages go: their tree, their addresses, the section, and the links between them."""
+"""The places of imported posts and pages: their tree, their URLs, the section, and links between them."""
 
 import pytest
 from django.core.management import CommandError
@@ -45,7 +45,7 @@ class TestTree:
         assert said[said.index("Was public, but its parent page is not:") + 1] == "  page 2 “Open”"
 
     def test_child_in_a_later_export_is_placed_below_its_parent(self, mongo, run):
-        """The page above becomes a folder, as it would in one export."""
+        """The parent page becomes a folder, as in a single export."""
         run(export(page(1, "Above")))
         run(export(page(1, "Above"), page(2, "Below", post_parent=1)))
         assert set(stored(mongo)) == {"page-1", "page-1/page-2"}

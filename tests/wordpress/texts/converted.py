@@ -9,7 +9,7 @@ PHOTO = "https://old.example/wp-content/uploads/2012/07/foo.jpg"
 
 
 class Library:
-    """An old site with one page, one missing picture and one that is on the new site."""
+    """An old site with one page, one missing picture and one that exists on the new site."""
 
     def page(self, url: str) -> str:
         return {"https://old.example/about/": "/about", "https://old.example/?p=7": "/blog/seven"}.get(url, "")
@@ -27,7 +27,7 @@ class Library:
 
 
 def alone(url: str) -> str:
-    """Return what stands for an address alone in its paragraph: an insert, or a link."""
+    """Return the conversion of a URL alone in its paragraph: an insert, or a link."""
     if "youtu" in url or "vimeo" in url:
         return f'<div data-insert="embed{{url={url}}}" data-line="0"></div>'
     return f'<p><a href="{url}">{url}</a></p>'

@@ -1,4 +1,4 @@
-"""Blocks whose contents are stored elsewhere: synced patterns and footnotes; and places that links jump to."""
+"""Blocks whose contents are stored elsewhere: synced patterns and footnotes, and link targets."""
 
 import json
 
@@ -28,7 +28,7 @@ class TestFootnotes:
         assert '<li id="s-fn.1"><p>Where <em>it</em> is from <a href="/page-2">x</a>' in text
         assert 'href="#s-fnref.1"' in text
         shown = client.get("/blog/post-1").content.decode()
-        # The theme knows them for footnotes, as those that are typed here.
+        # The theme treats them like footnotes typed here.
         assert 'class="margin-note" id="s-fn.1"' in shown
 
     def test_mark_without_its_note_is_reported(self):
@@ -131,5 +131,5 @@ def test_plain_text_loses_nothing():
 
 
 def test_blanks_in_a_marker_are_read_once():
-    # Read from each of them, they would take hours.
+    # Reading from each of them would take hours.
     assert body(f"<!-- wp:image{' ' * 500_000}- -->Words").html == "Words"

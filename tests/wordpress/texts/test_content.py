@@ -1,4 +1,4 @@
-"""Bodies as WordPress stores them, turned into HTML that stands by itself."""
+"""Bodies as WordPress stores them, converted to HTML."""
 
 import pytest
 from hypothesis import given
@@ -93,7 +93,7 @@ class TestPictures:
         assert found.missing == ()
 
     def test_picture_of_another_site_becomes_a_link(self):
-        """The site's content security policy lets no page show it."""
+        """The site's content security policy does not allow pictures of other sites."""
         source = '<img src="//x.example/a.png" srcset="b 2x">'
         assert html(source) == '<p><a href="https://x.example/a.png">a.png</a></p>'
 

@@ -1,4 +1,4 @@
-"""What WordPress makes of addresses, galleries and buttons becomes inserts, which the site reads as its own."""
+"""Embeds, galleries and buttons of WordPress become inserts that the site can read."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ VIDEO = "https://www.youtube.com/watch?v=a-b_1"
 
 
 class Library:
-    """An old site whose pictures are photos here, but for the last."""
+    """An old site whose pictures are photos here, except the last one."""
 
     def page(self, url: str) -> str:
         return "/about" if url.endswith("/about/") else ""
@@ -30,7 +30,7 @@ class Library:
 
 
 def inserts(source: str) -> tuple[list[str], list[str]]:
-    """Return the names of the inserts of a converted and cleaned body, and what is wrong with them."""
+    """Return the names of the inserts in a converted and cleaned body, and their errors."""
     found = TextInserts(clean(convert(source, "https://old.example/post/", Library()).html, "article"))
     return sorted(found.names), list(map(str, found.faults))
 
@@ -74,7 +74,7 @@ def test_unsupported_block_is_unchanged(source):
 
 
 def test_inserts_beyond_the_limit_are_not_converted():
-    """A text with more of one insert than it may have would not be imported at all."""
+    """A text with too many inserts would not be imported at all."""
     button = '<div class="wp-block-button"><a href="https://old.example/about/">Read</a></div>'
     galleries = "[gallery ids='" + ",".join(map(str, range(96))) + "']", "[gallery ids='1']"
     for pieces, name, most in (

@@ -1,4 +1,4 @@
-"""Comments from HTML to Markdown: what is shown in the end has every word, and only formatting that was there."""
+"""Comments converted from HTML to Markdown: every word and only the existing formatting is shown."""
 
 import re
 from html import unescape
@@ -50,7 +50,7 @@ def test_examples_convert(html, expected):
 
 
 def words(html: str) -> str:
-    """What a reader sees, without blanks and the lines between a table's cells."""
+    """Return what a reader sees, without blanks and the lines between a table's cells."""
     return re.sub(r"[\s\xa0|]", "", unescape(TAG.sub("", html)))
 
 

@@ -1,4 +1,4 @@
-"""Paragraphs from blank lines: by example, and for any text at all."""
+"""Paragraphs from blank lines: by example, and for any text."""
 
 import re
 
@@ -51,7 +51,7 @@ def test_examples_convert(source, expected):
 
 
 def text_of(html: str) -> str:
-    """What a reader sees, without blanks."""
+    """Return what a reader sees, without blanks."""
     seen = "".join(TAG.sub("", token.source) for token in tokens(html) if token.kind != "comment")
     return re.sub(r"\s|&nbsp;", "", seen.replace("&lt;", "<"))
 
@@ -63,7 +63,7 @@ def test_text_is_neither_lost_nor_added(source):
 
 @given(SOURCES)
 def test_result_is_well_nested(source):
-    """By its own reading: every element that begins ends, in reverse order, and no paragraph holds a block."""
+    """By its own parser: every element is closed in reverse order, and no paragraph contains a block."""
     open_names: list[str] = []
     for token in tokens(paragraphs(source)):
         if token.kind == "open":
@@ -90,5 +90,5 @@ def test_tokens_join_to_the_text(source):
     "piece", ["<", "<!--", "<a '", '<a "', "<code>", "[a ", "[[", "<i>x\n\n", " ", "\n", "[b]", "<p>", "<li>"]
 )
 def test_time_is_linear_in_the_length(piece):
-    """No input makes the import hang: a moment, where it would be minutes if each piece looked at every other."""
+    """No input makes the import hang. Quadratic time would take minutes."""
     paragraphs(piece * 20_000)

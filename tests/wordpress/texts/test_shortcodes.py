@@ -1,4 +1,4 @@
-"""What WordPress writes in square brackets, in HTML that stands by itself."""
+"""WordPress shortcodes in HTML."""
 
 import pytest
 
