@@ -29,6 +29,7 @@ lint: .venv/dev.stamp checkers ## check style, types, imports, and the words of 
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	node_modules/.bin/biome ci --error-on-warnings .
+	node_modules/.bin/tsc
 	node_modules/.bin/textlint --format unix --config tools/prose/docs.json --ignore-path tools/prose/ignored *.md deploy docs
 	$(BIN)/python -m tools.strings
 	node_modules/.bin/textlint --format unix --config tools/prose/strings.json build/strings

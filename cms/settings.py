@@ -171,7 +171,7 @@ WHITENOISE_ROOT = BASE_DIR / "static" / "root"
 WHITENOISE_MAX_AGE = 0 if DEBUG else 24 * 60 * 60
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    "staticfiles": {"BACKEND": "cms.serving.static_files.HashedFilesStorage"},
 }
 
 # Emails contain links for setting a password, so a public site must not write emails to its log.

@@ -37,7 +37,7 @@ class PartsWidget(forms.Widget):
     use_fieldset = True
 
     class Media:
-        js = (forms.Script("editor/parts.js", defer=True),)
+        js = (forms.Script("editor/parts.js", type="module"),)
 
     def __init__(self, fields: Mapping[str, forms.Field], *, many: bool) -> None:
         super().__init__()

@@ -1,42 +1,52 @@
-// Tells that something goes on: a bar while a form's answer is long in coming, and the parts of a page that are "data-live", fetched
-// anew while they change. Both are told by the page itself where there is no script, once it is loaded again.
-(() => {
-  "use strict";
-  const SOON = 500;
-  const AGAIN = 2000;
-  const label = document.currentScript.dataset.working;
-  let box;
+// @ts-check
+// Shows progress: a bar while the response to a form takes long, and parts with "data-live", which are fetched again while they
+// change. Without this script, users reload the page.
 
-  const show = () => {
-    box = document.createElement("div");
-    box.className = "working-bar";
-    box.setAttribute("role", "status");
-    const bar = document.createElement("progress");
-    bar.setAttribute("aria-label", label);
-    box.append(bar, label);
-    document.body.append(box);
-  };
-  document.addEventListener("submit", (event) => {
-    const opensHere = !event.target.target || event.target.target === "_self";
-    // Who sends it in parts shows how far it is.
-    if (!event.defaultPrevented && event.target.method === "post" && opensHere && !box) setTimeout(show, SOON);
-  });
-  addEventListener("pageshow", (event) => {
-    if (event.persisted) box?.remove();
-  });
+// Milliseconds until the bar is shown, and between two requests for the live parts.
+const SOON = 500;
+const AGAIN = 2000;
+// A module has no document.currentScript.
+const label = /** @type {HTMLScriptElement} */ (document.querySelector("script[data-working]")).dataset.working ?? "";
+/** @type {HTMLElement | undefined} */
+let box;
 
-  const follow = async () => {
-    try {
-      const page = new DOMParser().parseFromString(await (await fetch(location.href)).text(), "text/html");
-      for (const part of document.querySelectorAll("[data-live]")) {
-        const now = page.getElementById(part.id);
-        if (now) part.replaceWith(now);
-        else part.remove();
-      }
-    } catch {
-      // Asked again below.
+function showBar() {
+  const bar = document.createElement("progress");
+  bar.setAttribute("aria-label", label);
+  box = document.createElement("div");
+  box.className = "working-bar";
+  box.setAttribute("role", "status");
+  box.append(bar, label);
+  document.body.append(box);
+}
+
+/** Replace the live parts by those of the page as it is now. */
+async function follow() {
+  try {
+    const answer = await fetch(location.href);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const part of document.querySelectorAll("[data-live]")) {
+      const now = page.getElementById(part.id);
+      if (now) part.replaceWith(now);
+      else part.remove();
     }
-    if (document.querySelector("[data-live]")) setTimeout(follow, AGAIN);
-  };
+  } catch {
+    // Asked again below.
+  }
+  followLater();
+}
+
+function followLater() {
   if (document.querySelector("[data-live]")) setTimeout(follow, AGAIN);
-})();
+}
+
+document.addEventListener("submit", (event) => {
+  const form = /** @type {HTMLFormElement} */ (event.target);
+  // A script that sends the form in parts shows its own progress.
+  if (event.defaultPrevented || box || form.method !== "post") return;
+  if (!form.target || form.target === "_self") setTimeout(showBar, SOON);
+});
+addEventListener("pageshow", (event) => {
+  if (event.persisted) box?.remove();
+});
+followLater();

@@ -1,11 +1,20 @@
-// What is typed to search for is completed: titles and tags, in the list that browsers have for it.
+// @ts-check
+// Completes what is typed to search for: titles and tags, in the list that browsers have for it.
+
+// Milliseconds without a key before the server is asked.
+const WAIT = 150;
+
+async function suggest(input) {
+  const typed = input.value;
+  const list = /** @type {HTMLDataListElement} */ (input.list);
+  await new Promise((done) => setTimeout(done, WAIT));
+  if (input.value !== typed || [...list.options].some(({ value }) => value === typed)) return;
+  const query = new URLSearchParams({ q: typed });
+  const answer = await fetch(`${input.dataset.suggestions}?${query}`).catch(() => null);
+  const suggestions = answer?.ok && input.value === typed ? (await answer.json()).suggestions : [];
+  list.replaceChildren(...suggestions.map((/** @type {string} */ text) => new Option(text)));
+}
+
 for (const input of document.querySelectorAll("input[data-suggestions]")) {
-  input.addEventListener("input", async () => {
-    const typed = input.value;
-    await new Promise((done) => setTimeout(done, 150));
-    if (input.value !== typed || [...input.list.options].some(({ value }) => value === typed)) return;
-    const found = await fetch(`${input.dataset.suggestions}?${new URLSearchParams({ q: typed })}`).catch(() => null);
-    const suggestions = found?.ok && input.value === typed ? (await found.json()).suggestions : [];
-    input.list.replaceChildren(...suggestions.map((text) => new Option(text)));
-  });
+  input.addEventListener("input", () => suggest(/** @type {HTMLInputElement} */ (input)));
 }

@@ -1,108 +1,130 @@
-// What every page gains from a script: a switch for its colours, and keys that scroll what is wider than the text.
-(() => {
-  "use strict";
+// @ts-check
+// Every page: the color switch, keys that scroll wide blocks, notes that unfold, copying of code, and players of other sites.
 
+// A module has no document.currentScript.
+const words = /** @type {HTMLScriptElement} */ (document.querySelector("script[data-copied]")).dataset;
+
+const opensElsewhere = (event) => event.metaKey || event.ctrlKey || event.shiftKey || event.altKey;
+
+function setUpTheme() {
   const root = document.documentElement;
-  const words = document.currentScript.dataset;
-  const button = document.querySelector(".theme-switch");
-  const bars = [...document.querySelectorAll("meta[name=theme-color]")].map((meta) => [meta, meta.content]);
+  const button = /** @type {HTMLElement | null} */ (document.querySelector(".theme-switch"));
+  const metas = /** @type {NodeListOf<HTMLMetaElement>} */ (document.querySelectorAll("meta[name=theme-color]"));
+  const bars = [...metas].map((meta) => /** @type {const} */ ([meta, meta.content]));
 
   const show = () => {
-    const theme = root.dataset.theme;
-    if (button) button.title = button.firstElementChild.textContent = button.dataset[theme];
-    // The bar of a phone's browser has the paper's colour.
+    const theme = root.dataset.theme ?? "auto";
+    const name = button?.dataset[theme] ?? "";
+    if (button?.firstElementChild) button.title = button.firstElementChild.textContent = name;
+    // The bar of a phone's browser has the color of the paper.
     const paper = getComputedStyle(document.body).backgroundColor;
     for (const [meta, own] of bars) meta.content = theme === "auto" ? own : paper;
   };
-
   button?.addEventListener("click", () => {
-    root.dataset.theme = { auto: "light", light: "dark", dark: "auto" }[root.dataset.theme];
+    const theme = { auto: "light", light: "dark" }[root.dataset.theme ?? ""] ?? "auto";
+    root.dataset.theme = theme;
     try {
-      localStorage.setItem("theme", root.dataset.theme);
+      localStorage.setItem("theme", theme);
     } catch {
-      // It holds for this page then.
+      // The choice is valid for this page.
     }
     show();
   });
   // Chosen in another tab, or in the admin.
-  addEventListener("storage", (event) => {
-    if (event.key !== "theme") return;
-    root.dataset.theme = ["light", "dark"].includes(event.newValue) ? event.newValue : "auto";
+  addEventListener("storage", ({ key, newValue }) => {
+    if (key !== "theme") return;
+    root.dataset.theme = newValue === "light" || newValue === "dark" ? newValue : "auto";
     show();
   });
-
-  // Not every browser lets the keyboard scroll what has nothing to focus in it.
-  const reach = () => {
-    for (const wide of document.querySelectorAll(".prose pre, .prose table, .comment-text table")) {
-      if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
-      else wide.removeAttribute("tabindex");
-    }
-  };
-
-  // Where there is no margin a note unfolds below its line, here without a jump.
-  for (const link of document.querySelectorAll(".prose .footnote-ref a")) {
-    const number = link.parentElement;
-    const note = [number.nextElementSibling, number.closest(".prose > *")?.nextElementSibling].find(
-      (next) => next?.matches(".margin-note") && next.querySelector(".margin-number").textContent === link.textContent,
-    );
-    const unfold = (event, isOpen) => {
-      if (getComputedStyle(note).float !== "none" || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
-        return;
-      event.preventDefault();
-      note.classList.toggle("is-open", isOpen);
-      link.setAttribute("aria-expanded", isOpen);
-      link.focus();
-    };
-    if (!note) continue;
-    link.addEventListener("click", (event) => unfold(event, !note.classList.contains("is-open")));
-    note.querySelector(".footnote-back")?.addEventListener("click", (event) => unfold(event, false));
-  }
-
-  // Browsers copy on safe addresses only.
-  for (const code of navigator.clipboard ? document.querySelectorAll(".prose pre") : []) {
-    const block = document.createElement("div");
-    const copy = document.createElement("button");
-    const said = document.createElement("span");
-    block.className = "code-block";
-    copy.className = "copy";
-    copy.type = "button";
-    copy.textContent = words.copy;
-    said.className = "visually-hidden";
-    said.setAttribute("role", "status");
-    code.replaceWith(block);
-    block.append(code, copy, said);
-    copy.addEventListener("click", async () => {
-      try {
-        await navigator.clipboard.writeText(code.textContent);
-      } catch {
-        return; // There is the keyboard's way.
-      }
-      copy.textContent = said.textContent = words.copied;
-      setTimeout(() => {
-        copy.textContent = words.copy;
-        said.textContent = "";
-      }, 2000);
-    });
-  }
-
-  // Other sites are asked once a reader asks for it.
-  for (const link of document.querySelectorAll("a[data-player]")) {
-    link.addEventListener("click", (event) => {
-      if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
-      event.preventDefault();
-      const frame = document.createElement("iframe");
-      frame.title = link.textContent.trim();
-      frame.allow = "autoplay; encrypted-media; fullscreen; picture-in-picture";
-      frame.sandbox = "allow-scripts allow-same-origin allow-popups allow-popups-to-escape-sandbox allow-presentation";
-      // A player that is not told which site shows it refuses.
-      frame.referrerPolicy = "strict-origin-when-cross-origin";
-      frame.src = link.dataset.player;
-      link.replaceWith(frame);
-      frame.focus();
-    });
-  }
-
   show();
-  reach();
-  addEventListener("resize", reach);
-})();
+}
+
+/** Let the keyboard scroll wide blocks. Not every browser does so if nothing in a block can be focused. */
+function makeWideBlocksReachable() {
+  for (const wide of document.querySelectorAll(".prose pre, .prose table, .comment-text table")) {
+    if (wide.scrollWidth > wide.clientWidth) wide.setAttribute("tabindex", "0");
+    else wide.removeAttribute("tabindex");
+  }
+}
+
+/**
+ * If there is no margin, a note unfolds below its line, here without a jump.
+ *
+ * @param {HTMLElement} link The number in the text.
+ */
+function setUpNote(link) {
+  const number = link.parentElement;
+  const note = [number?.nextElementSibling, number?.closest(".prose > *")?.nextElementSibling].find(
+    (next) => next?.matches(".margin-note") && next.querySelector(".margin-number")?.textContent === link.textContent,
+  );
+  if (!note) return;
+  /** @param {MouseEvent} event @param {boolean} isOpen */
+  const unfold = (event, isOpen) => {
+    if (getComputedStyle(note).float !== "none" || opensElsewhere(event)) return;
+    event.preventDefault();
+    note.classList.toggle("is-open", isOpen);
+    link.setAttribute("aria-expanded", String(isOpen));
+    link.focus();
+  };
+  link.addEventListener("click", (event) => unfold(event, !note.classList.contains("is-open")));
+  const back = /** @type {HTMLElement | null} */ (note.querySelector(".footnote-back"));
+  back?.addEventListener("click", (event) => unfold(event, false));
+}
+
+function addCopyButton(code) {
+  const block = document.createElement("div");
+  const copy = document.createElement("button");
+  const status = document.createElement("span");
+  const label = words.copy ?? "";
+  block.className = "code-block";
+  copy.className = "copy";
+  copy.type = "button";
+  copy.textContent = label;
+  status.className = "visually-hidden";
+  status.setAttribute("role", "status");
+  code.replaceWith(block);
+  block.append(code, copy, status);
+  copy.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(code.textContent ?? "");
+    } catch {
+      return; // Readers can copy with the keyboard.
+    }
+    copy.textContent = status.textContent = words.copied ?? "";
+    setTimeout(() => {
+      copy.textContent = label;
+      status.textContent = "";
+    }, 2000);
+  });
+}
+
+/** Load the player when the reader clicks, and nothing from another site before. */
+function setUpPlayer(link) {
+  link.addEventListener("click", (event) => {
+    if (opensElsewhere(event)) return;
+    event.preventDefault();
+    const frame = document.createElement("iframe");
+    frame.title = link.textContent.trim();
+    frame.allow = "autoplay; encrypted-media; fullscreen; picture-in-picture";
+    frame.setAttribute(
+      "sandbox",
+      "allow-scripts allow-same-origin allow-popups allow-popups-to-escape-sandbox allow-presentation",
+    );
+    // Players refuse to run without the address of the site.
+    frame.referrerPolicy = "strict-origin-when-cross-origin";
+    frame.src = link.dataset.player ?? "";
+    link.replaceWith(frame);
+    frame.focus();
+  });
+}
+
+/** @returns {NodeListOf<HTMLElement>} */
+const all = (selector) => document.querySelectorAll(selector);
+
+setUpTheme();
+for (const link of all(".prose .footnote-ref a")) setUpNote(link);
+// Browsers allow copying only on secure pages.
+if (navigator.clipboard) for (const code of all(".prose pre")) addCopyButton(code);
+for (const link of all("a[data-player]")) setUpPlayer(link);
+makeWideBlocksReachable();
+addEventListener("resize", makeWideBlocksReachable);

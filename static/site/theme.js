@@ -1,10 +1,12 @@
-// Before the first paint, and so the one script that is not deferred: the colours that the reader chose, under the admin's own key.
+// @ts-check
+// Sets the colors that the reader chose. The key is that of Django's admin. This is a classic script that blocks the parser, because
+// it must run before the first paint. Modules and deferred scripts run after it.
 (() => {
-  let chosen = null;
+  let chosen;
   try {
     chosen = localStorage.getItem("theme");
   } catch {
-    // No storage: the device's preference rules.
+    // Without storage, the preference of the device decides.
   }
-  document.documentElement.dataset.theme = ["light", "dark"].includes(chosen) ? chosen : "auto";
+  document.documentElement.dataset.theme = chosen === "light" || chosen === "dark" ? chosen : "auto";
 })();

@@ -1,53 +1,77 @@
+// @ts-check
 // Enhances comments. Without this script, every link and form opens a separate page.
+//
+// A classic script in one file: a project that uses the app may serve static files from another origin without CORS headers, from
+// which browsers load no modules, and its storage may not rewrite the imports of a module.
 (() => {
-  "use strict";
-
-  const fetched = async (url) => {
+  const fetchPage = async (url) => {
     const response = await fetch(url);
     if (!response.ok) throw new Error(String(response.status));
     return new DOMParser().parseFromString(await response.text(), "text/html");
   };
+
+  /** @returns {NodeListOf<HTMLElement>} */
+  const all = (place, selector) => place.querySelectorAll(selector);
+
+  /** @returns {HTMLElement | null} */
+  const findList = (page = document) => page.querySelector("[data-comments]");
+
+  /** Return the element that the URL fragment refers to. */
+  const findNamed = (hash = location.hash) => document.getElementById(hash.slice(1));
 
   const show = (place) => {
     place.focus({ preventScroll: true });
     place.scrollIntoView();
   };
 
-  // Replace the date of each comment with how long ago it was posted.
+  /** Replace the date of each comment with how long ago it was posted. */
   const tellTimes = (place) => {
     const words = new Intl.RelativeTimeFormat(document.documentElement.lang);
-    for (const time of place.querySelectorAll(".comment-permalink time")) {
-      let [n, unit] = [(Date.now() - Date.parse(time.dateTime)) / 6e4, "minute"];
-      for (const [longer, many] of Object.entries({ hour: 60, day: 24, month: 30, year: 12 })) {
+    /** @type {[Intl.RelativeTimeFormatUnit, number][]} Each unit, and how many of the one before make one. */
+    const longer = [
+      ["hour", 60],
+      ["day", 24],
+      ["month", 30],
+      ["year", 12],
+    ];
+    for (const time of place.querySelectorAll("time")) {
+      if (!time.closest(".comment-permalink")) continue;
+      let n = (Date.now() - Date.parse(time.dateTime)) / 60_000;
+      /** @type {Intl.RelativeTimeFormatUnit} */
+      let unit = "minute";
+      for (const [next, many] of longer) {
         if (n < many) break;
-        [n, unit] = [n / many, longer];
+        [n, unit] = [n / many, next];
       }
       time.textContent = words.format(-Math.max(1, Math.floor(n)), unit);
     }
   };
+  // Format times only when the list becomes visible, because loading their words is slow.
+  const near = new IntersectionObserver(([{ isIntersecting, target }]) => isIntersecting && tellTimes(target));
 
-  // Fetch the form, which is private to one reader, because the page is cached for all readers.
-  const fragment = async (url) => {
+  /** Fetch a form, which is private to one reader, because the page is cached for all readers. */
+  const fetchFragment = async (url) => {
     const address = new URL(url, location.href);
     address.searchParams.set("fragment", "1");
-    return document.adoptNode((await fetched(address)).querySelector("[data-comments-fragment]"));
+    const found = (await fetchPage(address.href)).querySelector("[data-comments-fragment]");
+    if (!found) throw new Error("no fragment");
+    return /** @type {HTMLElement} */ (document.adoptNode(found));
   };
 
   const fill = async (place) => {
     try {
-      const form = await fragment(place.dataset.commentsForm);
+      const form = await fetchFragment(place.dataset.commentsForm ?? "");
       place.replaceChildren(form);
-      for (const own of form.querySelectorAll("[data-comments-own]")) {
+      for (const own of all(form, "[data-comments-own]")) {
         const actions = document.querySelector(`#${own.dataset.commentsOwn} .comment-actions`);
-        if (actions) {
-          for (const link of own.querySelectorAll("a")) actions.append(" ", link);
-          actions.closest(".comment").classList.add("comment-own");
-          own.remove();
-        }
+        if (!actions) continue;
+        for (const link of own.querySelectorAll("a")) actions.append(" ", link);
+        actions.closest(".comment")?.classList.add("comment-own");
+        own.remove();
       }
       // Show a waiting comment below the comment that it replies to.
-      for (const waiting of form.querySelectorAll("[data-comments-below]")) {
-        document.getElementById(waiting.dataset.commentsBelow)?.append(waiting);
+      for (const waiting of all(form, "[data-comments-below]")) {
+        document.getElementById(waiting.dataset.commentsBelow ?? "")?.append(waiting);
         if (location.hash === `#${waiting.id}`) show(waiting);
       }
     } catch {
@@ -55,46 +79,59 @@
     }
   };
 
-  const typed = (place) => [...place.querySelectorAll("textarea")].find(({ value }) => value.trim());
+  /** Return a field with text that would be lost. */
+  const findTyped = (place) => [...place.querySelectorAll("textarea")].find(({ value }) => value.trim());
 
+  /** Open the form for a reply below its comment, or close it. */
   const reply = async (link) => {
-    const comment = link.closest(".comment");
-    const opened = () => comment.querySelector(":scope > [data-comments-fragment]");
-    const open = opened();
-    if (open) return typed(open) ? typed(open).focus() : open.remove();
+    const comment = /** @type {HTMLElement} */ (link.closest(".comment"));
+    const findOpen = () => comment.querySelector(":scope > [data-comments-fragment]");
+    const open = findOpen();
+    if (open) {
+      const typed = findTyped(open);
+      if (typed) typed.focus();
+      else open.remove();
+      return;
+    }
     try {
-      const form = await fragment(link.href);
-      if (opened()) return;
-      for (const own of form.querySelectorAll(".comments-own")) own.remove();
+      const form = await fetchFragment(link.href);
+      if (findOpen()) return;
+      for (const own of all(form, ".comments-own")) own.remove();
       comment.append(form);
-      form.querySelectorAll("[id]").forEach((field) => {
+      for (const field of all(form, "[id]")) {
         // The form at the end of the page has the same ids.
         const id = `${field.id}-${comment.id}`;
-        for (const name of ["for", "aria-describedby"])
+        for (const name of ["for", "aria-describedby"]) {
           form.querySelector(`[${name}="${field.id}"]`)?.setAttribute(name, id);
+        }
         field.id = id;
-      });
-      form.querySelector("input:not([type=hidden]), textarea")?.focus();
+      }
+      all(form, "input:not([type=hidden]), textarea")[0]?.focus();
     } catch {
       location.href = link.href;
     }
   };
 
-  // Replace the list with another page or order, without loading the whole page.
-  const bare = (url) => url.split("#")[0];
-  let shown = bare(location.href);
-  const turn = async (url, push) => {
-    const old = document.querySelector("[data-comments]");
-    if (shown === bare(url)) return;
-    shown = bare(url);
+  const withoutHash = (url) => url.split("#")[0];
+  let shown = withoutHash(location.href);
+
+  /**
+   * Show another page or order of the comments in place.
+   *
+   * @param {boolean} isStep Whether the browser's history gets a step.
+   */
+  const turn = async (url, isStep) => {
+    const old = findList();
+    if (!old || shown === withoutHash(url)) return;
+    shown = withoutHash(url);
     try {
       old.ariaBusy = "true";
-      const page = await fetched(url);
-      if (shown !== bare(url)) return;
-      const list = page.querySelector("[data-comments]");
+      const list = findList(await fetchPage(url));
+      if (shown !== withoutHash(url)) return;
+      if (!list) throw new Error("no comments");
       near.observe(list);
       old.replaceWith(document.adoptNode(list));
-      if (push) {
+      if (isStep) {
         history.replaceState({ comments: true }, "");
         history.pushState({ comments: true }, "", url);
       }
@@ -102,76 +139,82 @@
       show(list);
       reveal(true);
     } catch {
-      if (shown === bare(url)) location.href = url;
+      if (shown === withoutHash(url)) location.href = url;
     }
   };
 
-  // Unfold the comment that the URL fragment refers to. Don't scroll if it was already visible.
-  const reveal = (isNew) => {
-    const named = document.getElementById(location.hash.slice(1));
-    let moved = isNew === true;
-    let fold = named?.parentElement.closest("details:not([open])");
-    while (fold) {
+  /** Unfold the comment that the URL fragment refers to. Don't scroll if it was already visible. */
+  const reveal = (isNew = false) => {
+    const named = findNamed();
+    let moved = isNew;
+    /** @param {Element | null | undefined} element @returns {HTMLDetailsElement | null | undefined} */
+    const findFold = (element) => element?.parentElement?.closest("details:not([open])");
+    for (let fold = findFold(named); fold; fold = findFold(fold)) {
       fold.open = true;
       moved = true;
-      fold = fold.parentElement.closest("details:not([open])");
     }
     if (moved && named?.classList.contains("comment")) named.scrollIntoView();
   };
 
+  /** Go to the comment that a comment answers. The way back leads to this link again. */
+  const goToParent = (event, link) => {
+    const from = link.closest(".comment")?.id;
+    history.replaceState({ ...history.state, commentsFrom: from, commentsAt: scrollY }, "");
+    // Browsers add no history entry for a link to the current URL.
+    const named = link.href === location.href && findNamed(link.hash);
+    if (!named) return;
+    event.preventDefault();
+    history.pushState(null, "", link.href);
+    show(named);
+  };
+
   document.addEventListener("click", (event) => {
-    if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
-      return;
-    const link = event.target.closest?.("a[href]");
+    if (event.defaultPrevented || event.button) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const target = /** @type {Element} */ (event.target);
+    const link = /** @type {HTMLAnchorElement | null} */ (target.closest?.("a[href]"));
     if (!link) return;
+    const list = /** @type {HTMLElement | null} */ (link.closest("[data-comments]"));
     if (link.dataset.commentsReply) {
       event.preventDefault();
       reply(link);
     } else if (link.classList.contains("comment-parent")) {
-      history.replaceState({ ...history.state, commentsFrom: link.closest(".comment").id, commentsAt: scrollY }, "");
-      // Browsers add no history entry for a link to the current URL.
-      const named = link.href === location.href && document.getElementById(link.hash.slice(1));
-      if (!named) return;
+      goToParent(event, link);
+    } else if (list && link.closest(".comments-pager, .comments-orders") && !link.type) {
       event.preventDefault();
-      history.pushState(null, "", link.href);
-      show(named);
-    } else if (link.closest(".comments-pager, .comments-orders") && link.closest("[data-comments]") && !link.type) {
-      event.preventDefault();
-      const list = document.querySelector("[data-comments]");
-      const asked = list.dataset.commentsTyped;
-      if (!asked || !typed(list) || confirm(asked)) turn(link.href, true);
+      const question = list.dataset.commentsTyped;
+      if (!question || !findTyped(list) || confirm(question)) turn(link.href, true);
     }
   });
 
+  const free = () => {
+    for (const form of all(document, "form[data-sent]")) delete form.dataset.sent;
+  };
   // Ignore a second submit, whose response would replace the first. Allow it again after 5 seconds, if the first one failed.
   document.addEventListener("submit", (event) => {
-    const form = event.target;
+    const form = /** @type {HTMLElement} */ (event.target);
     if (!form.classList?.contains("comment-form")) return;
     if (form.dataset.sent) event.preventDefault();
     else setTimeout(free, 5_000);
     form.dataset.sent = "1";
   });
-  const free = () => {
-    for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
-  };
   addEventListener("pageshow", free);
   addEventListener("popstate", ({ state }) => {
-    if (bare(location.href) !== shown) {
+    if (withoutHash(location.href) !== shown) {
       if (state?.comments) turn(location.href, false);
-    } else {
-      // Restore focus and position after the browser has scrolled.
-      const left = document.getElementById(state?.commentsFrom)?.querySelector(".comment-parent");
-      if (left)
-        requestAnimationFrame(() => {
-          left.focus();
-          scrollTo({ top: state.commentsAt, behavior: "instant" });
-        });
+      return;
     }
+    const from = state?.commentsFrom && document.getElementById(state.commentsFrom);
+    const link = from?.querySelector(".comment-parent");
+    if (!link) return;
+    // Restore focus and position after the browser has scrolled.
+    requestAnimationFrame(() => {
+      link.focus();
+      scrollTo({ top: state.commentsAt, behavior: "instant" });
+    });
   });
-  addEventListener("hashchange", reveal);
-  document.querySelectorAll("[data-comments-form]").forEach(fill);
-  // Format times only when the list becomes visible, because loading their words is slow.
-  const near = new IntersectionObserver(([{ isIntersecting, target }]) => isIntersecting && tellTimes(target));
-  for (const list of document.querySelectorAll(".comments")) near.observe(list);
+  addEventListener("hashchange", () => reveal());
+  for (const place of all(document, "[data-comments-form]")) fill(place);
+  for (const list of all(document, ".comments")) near.observe(list);
   reveal();
 })();

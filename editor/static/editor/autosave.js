@@ -1,192 +1,310 @@
+// @ts-check
 // Sends the typed fields of a node's form to the server every few seconds. The server stores them as a working copy, only for the
 // editor, until the form is saved. Without a connection or login, the browser stores them, and sends them from the next admin page.
-(() => {
-  "use strict";
-  const { user, url, ...words } = document.currentScript.dataset;
-  const PREFIX = "marginalia-typed:";
-  const DAYS = 30;
-  // Milliseconds: quiet time before sending, maximum time between two requests, and time before a failed request is repeated.
-  const [QUIET, MOST, AGAIN] = [3_000, 10_000, 15_000];
-  // Maximum bytes that browsers send from a page that is being closed.
-  const SMALL = 60_000;
-  const mine = (copy) => `${PREFIX}${user}:${copy}`;
+import { control, find, parseFragment } from "./dom.js";
 
-  const store = (() => {
-    try {
-      return window.localStorage;
-    } catch {
-      return null;
-    }
-  })();
-  const read = (key) => {
-    try {
-      return JSON.parse(store.getItem(key));
-    } catch {
-      return null;
-    }
-  };
+/**
+ * The fields of a form, in their order.
+ *
+ * @typedef {[string, string][]} Fields
+ */
 
-  const send = (fields, more) => {
-    const body = new FormData();
-    for (const [name, value] of fields) body.append(name, value);
-    const token = document.querySelector("[name=csrfmiddlewaretoken]")?.value || "";
+const PREFIX = "marginalia-typed:";
+const DAY = 86_400_000;
+const DAYS = 30;
+// Milliseconds: quiet time before sending, maximum time between two requests, time before a failed request is repeated, and quiet
+// time before the browser stores the fields.
+const [QUIET, MOST, AGAIN, BRIEF] = [3_000, 10_000, 15_000, 300];
+// Maximum bytes that browsers send from a page that is being closed. A character has up to three.
+const SMALL = 60_000;
+
+// A module has no document.currentScript.
+const words = /** @type {HTMLScriptElement} */ (document.querySelector("script[data-autosave]")).dataset;
+const form = find(document, "#node_form", HTMLFormElement);
+/** @type {string | undefined} The number of this form's working copy. */
+const own = control(form, "_copy")?.value;
+
+/** @param {string} copy */
+const keyOf = (copy) => `${PREFIX}${words.user}:${copy}`;
+
+/** @type {Storage | null} */
+const storage = (() => {
+  try {
+    return window.localStorage;
+  } catch {
+    return null; // Forbidden.
+  }
+})();
+
+/**
+ * @param {string} key
+ * @returns {{ at: number, fields: Fields } | null}
+ */
+function readStored(key) {
+  try {
+    return JSON.parse(storage?.getItem(key) ?? "null");
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * @param {Fields} fields
+ * @param {RequestInit} [options]
+ */
+function send(fields, options) {
+  const body = new FormData();
+  for (const [name, value] of fields) body.append(name, value);
+  const token = find(document, "[name=csrfmiddlewaretoken]", HTMLInputElement)?.value ?? "";
+  return fetch(words.autosave ?? "", {
+    method: "POST",
+    body,
     // If the login has expired, the server redirects to another page.
-    return fetch(url, {
-      method: "POST",
-      body,
-      redirect: "manual",
-      headers: { Accept: "application/json", "X-CSRFToken": token },
-      ...more,
-    });
-  };
+    redirect: "manual",
+    headers: { Accept: "application/json", "X-CSRFToken": token },
+    ...options,
+  });
+}
 
-  const form = document.getElementById("node_form");
-  const field = (name) => form?.elements.namedItem(name);
-  const own = field("_copy")?.value;
+/** Return the locks of all open forms of this browser. */
+async function openForms() {
+  const state = await navigator.locks?.query();
+  return new Set(state?.held?.map(({ name }) => name));
+}
 
-  // Forms that are open in another tab send their own copies, so they are not offered here.
-  const open = async () => new Set(((await navigator.locks?.query())?.held || []).map((lock) => lock.name));
-  const offer = async (html) => {
-    const place = document.getElementById("unsaved-work");
-    if (!place) return;
-    if (html !== undefined) place.innerHTML = html; // rendered by the server's template
-    const elsewhere = await open();
-    for (const one of place.querySelectorAll("[data-copy]"))
-      one.hidden = one.dataset.copy === own || elsewhere.has(mine(one.dataset.copy));
-  };
+/**
+ * Offer working copies of forms that are no longer open. Forms in other tabs send their own copies.
+ *
+ * @param {string} [html] The list as the server rendered it.
+ */
+async function offer(html) {
+  const place = find(document, "#unsaved-work", HTMLElement);
+  if (!place) return;
+  if (html !== undefined) place.replaceChildren(...parseFragment(html));
+  const elsewhere = await openForms();
+  for (const one of /** @type {NodeListOf<HTMLElement>} */ (place.querySelectorAll("[data-copy]"))) {
+    const copy = one.dataset.copy ?? "";
+    one.hidden = copy === own || elsewhere.has(keyOf(copy));
+  }
+}
 
-  const flush = async () => {
-    const elsewhere = await open();
-    for (const key of Object.keys(store || {}).filter((name) => name.startsWith(PREFIX))) {
-      const entry = read(key);
-      if (!entry || Date.now() - entry.at > DAYS * 86400e3) store.removeItem(key);
-      else if (key.startsWith(mine("")) && key !== mine(own) && !elsewhere.has(key)) {
-        const said = new Map(entry.fields);
-        const here = form && ["_node", "type"].every((name) => said.get(name) === field(name)?.value);
-        try {
-          const answer = await send(here ? [...entry.fields, ["_offer", "1"]] : entry.fields);
-          if (!answer.ok) continue;
-          store.removeItem(key);
-          if (here) offer((await answer.json()).html);
-        } catch {
-          return; // Still no connection.
-        }
-      }
+/** Send what this browser has stored of forms that are no longer open. */
+async function sendStored() {
+  const elsewhere = await openForms();
+  for (const key of Object.keys(storage ?? {}).filter((name) => name.startsWith(PREFIX))) {
+    const entry = readStored(key);
+    if (!entry || Date.now() - entry.at > DAYS * DAY) {
+      storage?.removeItem(key);
+      continue;
     }
-  };
+    if (!key.startsWith(keyOf("")) || (own && key === keyOf(own)) || elsewhere.has(key)) continue;
+    const stored = new Map(entry.fields);
+    const isHere = form && ["_node", "type"].every((name) => stored.get(name) === control(form, name)?.value);
+    try {
+      const answer = await send(isHere ? [...entry.fields, ["_offer", "1"]] : entry.fields);
+      if (!answer.ok) continue;
+      storage?.removeItem(key);
+      if (isHere) offer((await answer.json()).html);
+    } catch {
+      return; // Still no connection.
+    }
+  }
+}
 
-  if (own) {
-    const key = mine(own);
-    const state = document.getElementById("saved-state");
-    const fields = () =>
-      [...new FormData(form)].filter(([name, value]) => typeof value === "string" && name !== "csrfmiddlewaretoken");
-    const plain = (list) => JSON.stringify(list.filter(([name]) => !name.startsWith("_")));
-    const numbered = (list, number) => [...list.filter(([name]) => name !== "_seq"), ["_seq", String(number)]];
-    let last = 0;
-    const next = () => (last = Math.max(last + 1, Date.now()));
+/** Sends the fields of the form of this page. */
+class Autosave {
+  /** The number of the last request. A save has a greater number than all requests before it, so late requests are recognized. */
+  #number = 0;
+  /** When the first field was typed that isn't sent yet, or 0. */
+  #since = 0;
+  /** What the server said about the fields that were sent last. */
+  #told = "";
+  #sending = false;
+  #leaving = false;
+  #sendTimer = 0;
+  #storeTimer = 0;
+
+  /**
+   * @param {HTMLFormElement} form
+   * @param {string} copy
+   */
+  constructor(form, copy) {
+    this.form = form;
+    this.key = keyOf(copy);
+    this.state = find(document, "#saved-state", HTMLElement);
     // A form that was shown again contains values that are not stored anywhere yet.
     const isUnstored = "unstored" in form.dataset;
-    let sent = isUnstored ? "" : plain(fields());
-    let [since, waits, keeps, busy, leaving] = [0, 0, 0, false, false];
+    this.sent = isUnstored ? "" : this.#typed();
 
-    // Screen readers announce failures, but not each request.
-    const tell = (text, isWrong = false) => {
-      if (!state) return;
-      state.setAttribute("aria-live", isWrong ? "polite" : "off");
-      if (state.textContent !== text) state.textContent = text;
-    };
-
-    // Returns whether the browser's storage contains the typed fields.
-    const keep = () => {
-      clearTimeout(keeps);
-      const now = fields();
-      if (plain(now) === sent) return true;
-      try {
-        store.setItem(key, JSON.stringify({ at: Date.now(), fields: numbered(now, next()) }));
-        return true;
-      } catch {
-        return false; // The storage is full or forbidden. The text is still on the page.
-      }
-    };
-    const later = (wait) => {
-      clearTimeout(waits);
-      waits = setTimeout(save, wait);
-    };
-    const failed = (answer) => {
-      const kept = keep();
-      const isOut = answer?.type === "opaqueredirect" || answer?.status === 403;
-      if (answer?.status === 413) tell(words.tooLong, true);
-      else if (isOut) tell(kept ? words.outKept : words.out, true);
-      else tell(kept ? words.offline : words.unsaved, true);
-      if (!answer || answer.status >= 500 || answer.status === 429) later(AGAIN);
-    };
-    const save = async (more) => {
-      clearTimeout(waits);
-      const now = fields();
-      const said = plain(now);
-      if (said === sent || (busy && !more)) return;
-      const number = next();
-      let answer = null;
-      let told = "";
-      busy = true;
-      try {
-        answer = await send(numbered(now, number), more);
-        if (answer.ok) ({ told } = await answer.json());
-      } catch {
-        // No connection.
-      }
-      busy = false;
-      if (!answer?.ok) return failed(answer);
-      [sent, since] = [said, 0];
-      const entry = read(key);
-      if (entry && Number(new Map(entry.fields).get("_seq")) <= number) store.removeItem(key);
-      if (plain(fields()) === said) tell(told);
-      else later(QUIET);
-      return undefined;
-    };
-
-    const typed = () => {
-      leaving = false;
-      since ||= Date.now();
-      tell(words.unsaved);
-      clearTimeout(keeps);
-      keeps = setTimeout(keep, 300);
-      later(Math.max(0, Math.min(QUIET, since + MOST - Date.now())));
-    };
+    const typed = () => this.#afterKey();
     form.addEventListener("input", typed);
     form.addEventListener("change", typed);
-    const hide = () => {
-      if (leaving || plain(fields()) === sent) return;
-      keep();
-      save({ keepalive: plain(fields()).length < SMALL / 3 });
-    };
-    document.addEventListener("visibilitychange", () => document.visibilityState === "hidden" && hide());
-    window.addEventListener("online", () => later(0));
-    // A save has a greater number than all requests before it, so the server recognizes late requests.
-    form.addEventListener("submit", (event) => {
-      if (event.defaultPrevented) return;
-      const isKept = keep();
-      if (!navigator.onLine) {
-        // The browser would replace the form by its own error page.
-        event.preventDefault();
-        tell(isKept ? words.offline : words.unsaved, true);
-        return;
-      }
-      clearTimeout(waits);
-      field("_seq").value = next();
-      leaving = true;
+    form.addEventListener("submit", (event) => this.#beforeSave(event));
+    document.addEventListener("visibilitychange", () => {
+      if (document.visibilityState === "hidden") this.#beforeLeaving();
     });
+    window.addEventListener("online", () => this.#sendLater(0));
+    this.#holdLock();
+    if (isUnstored) this.#sendLater(0);
+  }
 
-    let shut = () => {};
-    const hold = () => navigator.locks?.request(key, () => new Promise((done) => (shut = done)));
+  /** @returns {Fields} */
+  #fields() {
+    const all = /** @type {Fields} */ ([...new FormData(this.form)]);
+    return all.filter(([name, value]) => typeof value === "string" && name !== "csrfmiddlewaretoken");
+  }
+
+  /** Return the fields of the form without those of the script, as text to compare. */
+  #typed(fields = this.#fields()) {
+    return JSON.stringify(fields.filter(([name]) => !name.startsWith("_")));
+  }
+
+  /**
+   * @param {Fields} fields
+   * @param {number} number
+   * @returns {Fields}
+   */
+  #numbered(fields, number) {
+    return [...fields.filter(([name]) => name !== "_seq"), ["_seq", String(number)]];
+  }
+
+  #nextNumber() {
+    this.#number = Math.max(this.#number + 1, Date.now());
+    return this.#number;
+  }
+
+  /**
+   * Screen readers announce failures, but not each request.
+   *
+   * @param {string | undefined} text
+   */
+  #tell(text, isFailure = false) {
+    if (!this.state) return;
+    this.state.setAttribute("aria-live", isFailure ? "polite" : "off");
+    if (this.state.textContent !== text) this.state.textContent = text ?? "";
+  }
+
+  /** Store the fields in the browser. Return whether its storage contains what was typed. */
+  #store() {
+    clearTimeout(this.#storeTimer);
+    const fields = this.#fields();
+    if (this.#typed(fields) === this.sent) return true;
+    if (!storage) return false;
+    try {
+      const entry = { at: Date.now(), fields: this.#numbered(fields, this.#nextNumber()) };
+      storage.setItem(this.key, JSON.stringify(entry));
+      return true;
+    } catch {
+      return false; // The storage is full. The text is still on the page.
+    }
+  }
+
+  /** @param {number} wait */
+  #sendLater(wait) {
+    clearTimeout(this.#sendTimer);
+    this.#sendTimer = setTimeout(() => this.#send(), wait);
+  }
+
+  /** @param {RequestInit} [options] */
+  async #send(options) {
+    clearTimeout(this.#sendTimer);
+    const fields = this.#fields();
+    const typed = this.#typed(fields);
+    if (typed === this.sent) {
+      // An event changed nothing, or the user has undone the change.
+      if (this.#told) this.#tell(this.#told);
+      return;
+    }
+    if (this.#sending && !options) return;
+    const number = this.#nextNumber();
+    /** @type {Response | null} */
+    let answer = null;
+    this.#sending = true;
+    try {
+      answer = await send(this.#numbered(fields, number), options);
+      if (answer.ok) this.#told = (await answer.json()).told;
+    } catch {
+      // No connection.
+    }
+    this.#sending = false;
+    if (!answer?.ok) {
+      this.#afterFailure(answer);
+      return;
+    }
+    this.sent = typed;
+    this.#since = 0;
+    const entry = readStored(this.key);
+    if (entry && Number(new Map(entry.fields).get("_seq")) <= number) storage?.removeItem(this.key);
+    if (this.#typed() === typed) this.#tell(this.#told);
+    else this.#sendLater(QUIET);
+  }
+
+  /** @param {Response | null} answer */
+  #afterFailure(answer) {
+    const isStored = this.#store();
+    const isLoggedOut = answer?.type === "opaqueredirect" || answer?.status === 403;
+    if (answer?.status === 413) this.#tell(words.tooLong, true);
+    else if (isLoggedOut) this.#tell(isStored ? words.outKept : words.out, true);
+    else this.#tell(isStored ? words.offline : words.unsaved, true);
+    if (!answer || answer.status >= 500 || answer.status === 429) this.#sendLater(AGAIN);
+  }
+
+  #afterKey() {
+    this.#leaving = false;
+    this.#since ||= Date.now();
+    this.#tell(words.unsaved);
+    clearTimeout(this.#storeTimer);
+    this.#storeTimer = setTimeout(() => this.#store(), BRIEF);
+    this.#sendLater(Math.max(0, Math.min(QUIET, this.#since + MOST - Date.now())));
+  }
+
+  /** @param {SubmitEvent} event */
+  #beforeSave(event) {
+    if (event.defaultPrevented) return;
+    const isStored = this.#store();
+    if (!navigator.onLine) {
+      // The browser would replace the form by its own error page.
+      event.preventDefault();
+      this.#tell(isStored ? words.offline : words.unsaved, true);
+      return;
+    }
+    clearTimeout(this.#sendTimer);
+    control(this.form, "_seq").value = this.#nextNumber();
+    this.#leaving = true;
+  }
+
+  #beforeLeaving() {
+    const typed = this.#typed();
+    if (this.#leaving || typed === this.sent) return;
+    this.#store();
+    this.#send({ keepalive: typed.length < SMALL / 3 });
+  }
+
+  /** Hold a lock with the number of the working copy while the form is open. */
+  #holdLock() {
+    let release = () => {};
+    const hold = () =>
+      navigator.locks?.request(
+        this.key,
+        () =>
+          new Promise((/** @type {(value?: unknown) => void} */ done) => {
+            release = done;
+          }),
+      );
     hold();
     window.addEventListener("pagehide", () => {
-      hide();
-      shut();
+      this.#beforeLeaving();
+      release();
     });
-    window.addEventListener("pageshow", (event) => event.persisted && hold());
-    offer();
-    if (isUnstored) later(0);
+    // Shown again from the browser's cache.
+    window.addEventListener("pageshow", ({ persisted }) => {
+      if (persisted) hold();
+    });
   }
-  flush();
-})();
+}
+
+if (form && own) {
+  new Autosave(form, own);
+  offer();
+}
+sendStored();

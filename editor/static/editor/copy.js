@@ -1,22 +1,22 @@
+// @ts-check
 // A button that copies the address beside it. Browsers allow this only on secure pages.
-(() => {
-  "use strict";
-  const place = document.querySelector("[data-copy]");
-  if (!place || !navigator.clipboard) return;
-  const address = place.querySelector("input");
-  const copy = Object.assign(document.createElement("button"), {
-    type: "button",
-    className: "button",
-    textContent: place.dataset.copy,
-  });
-  const said = Object.assign(document.createElement("span"), { className: "help", role: "status" });
+import { create, find } from "./dom.js";
+
+/** @param {HTMLElement} place */
+function setUp(place) {
+  const address = /** @type {HTMLInputElement} */ (place.querySelector("input"));
+  const copy = create("button", { type: "button", className: "button", textContent: place.dataset.copy });
+  const status = create("span", { className: "help", role: "status" });
   copy.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(address.value);
-      said.textContent = place.dataset.copied;
+      status.textContent = place.dataset.copied ?? "";
     } catch {
       address.select(); // The browser refused. The selected address can be copied with the keyboard.
     }
   });
-  place.append(copy, said);
-})();
+  place.append(copy, status);
+}
+
+const place = find(document, "[data-copy]", HTMLElement);
+if (place && navigator.clipboard) setUp(place);

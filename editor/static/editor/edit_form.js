@@ -1,112 +1,158 @@
+// @ts-check
 // The bar of a node's edit form: the saved state, the primary button's label and shortcut, and the menu. All buttons work without it.
-(() => {
-  "use strict";
-  const form = document.getElementById("node_form");
-  const bar = form?.querySelector(".edit-form-bar");
-  if (!bar) return;
-  const field = (name) => form.elements.namedItem(name);
-  const save = bar.querySelector("[data-save]");
-  const primary = bar.querySelector("[data-primary]");
-  const saved = document.getElementById("saved-state");
-  const menu = bar.querySelector(".edit-form-menu");
+import { control, create, find } from "./dom.js";
 
-  // Whether the form differs from the stored node. A form that was shown again differs from the beginning.
+/**
+ * Return the publishing time of the form, as the user typed it, if it is in the future. The page is scheduled then.
+ *
+ * @param {HTMLFormElement} form
+ */
+function futureTime(form) {
+  // Chinese dates have slashes.
+  const day = (control(form, "published_0")?.value || "").replaceAll("/", "-");
+  const time = control(form, "published_1")?.value || "00:00";
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(day)) return null;
+  // The body contains the site's UTC offset.
+  const offset = Number(document.body.dataset.adminUtcOffset) * 1000;
+  const at = Date.parse(`${day}T${time.length === 5 ? `${time}:00` : time}Z`) - offset;
+  return at > Date.now() ? `${day} ${time.slice(0, 5)}` : null;
+}
+
+/**
+ * Show that the form has unsaved changes. Return a function that tells whether there are any.
+ *
+ * @param {HTMLFormElement} form
+ */
+function followChanges(form) {
+  const saved = find(document, "#saved-state", HTMLElement);
+  // A form that was shown again differs from the stored node from the beginning.
   let changed = "unstored" in form.dataset;
-  const change = (event) => {
-    if (event.target.name === undefined || changed) return;
+  /** @param {Event} event */
+  const change = ({ target }) => {
+    if (changed || !saved || /** @type {any} */ (target).name === undefined) return;
     changed = true;
-    saved.textContent = saved.dataset.unsaved;
+    saved.textContent = saved.dataset.unsaved ?? "";
   };
   form.addEventListener("input", change);
   form.addEventListener("change", change);
+  return () => changed;
+}
 
-  // A time in the future schedules the page. The body contains the site's UTC offset. Chinese dates have slashes.
-  const label = primary?.dataset.label;
-  const ahead = () => {
-    const [day, time] = [
-      (field("published_0")?.value || "").replaceAll("/", "-"),
-      field("published_1")?.value || "00:00",
-    ];
-    if (!primary?.dataset.schedule || !/^\d{4}-\d{2}-\d{2}$/.test(day)) return null;
-    const at =
-      Date.parse(`${day}T${time.length === 5 ? `${time}:00` : time}Z`) -
-      Number(document.body.dataset.adminUtcOffset) * 1000;
-    return at > Date.now() ? `${day} ${time.slice(0, 5)}` : null;
-  };
+/**
+ * The primary button publishes, schedules or saves. A dialog asks first if readers will see the result.
+ *
+ * @param {HTMLFormElement} form
+ * @param {HTMLElement} bar
+ * @param {HTMLButtonElement} primary
+ */
+function setUpPrimary(form, bar, primary) {
+  const dialog = /** @type {HTMLDialogElement} */ (document.querySelector("#ask-primary"));
+  const words = primary.dataset;
+  let confirmed = false;
+
+  const scheduledFor = () => (words.schedule ? futureTime(form) : null);
   const relabel = () => {
-    if (primary) primary.textContent = ahead() ? primary.dataset.schedule : label;
+    primary.textContent = (scheduledFor() ? words.schedule : words.label) ?? "";
   };
-  for (const name of ["published_0", "published_1"]) {
-    for (const kind of ["input", "change"]) field(name)?.addEventListener(kind, relabel);
-  }
-  // The admin's calendar changes the inputs without an event.
-  bar.addEventListener("pointerenter", relabel);
-  bar.addEventListener("focusin", relabel);
-  relabel();
-
-  const dialog = document.getElementById("ask-primary");
   const ask = () => {
-    const when = ahead();
-    const said = when ? primary.dataset.asksSchedule.replace("%(when)s", when) : primary.dataset.asks;
-    dialog.querySelector("h2").textContent = `${primary.textContent.replace("…", "")}?`;
-    dialog.querySelector(".help").textContent = said;
-    dialog.querySelector("[value=yes]").textContent = primary.textContent.replace("…", "");
+    const when = scheduledFor();
+    const label = primary.textContent.replace("…", "");
+    /** @param {string} selector @param {string} text */
+    const write = (selector, text) => {
+      /** @type {HTMLElement} */ (dialog.querySelector(selector)).textContent = text;
+    };
+    write("h2", `${label}?`);
+    write(".help", (when ? words.asksSchedule?.replace("%(when)s", when) : words.asks) ?? "");
+    write("[value=yes]", label);
     dialog.returnValue = "";
     dialog.showModal();
   };
-  let confirmed = false;
   dialog.addEventListener("close", () => {
     if (dialog.returnValue !== "yes") return;
     confirmed = true;
     form.requestSubmit(primary);
     confirmed = false;
   });
-  primary?.addEventListener("click", (event) => {
+  primary.addEventListener("click", (event) => {
     relabel();
-    if (confirmed || !ahead() || dialog.open) return;
+    if (confirmed || !scheduledFor() || dialog.open) return;
     event.preventDefault();
     ask();
   });
-
-  // Ctrl-Enter presses the primary button. A dialog asks first if readers will see the result.
+  // Ctrl-Enter presses the button.
   document.addEventListener(
     "keydown",
     (event) => {
-      if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || document.querySelector("dialog[open]"))
-        return;
-      if (event.key !== "Enter" || !primary) return;
+      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+      if (document.querySelector("dialog[open]")) return;
       event.preventDefault();
       event.stopPropagation();
       relabel();
-      if (primary.dataset.asks) ask();
+      if (words.asks) ask();
       else form.requestSubmit(primary);
     },
     true,
   );
+  for (const name of ["published_0", "published_1"]) {
+    for (const kind of ["input", "change"]) control(form, name)?.addEventListener(kind, relabel);
+  }
+  // The admin's calendar changes the inputs without an event.
+  bar.addEventListener("pointerenter", relabel);
+  bar.addEventListener("focusin", relabel);
+  relabel();
+}
 
-  // A preview saves unsaved text as a draft first.
+/**
+ * A preview saves unsaved text as a draft first.
+ *
+ * @param {HTMLFormElement} form
+ * @param {HTMLElement} bar
+ * @param {() => boolean} isChanged
+ */
+function setUpPreview(form, bar, isChanged) {
+  const canSave = bar.querySelector("[data-save]") !== null;
   bar.querySelector("a[data-preview]")?.addEventListener("click", (event) => {
-    if (!changed || !save || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const { ctrlKey, metaKey, shiftKey } = /** @type {MouseEvent} */ (event);
+    if (!isChanged() || !canSave || ctrlKey || metaKey || shiftKey) return;
     event.preventDefault();
-    const button = Object.assign(document.createElement("button"), { name: "_preview", value: "1", hidden: true });
+    const button = create("button", { name: "_preview", value: "1", hidden: true });
     form.append(button);
     form.requestSubmit(button);
   });
+}
 
-  menu?.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !menu.open) return;
+/** @param {HTMLDetailsElement} menu */
+function setUpMenu(menu) {
+  const close = () => {
     menu.open = false;
-    menu.querySelector("summary").focus();
+  };
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    close();
+    menu.querySelector("summary")?.focus();
   });
-  document.addEventListener("click", (event) => {
-    if (menu?.open && !menu.contains(event.target)) menu.open = false;
+  document.addEventListener("click", ({ target }) => {
+    if (menu.open && !menu.contains(/** @type {Node} */ (target))) close();
   });
-  menu?.addEventListener("focusout", (event) => {
-    if (event.relatedTarget && !menu.contains(event.relatedTarget)) menu.open = false;
+  menu.addEventListener("focusout", ({ relatedTarget }) => {
+    if (relatedTarget && !menu.contains(/** @type {Node} */ (relatedTarget))) close();
   });
+}
+
+const form = find(document, "#node_form", HTMLFormElement);
+const bar = form && find(form, ".edit-form-bar", HTMLElement);
+if (form && bar) {
+  const isChanged = followChanges(form);
+  const primary = find(bar, "[data-primary]", HTMLButtonElement);
+  if (primary) setUpPrimary(form, bar, primary);
+  setUpPreview(form, bar, isChanged);
+  const menu = find(bar, ".edit-form-menu", HTMLDetailsElement);
+  if (menu) setUpMenu(menu);
 
   // On a phone, the groups of settings are folded, except those with errors.
   if (window.matchMedia("(max-width: 860px)").matches) {
-    for (const group of form.querySelectorAll(".edit-form-group:not([data-wrong])")) group.open = false;
+    for (const group of form.querySelectorAll(".edit-form-group:not([data-wrong])")) {
+      /** @type {HTMLDetailsElement} */ (group).open = false;
+    }
   }
-})();
+}

@@ -1,76 +1,113 @@
+// @ts-check
 // The form of a node: keeps the title on one line in a growing textarea, proposes a slug while the title is typed, fills in an
 // offered slug, and ticks "Write it myself" when an editor writes.
-(() => {
-  "use strict";
-  const form = document.getElementById("node_form");
-  if (!form) return;
-  const field = (name) => form.elements.namedItem(name);
+import { control, fetchJson, find } from "./dom.js";
 
-  for (const button of form.querySelectorAll(".use-slug")) {
+// Milliseconds without a key before a slug is proposed.
+const WAIT = 250;
+
+/** @param {HTMLFormElement} form */
+function setUpOfferedSlugs(form) {
+  const slug = control(form, "slug");
+  for (const button of /** @type {NodeListOf<HTMLElement>} */ (form.querySelectorAll(".use-slug"))) {
     button.addEventListener("click", () => {
-      field("slug").value = button.dataset.slug;
-      field("slug").dispatchEvent(new Event("input", { bubbles: true }));
-      field("slug").focus();
+      slug.value = button.dataset.slug;
+      slug.dispatchEvent(new Event("input", { bubbles: true }));
+      slug.focus();
     });
   }
+}
 
+/** @param {HTMLFormElement} form */
+function setUpClashes(form) {
   for (const clash of form.querySelectorAll(".clash")) {
-    clash.querySelector(".box").addEventListener("input", () => {
-      clash.querySelector("input[type=radio][value=edit]").checked = true;
+    const own = find(clash, "input[type=radio][value=edit]", HTMLInputElement);
+    clash.querySelector(".box")?.addEventListener("input", () => {
+      if (own) own.checked = true;
     });
   }
+}
 
-  const title = field("title");
+/**
+ * @param {HTMLFormElement} form
+ * @param {HTMLTextAreaElement} title
+ */
+function setUpTitle(form, title) {
   const fit = () => {
     if (/[\r\n]/.test(title.value)) title.value = title.value.replace(/\s*[\r\n]+\s*/g, " ");
     if (CSS.supports("field-sizing", "content")) return;
     title.style.height = "auto";
     title.style.height = `${title.scrollHeight}px`;
   };
-  title?.addEventListener("input", fit);
-  if (title?.scrollHeight) fit();
+  title.addEventListener("input", fit);
+  if (title.scrollHeight) fit();
   // Enter in the title moves to the text. Without a text, it saves.
-  title?.addEventListener("keydown", (event) => {
+  title.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.isComposing || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
-    (form.querySelector('label[for="id_text"]') || form.querySelector("[name=_save]"))?.click();
+    const next = form.querySelector('label[for="id_text"]') ?? form.querySelector("[name=_save]");
+    /** @type {HTMLElement | null} */ (next)?.click();
   });
+}
 
-  // Ctrl-S saves and stays on the page. If a button saves without changing what readers see, Ctrl-S presses that button.
+/**
+ * Ctrl-S saves and stays on the page. If a button saves without changing what readers see, Ctrl-S presses that button.
+ *
+ * @param {HTMLFormElement} form
+ */
+function setUpShortcut(form) {
   document.addEventListener("keydown", (event) => {
     if (event.key.toLowerCase() !== "s" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
-    const button = form.querySelector("[data-save]") || form.querySelector("[name=_continue]");
+    const button = form.querySelector("[data-save]") ?? form.querySelector("[name=_continue]");
     if (!button) return;
     event.preventDefault();
     // The fields of an open dialog are not part of the form yet.
-    if (!document.querySelector("dialog[open]")) form.requestSubmit(button);
+    if (!document.querySelector("dialog[open]")) form.requestSubmit(/** @type {HTMLElement} */ (button));
   });
+}
 
-  const propose = form.dataset.propose;
-  if (!propose || !field("slug") || field("slug").value !== field("_proposed").value) return;
-  let ours = true;
+/**
+ * Ask the server for a slug while the title is typed, until the editor types a slug.
+ *
+ * @param {HTMLFormElement} form
+ * @param {string} url
+ */
+function proposeSlugs(form, url) {
+  const slug = control(form, "slug");
+  const proposed = control(form, "_proposed");
+  if (!slug || slug.value !== proposed.value) return;
+  let isProposed = true;
   let asked = 0;
-  let timer;
+  let timer = 0;
+
   const ask = async () => {
     const number = ++asked;
-    const query = new URLSearchParams({ title: field("title").value, section: field("section").value });
+    const query = new URLSearchParams({ title: control(form, "title").value, section: control(form, "section").value });
     try {
-      const answer = await fetch(`${propose}?${query}`, { headers: { Accept: "application/json" } });
-      if (!answer.ok || number !== asked || !ours) return;
-      const { slug } = await answer.json();
-      field("slug").value = field("_proposed").value = slug;
+      const answer = await fetchJson(`${url}?${query}`);
+      if (number === asked && isProposed) slug.value = proposed.value = answer.slug;
     } catch {
       // Without a response, the server makes the slug when the form is saved.
     }
   };
-  field("slug").addEventListener("input", (event) => {
-    if (event.isTrusted) ours = field("slug").value === "";
+  slug.addEventListener("input", (/** @type {Event} */ event) => {
+    if (event.isTrusted) isProposed = slug.value === "";
   });
   for (const name of ["title", "section"]) {
-    field(name).addEventListener("input", () => {
-      if (!ours) return;
+    control(form, name).addEventListener("input", () => {
+      if (!isProposed) return;
       clearTimeout(timer);
-      timer = setTimeout(ask, 250);
+      timer = setTimeout(ask, WAIT);
     });
   }
-})();
+}
+
+const form = find(document, "#node_form", HTMLFormElement);
+if (form) {
+  setUpOfferedSlugs(form);
+  setUpClashes(form);
+  const title = control(form, "title");
+  if (title) setUpTitle(form, title);
+  setUpShortcut(form);
+  if (form.dataset.propose) proposeSlugs(form, form.dataset.propose);
+}

@@ -1,148 +1,191 @@
+// @ts-check
 // The frame of a photo: a click sets the focal point, dragging or arrow keys set the crop, and buttons turn the photo.
 // The form sends the fields, which contain the same values as numbers.
-(() => {
-  "use strict";
-  const page = document.getElementById("node_form");
-  // Fractions of the picture: the minimum distance of a drag, below which it is a click, and the step of an arrow key.
-  const [LEAST, STEP] = [0.03, 0.01];
-  const within = (value, least, most) => Math.min(Math.max(value, least), most);
-  const percent = (part) => String(Math.round(part * 10_000) / 100);
-  // Converts directions and points of the turned picture to those of the file.
-  const straight = (across, down, rotation) =>
-    ({ 90: [down, -across], 180: [-across, -down], 270: [-down, across] })[rotation] || [across, down];
+import { control, create, find } from "./dom.js";
 
-  const setUp = (figure) => {
-    const row = figure.closest(".photo-row");
-    const field = (name) => (row ? row.querySelector(`[name$="${name}"]`) : page?.elements.namedItem(name));
-    const focal = [field("focal_0"), field("focal_1")];
-    const crop = [0, 1, 2, 3].map((number) => field(`crop_${number}`));
-    const turned = field("rotation");
-    if (!focal[0] && !crop[0]) return;
-    figure.querySelector("figcaption")?.removeAttribute("hidden");
-    const image = figure.querySelector("img");
-    const stage = document.createElement("span");
-    stage.className = "photo-stage";
-    if (figure.dataset.whole) {
-      const whole = document.createElement("img");
-      whole.src = figure.dataset.whole;
-      whole.alt = image.alt;
-      figure.replaceChildren(stage);
-      stage.append(whole);
-    } else {
-      image.replaceWith(stage);
-      stage.append(image);
-    }
-    const shown = stage.firstChild;
-    shown.draggable = false;
-    const mark = document.createElement("span");
-    mark.className = "focal-mark";
-    const part = document.createElement("span");
-    part.className = "crop-part";
-    if (crop[0]) {
-      part.tabIndex = 0;
-      part.setAttribute("role", "group");
-      part.setAttribute("aria-label", figure.dataset.part || "");
-      stage.append(part);
-    }
-    stage.append(mark);
+/** @typedef {HTMLInputElement | null} Field */
 
-    const rotation = () => Number(turned?.value) || 0;
-    const said = (fields) => fields.map((one) => (one?.value.trim() ? Number(one.value) / 100 : NaN));
-    const cropped = () => {
-      const parts = said(crop);
-      return parts.every((one) => one >= 0) && parts[2] && parts[3] ? parts : [0, 0, 1, 1];
-    };
-    const show = () => {
-      const point = said(focal);
-      mark.hidden = !point.every((one) => one >= 0 && one <= 1);
-      mark.style.left = `${point[0] * 100}%`;
-      mark.style.top = `${point[1] * 100}%`;
-      const [left, top, width, height] = cropped().map((one) => `${one * 100}%`);
-      Object.assign(part.style, { left, top, width, height });
-      const size = [shown.offsetWidth, shown.offsetHeight];
-      const smaller = rotation() % 180 && size[0] && size[1] ? Math.min(...size) / Math.max(...size) : 1;
-      stage.style.transform = rotation() ? `rotate(${rotation()}deg) scale(${smaller})` : "";
-    };
-    const set = (fields, values) => {
-      fields.forEach((one, number) => {
-        one.value = values ? percent(values[number]) : "";
-      });
-      fields[0].dispatchEvent(new Event("input", { bubbles: true }));
-      show();
-    };
-    const cut = (left, top, width, height) => {
-      const across = within(width, LEAST, 1);
-      const down = within(height, LEAST, 1);
-      set(crop, [within(left, 0, 1 - across), within(top, 0, 1 - down), across, down]);
-    };
-    const point = (event) => {
-      const box = shown.getBoundingClientRect();
-      const across = (event.clientX - box.left) / box.width - 0.5;
-      const down = (event.clientY - box.top) / box.height - 0.5;
-      return straight(across, down, rotation()).map((one) => within(one + 0.5, 0, 1));
-    };
+// Fractions of the picture: the minimum distance of a drag, below which it is a click, and the step of an arrow key.
+const [LEAST, STEP] = [0.03, 0.01];
+const page = find(document, "#node_form", HTMLFormElement);
 
-    let from = null;
-    let drawn = false;
-    stage.addEventListener("pointerdown", (event) => {
-      if (event.button) return;
-      event.preventDefault();
-      from = point(event);
-      drawn = false;
-      stage.setPointerCapture(event.pointerId);
-    });
-    stage.addEventListener("pointermove", (event) => {
-      if (!from || !crop[0]) return;
-      const to = point(event);
-      drawn ||= Math.abs(to[0] - from[0]) > LEAST && Math.abs(to[1] - from[1]) > LEAST;
-      if (!drawn) return;
-      const [left, top] = [Math.min(from[0], to[0]), Math.min(from[1], to[1])];
-      cut(left, top, Math.abs(to[0] - from[0]), Math.abs(to[1] - from[1]));
-    });
-    stage.addEventListener("pointerup", (event) => {
-      if (from && !drawn && focal[0]) set(focal, point(event));
-      from = null;
-    });
-    stage.addEventListener("pointercancel", () => {
-      from = null;
-    });
-    part.addEventListener("keydown", (event) => {
-      const way = { ArrowLeft: [-STEP, 0], ArrowRight: [STEP, 0], ArrowUp: [0, -STEP], ArrowDown: [0, STEP] }[
-        event.key
-      ];
-      if (!way || event.altKey || event.ctrlKey || event.metaKey) return;
-      event.preventDefault();
-      const [left, top, width, height] = cropped();
-      if (event.shiftKey) {
-        const [wider, higher] = rotation() % 180 ? [way[1], way[0]] : way;
-        cut(left, top, Math.min(width + wider, 1 - left), Math.min(height + higher, 1 - top));
-      } else {
-        const [across, down] = straight(...way, rotation());
-        cut(left + across, top + down, width, height);
-      }
-    });
-    const buttons = row ? null : document.querySelector(".photo-turns");
-    if (buttons && crop[0]) {
-      buttons.hidden = false;
-      buttons.addEventListener("click", (event) => {
-        const by = event.target.closest("[data-turn]")?.dataset.turn;
-        if (by === "0") set(crop, null);
-        else if (by) {
-          turned.value = String((rotation() + Number(by)) % 360 || "");
-          turned.dispatchEvent(new Event("input", { bubbles: true }));
-        }
-        show();
-      });
-    }
-    for (const one of [...focal, ...crop, turned]) one?.addEventListener("input", show);
-    shown.addEventListener("load", show);
+/**
+ * @param {number} value
+ * @param {number} least
+ * @param {number} most
+ */
+const within = (value, least, most) => Math.min(Math.max(value, least), most);
+
+/** @param {number} part */
+const percent = (part) => String(Math.round(part * 10_000) / 100);
+
+/**
+ * Return the fractions that the fields contain as percentages.
+ *
+ * @param {Field[]} fields
+ */
+const fractions = (fields) => fields.map((field) => (field?.value.trim() ? Number(field.value) / 100 : Number.NaN));
+
+/**
+ * Convert a direction in the turned picture to that in the file.
+ *
+ * @param {number} across
+ * @param {number} down
+ * @param {number} rotation
+ * @returns {[number, number]}
+ */
+function straight(across, down, rotation) {
+  if (rotation === 90) return [down, -across];
+  if (rotation === 180) return [-across, -down];
+  if (rotation === 270) return [-down, across];
+  return [across, down];
+}
+
+/**
+ * Move the picture of a figure onto a stage, on which marks can be placed.
+ *
+ * @param {HTMLElement} figure
+ */
+function makeStage(figure) {
+  const image = /** @type {HTMLImageElement} */ (figure.querySelector("img"));
+  const stage = create("span", { className: "photo-stage" });
+  // The cropped copy is replaced by the whole picture.
+  if (figure.dataset.whole) figure.replaceChildren(stage);
+  else image.replaceWith(stage);
+  const shown = figure.dataset.whole ? create("img", { src: figure.dataset.whole, alt: image.alt }) : image;
+  shown.draggable = false;
+  stage.append(shown);
+  return { stage, shown };
+}
+
+/**
+ * Make the frame of a photo usable. Without fields for it, the photo is only shown.
+ *
+ * @param {HTMLElement | null} figure
+ */
+export function setUpFrame(figure) {
+  if (!figure) return;
+  const row = figure.closest(".photo-row");
+  /** @param {string} name @returns {Field} */
+  const field = (name) => (row ? row.querySelector(`[name$="${name}"]`) : control(page, name));
+  const focal = [field("focal_0"), field("focal_1")];
+  const crop = [0, 1, 2, 3].map((number) => field(`crop_${number}`));
+  const turned = field("rotation");
+  const canCrop = crop[0] !== null;
+  if (!focal[0] && !canCrop) return;
+
+  figure.querySelector("figcaption")?.removeAttribute("hidden");
+  const { stage, shown } = makeStage(figure);
+  const mark = create("span", { className: "focal-mark" });
+  const part = create("span", { className: "crop-part" });
+  if (canCrop) {
+    part.tabIndex = 0;
+    part.setAttribute("role", "group");
+    part.setAttribute("aria-label", figure.dataset.part || "");
+    stage.append(part);
+  }
+  stage.append(mark);
+
+  const rotation = () => Number(turned?.value) || 0;
+  const cropped = () => {
+    const parts = fractions(crop);
+    return parts.every((one) => one >= 0) && parts[2] && parts[3] ? parts : [0, 0, 1, 1];
+  };
+  const show = () => {
+    const point = fractions(focal);
+    mark.hidden = !point.every((one) => one >= 0 && one <= 1);
+    mark.style.left = `${point[0] * 100}%`;
+    mark.style.top = `${point[1] * 100}%`;
+    const [left, top, width, height] = cropped().map((one) => `${one * 100}%`);
+    Object.assign(part.style, { left, top, width, height });
+    const size = [shown.offsetWidth, shown.offsetHeight];
+    const smaller = rotation() % 180 && size[0] && size[1] ? Math.min(...size) / Math.max(...size) : 1;
+    stage.style.transform = rotation() ? `rotate(${rotation()}deg) scale(${smaller})` : "";
+  };
+  /**
+   * @param {Field[]} fields
+   * @param {number[] | null} values
+   */
+  const set = (fields, values) => {
+    for (const [number, one] of fields.entries()) if (one) one.value = values ? percent(values[number]) : "";
+    fields[0]?.dispatchEvent(new Event("input", { bubbles: true }));
     show();
   };
+  /**
+   * @param {number} left
+   * @param {number} top
+   * @param {number} width
+   * @param {number} height
+   */
+  const setCrop = (left, top, width, height) => {
+    const across = within(width, LEAST, 1);
+    const down = within(height, LEAST, 1);
+    set(crop, [within(left, 0, 1 - across), within(top, 0, 1 - down), across, down]);
+  };
+  /** @param {PointerEvent} event */
+  const pointOf = (event) => {
+    const box = shown.getBoundingClientRect();
+    const across = (event.clientX - box.left) / box.width - 0.5;
+    const down = (event.clientY - box.top) / box.height - 0.5;
+    return straight(across, down, rotation()).map((one) => within(one + 0.5, 0, 1));
+  };
 
-  for (const figure of document.querySelectorAll(".photo-preview[data-whole], .photo-row .photo-pick")) setUp(figure);
-  // A row that a script has inserted.
-  document.addEventListener("photo-row", (event) => {
-    const figure = event.target.querySelector(".photo-pick");
-    if (figure) setUp(figure);
+  /** @type {number[] | null} */
+  let from = null;
+  let drawn = false;
+  stage.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    event.preventDefault();
+    from = pointOf(event);
+    drawn = false;
+    stage.setPointerCapture(event.pointerId);
   });
-})();
+  stage.addEventListener("pointermove", (event) => {
+    if (!from || !canCrop) return;
+    const to = pointOf(event);
+    const [width, height] = [Math.abs(to[0] - from[0]), Math.abs(to[1] - from[1])];
+    drawn ||= width > LEAST && height > LEAST;
+    if (drawn) setCrop(Math.min(from[0], to[0]), Math.min(from[1], to[1]), width, height);
+  });
+  stage.addEventListener("pointerup", (event) => {
+    if (from && !drawn && focal[0]) set(focal, pointOf(event));
+    from = null;
+  });
+  stage.addEventListener("pointercancel", () => {
+    from = null;
+  });
+  part.addEventListener("keydown", (event) => {
+    const steps = { ArrowLeft: [-STEP, 0], ArrowRight: [STEP, 0], ArrowUp: [0, -STEP], ArrowDown: [0, STEP] };
+    const way = steps[/** @type {keyof typeof steps} */ (event.key)];
+    if (!way || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    const [left, top, width, height] = cropped();
+    if (event.shiftKey) {
+      const [wider, higher] = rotation() % 180 ? [way[1], way[0]] : way;
+      setCrop(left, top, Math.min(width + wider, 1 - left), Math.min(height + higher, 1 - top));
+    } else {
+      const [across, down] = straight(way[0], way[1], rotation());
+      setCrop(left + across, top + down, width, height);
+    }
+  });
+  const buttons = row ? null : find(document, ".photo-turns", HTMLElement);
+  if (buttons && canCrop) {
+    buttons.hidden = false;
+    buttons.addEventListener("click", ({ target }) => {
+      const by = /** @type {HTMLElement} */ (target).closest("[data-turn]")?.getAttribute("data-turn");
+      if (by === "0") set(crop, null);
+      else if (by && turned) {
+        turned.value = String((rotation() + Number(by)) % 360 || "");
+        turned.dispatchEvent(new Event("input", { bubbles: true }));
+      }
+      show();
+    });
+  }
+  for (const one of [...focal, ...crop, turned]) one?.addEventListener("input", show);
+  shown.addEventListener("load", show);
+  show();
+}
+
+for (const figure of document.querySelectorAll(".photo-preview[data-whole], .photo-row .photo-pick")) {
+  setUpFrame(/** @type {HTMLElement} */ (figure));
+}

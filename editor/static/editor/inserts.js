@@ -1,85 +1,125 @@
+// @ts-check
 // The editor's menu of inserts: a choice, a small form, and a directive at the cursor.
-(() => {
-  "use strict";
-  const text = document.querySelector("#node_form textarea[name=text]");
-  const dialog = document.getElementById("insert-dialog");
-  if (!text || !dialog) return;
-  const choices = dialog.querySelector(".insert-choices");
-  const forms = [...dialog.querySelectorAll("form[data-insert]")];
-  const picker = document.getElementById("photo-picker");
+import { showChoice } from "./chooser.js";
+import { find } from "./dom.js";
+import { insertBlock } from "./insertion.js";
+import { hasPicker, pickPhoto } from "./picker.js";
 
-  const show = (shown) => {
-    for (const form of [choices, ...forms]) form.hidden = form !== shown;
-    const title = shown.querySelector("h2");
-    dialog.setAttribute("aria-labelledby", title.id);
-    shown.querySelector("input, select, textarea, button, h2").focus();
-  };
+/** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Field */
 
-  // Writes directives like marginalia/markup/directives.py.
-  const quoted = (value) => (/^[^\s"'{}\\]+$/.test(value) ? value : `"${value.replace(/[\\"]/g, "\\$&")}"`);
-  const isAsItBegins = (field) =>
-    "said" in field.dataset
-      ? false
-      : field.type === "checkbox"
-        ? field.checked === field.defaultChecked
-        : field.options
-          ? [...field.options].some((option) => option.selected && option.defaultSelected)
-          : field.value === field.defaultValue;
-  const spelled = (form) => {
-    const pairs = [...form.elements]
-      .filter((field) => field.name && !isAsItBegins(field))
-      .map((field) => [
-        field.name,
-        (field.type === "checkbox" ? String(field.checked) : field.value).trim().split(/\s+/).join(" "),
-      ])
-      .filter(([, value]) => value)
-      .map(([name, value]) => `${name}=${quoted(value)}`);
-    return form.dataset.insert + (pairs.length ? `{${pairs.join(" ")}}` : "");
-  };
+const dialog = find(document, "#insert-dialog", HTMLDialogElement);
 
-  const take = (field, photo) => {
-    const name = `photo:${photo.id}`;
-    field.value = field.dataset.photo === "more" && field.value.trim() ? `${field.value.trim()},${name}` : name;
-    field.dispatchEvent(new CustomEvent("choose", { detail: photo }));
-    field.focus();
+/** Open the menu. */
+export function openInserts() {
+  if (!dialog) return;
+  dialog.showModal();
+  show(dialog, /** @type {HTMLFormElement} */ (dialog.querySelector(".insert-choices")));
+}
+
+/**
+ * Show one form of the dialog: the choices, or that of an insert.
+ *
+ * @param {HTMLDialogElement} dialog
+ * @param {HTMLFormElement} shown
+ */
+function show(dialog, shown) {
+  for (const form of dialog.querySelectorAll("form")) form.hidden = form !== shown;
+  dialog.setAttribute("aria-labelledby", shown.querySelector("h2")?.id ?? "");
+  /** @type {HTMLElement | null} */ (shown.querySelector("input, select, textarea, button, h2"))?.focus();
+}
+
+/**
+ * Quote a value like marginalia/markup/directives.py.
+ *
+ * @param {string} value
+ */
+const quoted = (value) => (/^[^\s"'{}\\]+$/.test(value) ? value : `"${value.replace(/[\\"]/g, "\\$&")}"`);
+
+/**
+ * Return whether a field has the value that the insert has without it. `data-said` marks fields that are always spelled out.
+ *
+ * @param {Field} field
+ */
+function isDefault(field) {
+  if ("said" in field.dataset) return false;
+  if (field instanceof HTMLSelectElement) {
+    return [...field.options].some((option) => option.selected && option.defaultSelected);
+  }
+  return field.type === "checkbox" && field instanceof HTMLInputElement
+    ? field.checked === field.defaultChecked
+    : field.value === field.defaultValue;
+}
+
+/** @param {Field} field */
+function spelled(field) {
+  const value = field instanceof HTMLInputElement && field.type === "checkbox" ? String(field.checked) : field.value;
+  return value.trim().split(/\s+/).join(" ");
+}
+
+/** @param {HTMLFormElement} form */
+function directive(form) {
+  const fields = /** @type {Field[]} */ ([...form.elements]).filter((field) => field.name && !isDefault(field));
+  const pairs = fields
+    .map((field) => [field.name, spelled(field)])
+    .filter(([, value]) => value)
+    .map(([name, value]) => `${name}=${quoted(value)}`);
+  return form.dataset.insert + (pairs.length ? `{${pairs.join(" ")}}` : "");
+}
+
+/**
+ * @param {HTMLFormElement} form
+ * @returns {import("./insertion.js").Block}
+ */
+function block(form) {
+  if (!("container" in form.dataset)) return `::${directive(form)}`;
+  const begin = `:::${directive(form)}\n`;
+  return (selected) => {
+    const inner = selected.trim();
+    // If the insert is empty, the cursor is placed inside it.
+    return { block: `${begin}${inner}\n:::`, select: inner ? undefined : [begin.length, begin.length] };
   };
+}
+
+/**
+ * Put a photo into a field: instead of its value, or after other photos.
+ *
+ * @param {HTMLInputElement} field
+ * @param {any} photo
+ */
+function takePhoto(field, photo) {
+  const name = `photo:${photo.id}`;
+  field.value = field.dataset.photo === "more" && field.value.trim() ? `${field.value.trim()},${name}` : name;
+  showChoice(field, photo);
+  field.focus();
+}
+
+/** @param {HTMLDialogElement} dialog */
+function setUp(dialog) {
+  const choices = /** @type {HTMLFormElement} */ (dialog.querySelector(".insert-choices"));
+  const template = /** @type {HTMLTemplateElement} */ (dialog.querySelector("template"));
+  const forms = /** @type {HTMLFormElement[]} */ ([...dialog.querySelectorAll("form[data-insert]")]);
 
   for (const form of forms) {
     form.addEventListener("submit", (event) => {
-      if (event.submitter?.value !== "insert") return;
-      const directive = spelled(form);
-      const begin = `:::${directive}\n`;
-      const around = (selected) => {
-        const inner = selected.trim();
-        // If the insert is empty, the cursor is placed inside it.
-        return { block: `${begin}${inner}\n:::`, select: inner ? undefined : [begin.length, begin.length] };
-      };
-      const block = "container" in form.dataset ? around : `::${directive}`;
+      if (/** @type {HTMLButtonElement | null} */ (event.submitter)?.value !== "insert") return;
+      const made = block(form);
       // Wait until the dialog is closed, because closing it moves the focus back.
-      dialog.addEventListener(
-        "close",
-        () => text.dispatchEvent(new CustomEvent("insert-block", { detail: block, cancelable: true })),
-        { once: true },
-      );
+      dialog.addEventListener("close", () => insertBlock(made), { once: true });
     });
-    form.querySelector("[data-back]").addEventListener("click", () => show(choices));
-    for (const field of form.querySelectorAll("[data-photo]")) {
-      if (!picker) continue;
-      field.after(dialog.querySelector("template").content.cloneNode(true));
-      field.nextElementSibling.addEventListener("click", () => {
-        picker.dispatchEvent(new CustomEvent("pick", { detail: (photo) => take(field, photo) }));
-      });
+    form.querySelector("[data-back]")?.addEventListener("click", () => show(dialog, choices));
+    if (!hasPicker) continue;
+    for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll("[data-photo]"))) {
+      field.after(template.content.cloneNode(true));
+      field.nextElementSibling?.addEventListener("click", () => pickPhoto((photo) => takePhoto(field, photo)));
     }
   }
-  choices.addEventListener("click", (event) => {
-    const choice = event.target.closest("[data-choice]");
-    if (!choice) return;
-    const form = forms.find((one) => one.dataset.insert === choice.dataset.choice);
+  choices.addEventListener("click", ({ target }) => {
+    const choice = /** @type {HTMLElement} */ (target).closest("[data-choice]");
+    const form = forms.find((one) => one.dataset.insert === choice?.getAttribute("data-choice"));
+    if (!form) return;
     form.reset();
-    show(form);
+    show(dialog, form);
   });
-  dialog.addEventListener("pick", () => {
-    dialog.showModal();
-    show(choices);
-  });
-})();
+}
+
+if (dialog) setUp(dialog);

@@ -1,150 +1,204 @@
+// @ts-check
 // Links in a text, chosen in a dialog or pasted. An address of the site becomes a link by id, which still works after its page
 // moves.
 //
 // The address is pasted unchanged first. Undo restores it, and it stays if the server does not respond.
-(() => {
-  "use strict";
-  const text = document.getElementById("id_text");
-  const source = document.getElementById("node_form")?.dataset.links;
-  if (!text || !source) return;
+import { lookUp } from "./chooser.js";
+import { fetchJson, find } from "./dom.js";
+import { textarea } from "./insertion.js";
 
-  const escaped = (title) => title.replace(/[\\`*_[\]<>&]/g, "\\$&");
-  const own = (pasted) => {
-    if (/\s/.test(pasted) || !pasted.startsWith(`${location.origin}/`)) return null;
-    const address = new URL(pasted);
-    return address.search ? null : address;
-  };
+/**
+ * A place in the text, with the words and the target of the link there.
+ *
+ * @typedef {{ from: any, to: any, words: string, target?: string }} Place
+ */
 
-  const asked = async (address) => {
-    try {
-      const answer = await fetch(`${source}?address=${encodeURIComponent(address.pathname)}`, {
-        headers: { Accept: "application/json" },
-      });
-      return answer.ok ? await answer.json() : {};
-    } catch {
-      return {};
-    }
-  };
+const source = find(document, "#node_form", HTMLFormElement)?.dataset.links;
+const dialog = find(document, "#link-dialog", HTMLDialogElement);
+const input = find(document, "#link-target", HTMLInputElement);
+/** @type {{ cm: any, words: string, mark: any } | null} The place of the open dialog. */
+let place = null;
 
-  const paste = async (cm, address, pasted) => {
-    const from = cm.getCursor("from");
-    const chosen = cm.getSelection();
-    // At the address of a link, its text already exists.
-    const inLink = /\]\(<?$/.test(cm.getRange({ line: from.line, ch: 0 }, from));
-    cm.replaceSelection(pasted, "around", "paste");
-    const mark = cm.markText(cm.getCursor("from"), cm.getCursor("to"));
-    cm.setCursor(cm.getCursor("to"));
-    const { ref, title } = await asked(address);
-    const place = mark.find();
-    mark.clear();
-    // If the editor has changed the text meanwhile, it stays.
-    if (!ref || !place || cm.getRange(place.from, place.to) !== pasted) return;
-    const words = chosen && !chosen.includes("\n") ? chosen : escaped(title);
-    const target = ref + address.hash;
-    cm.replaceRange(inLink ? target : `[${words}](${target})`, place.from, place.to, "*link");
-  };
+/** @param {string} title */
+const escaped = (title) => title.replace(/[\\`*_[\]<>&]/g, "\\$&");
 
-  // The editor's element follows the textarea. This listener runs before those of the editor.
-  text.parentElement.addEventListener(
-    "paste",
-    (event) => {
-      const cm = event.target.closest(".CodeMirror")?.CodeMirror;
-      const pasted = event.clipboardData?.getData("text/plain").trim() || "";
-      const address = cm && own(pasted);
-      const words = cm?.getSelection() || "";
-      // A web address that is pasted over words becomes their link.
-      if (
-        !address &&
-        /^https?:\/\/\S+$/.test(pasted) &&
-        words.trim() &&
-        !/[\n[\]`]|:\/\//.test(words) &&
-        !/comment|string|tag|link/.test(cm.getTokenTypeAt(cm.getCursor("to")) || "")
-      ) {
-        event.preventDefault();
-        event.stopPropagation();
-        cm.replaceSelection(
-          `[${words}](${pasted.replace(/[()<>]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)})`,
-          "end",
-          "paste",
-        );
-        return;
-      }
-      // Code and HTML stay unchanged, because addresses in HTML are quoted.
-      if (!address || (/comment|string|tag/.test(cm.getTokenTypeAt(cm.getCursor("from")) || "") && !cm.getSelection()))
-        return;
-      event.preventDefault();
-      event.stopPropagation();
-      paste(cm, address, pasted);
-    },
-    true,
-  );
+/** @param {string} sign */
+const percentEncoded = (sign) => `%${sign.charCodeAt(0).toString(16)}`;
 
-  const dialog = document.getElementById("link-dialog");
-  const box = document.getElementById("link-target");
-  let place = null;
+/**
+ * Return the link at the cursor, which the dialog changes.
+ *
+ * @param {any} cm
+ * @returns {Place | null}
+ */
+function linkAtCursor(cm) {
+  if (cm.somethingSelected()) return null;
+  const { line, ch } = cm.getCursor();
+  for (const { 0: all, 1: words, 2: target, index } of cm
+    .getLine(line)
+    .matchAll(/(?<!!)\[((?:[^[\]\\]|\\.)*)\]\(([^()\s]*)\)/g)) {
+    const end = index + all.length;
+    if (index < ch && ch < end) return { from: { line, ch: index }, to: { line, ch: end }, words, target };
+  }
+  return null;
+}
+
+/**
+ * Return the place of a new link.
+ *
+ * @param {any} cm
+ * @returns {Place}
+ */
+function placeOfSelection(cm) {
+  const selected = cm.getSelection();
+  const to = cm.getCursor("to");
+  // A link cannot span paragraphs.
+  if (/\n\s*\n/.test(selected)) return { from: to, to, words: "" };
+  return { from: cm.getCursor("from"), to, words: selected };
+}
+
+/**
+ * Open the dialog for the link at the cursor, or for a new one.
+ *
+ * @param {any} cm The CodeMirror of the text.
+ * @returns {boolean} Whether this page has the dialog.
+ */
+export function chooseLink(cm) {
+  if (!dialog || !input || !source) return false;
+  const cursor = cm.getCursor();
+  const before = { line: cursor.line, ch: cursor.ch - 2 };
+  const isTyped = cm.getRange(before, cursor) === "[[" && !cm.somethingSelected();
+  const { from, to, words, target } = isTyped
+    ? { from: before, to: cursor, words: "", target: "" }
+    : (linkAtCursor(cm) ?? placeOfSelection(cm));
+  place = { cm, words, mark: cm.markText(from, to, { clearWhenEmpty: false }) };
+  input.value = target ?? "";
+  dialog.showModal();
+  input.select();
+  lookUp(input);
+  return true;
+}
+
+/**
+ * Open the dialog if the user has just typed "[[", except in code.
+ *
+ * @param {any} cm
+ */
+export function chooseTypedLink(cm) {
+  const cursor = cm.getCursor();
+  if (!/(^|[^[!\\])\[\[$/.test(cm.getRange({ line: cursor.line, ch: 0 }, cursor))) return;
+  if (!/comment/.test(cm.getTokenTypeAt(cursor) || "")) chooseLink(cm);
+}
+
+/**
+ * Write the chosen link.
+ *
+ * @param {any} cm
+ * @param {{ from: any, to: any }} range
+ * @param {string} selected The words that had been selected.
+ * @param {import("./chooser.js").Choice} choice
+ * @param {string} typed
+ */
+function write(cm, { from, to }, selected, choice, typed) {
+  const hash = typed.indexOf("#");
+  const anchor = /^(node|photo):/.test(choice.ref) && hash >= 0 ? typed.slice(hash) : "";
+  const target = (choice.ref + anchor).replace(/[\s()<>]/g, percentEncoded);
+  const isBare = !selected && choice.title === choice.ref;
+  const title = isBare ? choice.title.replace(/^(https?:\/\/|mailto:|tel:)/, "") : choice.title;
+  const words = selected || escaped(title);
+  cm.replaceRange(`[${words}](${target})`, from, to, "*link");
+  // An address has no title. Its placeholder text is selected, so typing replaces it.
+  const start = { line: from.line, ch: from.ch + 1 };
+  if (isBare) cm.setSelection(start, { line: from.line, ch: start.ch + words.length });
+  else cm.setCursor(cm.posFromIndex(cm.indexFromPos(from) + words.length + target.length + 4));
+}
+
+/**
+ * @param {HTMLDialogElement} dialog
+ * @param {HTMLInputElement} input
+ */
+function setUp(dialog, input) {
+  /** @type {import("./chooser.js").Choice | null} */
   let chosen = null;
-
-  // The link at the cursor, which the dialog changes.
-  const around = (cm) => {
-    const { line, ch } = cm.getCursor();
-    const found = [...cm.getLine(line).matchAll(/(?<!!)\[((?:[^[\]\\]|\\.)*)\]\(([^()\s]*)\)/g)];
-    const link = cm.somethingSelected()
-      ? null
-      : found.find(({ 0: all, index }) => index < ch && ch < index + all.length);
-    return (
-      link && {
-        from: { line, ch: link.index },
-        to: { line, ch: link.index + link[0].length },
-        words: link[1],
-        target: link[2],
-      }
-    );
-  };
-  const put = (cm, { from, to }, choice) => {
-    const anchor =
-      /^(node|photo):/.test(choice.ref) && box.value.includes("#")
-        ? box.value.trim().slice(box.value.trim().indexOf("#"))
-        : "";
-    const target = (choice.ref + anchor).replace(/[\s()<>]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
-    const isBare = !place.words && choice.title === choice.ref;
-    const words =
-      place.words || escaped(isBare ? choice.title.replace(/^(https?:\/\/|mailto:|tel:)/, "") : choice.title);
-    cm.replaceRange(`[${words}](${target})`, from, to, "*link");
-    // An address has no title. Its placeholder text is selected, so typing replaces it.
-    if (isBare)
-      cm.setSelection({ line: from.line, ch: from.ch + 1 }, { line: from.line, ch: from.ch + 1 + words.length });
-    else cm.setCursor(cm.posFromIndex(cm.indexFromPos(from) + words.length + target.length + 4));
-  };
-  dialog?.addEventListener("pick", ({ detail: cm }) => {
-    const cursor = cm.getCursor();
-    const isTyped = cm.getRange({ line: cursor.line, ch: cursor.ch - 2 }, cursor) === "[[" && !cm.somethingSelected();
-    const link = isTyped ? { from: { line: cursor.line, ch: cursor.ch - 2 }, to: cursor, words: "" } : around(cm);
-    const selected = cm.getSelection();
-    // A link cannot span paragraphs.
-    const {
-      from,
-      to,
-      words,
-      target = "",
-    } = link ||
-    (/\n\s*\n/.test(selected)
-      ? { from: cm.getCursor("to"), to: cm.getCursor("to"), words: "" }
-      : { from: cm.getCursor("from"), to: cm.getCursor("to"), words: selected });
-    place = { cm, words, mark: cm.markText(from, to, { clearWhenEmpty: false }) };
-    chosen = null;
-    box.value = target;
-    dialog.showModal();
-    box.select();
-    box.dispatchEvent(new Event("look"));
-  });
-  box?.addEventListener("chosen", ({ detail }) => {
-    chosen = detail;
+  input.addEventListener("chosen", (event) => {
+    chosen = /** @type {CustomEvent} */ (event).detail;
     dialog.close();
   });
-  dialog?.addEventListener("close", () => {
-    const found = place.mark.find();
-    place.mark.clear();
-    if (chosen && found) put(place.cm, found, chosen);
-    place.cm.focus();
+  dialog.addEventListener("close", () => {
+    if (!place) return;
+    const { cm, words, mark } = place;
+    const found = mark.find();
+    mark.clear();
+    if (chosen && found) write(cm, found, words, chosen, input.value.trim());
+    chosen = null;
+    cm.focus();
   });
-})();
+}
+
+/**
+ * Return the URL that was pasted, if it is a page of this site.
+ *
+ * @param {string} pasted
+ */
+function ownUrl(pasted) {
+  if (/\s/.test(pasted) || !pasted.startsWith(`${location.origin}/`)) return null;
+  const url = new URL(pasted);
+  return url.search ? null : url;
+}
+
+/**
+ * @param {any} cm
+ * @param {URL} url
+ * @param {string} pasted
+ */
+async function pasteOwn(cm, url, pasted) {
+  const from = cm.getCursor("from");
+  const chosen = cm.getSelection();
+  // At the address of a link, its text already exists.
+  const inLink = /\]\(<?$/.test(cm.getRange({ line: from.line, ch: 0 }, from));
+  cm.replaceSelection(pasted, "around", "paste");
+  const mark = cm.markText(cm.getCursor("from"), cm.getCursor("to"));
+  cm.setCursor(cm.getCursor("to"));
+  const { ref, title } = await fetchJson(`${source}?address=${encodeURIComponent(url.pathname)}`).catch(() => ({}));
+  const found = mark.find();
+  mark.clear();
+  // If the editor has changed the text meanwhile, it stays.
+  if (!ref || !found || cm.getRange(found.from, found.to) !== pasted) return;
+  const words = chosen && !chosen.includes("\n") ? chosen : escaped(title);
+  const target = ref + url.hash;
+  cm.replaceRange(inLink ? target : `[${words}](${target})`, found.from, found.to, "*link");
+}
+
+/**
+ * Return whether a web address becomes the link of the selected words.
+ *
+ * @param {any} cm
+ * @param {string} pasted
+ */
+function isPastedOverWords(cm, pasted) {
+  const words = cm.getSelection();
+  if (!/^https?:\/\/\S+$/.test(pasted) || !words.trim() || /[\n[\]`]|:\/\//.test(words)) return false;
+  return !/comment|string|tag|link/.test(cm.getTokenTypeAt(cm.getCursor("to")) || "");
+}
+
+/** @param {ClipboardEvent} event */
+function paste(event) {
+  const cm = /** @type {any} */ (event.target).closest(".CodeMirror")?.CodeMirror;
+  if (!cm) return;
+  const pasted = event.clipboardData?.getData("text/plain").trim() ?? "";
+  const url = ownUrl(pasted);
+  if (url) {
+    // Code and HTML stay unchanged, because addresses in HTML are quoted.
+    const isQuoted = /comment|string|tag/.test(cm.getTokenTypeAt(cm.getCursor("from")) || "");
+    if (isQuoted && !cm.getSelection()) return;
+    pasteOwn(cm, url, pasted);
+  } else if (isPastedOverWords(cm, pasted)) {
+    cm.replaceSelection(`[${cm.getSelection()}](${pasted.replace(/[()<>]/g, percentEncoded)})`, "end", "paste");
+  } else return;
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+if (dialog && input) setUp(dialog, input);
+// The editor's element follows the textarea. This listener runs before those of the editor.
+if (source) textarea?.parentElement?.addEventListener("paste", paste, true);

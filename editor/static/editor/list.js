@@ -1,36 +1,50 @@
+// @ts-check
 // The lists of nodes and photos: selects all rows of the page, and shows the number of selected rows.
-(() => {
-  "use strict";
-  // On a phone, the filters are folded unless the list is filtered.
-  const fold = document.querySelector(".list-fold");
-  if (fold && !location.search && window.matchMedia("(max-width: 767px)").matches) fold.open = false;
+import { find } from "./dom.js";
 
-  const form = document.getElementById("changelist-form");
-  const all = document.getElementById("choose-all");
-  const action = form?.querySelector("#bulk-action");
-  if (!form || !all || !action) return;
-  const boxes = [...form.querySelectorAll(".action-select")];
-  const count = form.querySelector(".chosen-count");
-  const show = () => {
+/**
+ * @param {HTMLFormElement} form
+ * @param {HTMLInputElement} all
+ * @param {HTMLSelectElement} action
+ */
+function setUp(form, all, action) {
+  const boxes = /** @type {HTMLInputElement[]} */ ([...form.querySelectorAll(".action-select")]);
+  const count = /** @type {HTMLElement} */ (form.querySelector(".chosen-count"));
+  const tags = find(form, ".bulk-tags", HTMLElement);
+  const target = find(form, ".bulk-target", HTMLElement);
+
+  const showCount = () => {
     const chosen = boxes.filter((box) => box.checked).length;
     count.textContent = chosen ? `${chosen} ${count.dataset.label}` : "";
     all.checked = chosen > 0 && chosen === boxes.length;
     all.indeterminate = chosen > 0 && chosen < boxes.length;
-    for (const box of boxes) box.closest("tr, li").classList.toggle("selected", box.checked);
+    for (const box of boxes) box.closest("tr, li")?.classList.toggle("selected", box.checked);
   };
-  const needed = () => {
-    form.querySelector(".bulk-tags").hidden = !["tag", "untag"].includes(action.value);
-    form.querySelector(".bulk-target").hidden = action.value !== "move";
+  // Only the fields that the action needs.
+  const showFields = () => {
+    if (tags) tags.hidden = !["tag", "untag"].includes(action.value);
+    if (target) target.hidden = action.value !== "move";
   };
-  for (const one of [all, all.closest("label")]) if (one) one.hidden = false;
+  const label = all.closest("label");
+  all.hidden = false;
+  if (label) label.hidden = false;
   all.addEventListener("change", () => {
     for (const box of boxes) box.checked = all.checked;
-    show();
+    showCount();
   });
   form.addEventListener("change", (event) => {
-    if (event.target.matches(".action-select")) show();
+    if (/** @type {Element} */ (event.target).matches(".action-select")) showCount();
   });
-  action.addEventListener("change", needed);
-  show();
-  needed();
-})();
+  action.addEventListener("change", showFields);
+  showCount();
+  showFields();
+}
+
+// On a phone, the filters are folded unless the list is filtered.
+const fold = find(document, ".list-fold", HTMLDetailsElement);
+if (fold && !location.search && window.matchMedia("(max-width: 767px)").matches) fold.open = false;
+
+const form = find(document, "#changelist-form", HTMLFormElement);
+const all = find(document, "#choose-all", HTMLInputElement);
+const action = form && find(form, "#bulk-action", HTMLSelectElement);
+if (form && all && action) setUp(form, all, action);

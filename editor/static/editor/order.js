@@ -1,27 +1,37 @@
+// @ts-check
 // Rows can be dragged by their grips. The places in the inputs follow, and the form saves them.
-document.querySelectorAll("[data-order]").forEach((body) => {
+
+/** @param {HTMLElement} body */
+function setUp(body) {
+  /** @type {HTMLElement | null} */
   let dragged = null;
-  body.querySelectorAll(".grip").forEach((grip) => {
+
+  const renumber = () => {
+    for (const [index, box] of [...body.querySelectorAll("input[type=number]")].entries()) {
+      /** @type {HTMLInputElement} */ (box).value = String(index + 1);
+    }
+  };
+  for (const grip of /** @type {NodeListOf<HTMLElement>} */ (body.querySelectorAll(".grip"))) {
+    const row = grip.closest("tr");
+    if (!row) continue;
     grip.hidden = false;
     grip.draggable = true;
-    const row = grip.closest("tr");
-    grip.addEventListener("dragstart", (event) => {
+    grip.addEventListener("dragstart", ({ dataTransfer }) => {
       dragged = row;
       row.classList.add("is-dragged");
-      event.dataTransfer.effectAllowed = "move";
-      event.dataTransfer.setData("text/plain", "");
-      event.dataTransfer.setDragImage(row, 0, 0);
+      if (!dataTransfer) return;
+      dataTransfer.effectAllowed = "move";
+      dataTransfer.setData("text/plain", "");
+      dataTransfer.setDragImage(row, 0, 0);
     });
     grip.addEventListener("dragend", () => {
       row.classList.remove("is-dragged");
       dragged = null;
-      body.querySelectorAll("input[type=number]").forEach((box, index) => {
-        box.value = index + 1;
-      });
+      renumber();
     });
-  });
+  }
   body.addEventListener("dragover", (event) => {
-    const row = event.target.closest("tr");
+    const row = /** @type {HTMLElement} */ (event.target).closest("tr");
     if (!dragged || !row) return;
     event.preventDefault();
     const { top, height } = row.getBoundingClientRect();
@@ -29,4 +39,6 @@ document.querySelectorAll("[data-order]").forEach((body) => {
     if (row !== dragged) row[isBelow ? "after" : "before"](dragged);
   });
   body.addEventListener("drop", (event) => event.preventDefault());
-});
+}
+
+for (const body of document.querySelectorAll("[data-order]")) setUp(/** @type {HTMLElement} */ (body));

@@ -1,197 +1,216 @@
-// Uploads in the admin: several files by drag and drop, with a progress bar and a result for each.
-(() => {
-  "use strict";
-  const AT_ONCE = 2;
+// @ts-check
+// The photo library: uploads several files by drag and drop, with a progress bar and a result for each, reloads a photo's page
+// without losing typed values, and describes new photos.
+import { control, create, find } from "./dom.js";
+import { setUpFrame } from "./framing.js";
+import { upload, uploadUrl } from "./upload.js";
 
-  for (const form of document.querySelectorAll("form[data-upload]")) {
-    // If the page has a form that describes new photos, its rows replace the rows of the uploads.
-    const describing = form.querySelector(".photo-results") ? null : document.getElementById("describe");
-    const results = (describing || form).querySelector(".photo-results");
-    const input = form.querySelector("input[type=file]");
-    const gallery = form.querySelector("[data-gallery]");
-    const queue = [];
-    let running = 0;
-    let anyDone = false;
-    form.querySelector("[data-plain]").hidden = true;
+const AT_ONCE = 2;
+const page = find(document, "#node_form", HTMLFormElement);
+const describing = find(document, "#describe", HTMLFormElement);
 
-    const row = (file) => {
-      const item = document.createElement("li");
-      item.append(document.createElement("span"), document.createElement("span"), document.createElement("span"));
-      const bar = document.createElement("progress");
-      bar.max = 1;
-      bar.value = 0;
-      bar.setAttribute("aria-label", file.name);
-      item.children[1].textContent = file.name;
-      item.children[2].append(bar, document.createTextNode(form.dataset.waiting));
-      results.append(item);
-      return item;
-    };
+/* The form that describes new photos. */
 
-    // The same row as on the page that describes photos.
-    const described = async (item, result) => {
-      let row = null;
-      try {
-        const answer = await fetch(result.describe);
-        row =
-          answer.ok && new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".photo-row");
-      } catch {
-        // Without a response, the row links to the photo's own page.
-      }
-      // Photos beyond the maximum of the form are described on their own pages.
-      if (!row || describing.querySelectorAll(".photo-row").length >= Number(form.dataset.most)) return false;
-      for (const text of [form.dataset.done, result.note]) {
-        if (!text) continue;
-        const note = document.createElement("small");
-        note.textContent = text;
-        row.querySelector(".photo-row-head").append(" ", note);
-      }
-      item.replaceWith(row);
-      describing.querySelector(".submit-row").hidden = false;
-      row.dispatchEvent(new Event("photo-row", { bubbles: true }));
-      return true;
-    };
+let isDescribing = false;
 
-    const tell = async (item, result) => {
-      const [picture, text, state] = item.children;
-      state.textContent = result.ok ? form.dataset.done : "";
-      if (!result.ok) {
-        const reason = document.createElement("span");
-        reason.className = "refused";
-        reason.textContent = result.reason;
-        text.replaceChildren(`${result.name}: `, reason);
-        item.classList.add("failed");
-        return;
-      }
-      anyDone = true;
-      if (describing && (await described(item, result))) return;
-      const image = document.createElement("img");
-      image.src = result.thumbnail;
-      image.alt = "";
-      picture.append(image);
-      const link = document.createElement("a");
-      link.href = result.url;
-      link.textContent = result.title;
-      text.replaceChildren(link);
-      if (result.note) {
-        const note = document.createElement("small");
-        note.className = "noted";
-        note.textContent = ` ${result.note}`;
-        text.append(note);
-      }
-      item.classList.add("done");
-    };
+/** List the photos without alternative text. */
+function countLacking() {
+  if (!describing) return;
+  const rows = [...describing.querySelectorAll(".photo-row")].filter(
+    (row) => !row.querySelector("textarea")?.value.trim(),
+  );
+  const names = rows.map(
+    (row) =>
+      /** @type {HTMLInputElement} */ (row.querySelector('[name$="title"]')).value ||
+      row.querySelector(".photo-row-head a")?.textContent,
+  );
+  const lacking = /** @type {HTMLElement} */ (describing.querySelector(".photo-lacking"));
+  lacking.textContent = names.length ? `${describing.dataset.lacking} ${names.join(", ")}` : "";
+}
 
-    const send = ({ file, item, action }) => {
-      running += 1;
-      const request = new XMLHttpRequest();
-      const bar = item.querySelector("progress");
-      const body = new FormData();
-      body.append("csrfmiddlewaretoken", form.elements.csrfmiddlewaretoken.value);
-      body.append("files", file, file.name);
-      request.open("POST", action);
-      request.setRequestHeader("Accept", "application/json");
-      request.upload.addEventListener("progress", (event) => {
-        bar.value = event.loaded / event.total;
-        bar.nextSibling.textContent = event.loaded === event.total ? form.dataset.checking : "";
-      });
-      request.addEventListener("loadend", () => {
-        let found = [];
-        try {
-          found = JSON.parse(request.responseText).results;
-        } catch {
-          // The response is not the site's JSON, so it is reported as a failure.
-        }
-        tell(item, found[0] || { ok: false, name: file.name, reason: form.dataset.failed }).then(() => {
-          running -= 1;
-          next();
-        });
-      });
-      request.send(body);
-    };
+/** @param {HTMLFormElement} form */
+function setUpDescribing(form) {
+  form.addEventListener("input", () => {
+    isDescribing = true;
+    countLacking();
+  });
+  form.addEventListener("submit", () => {
+    isDescribing = false;
+  });
+  window.addEventListener("beforeunload", (event) => {
+    if (isDescribing) event.preventDefault();
+  });
+  countLacking();
+}
 
-    const next = () => {
-      while (running < AT_ONCE && queue.length) send(queue.shift());
-      // Leaving the page would abort running uploads.
-      for (const button of describing?.querySelectorAll(".submit-row [type=submit]") || [])
-        button.disabled = running > 0;
-      if (!running && anyDone && "reload" in form.dataset) reload();
-    };
-    window.addEventListener("beforeunload", (event) => {
-      if (running) event.preventDefault();
-    });
-
-    const add = (files) => {
-      const action = gallery ? form.dataset.action.replace("0".repeat(24), gallery.value) : form.action;
-      for (const file of files) queue.push({ file, action, item: row(file) });
-      next();
-    };
-
-    input.addEventListener("change", () => {
-      add(input.files);
-      input.value = "";
-    });
-    if (gallery) {
-      gallery.addEventListener("change", () => {
-        form.action = form.dataset.action.replace("0".repeat(24), gallery.value);
-      });
-    }
-    for (const name of ["dragenter", "dragover"]) {
-      form.addEventListener(name, (event) => {
-        event.preventDefault();
-        form.classList.add("over");
-      });
-    }
-    for (const name of ["dragleave", "drop"]) {
-      form.addEventListener(name, (event) => {
-        event.preventDefault();
-        form.classList.remove("over");
-      });
-    }
-    form.addEventListener("drop", (event) => add(event.dataTransfer.files));
+/**
+ * Replace the row of an upload by the row that describes its photo. Return whether there is room for it.
+ *
+ * @param {HTMLFormElement} form The form of the uploads.
+ * @param {HTMLFormElement} describing
+ * @param {HTMLElement} item
+ * @param {any} result
+ */
+async function describe(form, describing, item, result) {
+  /** @type {Element | null} */
+  let row = null;
+  try {
+    const answer = await fetch(result.describe);
+    const html = answer.ok ? await answer.text() : "";
+    row = new DOMParser().parseFromString(html, "text/html").querySelector(".photo-row");
+  } catch {
+    // Without a response, the row links to the photo's own page.
   }
+  // Photos beyond the maximum of the form are described on their own pages.
+  if (!row || describing.querySelectorAll(".photo-row").length >= Number(form.dataset.most)) return false;
+  for (const text of [form.dataset.done, result.note]) {
+    if (text) row.querySelector(".photo-row-head")?.append(" ", create("small", { textContent: text }));
+  }
+  item.replaceWith(row);
+  /** @type {HTMLElement} */ (describing.querySelector(".submit-row")).hidden = false;
+  setUpFrame(row.querySelector(".photo-pick"));
+  countLacking();
+  return true;
+}
 
-  // Reloads the page with the unsaved values of its form.
-  const page = document.getElementById("node_form");
-  const filledIn = () => page && new URLSearchParams(new FormData(page)).toString();
-  const begun = filledIn();
-  const reload = () => {
-    if (filledIn() === begun) return window.location.reload();
-    page.append(Object.assign(document.createElement("input"), { type: "hidden", name: "_kept", value: "1" }));
-    return page.submit();
+/* The values of a photo's page. */
+
+const typedValues = () => page && new URLSearchParams(/** @type {any} */ (new FormData(page))).toString();
+const valuesAtFirst = typedValues();
+
+/** Reload the page with the unsaved values of its form. */
+function reload() {
+  if (!page || typedValues() === valuesAtFirst) return window.location.reload();
+  page.append(create("input", { type: "hidden", name: "_kept", value: "1" }));
+  return page.submit();
+}
+
+/** @param {HTMLFormElement} form A form that shows an earlier file again. */
+function setUpFormer(form) {
+  form.addEventListener("submit", async (event) => {
+    if (typedValues() === valuesAtFirst) return;
+    event.preventDefault();
+    await fetch(form.action, { method: "POST", body: new FormData(form), redirect: "manual" });
+    reload();
+  });
+}
+
+/* Uploads. */
+
+/**
+ * Show the result of an upload in its row, with a link to the photo.
+ *
+ * @param {HTMLElement} item
+ * @param {any} result
+ */
+function showResult(item, result) {
+  const [picture, text] = item.children;
+  picture.append(create("img", { src: result.thumbnail, alt: "" }));
+  text.replaceChildren(create("a", { href: result.url, textContent: result.title }));
+  if (result.note) text.append(create("small", { className: "noted", textContent: ` ${result.note}` }));
+  item.classList.add("done");
+}
+
+/**
+ * @param {HTMLElement} item
+ * @param {string} name
+ * @param {string} reason
+ */
+function showFailure(item, name, reason) {
+  item.children[1].replaceChildren(`${name}: `, create("span", { className: "refused", textContent: reason }));
+  item.classList.add("failed");
+}
+
+/** @param {HTMLFormElement} form */
+function setUpUploads(form) {
+  const words = form.dataset;
+  // If the page has a form that describes new photos, its rows replace the rows of the uploads.
+  const describer = form.querySelector(".photo-results") ? null : describing;
+  const results = /** @type {HTMLElement} */ ((describer ?? form).querySelector(".photo-results"));
+  const input = /** @type {HTMLInputElement} */ (form.querySelector("input[type=file]"));
+  const gallery = find(form, "[data-gallery]", HTMLSelectElement);
+  /** @type {{ file: File, url: string, item: HTMLElement }[]} */
+  const queue = [];
+  let running = 0;
+  let anyDone = false;
+
+  /** @param {File} file */
+  const makeRow = (file) => {
+    const bar = create("progress", { max: 1, value: 0, ariaLabel: file.name });
+    const state = create("span", {}, bar, words.waiting ?? "");
+    const item = create("li", {}, create("span"), create("span", { textContent: file.name }), state);
+    results.append(item);
+    return item;
   };
-  for (const form of document.querySelectorAll(".photo-former form")) {
-    form.addEventListener("submit", async (event) => {
-      if (filledIn() === begun) return;
-      event.preventDefault();
-      await fetch(form.action, { method: "POST", body: new FormData(form), redirect: "manual" });
-      reload();
+  /** @param {{ file: File, url: string, item: HTMLElement }} entry */
+  const send = async ({ file, url, item }) => {
+    const state = item.children[2];
+    const bar = /** @type {HTMLProgressElement} */ (item.querySelector("progress"));
+    const body = new FormData();
+    body.append("csrfmiddlewaretoken", control(form, "csrfmiddlewaretoken").value);
+    body.append("files", file, file.name);
+    const result = await upload(url, body, ({ loaded, total }) => {
+      bar.value = loaded / total;
+      if (bar.nextSibling) bar.nextSibling.textContent = loaded === total ? (words.checking ?? "") : "";
     });
-  }
+    state.textContent = result?.ok ? (words.done ?? "") : "";
+    if (!result?.ok) return showFailure(item, result?.name ?? file.name, result?.reason ?? words.failed ?? "");
+    anyDone = true;
+    if (!describer || !(await describe(form, describer, item, result))) showResult(item, result);
+    return undefined;
+  };
+  const next = () => {
+    for (let entry = running < AT_ONCE && queue.shift(); entry; entry = running < AT_ONCE && queue.shift()) {
+      running += 1;
+      send(entry).then(() => {
+        running -= 1;
+        next();
+      });
+    }
+    // Leaving the page would abort running uploads.
+    for (const button of describer?.querySelectorAll(".submit-row [type=submit]") ?? []) {
+      /** @type {HTMLButtonElement} */ (button).disabled = running > 0;
+    }
+    if (!running && anyDone && "reload" in words) reload();
+  };
+  const action = () => (gallery ? uploadUrl(words.action ?? "", gallery.value) : form.action);
+  /** @param {FileList | null | undefined} files */
+  const add = (files) => {
+    const url = action();
+    for (const file of files ?? []) queue.push({ file, url, item: makeRow(file) });
+    next();
+  };
 
-  const describe = document.getElementById("describe");
-  if (describe) {
-    let typed = false;
-    const lacking = describe.querySelector(".photo-lacking");
-    const count = () => {
-      const rows = [...describe.querySelectorAll(".photo-row")].filter(
-        (row) => !row.querySelector("textarea").value.trim(),
-      );
-      const names = rows.map(
-        (row) => row.querySelector('[name$="title"]').value || row.querySelector(".photo-row-head a").textContent,
-      );
-      lacking.textContent = names.length ? `${describe.dataset.lacking} ${names.join(", ")}` : "";
-    };
-    describe.addEventListener("input", () => {
-      typed = true;
-      count();
+  /** @type {HTMLElement} */ (form.querySelector("[data-plain]")).hidden = true;
+  window.addEventListener("beforeunload", (event) => {
+    if (running) event.preventDefault();
+  });
+  input.addEventListener("change", () => {
+    add(input.files);
+    input.value = "";
+  });
+  gallery?.addEventListener("change", () => {
+    form.action = action();
+  });
+  for (const name of ["dragenter", "dragover"]) {
+    form.addEventListener(name, (event) => {
+      event.preventDefault();
+      form.classList.add("over");
     });
-    describe.addEventListener("photo-row", count);
-    describe.addEventListener("submit", () => {
-      typed = false;
-    });
-    window.addEventListener("beforeunload", (event) => {
-      if (typed) event.preventDefault();
-    });
-    count();
   }
-})();
+  for (const name of ["dragleave", "drop"]) {
+    form.addEventListener(name, (event) => {
+      event.preventDefault();
+      form.classList.remove("over");
+    });
+  }
+  form.addEventListener("drop", (event) => add(event.dataTransfer?.files));
+}
+
+for (const form of document.querySelectorAll("form[data-upload]")) {
+  setUpUploads(/** @type {HTMLFormElement} */ (form));
+}
+for (const form of document.querySelectorAll(".photo-former form")) {
+  setUpFormer(/** @type {HTMLFormElement} */ (form));
+}
+if (describing) setUpDescribing(describing);

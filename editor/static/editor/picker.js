@@ -1,62 +1,79 @@
+// @ts-check
 // A dialog that chooses a photo of the library, and searches while the editor types.
-(() => {
-  "use strict";
-  const text = document.querySelector("#node_form textarea[name=text]");
-  const dialog = document.getElementById("photo-picker");
-  if (!text || !dialog) return;
-  const search = dialog.querySelector("input[type=search]");
-  const list = dialog.querySelector(".picker-photos");
-  const told = dialog.querySelector(".picker-told");
-  const upload = dialog.querySelector("input[type=file]");
+import { create, fetchJson, find } from "./dom.js";
+import { insertBlock } from "./insertion.js";
+import { describePictures } from "./pictures.js";
+
+/** @typedef {{ id: string, title: string, thumbnail: string, markdown: string, public: boolean }} Photo */
+
+// Milliseconds without a key before the server is asked.
+const WAIT = 250;
+const dialog = find(document, "#photo-picker", HTMLDialogElement);
+/** @type {((photo: any) => void) | null} */
+let receive = null;
+/** @type {() => void} */
+let begin = () => {};
+
+/** Whether this page has the dialog. Users who can't use galleries don't. */
+export const hasPicker = dialog !== null;
+
+/**
+ * Open the dialog.
+ *
+ * @param {(photo: Photo) => void} [take] Receives the photo. Without it, the photo is inserted into the text, and can be a
+ *   new upload.
+ */
+export function pickPhoto(take) {
+  receive = take ?? null;
+  begin();
+}
+
+/** @param {HTMLDialogElement} dialog */
+function setUp(dialog) {
+  const search = /** @type {HTMLInputElement} */ (dialog.querySelector("input[type=search]"));
+  const list = /** @type {HTMLElement} */ (dialog.querySelector(".picker-photos"));
+  const status = /** @type {HTMLElement} */ (dialog.querySelector(".picker-told"));
+  const files = find(dialog, "input[type=file]", HTMLInputElement);
+  const words = dialog.dataset;
   let asked = 0;
   let timer = 0;
-  let taker = null;
 
+  /** @param {Photo} photo */
   const choice = (photo) => {
-    const item = document.createElement("li");
-    const button = document.createElement("button");
-    const image = document.createElement("img");
-    const title = document.createElement("span");
-    button.type = "button";
-    image.src = photo.thumbnail;
-    image.alt = "";
-    image.width = image.height = 160;
-    image.loading = "lazy";
-    title.textContent = photo.title;
-    button.append(image, title);
-    if (!photo.public) {
-      const note = document.createElement("small");
-      note.textContent = dialog.dataset.unpublished;
-      button.append(note);
-    }
+    const image = create("img", { loading: "lazy", src: photo.thumbnail, alt: "", width: 160, height: 160 });
+    const button = create("button", { type: "button" }, image, create("span", { textContent: photo.title }));
+    if (!photo.public) button.append(create("small", { textContent: words.unpublished }));
     button.addEventListener("click", () => {
       dialog.close();
-      if (taker) taker(photo);
-      else text.dispatchEvent(new CustomEvent("put-picture", { detail: photo.markdown }));
+      if (receive) receive(photo);
+      else insertBlock(photo.markdown);
     });
-    item.append(button);
-    return item;
+    return create("li", {}, button);
   };
-
   const show = async () => {
     const number = ++asked;
     try {
-      const answer = await fetch(`${dialog.dataset.source}?${new URLSearchParams({ q: search.value })}`, {
-        headers: { Accept: "application/json" },
-      });
-      if (!answer.ok) throw new Error(answer.status);
-      const { photos } = await answer.json();
+      const { photos } = await fetchJson(`${words.source}?${new URLSearchParams({ q: search.value })}`);
       if (number !== asked) return;
       list.replaceChildren(...photos.map(choice));
-      told.textContent = photos.length ? "" : search.value.trim() ? dialog.dataset.none : dialog.dataset.empty;
+      status.textContent = (photos.length ? "" : search.value.trim() ? words.none : words.empty) ?? "";
     } catch {
-      if (number === asked) told.textContent = dialog.dataset.failed;
+      if (number === asked) status.textContent = words.failed ?? "";
     }
+  };
+  begin = () => {
+    if (files?.parentElement) files.parentElement.hidden = receive !== null;
+    search.value = "";
+    list.replaceChildren();
+    status.textContent = "";
+    dialog.showModal();
+    search.focus();
+    show();
   };
 
   search.addEventListener("input", () => {
     clearTimeout(timer);
-    timer = setTimeout(show, 250);
+    timer = setTimeout(show, WAIT);
   });
   // Enter in the search field must not press a button of the dialog.
   search.addEventListener("keydown", (event) => {
@@ -65,22 +82,13 @@
     clearTimeout(timer);
     show();
   });
-  dialog.addEventListener("pick", (event) => {
-    // A function that receives the photo. Without one, the photo is inserted into the text, and can be a new upload.
-    taker = event.detail;
-    if (upload) upload.parentElement.hidden = Boolean(taker);
-    search.value = "";
-    list.replaceChildren();
-    told.textContent = "";
-    dialog.showModal();
-    search.focus();
-    show();
-  });
-  upload?.addEventListener("change", () => {
-    const files = [...upload.files];
-    if (!files.length) return;
+  files?.addEventListener("change", () => {
+    const chosen = [...(files.files ?? [])];
+    if (!chosen.length) return;
     dialog.close();
-    text.dispatchEvent(new CustomEvent("ask-picture", { detail: files }));
-    upload.value = "";
+    describePictures(chosen);
+    files.value = "";
   });
-})();
+}
+
+if (dialog) setUp(dialog);

@@ -1,83 +1,72 @@
-// The picture of a page, which is chosen from the library, uploaded or dropped, and the preview of search results and shared
-// links, which follows the typed text. Without this script, editors type the picture's address, and the preview doesn't change.
-(() => {
-  "use strict";
-  const form = document.getElementById("node_form");
-  const field = (name) => form?.elements.namedItem(name);
-  const picture = field("picture");
-  const row = picture?.closest(".form-row");
-  const acts = row?.querySelector(".picture-acts");
-  const [picker, upload] = ["photo-picker", "picture-dialog"].map((id) => document.getElementById(id));
+// @ts-check
+// The preview of search results and shared links, which follows the typed text. Without this script, it doesn't change.
+import { control, create, find } from "./dom.js";
 
-  const take = (photo) => {
-    picture.value = `photo:${photo.id}`;
-    picture.dispatchEvent(new CustomEvent("choose", { detail: photo }));
-    picture.dispatchEvent(new Event("change", { bubbles: true }));
-  };
-  const ask = (files) => {
-    const file = [...(files || [])].find((one) => one.type.startsWith("image/"));
-    if (file) field("text").dispatchEvent(new CustomEvent("ask-picture", { detail: { files: [file], take } }));
-  };
-  if (acts && picker && upload) {
-    const input = acts.querySelector("input");
-    acts.hidden = false;
-    acts
-      .querySelector("[data-pick]")
-      .addEventListener("click", () => picker.dispatchEvent(new CustomEvent("pick", { detail: take })));
-    input.addEventListener("change", (event) => {
-      event.stopPropagation();
-      ask(input.files);
-      input.value = "";
-    });
-    row.addEventListener("dragover", (event) => {
-      if (![...(event.dataTransfer?.types || [])].includes("Files")) return;
-      event.preventDefault();
-      row.classList.add("over");
-    });
-    for (const name of ["dragleave", "drop"]) row.addEventListener(name, () => row.classList.remove("over"));
-    row.addEventListener("drop", (event) => {
-      if (!event.dataTransfer?.files.length) return;
-      event.preventDefault();
-      ask(event.dataTransfer.files);
-    });
-  }
+// The characters that search engines show of a title and of a description.
+const LENGTHS = { seo_title: 60, seo_description: 160 };
+const form = find(document, "#node_form", HTMLFormElement);
+const shared = form && find(form, ".shared", HTMLElement);
 
-  const shared = form?.querySelector(".shared");
-  if (!shared) return;
-  const cut = (words, most) => ([...words].length > most ? `${[...words].slice(0, most - 1).join("")}…` : words);
-  const said = (...names) => names.map((name) => field(name)?.value.trim()).find(Boolean) || "";
-  const counters = [
-    ["seo_title", 60],
-    ["seo_description", 160],
-  ]
-    .filter(([name]) => field(name))
-    .map(([name, about]) => {
-      const counter = document.createElement("span");
-      counter.className = "counter";
-      field(name).closest(".form-row").querySelector("label").append(" ", counter);
-      return () => {
-        counter.textContent = `${[...field(name).value].length} / ${about}`;
-      };
-    });
-  const card = shared.querySelector(".shared-card");
-  const image = card.querySelector("img") || Object.assign(new Image(80, 80), { alt: "" });
+/**
+ * @param {string} words
+ * @param {number} most
+ */
+const cut = (words, most) => ([...words].length > most ? `${[...words].slice(0, most - 1).join("")}…` : words);
+
+/**
+ * Return a function that counts the characters of a field beside its label.
+ *
+ * @param {HTMLInputElement | HTMLTextAreaElement} field
+ * @param {number} most
+ */
+function makeCounter(field, most) {
+  const counter = create("span", { className: "counter" });
+  field.closest(".form-row")?.querySelector("label")?.append(" ", counter);
+  return () => {
+    counter.textContent = `${[...field.value].length} / ${most}`;
+  };
+}
+
+/**
+ * @param {HTMLFormElement} form
+ * @param {HTMLElement} shared
+ */
+function setUp(form, shared) {
+  /** @param {...string} names */
+  const firstTyped = (...names) => names.map((name) => control(form, name)?.value.trim()).find(Boolean) ?? "";
+  const counters = Object.entries(LENGTHS)
+    .filter(([name]) => control(form, name))
+    .map(([name, most]) => makeCounter(control(form, name), most));
+  const card = /** @type {HTMLElement} */ (shared.querySelector(".shared-card"));
+  const image = card.querySelector("img") ?? create("img", { width: 80, height: 80, alt: "" });
+  const picture = control(form, "picture");
+
+  const source = () => {
+    const chosen = picture?.value ? picture.closest(".form-row")?.querySelector(".chosen:not([hidden]) img") : null;
+    return chosen?.getAttribute("src") || shared.dataset.thumbnail;
+  };
   const show = () => {
-    const words = {
-      title: cut(said("seo_title", "title"), 60),
-      description: cut(said("seo_description", "summary") || shared.dataset.excerpt, 160),
+    const texts = {
+      title: cut(firstTyped("seo_title", "title"), LENGTHS.seo_title),
+      description: cut(
+        firstTyped("seo_description", "summary") || (shared.dataset.excerpt ?? ""),
+        LENGTHS.seo_description,
+      ),
     };
-    for (const [name, text] of Object.entries(words))
+    for (const [name, text] of Object.entries(texts)) {
       for (const place of shared.querySelectorAll(`[data-${name}]`)) place.textContent = text;
+    }
     for (const count of counters) count();
-    const source =
-      (picture?.value && row.querySelector(".chosen:not([hidden]) img")?.getAttribute("src")) ||
-      shared.dataset.thumbnail;
-    if (!source) image.remove();
-    else if (source !== image.getAttribute("src") || !image.isConnected) {
-      image.src = source;
+    const url = source();
+    if (!url) image.remove();
+    else if (url !== image.getAttribute("src") || !image.isConnected) {
+      image.src = url;
       card.prepend(image);
     }
   };
+  // After the listeners of the fields, which may change them.
   for (const kind of ["input", "change"]) form.addEventListener(kind, () => setTimeout(show));
   show();
-})();
+}
+
+if (form && shared) setUp(form, shared);

@@ -1,125 +1,88 @@
+// @ts-check
 // Completes tags while they are typed. Offers tags in use that begin with, or contain, the text between two commas.
-(() => {
-  "use strict";
-  const SOURCE = document.querySelector("[data-tags]")?.dataset.tags;
-  if (!SOURCE) return;
+import { Combobox } from "./combobox.js";
+import { create, fetchJson } from "./dom.js";
 
-  const complete = (input) => {
-    const list = document.createElement("ul");
-    list.id = `${input.id}-tags`;
-    list.className = "tag-list";
-    list.setAttribute("role", "listbox");
-    list.setAttribute("aria-label", input.labels?.[0]?.textContent.replace(/:\s*$/, "") || input.name);
-    list.hidden = true;
-    const box = document.createElement("div");
-    box.className = "tag-box";
-    input.before(box);
-    box.append(input, list);
-    input.autocomplete = "off";
-    for (const [name, value] of Object.entries({
-      role: "combobox",
-      "aria-autocomplete": "list",
-      "aria-expanded": "false",
-      "aria-controls": list.id,
-    })) {
-      input.setAttribute(name, value);
+// Milliseconds without a key before the server is asked.
+const WAIT = 150;
+
+/**
+ * @param {HTMLInputElement} input
+ * @param {string} source
+ */
+function complete(input, source) {
+  const label = input.labels?.[0]?.textContent.replace(/:\s*$/, "") || input.name;
+  /** @type {string[]} */
+  let tags = [];
+  let asked = 0;
+  let timer = 0;
+
+  // The typed tag, from the comma before the cursor to the comma after it.
+  const part = () => {
+    const start = input.value.lastIndexOf(",", (input.selectionStart ?? 0) - 1) + 1;
+    const comma = input.value.indexOf(",", input.selectionStart ?? 0);
+    return { start, end: comma < 0 ? input.value.length : comma };
+  };
+  const close = () => {
+    asked += 1;
+    clearTimeout(timer);
+    box.fill([]);
+  };
+  /** @param {number} index */
+  const take = (index) => {
+    const { start, end } = part();
+    const before = input.value.slice(0, start);
+    const after = input.value.slice(end).replace(/^,\s*/, "");
+    const head = `${before}${before ? " " : ""}${tags[index]}, `;
+    input.value = head + after;
+    input.setSelectionRange(head.length, head.length);
+    close();
+    input.dispatchEvent(new Event("change", { bubbles: true }));
+  };
+  const show = async () => {
+    const number = ++asked;
+    const { start, end } = part();
+    const typed = input.value.slice(start, end).trim();
+    if (!typed) return close();
+    try {
+      const found = await fetchJson(`${source}?${new URLSearchParams({ q: typed })}`);
+      if (number !== asked) return undefined;
+      const given = input.value.split(",").map((tag) => tag.trim().toLowerCase());
+      tags = found.tags.filter((/** @type {string} */ tag) => !given.includes(tag.toLowerCase()));
+      box.fill(tags.map((tag) => [tag]));
+    } catch {
+      close(); // The editor can type the rest of the tag.
     }
-    let asked = 0;
-    let timer = 0;
-    let at = -1;
-
-    // The typed tag, from the comma before the cursor to the comma after it.
-    const part = () => {
-      const start = input.value.lastIndexOf(",", input.selectionStart - 1) + 1;
-      const comma = input.value.indexOf(",", input.selectionStart);
-      return { start, end: comma < 0 ? input.value.length : comma };
-    };
-    const close = () => {
-      asked += 1;
-      clearTimeout(timer);
-      list.hidden = true;
-      at = -1;
-      input.setAttribute("aria-expanded", "false");
-      input.removeAttribute("aria-activedescendant");
-    };
-    const mark = (number) => {
-      at = number;
-      for (const [index, item] of [...list.children].entries())
-        item.setAttribute("aria-selected", String(index === at));
-      if (at < 0) input.removeAttribute("aria-activedescendant");
-      else {
-        input.setAttribute("aria-activedescendant", list.children[at].id);
-        list.children[at].scrollIntoView({ block: "nearest" });
-      }
-    };
-    const take = (tag) => {
-      const { start, end } = part();
-      const before = input.value.slice(0, start);
-      const after = input.value.slice(end).replace(/^,\s*/, "");
-      const head = `${before}${before ? " " : ""}${tag}, `;
-      input.value = head + after;
-      input.setSelectionRange(head.length, head.length);
-      close();
-      input.dispatchEvent(new Event("change", { bubbles: true }));
-    };
-    const show = async () => {
-      const number = ++asked;
-      const { start, end } = part();
-      const typed = input.value.slice(start, end).trim();
-      if (!typed) return close();
-      try {
-        const answer = await fetch(`${SOURCE}?${new URLSearchParams({ q: typed })}`, {
-          headers: { Accept: "application/json" },
-        });
-        if (!answer.ok || number !== asked) return undefined;
-        const given = input.value.split(",").map((tag) => tag.trim().toLowerCase());
-        const tags = (await answer.json()).tags.filter((tag) => !given.includes(tag.toLowerCase()));
-        if (number !== asked) return undefined;
-        list.replaceChildren(
-          ...tags.map((tag, index) => {
-            const item = document.createElement("li");
-            item.id = `${list.id}-${index}`;
-            item.setAttribute("role", "option");
-            item.setAttribute("aria-selected", "false");
-            item.textContent = tag;
-            item.addEventListener("pointerdown", (event) => {
-              event.preventDefault();
-              take(tag);
-            });
-            return item;
-          }),
-        );
-        if (!tags.length) return close();
-        list.hidden = false;
-        at = -1;
-        input.setAttribute("aria-expanded", "true");
-        input.removeAttribute("aria-activedescendant");
-      } catch {
-        close(); // The editor can type the rest of the tag.
-      }
-      return undefined;
-    };
-
-    input.addEventListener("input", () => {
-      clearTimeout(timer);
-      timer = setTimeout(show, 150);
-    });
-    input.addEventListener("blur", close);
-    input.addEventListener("keydown", (event) => {
-      if (list.hidden) {
-        if (event.key === "ArrowDown" && !event.altKey) show();
-        return;
-      }
-      const last = list.children.length - 1;
-      if (event.key === "ArrowDown") mark(at === last ? 0 : at + 1);
-      else if (event.key === "ArrowUp") mark(at <= 0 ? last : at - 1);
-      else if (event.key === "Enter" && at >= 0) take(list.children[at].textContent);
-      else if (event.key === "Escape") close();
-      else return;
-      event.preventDefault();
-      event.stopPropagation();
-    });
+    return undefined;
   };
 
-  document.querySelectorAll("input[name=tags]").forEach(complete);
-})();
+  const box = new Combobox(input, { id: `${input.id}-tags`, className: "tag-list", label, take });
+  const frame = create("div", { className: "tag-box" });
+  input.before(frame);
+  frame.append(input, box.list);
+
+  input.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(show, WAIT);
+  });
+  input.addEventListener("blur", close);
+  input.addEventListener("keydown", (event) => {
+    if (!box.isOpen) {
+      if (event.key === "ArrowDown" && !event.altKey) show();
+      return;
+    }
+    if (event.key === "ArrowDown") box.markNext();
+    else if (event.key === "ArrowUp") box.markPrevious();
+    else if (event.key === "Enter" && box.at >= 0) take(box.at);
+    else if (event.key === "Escape") close();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+}
+
+for (const form of document.querySelectorAll("form[data-tags]")) {
+  for (const input of form.querySelectorAll("input[name=tags]")) {
+    complete(/** @type {HTMLInputElement} */ (input), /** @type {HTMLFormElement} */ (form).dataset.tags ?? "");
+  }
+}

@@ -1,0 +1,80 @@
+// @ts-check
+// Helpers that several scripts of the admin share.
+
+/**
+ * Make an element. Strings among the children become text.
+ *
+ * @template {keyof HTMLElementTagNameMap} Name
+ * @param {Name} name
+ * @param {Partial<HTMLElementTagNameMap[Name]>} [properties]
+ * @param {...(Node | string)} children
+ * @returns {HTMLElementTagNameMap[Name]}
+ */
+export function create(name, properties = {}, ...children) {
+  const element = document.createElement(name);
+  Object.assign(element, properties);
+  element.append(...children);
+  return element;
+}
+
+/**
+ * Return the first element that matches, or null if it isn't of that class.
+ *
+ * @template {Element} Type
+ * @param {ParentNode} root
+ * @param {string} selector
+ * @param {new () => Type} type
+ * @returns {Type | null}
+ */
+export function find(root, selector, type) {
+  const element = root.querySelector(selector);
+  return element instanceof type ? element : null;
+}
+
+/**
+ * Return the control with that name. `form.title` wouldn't do, because forms have properties of their own.
+ *
+ * @param {HTMLFormElement | null} form
+ * @param {string} name
+ * @returns {any} An input, a textarea, a select or a list of radio buttons.
+ */
+export function control(form, name) {
+  return form?.elements.namedItem(name) ?? null;
+}
+
+/**
+ * Set attributes that have no property in every browser, such as `role`.
+ *
+ * @param {Element} element
+ * @param {Record<string, string>} attributes
+ */
+export function setAttributes(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+}
+
+/**
+ * Return the nodes of a fragment that the server rendered. Scripts in it don't run.
+ *
+ * @param {string} html
+ */
+export function parseFragment(html) {
+  return [...new DOMParser().parseFromString(html, "text/html").body.childNodes];
+}
+
+/**
+ * Fetch JSON from the server. An error status is an exception.
+ *
+ * @param {string} url
+ * @param {RequestInit} [options]
+ */
+export async function fetchJson(url, options = {}) {
+  const answer = await fetch(url, { ...options, headers: { Accept: "application/json" } });
+  if (!answer.ok) throw new Error(`${answer.status} ${url}`);
+  return answer.json();
+}
+
+/** @param {DataTransfer | null} transfer */
+export const containsFiles = (transfer) => Boolean(transfer?.types.includes("Files"));
+
+/** @param {DataTransfer | null} transfer */
+export const pictureFiles = (transfer) => [...(transfer?.files ?? [])].filter(({ type }) => type.startsWith("image/"));

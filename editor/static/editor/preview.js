@@ -1,0 +1,117 @@
+// @ts-check
+// The preview beside the text: the page as readers will see it, in a frame without scripts.
+import { create, parseFragment } from "./dom.js";
+
+// Milliseconds without a key before the server renders the preview again.
+const WAIT = 400;
+const KEY = "marginalia-beside";
+
+/** Return whether the preview opens with the form: as the user left it, or if the window is wide. */
+export function isPreviewWanted() {
+  try {
+    const stored = localStorage.getItem(KEY);
+    if (stored !== null) return stored === "1";
+  } catch {
+    // Choose by the width of the window.
+  }
+  return window.matchMedia("(min-width: 1400px)").matches;
+}
+
+/** @param {boolean} isOpen */
+export function rememberPreview(isOpen) {
+  try {
+    localStorage.setItem(KEY, isOpen ? "1" : "0");
+  } catch {
+    // Storage is forbidden. The next form chooses by the width of the window.
+  }
+}
+
+/**
+ * Show a page in the pane. It keeps its scroll position.
+ *
+ * @param {HTMLElement} pane
+ * @param {string} html
+ * @param {string} title
+ */
+function show(pane, html, title) {
+  const page = new DOMParser().parseFromString(html, "text/html");
+  for (const needless of page.querySelectorAll("script, .theme-switch")) needless.remove();
+  for (const link of page.querySelectorAll("a[href]:not([href^='#'])")) link.setAttribute("target", "_blank");
+  page.documentElement.dataset.theme = document.documentElement.dataset.theme || "auto";
+  const shown = pane.querySelector("iframe")?.contentDocument;
+  const view = shown?.defaultView;
+  if (view && shown.querySelector("main")) {
+    const { scrollX, scrollY } = view;
+    shown.body.replaceWith(shown.adoptNode(page.body));
+    view.scrollTo({ left: scrollX, top: scrollY, behavior: "instant" });
+    return;
+  }
+  const frame = create("iframe", { title });
+  frame.setAttribute("sandbox", "allow-same-origin allow-popups allow-popups-to-escape-sandbox");
+  frame.srcdoc = `<!doctype html>${page.documentElement.outerHTML}`;
+  pane.replaceChildren(frame);
+}
+
+/**
+ * Show the references of the text that readers can't see. Unchanged ones stay, so that screen readers don't repeat them.
+ *
+ * @param {string} html
+ */
+function showBrokenReferences(html) {
+  const list = document.querySelector("#broken-references");
+  if (list && list.innerHTML !== html) list.replaceChildren(...parseFragment(html));
+}
+
+/** Renders the preview on the server. One request runs at a time, and the last response is shown. */
+export class Preview {
+  /** @type {string | null} What was sent last. */
+  #sent = null;
+  #timer = 0;
+  /** @type {AbortController | null} */
+  #request = null;
+
+  /**
+   * @param {{ show: string, shown: string, failed: string }} words `show` is the URL that renders a form.
+   * @param {() => URLSearchParams} typed Returns the fields of the form.
+   */
+  constructor(words, typed) {
+    this.words = words;
+    this.typed = typed;
+  }
+
+  /** Forget what was sent, because the pane is new. */
+  reset() {
+    this.#sent = null;
+  }
+
+  /** @param {HTMLElement} pane */
+  render(pane) {
+    const body = this.typed();
+    if (String(body) === this.#sent) return;
+    this.#sent = String(body);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#send(body, pane), pane.firstChild ? WAIT : 0);
+  }
+
+  /**
+   * @param {URLSearchParams} body
+   * @param {HTMLElement} pane
+   */
+  async #send(body, pane) {
+    this.#request?.abort();
+    this.#request = new AbortController();
+    const { signal } = this.#request;
+    try {
+      const headers = { Accept: "application/json" };
+      const answer = await fetch(this.words.show, { method: "POST", body, headers, signal });
+      if (!answer.ok) throw new Error(String(answer.status));
+      const { html, broken } = await answer.json();
+      show(pane, html, this.words.shown);
+      showBrokenReferences(broken);
+    } catch (error) {
+      if (error instanceof DOMException && error.name === "AbortError") return;
+      this.#sent = null;
+      pane.replaceChildren(create("p", { textContent: this.words.failed }));
+    }
+  }
+}

@@ -1,0 +1,76 @@
+// @ts-check
+// The toolbar of the Markdown editor: its buttons, their icons, and the keys that move within it.
+
+/** The paths of the icons, on a square of 24 units. */
+const ICONS = {
+  bold: "M7 5h6a3.5 3.5 0 0 1 0 7H7zM7 12h7a3.5 3.5 0 0 1 0 7H7z",
+  italic: "M10 5h7M7 19h7M14 5l-4 14",
+  heading: "M6 5v14M18 5v14M6 12h12",
+  quote: "M5 6v12M10 8h10M10 12h10M10 16h6",
+  unordered: "M9 6h11M9 12h11M9 18h11M4.5 6h.01M4.5 12h.01M4.5 18h.01",
+  ordered: "M10 6h10M10 12h10M10 18h10M4 5l1-1v4M4 11h2l-2 3h2M4 17h2v3H4",
+  code: "m9 8-4 4 4 4M15 8l4 4-4 4",
+  link: "M10 14a4 4 0 0 0 6 .5l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6-.5l-3 3a4 4 0 0 0 6 6l1-1",
+  photo: "M4 5h16v14H4zM8 10h.01M4 17l5-4 3 2 4-5 4 5",
+  table: "M4 5h16v14H4zM4 10h16M10 5v14",
+  insert: "M4 4h16v16H4zM12 8v8M8 12h8",
+  undo: "M9 7 5 11l4 4M5 11h9a5 5 0 0 1 0 10h-2",
+  redo: "m15 7 4 4-4 4M19 11h-9a5 5 0 0 0 0 10h2",
+  preview: "M4 5h16v14H4zM12 5v14M15 9h2M15 12h2",
+  fullscreen: "M4 9V4h5M20 9V4h-5M4 15v5h5M20 15v5h-5",
+  help: "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM9.5 9.5a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .8-1 1.7M12 17h.01",
+};
+
+/**
+ * EasyMDE accepts icons only as HTML. These contain nothing but the constants above.
+ *
+ * @param {string} path
+ */
+const svg = (path) =>
+  '<svg viewBox="0 0 24 24" width="18" height="18" fill="none" stroke="currentColor" stroke-width="2" ' +
+  `stroke-linecap="round" stroke-linejoin="round" aria-hidden="true" focusable="false"><path d="${path}"/></svg>`;
+
+/**
+ * Describe a button to EasyMDE.
+ *
+ * @param {string} name EasyMDE's name of the action.
+ * @param {keyof typeof ICONS} icon
+ * @param {string} title
+ * @param {(editor: any) => void} action
+ * @param {{ noDisable?: boolean }} [options] `noDisable`: the button also works beside a full preview.
+ */
+export const button = (name, icon, title, action, options = {}) => ({
+  name,
+  action,
+  title,
+  className: `tool-${icon}`,
+  icon: svg(ICONS[icon]),
+  ...options,
+});
+
+/**
+ * Make the toolbar one Tab stop. The arrow keys move within it.
+ *
+ * @param {HTMLElement} bar
+ * @param {string} label
+ */
+export function makeReachable(bar, label) {
+  const buttons = [...bar.querySelectorAll("button")];
+  bar.setAttribute("role", "toolbar");
+  bar.setAttribute("aria-label", label);
+  for (const separator of bar.querySelectorAll(".separator")) separator.setAttribute("aria-hidden", "true");
+
+  /** @param {Element | null} stop */
+  const stopAt = (stop) => {
+    for (const one of buttons) one.tabIndex = one === stop ? 0 : -1;
+  };
+  stopAt(buttons[0]);
+  bar.addEventListener("focusin", ({ target }) => stopAt(/** @type {Element} */ (target).closest("button")));
+  bar.addEventListener("keydown", (event) => {
+    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    if (!step) return;
+    event.preventDefault();
+    const at = buttons.indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));
+    buttons[(at + step + buttons.length) % buttons.length].focus();
+  });
+}
