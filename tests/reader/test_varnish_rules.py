@@ -44,6 +44,8 @@ class _Answering(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         stand = self.server
+        # An unread body would be parsed as the next request of the connection.
+        self.rfile.read(int(self.headers.get("Content-Length", "0")))
         body = b""
         if self.path == "/healthz":
             status, headers = 200, {}
@@ -58,7 +60,6 @@ class _Answering(BaseHTTPRequestHandler):
             if stand.slowness:
                 threading.Event().wait(stand.slowness)
             if stand.hangs_up:
-                self.rfile.read(int(self.headers.get("Content-Length", "0")))
                 self.close_connection = True
                 return
         self.send_response(status)
