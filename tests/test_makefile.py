@@ -37,6 +37,7 @@ def test_help_lists_every_target(make):
     listed = {line.split()[1] for line in make().stdout.splitlines()}
     assert listed == {
         "help",
+        "docs",
         "run",
         "test",
         "test-slow",
