@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import socket
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -30,14 +31,27 @@ def kill(pid):
     until(lambda: not command_line(pid))
 
 
-@pytest.fixture
-def server(tmp_path):
-    """The server of a fresh var folder, owned by the test."""
-    server = Embedded(tmp_path / "var")
+@contextmanager
+def started(var):
+    server = Embedded(var)
     server.start()
     yield server
     server.stop()
     assert server.running() is None
+
+
+@pytest.fixture
+def server(tmp_path):
+    """The server of a fresh var folder, owned by the test."""
+    with started(tmp_path / "var") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def shared_server(tmp_path_factory):
+    """A server that no test stops or restarts."""
+    with started(tmp_path_factory.mktemp("shared") / "var") as server:
+        yield server
 
 
 def keep_a_document(server):
@@ -50,8 +64,8 @@ def has_the_document(state):
         return client.site.kept.count_documents({"_id": 1}) == 1
 
 
-def test_server_is_a_replica_set_on_loopback_without_compression(server):
-    state = server.running()
+def test_server_is_a_replica_set_on_loopback_without_compression(shared_server):
+    state = shared_server.running()
     with MongoClient(state.uri) as client:
         hello = client.admin.command("hello")
         options = client.admin.command("getCmdLineOpts")["parsed"]
@@ -62,8 +76,8 @@ def test_server_is_a_replica_set_on_loopback_without_compression(server):
     assert listener(state.port) == state.pid
 
 
-def test_client_without_the_password_reads_and_creates_nothing(server):
-    state = server.running()
+def test_client_without_the_password_reads_and_creates_nothing(shared_server):
+    state = shared_server.running()
     with MongoClient(f"mongodb://127.0.0.1:{state.port}/?directConnection=true") as stranger:
         for ask in (
             lambda: stranger.marginalia.auth_user.find_one(),
@@ -72,21 +86,21 @@ def test_client_without_the_password_reads_and_creates_nothing(server):
         ):
             with pytest.raises(OperationFailure, match="requires authentication"):
                 ask()
-    keep_a_document(server)
+    keep_a_document(shared_server)
     assert has_the_document(state)
 
 
 @pytest.mark.slow
-def test_secrets_are_readable_only_by_their_owner(server):
-    state = server.running()
+def test_secrets_are_readable_only_by_their_owner(shared_server):
+    state = shared_server.running()
     password = state.uri.partition("@")[0].rpartition(":")[2]
     assert len(password) > 30
-    private = [server.var / name for name in ("mongod.json", "mongod.key", "log/mongod.log")]
+    private = [shared_server.var / name for name in ("mongod.json", "mongod.key", "log/mongod.log")]
     assert [path.stat().st_mode & 0o777 for path in private] == [0o600] * 3
-    assert server.dbpath.stat().st_mode & 0o777 == 0o700
+    assert shared_server.dbpath.stat().st_mode & 0o777 == 0o700
     lines = [command_line(int(path.name)) for path in Path("/proc").glob("[0-9]*")]
     assert not [line for line in lines if password in line]
-    assert password not in server.log.read_text()
+    assert password not in shared_server.log.read_text()
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 
 import psutil
@@ -28,10 +29,10 @@ def web(tmp_path_factory, django_db_setup) -> Iterator[Web]:
 
 
 @pytest.mark.parametrize("name", ["SCRIPT_NAME", "PATH_INFO", "Script-Name", "X-Forwarded-Prefix"])
-@pytest.mark.parametrize("value", ["/gone", "/page", "/nothing", "//evil.example", "gone", "/\xff"])
-def test_no_header_moves_the_site_to_another_path(web, mongo, name, value):
+def test_no_header_moves_the_site_to_another_path(web, mongo, name):
     node(title="Ours")
-    for path in ("/page", "/", "/feed/atom", "/sitemap.xml"):
+    values = ("/gone", "/page", "/nothing", "//evil.example", "gone", "/\xff")
+    for value, path in product(values, ("/page", "/", "/feed/atom", "/sitemap.xml")):
         for headers in ({name: value}, {}):
             status, _headers, body = web.get(path, **headers)
             assert status == 200, (path, headers)

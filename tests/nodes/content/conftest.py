@@ -8,7 +8,7 @@ from tests.support.nodes.content import Cookbook, Everything, Recipe, registered
 
 @pytest.fixture
 def judged(mongo):
-    """Name it first: the server is told of a test's types by indexes.ensure(), and after the test of those that stay."""
+    """Declare the remaining types to the server after the test. Use this fixture first."""
     yield
     indexes.ensure()
 
