@@ -61,7 +61,7 @@ def _commands(paths: dict[str, str]) -> report.Table:
     about = (
         "Commands sent to MongoDB for one page. *First*: by a worker that has kept nothing; *again*: the page cache off, the "
         "section tree and the neighbours kept under the site's version; *kept*: from the page cache; *304*: the same, asked "
-        "with its entity tag. `tests/cms/test_commands_a_page.py` holds such counts, of a site of its own."
+        "with its entity tag. `tests/cms/test_commands_per_page.py` holds such counts, of a site of its own."
     )
     return report.Table("Commands a page", about, ["Page", "First", "Again", "Kept", "304"], rows)
 

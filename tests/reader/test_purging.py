@@ -30,8 +30,8 @@ from reader import cdn, page_cache, purging
 from reader.change_stream import PIPELINE, HistoryLost
 from reader.collections import collections
 from reader.doctor import caches_told
-from tests.cms.changing import CHANGES, NOTHING, World
 from tests.docs.pages import started_by
+from tests.reader.page_cache.changing import CHANGES, NOTHING, World
 from tests.support.nodes.build import node, nonce, save
 from tests.support.processes import ROOT, until
 from tests.support.scraping import Scraped

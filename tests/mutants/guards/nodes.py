@@ -22,7 +22,7 @@ MUTANTS = (
         "nodes/services/write.py::compare_and_set",
         "invalidate(scope.of_save(stored, after, derived_data), scope.changed_tags(stored, after, change.tags))",
         "pass",
-        "tests/reader/test_page_cache.py::test_reads_between_commands_of_a_save_leave_nothing_stale",
+        "tests/reader/page_cache/test_page_cache.py::test_reads_between_commands_of_a_save_leave_nothing_stale",
     ),
     Mutant(
         "what is due counts as live",
@@ -85,7 +85,7 @@ MUTANTS = (
         "photos/assets/renditions.py",
         "_maker_slots = threading.BoundedSemaphore(MAX_MAKERS)",
         "_maker_slots = threading.BoundedSemaphore(1000)",
-        "tests/photos/test_photo_files.py::test_fifty_requests_for_missing_copies_delay_no_reader",
+        "tests/photos/test_views.py::test_fifty_requests_for_missing_copies_delay_no_reader",
     ),
     Mutant(
         "crop before scaling",
@@ -95,21 +95,21 @@ MUTANTS = (
         "whole = (round(image.width * factor), round(image.height * factor))\n"
         'copy = _scale(image, (0, 0, *image.size), whole, on_white=to == "JPEG")\n'
         "copy = ImageOps.fit(copy, stored_size)",
-        "tests/photos/test_every_copy.py::test_square_is_cropped_before_it_is_scaled",
+        "tests/photos/assets/test_renditions.py::test_square_is_cropped_before_it_is_scaled",
     ),
     Mutant(
         "pixels that are scaled at once",
         "photos/assets/images.py::_scale",
         "rows = max(int(BAND_PIXELS / (last - first) / scale), 1)",
         "rows = size[1]",
-        "tests/photos/test_every_copy.py::test_large_picture_is_scaled_in_bands",
+        "tests/photos/assets/test_renditions.py::test_large_picture_is_scaled_in_bands",
     ),
     Mutant(
         "pixels of a copy",
         "photos/assets/framing.py::scaled",
         "factor = min(width / across, 1, math.sqrt(MAX_PIXELS / (across * down)))",
         "factor = min(width / across, 1)",
-        "tests/photos/test_every_copy.py::test_copy_of_a_very_tall_picture_has_bounded_pixels",
+        "tests/photos/assets/test_renditions.py::test_copy_of_a_very_tall_picture_has_bounded_pixels",
     ),
     Mutant(
         "bound of a text",

@@ -276,11 +276,11 @@ def test_entry_ends_after_ten_minutes(post, client):
     assert entry.expires >= min(midnight, now() + timedelta(minutes=9))
 
 
-@pytest.mark.parametrize("beside", [True, False])
+@pytest.mark.parametrize("same_database", [True, False])
 @pytest.mark.parametrize("is_first", [True, False])
-def test_comment_is_visible_though_its_commit_was_lost(post, client, mongo, monkeypatch, beside, is_first):
+def test_comment_is_visible_though_its_commit_was_lost(post, client, mongo, monkeypatch, same_database, is_first):
     """The commit doesn't wait for the journal. Only the claim and the old version remain."""
-    if not beside:
+    if not same_database:
         monkeypatch.setattr(page_cache.entries, "DEFAULT_DB_ALIAS", "another")
     target = Node.objects.get(pk=post)
     if not is_first:
@@ -366,8 +366,8 @@ class _Reading(list):
                 self._reading = False
 
 
-@pytest.mark.parametrize("what", ["text", "section", "comment"])
-def test_reads_between_commands_of_a_save_leave_nothing_stale(post, what):
+@pytest.mark.parametrize("change", ["text", "section", "comment"])
+def test_reads_between_commands_of_a_save_leave_nothing_stale(post, change):
     """A reader after the save sees the change, whatever was cached during it, because the version is renewed last."""
 
     def read():
@@ -377,7 +377,7 @@ def test_reads_between_commands_of_a_save_leave_nothing_stale(post, what):
     log = commands.CommandLog(reading)
     commands.listen(log)
     try:
-        match what:
+        match change:
             case "text":
                 save(post, detail__text="Second text")
             case "section":

@@ -118,12 +118,16 @@ def test_slug_clash_is_a_field_error_with_a_free_slug(mongo, editor):
     assert fields(answer.content.decode())["text"] == ["typed"]
 
 
-@pytest.mark.parametrize("said", [{"slug": "news", "_proposed": "news"}, {"slug": ""}], ids=["proposed", "left-empty"])
-def test_untyped_slug_gets_the_next_free_number(editor, said):
+@pytest.mark.parametrize(
+    "slug_fields", [{"slug": "news", "_proposed": "news"}, {"slug": ""}], ids=["proposed", "left-empty"]
+)
+def test_untyped_slug_gets_the_next_free_number(editor, slug_fields):
     ann = editor()
     form = ann.open(ADD)
     node(slug="news")
-    made = ann.client.post(ADD, {**form, "title": "News", "text": "typed", **said, "_continue": "1"}, follow=True)
+    made = ann.client.post(
+        ADD, {**form, "title": "News", "text": "typed", **slug_fields, "_continue": "1"}, follow=True
+    )
     assert last_message(made) == "Draft saved. Its address is /news-2."
     assert database()["cms.nodes"].find_one({"metadata.detail.text": "typed"})["metadata"]["slug"] == "news-2"
 

@@ -23,7 +23,7 @@ from tests.support.nodes import build, photo_build
 
 EXAMPLES, SEED = 6, 20
 # The client: an account and its scopes, or None for a session.
-WHO: dict[str, tuple[str, tuple[Scope, ...] | None]] = {
+ACCOUNTS: dict[str, tuple[str, tuple[Scope, ...] | None]] = {
     "anonymous": ("", ()),
     "author, session": ("Authors", None),
     "editor, session": ("Editors", None),
@@ -36,7 +36,7 @@ WHO: dict[str, tuple[str, tuple[Scope, ...] | None]] = {
     "administrator, every scope": ("Administrators", tuple(Scope)),
 }
 # The limits of parameters behave alike for all permitted clients: one anonymous, one with a session, one with a token.
-OF_EVERY_KIND = ("anonymous", "editor, session", "administrator, every scope")
+WITH_EDGES = ("anonymous", "editor, session", "administrator, every scope")
 # Rules that a schema cannot express: the object exists, has the expected version and accepts the change, and the
 # maximum size of a file.
 DECIDED_BY_WHAT_IS_STORED = ["2xx", "3xx", "401", "403", "404", "409", "410", "412", "413", "422"]
@@ -166,15 +166,15 @@ def _in_process(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("who", WHO)
-def test_every_response_matches_the_schema(known, who):
-    found = list(wrong(known, headers(*WHO[who]), SEED, edges=who in OF_EVERY_KIND))
+@pytest.mark.parametrize("account", ACCOUNTS)
+def test_every_response_matches_the_schema(known, account):
+    found = list(wrong(known, headers(*ACCOUNTS[account]), SEED, edges=account in WITH_EDGES))
     assert not found, "\n\n".join(found[:60])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("who", ["anonymous", "administrator, every scope"])
-def test_every_response_matches_the_schema_for_random_requests(known, who):
+@pytest.mark.parametrize("account", ["anonymous", "administrator, every scope"])
+def test_every_response_matches_the_schema_for_random_requests(known, account):
     seed = random.randrange(2**32)
-    found = list(wrong(known, headers(*WHO[who]), seed, edges=False))
+    found = list(wrong(known, headers(*ACCOUNTS[account]), seed, edges=False))
     assert not found, f"seed {seed}:\n" + "\n\n".join(found[:60])

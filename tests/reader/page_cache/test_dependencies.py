@@ -18,7 +18,7 @@ from photos import texts
 from reader import page_cache
 from reader.page_cache.cacheable import CACHED_ROUTES
 from reader.selectors import sitemap
-from tests.cms.changing import CHANGES, LONG, TAGGED, World, comment, save
+from tests.reader.page_cache.changing import CHANGES, LONG, TAGGED, World, comment, save
 from tests.support.interrupting import stopped_before_command
 from tests.support.nodes.build import EDITOR, PAST, node, nonce
 from tests.support.process_caches import clear_caches

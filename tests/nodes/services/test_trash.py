@@ -1,14 +1,13 @@
-"""Moving, copying, trashing and restoring: old URLs, and refusals."""
+"""Trash: refusals, restoring and permanent deletion."""
 
 from datetime import UTC, datetime
 
 import pytest
-from bson import ObjectId
 
 from marginalia.mongo.clock import now
 from nodes import errors
 from nodes.collections import ASSET_FILES, NODES
-from nodes.services import drafts, duplicating, editing, integrity, trash
+from nodes.services import editing, integrity, trash
 from nodes.signals import node_deleted
 from tests.support.interrupting import Stopped
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
@@ -19,110 +18,6 @@ FUTURE = datetime(2900, 1, 1, tzinfo=UTC)
 
 def save(node_id, **mine):
     editing.save(EDITOR, node_id, nonce(node_id), mine)
-
-
-def test_old_urls_of_a_moved_section_redirect_once(mongo, client):
-    target, section = node("folder", "target"), node("folder", "section")
-    node(slug="inside", parent=section, text="Found")
-    save(section, parent_id=target)
-    save(section, slug="renamed")
-    save(target, slug="aim")
-    for old in ("/section/inside", "/target/section/inside", "/target/renamed/inside", "/aim/section/inside"):
-        answer = client.get(old)
-        assert (answer.status_code, answer["Location"]) == (301, "/aim/renamed/inside"), old
-    assert "Found" in client.get("/aim/renamed/inside").content.decode()
-
-
-def test_new_page_at_an_old_url_is_shown(mongo, client):
-    page = node(slug="old", text="First")
-    save(page, slug="new")
-    node(slug="old", text="Second")
-    assert "Second" in client.get("/old").content.decode()
-
-
-def test_hidden_section_at_an_old_url_keeps_the_redirect(mongo, client):
-    section = node("blog", "news")
-    node("blog-entry", "post", parent=section)
-    save(section, slug="archive-of-news")
-    begun = node("blog", "news", published=None)
-    assert client.get("/news/post")["Location"] == "/archive-of-news/post"
-    assert client.get("/news")["Location"] == "/archive-of-news"
-    save(begun, published=PAST)
-    assert client.get("/news/post")["Location"] == "/archive-of-news/post", "the new section has no such post"
-    node("blog-entry", "post", parent=begun)
-    assert client.get("/news/post").status_code == 200
-
-
-class TestExistingRedirect:
-    """/about redirects to the page that was there and is now at /about-us, whatever else is at /about for a while."""
-
-    @pytest.fixture
-    def about_us(self, mongo):
-        page = node(slug="about")
-        save(page, slug="about-us")
-        return page
-
-    def test_permanent_deletion_of_an_earlier_page_keeps_it(self, mongo, client):
-        old = node(slug="about")
-        trash.trash(EDITOR, old, nonce(old))
-        save(node(slug="about"), slug="about-us")
-        trash.delete(old)
-        assert client.get("/about")["Location"] == "/about-us"
-
-    @pytest.mark.parametrize("published", [None, FUTURE], ids=["draft", "scheduled"])
-    def test_renaming_a_page_never_public_there_keeps_it(self, about_us, client, published):
-        save(node(slug="about", published=published), slug="about-team")
-        assert client.get("/about")["Location"] == "/about-us"
-
-    def test_renaming_a_page_public_there_replaces_it(self, about_us, client):
-        save(node(slug="about"), slug="about-team")
-        assert client.get("/about")["Location"] == "/about-team"
-
-    @pytest.mark.parametrize("published", [None, PAST], ids=["draft", "public"])
-    def test_refused_rename_keeps_it(self, about_us, mongo, published):
-        other = node(slug="about", published=published)
-        with pytest.raises(errors.SlugTaken):
-            save(other, slug="about-us")
-        assert mongo["cms.redirects"].find_one()["node_id"] == about_us
-
-    def test_permanently_deleted_page_keeps_no_redirect(self, mongo, client):
-        gone = node(slug="about")
-        trash.trash(EDITOR, gone, nonce(gone))
-        trash.delete(gone)
-        draft = node(slug="about", published=None)
-        save(draft, slug="about-us")
-        save(draft, published=PAST)
-        assert client.get("/about")["Location"] == "/about-us"
-        assert "deleted_at" not in mongo["cms.redirects"].find_one()
-
-
-def test_copy_contains_nothing_specific_to_the_original(mongo, bob):
-    """Comments in the node's own document and counters are not copied. The draft is, as the editor's latest text."""
-    page = node(title="Page", text="Text", **{"detail.source": {"id": 7}})
-    drafts.save_draft(bob, page, nonce(page), {"title": "Drafted", "detail.text": "More text"})
-    beside = {"comments": [], "comments_epoch": 3, "views": {"2024-01": 9}}
-    mongo["cms.nodes"].update_one({"_id": page}, {"$set": beside})
-    copied = mongo["cms.nodes"].find_one({"_id": duplicating.duplicate(bob, page, parent_id=None).id})
-    assert set(copied) == {"_id", "metadata", "derived"}
-    assert (copied["metadata"]["title"], copied["metadata"]["detail"]["text"]) == ("Copy of Drafted", "More text")
-    assert set(copied["metadata"]) == set(stored(page))
-    drafted = mongo["cms.nodes"].find_one({"_id": page})["draft"]["metadata"]["detail"]
-    assert set(copied["metadata"]["detail"]) == set(drafted) - {"source"}
-    assert copied["metadata"]["nonce"] != nonce(page)
-    assert mongo["cms.revisions"].count_documents({"node_id": copied["_id"]}) == 1
-
-
-def test_copy_is_unpublished_and_made_once(mongo, bob):
-    folder = node("folder", "folder")
-    page, chosen = node(title="Page", text="Text", tags=("a",)), ObjectId()
-    for _ in range(2):
-        assert duplicating.duplicate(bob, page, parent_id=folder, new_id=chosen).id == chosen
-    copy = stored(chosen)
-    assert (copy["title"], copy["detail"]["text"], copy["tags"]) == ("Copy of Page", "Text", ["a"])
-    assert (copy["published"], copy["author"]["name"], copy["parent_id"]) == (None, "Bob", folder)
-    assert mongo["cms.nodes"].count_documents({}) == 3
-    with pytest.raises(errors.InvalidPlace):
-        duplicating.duplicate(bob, page, parent_id=node("blog", "blog"))
 
 
 def test_contents_of_a_trashed_section_are_hidden_and_restored(mongo, client):

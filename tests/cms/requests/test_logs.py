@@ -51,7 +51,7 @@ def lines(mongo):
 
 
 @pytest.fixture
-def asked(lines):
+def line_of(lines):
     """Request a page, and return the parsed line of the request."""
 
     def ask(path="/", client=None, **headers):
@@ -62,10 +62,10 @@ def asked(lines):
     return ask
 
 
-def test_line_has_its_fields(asked):
+def test_line_has_its_fields(line_of):
     page_cache.storage.clear()
     node(title="Ours")
-    first = asked("/page?secret=1")
+    first = line_of("/page?secret=1")
     assert first.keys() == {
         *("time", "level", "logger", "request", "message"),
         *("method", "path", "status", "ms", "commands", "cache", "user"),
@@ -73,23 +73,23 @@ def test_line_has_its_fields(asked):
     assert (first["method"], first["path"], first["status"], first["user"]) == ("GET", "/page", 200, "anonymous")
     assert first["message"].startswith("GET /page 200 ")
     assert (first["cache"], first["commands"] > 1, first["ms"] > 0) == ("unkeepable", True, True)
-    assert asked("/page")["cache"] == "miss"
-    kept = asked("/page")
+    assert line_of("/page")["cache"] == "miss"
+    kept = line_of("/page")
     assert (kept["cache"], kept["commands"]) == ("hit", 1)
 
 
-def test_line_contains_nothing_about_the_reader(asked):
+def test_line_contains_nothing_about_the_reader(line_of):
     said = json.dumps(
-        [asked("/preview/eyJub2RlIjoi"), asked("/ann@example.org?token=hidden", cookie="sessionid=hidden")]
+        [line_of("/preview/eyJub2RlIjoi"), line_of("/ann@example.org?token=hidden", cookie="sessionid=hidden")]
     )
     for secret in ("eyJub2RlIjoi", "ann@", "hidden", "203.0.113.9"):
         assert secret not in said
 
 
-def test_all_lines_of_a_request_contain_its_trace(asked, lines, settings):
+def test_all_lines_of_a_request_contain_its_trace(line_of, lines, settings):
     settings.SLOW_COMMAND_MS = 0.001
     kept = lines(JsonFormatter())
-    assert asked(traceparent=f"00-{TRACE}-00f067aa0ba902b7-01")["trace"] == TRACE
+    assert line_of(traceparent=f"00-{TRACE}-00f067aa0ba902b7-01")["trace"] == TRACE
     events = list(map(json.loads, kept))
     assert len(events) > 1
     assert {event["trace"] for event in events} == {TRACE}
@@ -106,20 +106,20 @@ def test_all_lines_of_a_request_contain_its_trace(asked, lines, settings):
         "00-" * 10_000,
     ],
 )
-def test_invalid_trace_is_omitted(asked, header):
-    assert "trace" not in asked(traceparent=header)
+def test_invalid_trace_is_omitted(line_of, header):
+    assert "trace" not in line_of(traceparent=header)
 
 
-def test_line_contains_the_kind_of_account(asked):
+def test_line_contains_the_kind_of_account(line_of):
     accounts = get_user_model().objects
     for name, rights, kind in (("ann", {}, "account"), ("bob", {"is_staff": True}, "staff")):
         client = Client()
         client.force_login(accounts.create_user(name, **rights))
         # A shared page doesn't read the session.
-        assert asked("/search", client)["user"] == kind
+        assert line_of("/search", client)["user"] == kind
     _token, secret = tokens.create(accounts.get(username="bob"), "mirror", ())
-    assert asked("/api/v1/nodes", authorization=f"Bearer {secret}")["user"] == "token"
-    assert asked("/api/v1/nodes")["user"] == "anonymous"
+    assert line_of("/api/v1/nodes", authorization=f"Bearer {secret}")["user"] == "token"
+    assert line_of("/api/v1/nodes")["user"] == "anonymous"
 
 
 def test_slow_command_is_logged_with_its_request(lines, settings, client):
@@ -168,6 +168,6 @@ def test_lines_of_gunicorn_have_the_same_format(tmp_path):
     ("is_behind_proxy", "given", "adopted"),
     [(True, TRACE, True), (False, TRACE, False), (True, "a name", False), (True, "a" * 37, False)],
 )
-def test_request_id_is_accepted_only_from_a_proxy(asked, settings, is_behind_proxy, given, adopted):
+def test_request_id_is_accepted_only_from_a_proxy(line_of, settings, is_behind_proxy, given, adopted):
     settings.BEHIND_PROXY = is_behind_proxy
-    assert (asked(X_Request_ID=given)["request"] == given) is adopted
+    assert (line_of(X_Request_ID=given)["request"] == given) is adopted

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from marginalia.mongo.clock import now
-from tests.cms import staleness
+from tests.reader.page_cache import staleness
 from tests.support.database import URI
 from tests.support.nodes.build import PAST, node
 
