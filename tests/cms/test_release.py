@@ -17,9 +17,9 @@ def test_version_matches_the_package():
     assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] == __version__
 
 
-@pytest.mark.parametrize("asked", ["--version", "version"])
-def test_manage_version_reports_the_site_and_django(asked):
-    done = subprocess.run([sys.executable, "manage.py", asked], cwd=ROOT, capture_output=True, text=True, check=True)
+@pytest.mark.parametrize("argument", ["--version", "version"])
+def test_manage_version_reports_the_site_and_django(argument):
+    done = subprocess.run([sys.executable, "manage.py", argument], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.startswith(f"Marginalia {__version__} (Django {django.__version__}, ")
 
 

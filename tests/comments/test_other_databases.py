@@ -28,7 +28,7 @@ aliases = (f"beside-{n}" for n in count())
 
 
 @pytest.fixture
-def beside(mongo, settings):
+def separate_database(mongo, settings):
     """A function that gives comments their own connection, with changes to the default one, and returns its alias."""
     alias = next(aliases)  # the back end caches one client per alias
 
@@ -54,24 +54,24 @@ def render(**context):
     return Template(TAGS).render(Context({"request": request, "pk": "1" * 24, **context}))
 
 
-def test_page_is_shown_without_comments_during_their_outage(beside):
+def test_page_is_shown_without_comments_during_their_outage(separate_database):
     # A minute, longer than anyone would wait for this test if the tags had no time limit.
-    beside(HOST="mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=60000&timeoutMS=60000")
+    separate_database(HOST="mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=60000&timeoutMS=60000")
     html = render()
     assert html.startswith("Page. ")
     assert html.count("Comments cannot be shown just now.") == 2, "the list, the link to the form"
     assert "0 comments" not in html
 
 
-def test_page_is_shown_with_comments_of_another_database(beside):
-    beside()
+def test_page_is_shown_with_comments_of_another_database(separate_database):
+    separate_database()
     html = render()
     assert "cannot be shown" not in html
     assert "comments-form" in html
 
 
-def test_worker_also_works_on_the_database_of_comments(beside):
-    alias = beside()
+def test_worker_also_works_on_the_database_of_comments(separate_database):
+    alias = separate_database()
     examples.seen.clear()
     examples.note.using(backend="comments").enqueue(1)
     assert database(alias)["jobs"].count_documents({}) == 1
@@ -82,16 +82,16 @@ def test_worker_also_works_on_the_database_of_comments(beside):
     assert examples.seen == [1]
 
 
-def test_doctor_expects_no_migrations_in_another_database(beside):
-    alias = beside()
+def test_doctor_expects_no_migrations_in_another_database(separate_database):
+    alias = separate_database()
     database(alias).create_collection("comments")
     names = {finding.name for finding in examine()}
     assert "migration-pending" not in names
     assert "index-missing" in names, "what does belong there"
 
 
-def test_nothing_is_migrated_into_the_database_of_comments(beside):
-    alias = beside()
+def test_nothing_is_migrated_into_the_database_of_comments(separate_database):
+    alias = separate_database()
     router = CommentsRouter()
     assert router.allow_migrate(alias, "auth") is False
     assert router.allow_migrate("default", "auth") is None

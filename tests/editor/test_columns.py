@@ -49,7 +49,7 @@ def page(person, **query):
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "expected"),
     [
         ({}, ["Pie", "Cake", "Stew"]),
         ({"facet-course": "dessert"}, ["Pie", "Cake"]),
@@ -61,8 +61,8 @@ def page(person, **query):
         ({"facet-serves": "7"}, ["Pie", "Cake", "Stew"]),
     ],
 )
-def test_list_of_a_type_is_filtered_by_its_facets(dinners, editor, query, found):
-    assert page(editor(), type="dinner", **query)[0] == found
+def test_list_of_a_type_is_filtered_by_its_facets(dinners, editor, query, expected):
+    assert page(editor(), type="dinner", **query)[0] == expected
 
 
 def test_list_of_a_type_has_its_columns(dinners, editor):

@@ -42,7 +42,7 @@ def site(mongo):
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "expected"),
     [
         ({}, ["Page", "Drafted", "Expired", "Unpublished", "Scheduled", "Live", "Blog"]),
         ({"state": "live"}, ["Page", "Drafted", "Live", "Blog"]),
@@ -59,8 +59,8 @@ def site(mongo):
         ({"state": "nonsense"}, ["Page", "Drafted", "Expired", "Unpublished", "Scheduled", "Live", "Blog"]),
     ],
 )
-def test_list_is_filtered_by_state_type_and_words(site, editor, query, found):
-    assert titles(editor(), **query) == found
+def test_list_is_filtered_by_state_type_and_words(site, editor, query, expected):
+    assert titles(editor(), **query) == expected
 
 
 def test_list_shows_as_live_what_readers_see(site, editor):

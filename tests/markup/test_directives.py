@@ -8,7 +8,7 @@ from marginalia.markup.directives import Line, find_fences, parse, parse_line, t
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("::gallery{section=a}", Line("gallery{section=a}", is_container=False)),
         ("::contents", Line("contents", is_container=False)),
@@ -18,8 +18,8 @@ from marginalia.markup.directives import Line, find_fences, parse, parse_line, t
         (":::", Line("", is_container=True)),
     ],
 )
-def test_directives_are_recognized(text, found):
-    assert parse_line(text) == found
+def test_directives_are_recognized(text, expected):
+    assert parse_line(text) == expected
 
 
 @pytest.mark.parametrize(

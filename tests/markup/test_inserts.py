@@ -150,7 +150,7 @@ def test_every_insert_has_menu_texts_and_an_example(name):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("a\n\n::gallery{colour=red}", "Line 3: “gallery” has no attribute “colour”; it has: section, count, photos."),
         ("::gallery{section=plates}", "Line 1: “gallery”, section: Write node: and an id."),
@@ -163,9 +163,9 @@ def test_every_insert_has_menu_texts_and_an_example(name):
         (":::note\n:::\n" * (MAX_INSERTS + 1), "at most"),
     ],
 )
-def test_invalid_insert_is_reported_with_its_line(text, told):
+def test_invalid_insert_is_reported_with_its_line(text, message):
     faults = TextInserts(rendering.to_html(text, "markdown")).faults
-    assert str(faults[0]).startswith(told) or told in str(faults[0])
+    assert str(faults[0]).startswith(message) or message in str(faults[0])
     assert not isinstance(faults[0], UnknownInsert)
 
 

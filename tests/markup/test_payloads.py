@@ -86,7 +86,7 @@ def test_plain_text_of_payloads_is_harmless():
 
 
 @pytest.mark.parametrize(
-    ("html", "found"),
+    ("html", "is_payload"),
     [
         ("<p>fine</p>", False),
         ("<script>alert(1)</script>", True),
@@ -99,5 +99,5 @@ def test_plain_text_of_payloads_is_harmless():
         ("<p", True),
     ],
 )
-def test_policy_detects_payloads(html, found):
-    assert bool(violations(html, "comment")) is found
+def test_policy_detects_payloads(html, is_payload):
+    assert bool(violations(html, "comment")) is is_payload

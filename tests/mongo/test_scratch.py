@@ -51,8 +51,8 @@ def test_user_without_permission_sees_the_needed_roles(others, monkeypatch):
         pass
 
 
-@pytest.mark.parametrize(("code", "is_told"), [(13, False), (215, True)])
-def test_failed_drop_is_reported_unless_not_permitted(others, monkeypatch, code, is_told):
+@pytest.mark.parametrize(("code", "is_reported"), [(13, False), (215, True)])
+def test_failed_drop_is_reported_unless_not_permitted(others, monkeypatch, code, is_reported):
     def refused(self, name):
         raise OperationFailure("refused", code)
 
@@ -64,7 +64,7 @@ def test_failed_drop_is_reported_unless_not_permitted(others, monkeypatch, code,
     except OperationFailure as error:
         told.append(error.code)
     monkeypatch.undo()
-    assert told == ([code] if is_told else [])
+    assert told == ([code] if is_reported else [])
 
 
 def test_doctor_reports_databases_left_for_a_day(others):

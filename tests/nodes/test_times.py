@@ -9,9 +9,9 @@ from nodes import times
 
 
 @pytest.mark.parametrize(
-    ("passed", "said"),
+    ("passed", "text"),
     [(timedelta(), "just now"), (timedelta(seconds=59), "just now"), (timedelta(minutes=5), "5\xa0minutes ago")],
 )
-def test_time_within_a_minute_is_just_now(passed, said):
+def test_time_within_a_minute_is_just_now(passed, text):
     moment = now()
-    assert times.ago(moment - passed, moment) == said
+    assert times.ago(moment - passed, moment) == text

@@ -198,12 +198,12 @@ class Samples:
         return f"/admin/{route}{query}"
 
 
-def asked() -> list[Any]:
-    """Return a parameter (route, method, who) for every cell of the table. Those of POST are slow."""
+def cells() -> list[Any]:
+    """Return a parameter (route, method, accounts) for every cell of the table. Those of POST are slow."""
     marks = {"get": (), "post": pytest.mark.slow}
     return [
-        pytest.param(route.replace("(start)", ""), method, who, id=f"{method} {route}", marks=marks[method])
-        for route, method, who in table(TABLE, METHODS)
+        pytest.param(route.replace("(start)", ""), method, accounts, id=f"{method} {route}", marks=marks[method])
+        for route, method, accounts in table(TABLE, METHODS)
     ]
 
 
@@ -217,9 +217,9 @@ def test_table_contains_exactly_the_routes_of_the_admin():
     assert known == set(routes())
 
 
-@pytest.mark.parametrize(("route", "method", "who"), asked())
-def test_route_responds_to_the_right_accounts(world, samples, route, method, who):
-    wanted = set(LETTERS.values()) if who == "+" else {LETTERS[letter] for letter in who.strip("-")}
+@pytest.mark.parametrize(("route", "method", "accounts"), cells())
+def test_route_responds_to_the_right_accounts(world, samples, route, method, accounts):
+    wanted = set(LETTERS.values()) if accounts == "+" else {LETTERS[letter] for letter in accounts.strip("-")}
     answered, path = set(), samples.path(route)
     for kind in LETTERS.values():
         data = POSTED.get(route, lambda s: {})(samples) if method == "post" else None

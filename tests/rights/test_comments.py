@@ -129,12 +129,12 @@ LISTS = {
 
 
 @pytest.fixture(scope="module")
-def said(world: World) -> dict[str, Said]:
+def comments(world: World) -> dict[str, Said]:
     return {state: Said(world, state) for state in STATES}
 
 
-def shows_it(world, said, action, state, kind, shows):
-    one = said[state]
+def shows_it(world, comments, action, state, kind, shows):
+    one = comments[state]
     if is_moderator := kind in ("moderator", "administrator"):
         pending.lease(str(world.users[kind].pk), PAGE_SIZE)
     answer = world.ask(kind, PATHS[action](one))
@@ -155,8 +155,8 @@ def shows_it(world, said, action, state, kind, shows):
 
 
 @pytest.mark.parametrize(("action", "row"), rows(READING, STATES))
-def test_comment_is_shown_to_the_right_accounts(world, said, action, row):
-    row.ask(partial(shows_it, world, said, action))
+def test_comment_is_shown_to_the_right_accounts(world, comments, action, row):
+    row.ask(partial(shows_it, world, comments, action))
 
 
 def do(world: World, one: Said, action: str, kind: str) -> None:

@@ -99,7 +99,7 @@ def linked(path):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("spoil", "message"),
     [
         (
             lambda path: change_file(path, NODES, lambda data: data.replace(b"Lake", b"Pond")),
@@ -120,10 +120,10 @@ def linked(path):
         (shutil.rmtree, "there is no such folder or file"),
     ],
 )
-def test_altered_folder_is_refused(tmp_path, spoil, told):
+def test_altered_folder_is_refused(tmp_path, spoil, message):
     path = written(tmp_path / "export")
     spoil(path)
-    with pytest.raises(BadArchive, match=told):
+    with pytest.raises(BadArchive, match=message):
         check(path)
 
 
@@ -146,7 +146,7 @@ def boasting(path):
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("spoil", "message"),
     [
         (lambda path: path.write_bytes(path.read_bytes()[:-100]), "it is no zip, or not whole"),
         (lambda path: path.write_bytes(path.read_bytes().replace(b"onetwo", b"twoone")), "cannot be read: Bad CRC-32"),
@@ -157,10 +157,10 @@ def boasting(path):
         (boasting, "it says that it holds more than it is long"),
     ],
 )
-def test_truncated_or_hostile_zip_is_refused(tmp_path, spoil, told):
+def test_truncated_or_hostile_zip_is_refused(tmp_path, spoil, message):
     path = written(tmp_path / "export.zip")
     spoil(path)
-    with pytest.raises(BadArchive, match=told):
+    with pytest.raises(BadArchive, match=message):
         check(path)
 
 

@@ -181,10 +181,10 @@ UPLOADS = {
 
 
 @pytest.mark.parametrize("path", UPLOADS.values(), ids=UPLOADS)
-@pytest.mark.parametrize("who", ["", "Authorization: Bearer mrg_none\r\n", "Cookie: sessionid=none\r\n"], ids=len)
+@pytest.mark.parametrize("header", ["", "Authorization: Bearer mrg_none\r\n", "Cookie: sessionid=none\r\n"], ids=len)
 @pytest.mark.parametrize("method", ["POST", "GET", "HEAD"])
-def test_upload_without_a_token_is_refused_before_spooling(front, method, path, who):
-    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n{who}Content-Type: image/png\r\n"
+def test_upload_without_a_token_is_refused_before_spooling(front, method, path, header):
+    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n{header}Content-Type: image/png\r\n"
     for body in (
         f"Content-Length: {HUGE}",
         f"Content-Length: {HUGE}\r\nExpect: 100-continue",

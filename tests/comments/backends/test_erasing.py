@@ -119,8 +119,8 @@ def test_late_removal_keeps_no_erased_text(mongo, backend, target, monkeypatch):
     assert audit.stored(target, "auth_user")
 
 
-@pytest.mark.parametrize("what", ["published", "restored"])
-def test_sweep_erases_what_dead_writers_stored_later(mongo, backend, target, monkeypatch, what):
+@pytest.mark.parametrize("change", ["published", "restored"])
+def test_sweep_erases_what_dead_writers_stored_later(mongo, backend, target, monkeypatch, change):
     """The worker sweeps for it."""
     held = backend.hold(target, new("waits", author=EVE)).held
     removed = list(backend.iterate(target))[2]
@@ -129,7 +129,7 @@ def test_sweep_erases_what_dead_writers_stored_later(mongo, backend, target, mon
         "published": (lambda: backend.approve(held.id), "put"),
         "restored": (lambda: backend.restore(target, removed.slug, rev=2, token="u"), "change"),
     }
-    layout, (bring_back, name) = layout_of(backend, target), work[what]
+    layout, (bring_back, name) = layout_of(backend, target), work[change]
     method = getattr(layout, name)
 
     def dying(*args):

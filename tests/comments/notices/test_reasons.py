@@ -11,7 +11,7 @@ from tests.support.comments import site
 
 
 @pytest.mark.parametrize(
-    ("rule", "text", "said"),
+    ("rule", "text", "sentences"),
     [
         ({"MODE": "hold-first"}, "Plain", ["First comment of this author"]),
         ({"MODE": "hold-all"}, "Plain", ["Every comment waits here"]),
@@ -19,12 +19,12 @@ from tests.support.comments import site
         ({"MODE": "open", "MAX_LINKS": 1}, "[a](https://a.example) [b](https://b.example)", ["Contains 2 links"]),
     ],
 )
-def test_reasons_of_rules_are_shown_as_sentences(mongo, post_page, rules, rule, text, said):
+def test_reasons_of_rules_are_shown_as_sentences(mongo, post_page, rules, rule, text, sentences):
     rules(**rule)
     site.post(Client(), post_page, text)
     (held,) = selectors.held()
-    assert reasons.sentences(held) == said
-    assert not set(said) & set(held.reasons)
+    assert reasons.sentences(held) == sentences
+    assert not set(sentences) & set(held.reasons)
 
 
 def test_reason_of_a_custom_rule_is_unchanged(mongo, post_page):

@@ -79,11 +79,11 @@ def test_edit_of_a_deleted_comment_returns_the_text(client, post_page, mongo):
     assert "Mended</textarea>" in refused.content.decode()
 
 
-@pytest.mark.parametrize("what", ["delete", "flag"])
-def test_one_click_action_needs_a_csrf_token(post_page, what):
+@pytest.mark.parametrize("action", ["delete", "flag"])
+def test_one_click_action_needs_a_csrf_token(post_page, action):
     client = Client(enforce_csrf_checks=True)
     comment = own_comment(client, post_page)
-    assert client.post(change_url(what, comment), {"rev": "0"}).status_code == 403
+    assert client.post(change_url(action, comment), {"rev": "0"}).status_code == 403
     assert not selectors.get(post_page, comment.slug).removed
 
 

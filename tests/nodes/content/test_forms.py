@@ -66,7 +66,7 @@ def test_unchanged_fields_stay_unchanged(stew, editor):
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "message"),
     [
         ({"servings": "-1"}, "greater than or equal to 0"),
         ({"servings": ""}, "This field is required."),
@@ -75,13 +75,13 @@ def test_unchanged_fields_stay_unchanged(stew, editor):
         ({"since": "30.2.2020"}, "Enter a valid date."),
     ],
 )
-def test_refused_value_is_shown_at_its_field(stew, editor, typed, told):
+def test_refused_value_is_shown_at_its_field(stew, editor, typed, message):
     ann, before = editor(), stored(stew)
     answer = ann.send(change(stew), ann.open(change(stew)), **typed)
     html = answer.content.decode()
     assert answer.status_code == 200
     (name,) = typed
-    assert told in html.partition(f"field-{name}")[2].partition("form-row")[0]
+    assert message in html.partition(f"field-{name}")[2].partition("form-row")[0]
     assert stored(stew) == before
 
 
@@ -169,7 +169,7 @@ class TestParts:
         save(stew, nonce(stew), detail__steps=[{"what": "Soak", "minutes": 60}, {"what": "Cook", "minutes": 90}])
         return stew
 
-    def told(self, node_id):
+    def steps(self, node_id):
         return [(step["what"], step["minutes"]) for step in stored(node_id)["detail"]["steps"] or ()]
 
     def test_form_has_rows_for_existing_and_new_parts(self, cooked, editor):
@@ -189,11 +189,11 @@ class TestParts:
             ann.open(change(cooked)), {"minutes": "30"}, {}, {"what": "Shop", "minutes": "5", "ORDER": "0.5"}
         )
         assert ann.send(change(cooked), form).status_code == 302
-        assert self.told(cooked) == [("Shop", 5), ("Soak", 30), ("Cook", 90)]
+        assert self.steps(cooked) == [("Shop", 5), ("Soak", 30), ("Cook", 90)]
         assert [step["_id"] for step in stored(cooked)["detail"]["steps"]][1:] == ids
         form = _with_rows(ann.open(change(cooked)), {"DELETE": "on"}, {"ORDER": "9"})
         assert ann.send(change(cooked), form).status_code == 302
-        assert self.told(cooked) == [("Cook", 90), ("Soak", 30)]
+        assert self.steps(cooked) == [("Cook", 90), ("Soak", 30)]
 
     def test_refused_row_is_shown_with_its_number_and_input(self, cooked, editor):
         ann, before = editor(), stored(cooked)
@@ -228,7 +228,7 @@ class TestParts:
         save(cooked, nonce(cooked), detail__steps=[{"what": f"Stir {n}"} for n in range(MOST + 5)])
         form = _with_rows(ann.open(change(cooked)), {"what": "Soak"})
         assert ann.send(change(cooked), form).status_code == 302
-        assert [what for what, _minutes in self.told(cooked)] == ["Soak", *(f"Stir {n}" for n in range(1, MOST + 5))]
+        assert [what for what, _minutes in self.steps(cooked)] == ["Soak", *(f"Stir {n}" for n in range(1, MOST + 5))]
 
     @pytest.mark.parametrize(
         "forged",
@@ -251,7 +251,7 @@ class TestParts:
         theirs, mine = ann.open(change(cooked)), bob.open(change(cooked))
         assert ann.send(change(cooked), _with_rows(theirs, {"minutes": "30"})).status_code == 302
         assert bob.send(change(cooked), _with_rows(mine, {}, {"what": "Simmer"}, {"what": "Eat"})).status_code == 302
-        assert self.told(cooked) == [("Soak", 30), ("Simmer", 90), ("Eat", 0)]
+        assert self.steps(cooked) == [("Soak", 30), ("Simmer", 90), ("Eat", 0)]
 
     @pytest.mark.parametrize(("choice", "first"), [("mine", "Boil"), ("theirs", "Wash"), ("edit", "Boil")])
     def test_row_changed_by_both_is_decided_on_the_conflict_page(self, cooked, editor, choice, first):
@@ -264,7 +264,7 @@ class TestParts:
         assert ("<del>Wash</del>" in html, "<ins>Boil</ins>" in html) == (True, True)
         decided = bob.send(change(cooked), fields(html), **{"choice-steps": choice})
         assert decided.status_code == 302
-        assert self.told(cooked) == [(first, 60), ("Cook", 10)]
+        assert self.steps(cooked) == [(first, 60), ("Cook", 10)]
 
     def test_optional_part_is_added_and_removed(self, stew, editor):
         ann = editor()

@@ -182,7 +182,7 @@ def test_readers_see_the_type_where_posts_are_listed(recipes, client):
 
 
 @pytest.fixture
-def left(mongo):
+def uninstalled(mongo):
     """A recipe and a post of a cookbook and a blog, after recipes and cookbooks were uninstalled."""
     with registered(Recipe, Cookbook):
         cookbook = node("cookbook", "cooking")
@@ -193,7 +193,7 @@ def left(mongo):
     return {"cookbook": cookbook, "soup": soup, "blog": blog, "stew": stew}
 
 
-def test_uninstalled_type_is_hidden_from_readers(left):
+def test_uninstalled_type_is_hidden_from_readers(uninstalled):
     client = Client()
     for address in ("/cooking", "/cooking/soup", "/blog/stew", "/cooking/feed/atom", "/sitemap-recipe-1.xml"):
         assert client.get(address).status_code == 404, address
@@ -204,29 +204,29 @@ def test_uninstalled_type_is_hidden_from_readers(left):
         assert not re.search("Stew|Soup", response.content.decode()), address
 
 
-def test_uninstalled_type_is_kept_and_shown_to_editors(left, editor):
+def test_uninstalled_type_is_kept_and_shown_to_editors(uninstalled, editor):
     ann = editor()
     assert "recipe (not installed)" in ann.client.get("/admin/nodes/node/").content.decode()
-    address = f"/admin/nodes/node/{left['stew']}/change/"
+    address = f"/admin/nodes/node/{uninstalled['stew']}/change/"
     html = ann.client.get(address).content.decode()
     assert "No installed app declares the type “recipe”" in html
     assert re.search(r"servings.*>6<", html)
     assert "node_form" not in html
     assert ann.client.post(address, {"title": "x"}).status_code == 403
-    assert ann.client.get(f"/admin/nodes/node/{left['cookbook']}/change/").status_code == 200
-    assert stored(left["stew"])["detail"]["servings"] == 6
+    assert ann.client.get(f"/admin/nodes/node/{uninstalled['cookbook']}/change/").status_code == 200
+    assert stored(uninstalled["stew"])["detail"]["servings"] == 6
 
 
-def test_services_refuse_to_write_uninstalled_types(left):
+def test_services_refuse_to_write_uninstalled_types(uninstalled):
     with pytest.raises(NodeError):
-        save(left["stew"], nonce(left["stew"]), title="New")
+        save(uninstalled["stew"], nonce(uninstalled["stew"]), title="New")
     with pytest.raises(InvalidPlace, match="no type"):
-        editing.create(EDITOR, type="recipe", parent_id=left["blog"], slug="", title="New")
+        editing.create(EDITOR, type="recipe", parent_id=uninstalled["blog"], slug="", title="New")
     with pytest.raises(InvalidPlace):
-        editing.create(EDITOR, type="blog-entry", parent_id=left["cookbook"], slug="", title="New")
+        editing.create(EDITOR, type="blog-entry", parent_id=uninstalled["cookbook"], slug="", title="New")
 
 
-def test_doctor_reports_uninstalled_types(left):
+def test_doctor_reports_uninstalled_types(uninstalled):
     def told():
         return [finding.message for finding in doctor.examine() if finding.name == "type-not-installed"]
 
@@ -235,7 +235,7 @@ def test_doctor_reports_uninstalled_types(left):
         assert told() == []
 
 
-def test_reinstalled_type_works_as_before(left, client):
+def test_reinstalled_type_works_as_before(uninstalled, client):
     with registered(Recipe, Cookbook):
         assert "Hot soup" in client.get("/cooking/soup").content.decode()
 

@@ -244,11 +244,11 @@ def test_draft_save_by_a_publisher_keeps_the_schedule(mongo):
     assert (saved.unscheduled, said["due"], said["derived"]["text"]) == (None, at, "two")
 
 
-@pytest.mark.parametrize("said", [{"published": None}, {"expires": now() + SOON / 2}])
-def test_draft_save_that_would_unpublish_ends_the_schedule(mongo, said):
+@pytest.mark.parametrize("fields", [{"published": None}, {"expires": now() + SOON / 2}])
+def test_draft_save_that_would_unpublish_ends_the_schedule(mongo, fields):
     page, at = node(title="Old"), now() + SOON
     draft = planned(page, at, title="New")
-    saved = drafts.save_draft(BOB, page, draft, said, may_publish=True)
+    saved = drafts.save_draft(BOB, page, draft, fields, may_publish=True)
     assert (saved.unscheduled, "due" in draft_of(mongo, page)) == (at, False)
 
 

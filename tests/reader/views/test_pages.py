@@ -152,15 +152,15 @@ def test_post_shows_its_text_tags_and_neighbours(client, blog):
     assert '<link rel="canonical" href="http://testserver/news/second">' in page
 
 
-@pytest.mark.parametrize(("summary", "said"), [("", "It begins so."), ("A summary", "A summary")])
-def test_description_is_the_summary_or_an_excerpt(client, blog, summary, said):
+@pytest.mark.parametrize(("summary", "description"), [("", "It begins so."), ("A summary", "A summary")])
+def test_description_is_the_summary_or_an_excerpt(client, blog, summary, description):
     node("blog-entry", "post", parent=blog, text="It *begins* so.", summary=summary)
     node(slug="page", text="It *begins* so.", summary=summary)
     node("folder", "folder", text="It *begins* so.", summary=summary)
     for address in ("/news/post", "/page", "/folder"):
         page = client.get(address).content.decode()
-        assert f'<meta name="description" content="{said}">' in page, address
-        assert f'<meta property="og:description" content="{said}">' in page, address
+        assert f'<meta name="description" content="{description}">' in page, address
+        assert f'<meta property="og:description" content="{description}">' in page, address
 
 
 def test_typed_text_is_escaped(client, blog):
@@ -212,12 +212,12 @@ def test_tag_page_lists_pages_and_posts(client, blog):
 class TestAddresses:
     """Each page has one URL. Every other spelling redirects once."""
 
-    @pytest.mark.parametrize("asked", ["/news/post/", "/News/Post", "/NEWS/post/", "/news/post/?x=1"])
-    def test_other_spellings_are_redirected(self, client, blog, asked):
+    @pytest.mark.parametrize("spelling", ["/news/post/", "/News/Post", "/NEWS/post/", "/news/post/?x=1"])
+    def test_other_spellings_are_redirected(self, client, blog, spelling):
         node("blog-entry", "post", parent=blog)
-        answer = client.get(asked)
+        answer = client.get(spelling)
         assert answer.status_code == 301
-        assert answer["Location"] == "/news/post" + ("?x=1" if "?" in asked else "")
+        assert answer["Location"] == "/news/post" + ("?x=1" if "?" in spelling else "")
         assert answer["Cache-Control"] == "no-cache", "a page may come to stand there"
 
     def test_decomposed_spelling_is_redirected(self, client, mongo):
