@@ -42,8 +42,11 @@ def _measure() -> None:
         page = _median(lambda: client.get("/admin/nodes/node/", query))  # noqa: B023
         rows.append([name, f"{raw:.2f}", f"{selector:.2f}", f"{selector / raw:.1f}", f"{page:.1f}"])
     about = (
-        f"{NODES:,} nodes. Milliseconds, medians of {ROUNDS}: the bare query through the driver, the selector that makes rows "
-        "of it (at most 3 × the query), and the whole page with its counts, filters and rendering."
+        f"The site has {NODES:,} nodes. "
+        f"The times are medians of {ROUNDS} rounds in milliseconds. "
+        "*Query* is the bare query through the driver, and *Selector* also creates the rows. "
+        "The goal is at most 3 times the query. "
+        "*Page* is the whole page with counts, filters and rendering."
     )
     report.publish(
         "admin_list",

@@ -39,15 +39,16 @@ def main() -> None:
 
 COLUMNS = ["Comments", "Schema", "Post", "× raw", "Reply", "× raw", "First page", "Middle", "Last", "Permalink"]
 COLUMNS += ["Sub-thread", "Data, MB", "Indexes, MB"]
-COSTS = f"""Milliseconds of the back end, medians of {ROUNDS} calls (of 20 posts to the short one); pages of 100, in the native
-order. Text is rendered before a post is timed. *Raw* is one `insert_one` of a comment's text in the same turns, to a collection
-without other indexes. Sizes are `storageSize` and `totalIndexSize` (compressed)."""
-MOVES = f"""Comments a second, verified, while a writer posts every {PAUSE * 1000:.0f} ms; the bare copy goes to a collection
-with the same indexes and verifies nothing."""
+COSTS = f"""The times are in milliseconds of the back end, and medians of {ROUNDS} calls (20 posts to the short
+discussion). Pages have 100 comments in the native order. Text is rendered before a post is timed. *Raw* is one
+`insert_one` of the text of a comment, in the same rounds, into a collection without other indexes. Sizes are
+`storageSize` and `totalIndexSize` (compressed)."""
+MOVES = f"""The rates are comments per second, while a writer posts every {PAUSE * 1000:.0f} ms. The conversion verifies
+each comment. The bare copy writes into a collection with the same indexes and verifies nothing."""
 
 
 def _moving(rows: list[list[object]]) -> report.Table:
-    columns = ["Comments", "Move", "A second", "Bare copy", "Ratio", f"≥ {MIN_RATIO:g}", f"≥ {MIN_RATE:,}", "Posts"]
+    columns = ["Comments", "Move", "Per second", "Bare copy", "Ratio", f"≥ {MIN_RATIO:g}", f"≥ {MIN_RATE:,}", "Posts"]
     return report.Table("Conversions", MOVES, columns, rows)
 
 

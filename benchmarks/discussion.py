@@ -56,9 +56,11 @@ def _compare(name: str, size: int) -> None:
         row = [label, f"{medians[label, 0]:.2f}", f"{medians[label, 1]:.2f}", f"{ratio:.2f}"]
         rows.append([*row, "kept" if ratio <= GOAL else "missed"])
     about = (
-        f"Milliseconds of the back end, medians of {ROUNDS} calls (of a fifth as many posts), the two discussions asked in "
-        f"turns, and of the ratios of all pairs; pages of {SMALL}. A page is compared with the first one of the short "
-        "discussion."
+        f"The times are in milliseconds of the back end, and medians of {ROUNDS} calls (a fifth as many posts). "
+        "The two discussions take turns. "
+        "The ratios are medians of the ratios of all pairs. "
+        f"Pages have {SMALL} comments. "
+        "Each page is compared with the first page of the short discussion."
     )
     columns = ["", f"{SMALL}", f"{size:,}", "Ratio", f"≤ {GOAL}"]
     report.publish(f"discussion {name}", [report.Table(f"A long discussion: {name}", about, columns, rows)])

@@ -98,10 +98,13 @@ def _measure(section: Any) -> None:
             [name, *(f"{statistics.median(column):.0f}" for column in zip(*times, strict=True)), f"{ratio:.1f}"]
         )
     about = (
-        f"What is counted of a section of {NODES:,} nodes with three values each. Milliseconds, medians of {ROUNDS} rounds in "
-        "alternation, and of their ratios: a `$group` of one value that an index covers, reading each node without counting "
-        "anything, and the counts of all values as a section's page asks for them when they are not kept. "
-        "`python -m benchmarks facets`"
+        f"The section has {NODES:,} nodes with three values each. "
+        f"The times are medians of {ROUNDS} alternating rounds in milliseconds. "
+        "*Covered $group* groups one value along an index that covers it. "
+        "*Reading the nodes* reads each node without counting. "
+        "*Counts* counts all values, as the page of a section does if they aren't cached. "
+        "Run `python -m benchmarks facets` "
+        "to measure again."
     )
     columns = ["Of", "Covered $group", "Reading the nodes", "Counts", "Counts ÷ covered"]
     report.publish("facets", [report.Table("Counts of facets", about, columns, rows)])

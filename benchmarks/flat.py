@@ -63,14 +63,17 @@ def _table(results: dict[str, list[list[float]]], lengths: list[dict[str, int]])
         sizes = [f"{length[name] / 1_000:.1f}" for length in lengths]
         rows.append([name, *medians, spread, f"{ratio:.2f}", *sizes, verdict])
     about = (
-        f"Milliseconds of a whole request in the process that answers it, the page cache off: medians of up to {ROUNDS}, "
-        f"the two sites asked in turns, and of the ratios of all pairs. {SIZES[0]:,} and {SIZES[1]:,} nodes, a tag for every "
-        "ten of them. A page of the sitemap lists up to 2,000 addresses, a folder 100 pages and an archive the months of ten "
-        "years, of which the small site has few: kilobytes say so. The common word stands in every text; a search that takes "
-        "longer than 1.5 s is cut short."
+        "The times are in milliseconds of a whole request in its process, without the page cache. "
+        f"They are medians of up to {ROUNDS} requests. "
+        "The two sites take turns, and the ratios are medians of the ratios of all pairs. "
+        f"The sites have {SIZES[0]:,} and {SIZES[1]:,} nodes, with one tag for every ten nodes. "
+        "A page of the sitemap lists up to 2,000 URLs, a folder 100 pages, and an archive the months of ten years. "
+        "The small site has few of these, as the sizes in KB show. "
+        "The common word is in every text. "
+        "A search ends after 1.5 s."
     )
     columns = ["Page", f"{SIZES[0]:,}", f"{SIZES[1]:,}", "Quartiles", "Ratio", "KB", "KB", f"≤ {GOAL}"]
-    return report.Table("A large site against a small one", about, columns, rows)
+    return report.Table("A large site compared with a small one", about, columns, rows)
 
 
 def serve(size: int, pipe: Connection) -> None:

@@ -59,11 +59,15 @@ def _commands(paths: dict[str, str]) -> report.Table:
         unchanged = count_commands(path, **validators)[0] if validators else ""
         rows.append([name, first, again, count_commands(path)[0] if is_cached else "", unchanged])
     about = (
-        "Commands sent to MongoDB for one page. *First*: by a worker that has kept nothing; *again*: the page cache off, the "
-        "section tree and the neighbours kept under the site's version; *kept*: from the page cache; *304*: the same, asked "
-        "with its entity tag. `tests/cms/test_commands_per_page.py` holds such counts, of a site of its own."
+        "The figures are the commands that one page sends to MongoDB. "
+        "*First* is the first request of a new worker. "
+        "*Again* is without the page cache, but with the cached section tree and neighbours. "
+        "*Kept* comes from the page cache. "
+        "*304* is the same request with its ETag. "
+        "`tests/cms/test_commands_per_page.py` "
+        "checks such counts on another site."
     )
-    return report.Table("Commands a page", about, ["Page", "First", "Again", "Kept", "304"], rows)
+    return report.Table("Commands per page", about, ["Page", "First", "Again", "Kept", "304"], rows)
 
 
 def _bytes(server: Any, paths: dict[str, str]) -> report.Table:
@@ -81,10 +85,10 @@ def _bytes(server: Any, paths: dict[str, str]) -> report.Table:
         compressed = len(gzip.compress(body, 6))
         rows.append([name, f"{len(body):,}", f"{compressed:,}", *(f"{size:,}" if size else "" for size in (css, js))])
     about = (
-        "CSS and JavaScript as they are sent, compressed, once a year; the page as it is, and as a proxy that compresses "
-        "would send it."
+        "CSS and JavaScript are compressed, and browsers load them once a year. "
+        "The page is shown uncompressed, and compressed as a proxy would send it."
     )
-    return report.Table("Bytes a page", about, ["Page", "Page", "Page, gzip", "CSS, gzip", "JS, gzip"], rows)
+    return report.Table("Bytes per page", about, ["Page", "Page", "Page, gzip", "CSS, gzip", "JS, gzip"], rows)
 
 
 def _memory(server: Any, paths: dict[str, str], folder: Path) -> report.Table:
@@ -103,8 +107,10 @@ def _memory(server: Any, paths: dict[str, str], folder: Path) -> report.Table:
         for n, (b, a) in enumerate(zip(before, after, strict=True))
     ]
     about = (
-        f"MiB resident in a worker after it has answered a few requests, and after {requests:,} to both of them, spread over "
-        f"{len(path_list.split(',')):,} addresses of all kinds; a page cache of 64 MB, the default."
+        "The figures are the resident memory of a worker in MiB, after a few requests "
+        f"and after {requests:,} requests to both workers. "
+        f"The requests go to {len(path_list.split(',')):,} URLs of all kinds. "
+        "The page cache has 64 MB, the default."
     )
     return report.Table("Memory of a worker", about, ["", "Before", "After"], rows)
 

@@ -54,7 +54,7 @@ def _tables(folder: Path, paths: list[str]) -> list[report.Table]:
         closely = Turn(server, counts, paths)
     usual = statistics.median(turn.rate for turn in turns)
     slowest, _middle, fastest = sorted(turn.rate / usual for turn in turns)
-    named = {"readers alone": alone, "readers and writers": mixed}
+    named = {"only readers": alone, "readers and writers": mixed}
     rows: list[list[object]] = [
         ["bare view", f"{usual:,.0f}", f"{slowest:.2f}–{fastest:.2f}", *turns[1].format_latencies(), "", "", "", ""]
     ]
@@ -69,19 +69,19 @@ def _tables(folder: Path, paths: list[str]) -> list[report.Table]:
 
 
 COLUMNS = ["", "Pages/s", "Share", "p50, ms", "p99, ms", "From the cache", "Renewed", "Web, ms", "MongoDB, ms"]
-ABOUT = """{share:.3f} of the bare view (goal: {GOAL:g}), hit rate {hits:.2f} (goal: {HITS_GOAL:g}). {busy.POSTS:,} posts with
-{busy.COMMENTS:,} comments, both by Zipf's law: the post of rank n has 1/n of the comments of the first, and is read
-and commented on as often. Readers ask for the home page, posts, lists by section, tag and author, feeds, and a
-photo, by Zipf's law over all of them in one order, over {web.CONNECTIONS} connections, as fast as they are
-answered. At the same time, in another process, a comment is posted every {busy.COMMENT_EVERY:g} s, a sentence is added to a
-post every {busy.SAVE_EVERY:g} s, and a post gets or loses a tag every {busy.TAG_EVERY:g} s. {web.WORKERS} workers, as
-`serve` starts them. The bare view is served by gunicorn's gthread with as many workers of {BARE_THREADS}
-threads, in three turns of {BARE_SECONDS} s between the others; its share is how much they differed. The others
-take {SECONDS} s each, after {WARM_SECONDS} s that do not count. *Web* and *MongoDB* are the processors' time
-that a page costs each; MongoDB's is with what the writers ask of it. *Renewed*: only the discussion was made anew."""
-PROFILE = """Of requests in progress while others write, by samples of their code; waiting counts. In this turn, which is
-slower, a page sends {commands:.2f} commands, and {hits:.2f} come from the cache. The readers take {own:.2f} ms
-of a processor for a page."""
+ABOUT = """The site reaches {share:.3f} of the bare view (goal: {GOAL:g}) and a hit rate of {hits:.2f} (goal:
+{HITS_GOAL:g}). It has {busy.POSTS:,} posts with {busy.COMMENTS:,} comments. Both follow Zipf's law: the post of rank n
+has 1/n of the comments of the first, and is read and commented on as often. Readers request the home page, posts, lists
+by section, tag and author, feeds, and a photo, over {web.CONNECTIONS} connections without pauses. At the same time,
+another process posts a comment every {busy.COMMENT_EVERY:g} s, adds a sentence to a post every {busy.SAVE_EVERY:g} s,
+and adds or removes a tag every {busy.TAG_EVERY:g} s. `serve` starts {web.WORKERS} workers. The bare view uses as many
+workers of gunicorn's gthread, with {BARE_THREADS} threads each. It runs for {BARE_SECONDS} s three times between the
+others, and its share shows the spread. The others run for {SECONDS} s, after {WARM_SECONDS} s that are not counted.
+*Web* and *MongoDB* are the processor time per page. MongoDB's time includes the writers. *Renewed* means that only the
+discussion was rendered again."""
+PROFILE = """The shares come from samples of the running code during requests, while others write. Waiting counts as
+time. In this slower run, a page sends {commands:.2f} commands, and {hits:.2f} of the pages come from the cache. The
+readers need {own:.2f} ms of processor time per page."""
 
 
 class Turn:

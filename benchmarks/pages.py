@@ -89,19 +89,20 @@ def main() -> None:
         baseline.ratios = [load.rate / usual for load in baseline.loads]
         about = ABOUT.format(web=web, rounds=ROUNDS, seconds=SECONDS, nodes=NODES, comments=COMMENTS)
         rows = [series.row() for series in (baseline, *all_series)]
-        report.publish("pages", [report.Table("Pages a second", about, COLUMNS, rows)])
+        report.publish("pages", [report.Table("Pages per second", about, COLUMNS, rows)])
 
 
 COLUMNS = ["Page", "", "Pages/s", "Ratio", "Least–most", "Web, ms", "MongoDB, ms", "p99, ms", "Goal"]
-ABOUT = """The bare view is Django without middleware or settings that answers two bytes. Below it stand three ceilings: a view
-that only reads the versions of a post, as the page cache does, and answers two bytes (no 304 can do more), or as many as the
-post has (no kept page can do more); and one that reads all that the post is made of, and answers the comments' stored texts one
-after the other (no cold page can do more). All are served by gunicorn as `make run` sets it, with {web.WORKERS} workers, and
-loaded by wrk over {web.CONNECTIONS} connections; medians of {rounds} rounds of {seconds} s, each ratio to the bare view of the
-same seconds; that view's own spread says how steady the machine was. *cold*: without the page cache; *kept*: from it, compared
-with the database at every request; *304*: the same, asked with the entity tag (feeds are made first). *Web* and *MongoDB* are
-the processors' time that a page costs each. *API*: the same content as JSON, without a token; the post without its comments. A
-site of {nodes:,} nodes; {comments} comments on the post, 100 of them shown."""
+ABOUT = """The bare view is Django without middleware or settings, and returns two bytes. Below it are three ceilings.
+The first view only reads the versions of a post, as the page cache does, and returns two bytes. No 304 can be faster.
+The second returns as many bytes as the post has, and no cached page can be faster. The third reads all data of the post
+and returns the stored texts of the comments. No rendered page can be faster. gunicorn serves all of them like `make
+run`, with {web.WORKERS} workers. wrk loads them over {web.CONNECTIONS} connections. The figures are medians of {rounds}
+rounds of {seconds} s. Each ratio is to the bare view of the same seconds, whose own spread shows how steady the machine
+was. *cold* is without the page cache. *kept* comes from it, and is compared with the database at each request. *304* is
+the same with the ETag, after feeds were rendered once. *Web* and *MongoDB* are the processor time per page. *API* is
+the same content as JSON without a token, and the post without its comments. The site has {nodes:,} nodes, and the post
+{comments} comments, of which 100 are shown."""
 
 
 def measured_pages() -> Iterator[tuple[str, str]]:

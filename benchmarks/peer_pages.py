@@ -36,28 +36,28 @@ MIXED_GOAL = 12
 COLUMNS = ["Page", "Answered", "Pages/s", "× Wagtail", *side_by_side.COLUMNS, "Goal"]
 MIXED_COLUMNS = ["Answered", "Pages/s", "× Wagtail", "Least–most", "p50, ms", "p99, ms", "Web, ms", "MongoDB, ms"]
 MIXED_COLUMNS += ["Comments", "Saves", "Goal"]
-ABOUT = """A post as an HTML page on the two sites of the table before: title, summary, author, date, text, tags, breadcrumbs,
-the posts before and after it, and its discussion of {COMMENTS} comments in threads, all on the page; ours also has a menu and
-posts like it. Theirs is Wagtail {wagtail} with django-comments-xtd {xtd}, whose `render_xtdcomment_tree` writes the discussion
-with its own templates, as plain text; ours was rendered from Markdown when it was posted. Its form, which would make the page
-dearer and keep Django's cache from taking it, is left out: ours stands behind a link. Theirs is on SQLite, in the server's own
-processes, analysed once it is filled, with a write-ahead log; connections stay open, templates are kept. *Wagtail* has no
-cache of pages, as it comes; *kept 60 s* is Django's of the whole site, in each worker's memory, which shows what was true up
-to a minute ago. *Kept* is our page cache, which compares with the database at every request; *cold* is without. Servers,
-workers, connections of wrk and the machine are those of the table before; medians of {ROUNDS} rounds of {SECONDS} s in which
-all take their turns, each ratio to *Wagtail* and to the bare view of the same round. Of the processors' time the machine's
-host took {steal}."""
-MIXED_ABOUT = """The same readers and writers on the same {posts:,} posts, each with {AT_FIRST} comments at first, but the
-least read with {COMMENTS}. Readers ask for posts by Zipf's law, over {connections} connections, as fast as they are answered;
-at the same time a process beside the server posts a comment every {busy.COMMENT_EVERY:g} s and saves a post every
-{busy.SAVE_EVERY:g} s, those most that are most read, by each system's own code: our services; the models of
-django-comments-xtd, and a published revision of Wagtail's. *Ours*: MongoDB, with the page cache, which shows each comment and
-save at once. *Wagtail*: SQLite with a write-ahead log, no cache of pages. *Kept 60 s*: the same with Django's cache, where
-what was written is seen up to a minute later. {TURNS} turns of {MIXED_SECONDS} s each in alternation, after {WARM_SECONDS} s
-that do not count, medians; each ratio to the turn of *Wagtail* of the same round. Both are served by gunicorn with {workers}
-workers and the same threads, as in the tables before. *Web* and *MongoDB* are the processors' time that a page costs each;
-SQLite's work is in *Web*, of the writers only MongoDB's is counted. *Comments* and *Saves*: how many were written, warming
-included. Of the processors' time the machine's host took {steal}."""
+ABOUT = """The page is a post as HTML on the two sites of the table before. It shows title, summary, author, date, text,
+tags, breadcrumbs, the previous and next post, and {COMMENTS} comments in threads. Ours also has a menu and related
+posts. The other site uses Wagtail {wagtail} with django-comments-xtd {xtd}. Its `render_xtdcomment_tree` renders the
+discussion as plain text at each request, while ours was rendered from Markdown when it was posted. Its comment form is
+left out, because Django's cache would refuse the page. Ours is behind a link. The other site uses SQLite in the
+processes of the server, analysed, with a write-ahead log. Connections stay open and templates are cached. *Wagtail* has
+no page cache, which is the default. *Kept 60 s* is Django's cache in the memory of each worker, which can be up to a
+minute old. *Kept* is our page cache, which is compared with the database at each request. *Cold* is without it.
+Servers, workers, connections and machine are those of the table before. The figures are medians of {ROUNDS} rounds of
+{SECONDS} s, in which all take turns. Each ratio is to *Wagtail* and to the bare view of the same round. The host took
+{steal} of the processor time."""
+MIXED_ABOUT = """The same readers and writers use the same {posts:,} posts. Each post has {AT_FIRST} comments at first,
+and the least read one {COMMENTS}. Readers request posts by Zipf's law, over {connections} connections without pauses.
+At the same time, another process posts a comment every {busy.COMMENT_EVERY:g} s and saves a post every
+{busy.SAVE_EVERY:g} s, more often on posts that are read more. It uses the code of each system: our services, the models
+of django-comments-xtd, and published revisions of Wagtail. *Ours* is MongoDB with the page cache, which shows each
+comment and save at once. *Wagtail* is SQLite with a write-ahead log, without a page cache. *Kept 60 s* adds Django's
+cache, so readers see changes up to a minute later. The figures are medians of {TURNS} alternating turns of
+{MIXED_SECONDS} s, after {WARM_SECONDS} s that are not counted. Each ratio is to the turn of *Wagtail* in the same
+round. Both use gunicorn with {workers} workers and the same threads, as in the tables before. *Web* and *MongoDB* are
+the processor time per page. *Web* includes the work of SQLite for pages, but not for writers. *Comments* and *Saves*
+are the numbers of writes, including those before the measurement. The host took {steal} of the processor time."""
 
 
 @dataclass
@@ -130,7 +130,7 @@ def _single_page(servers: Mapping[str, Any], bare: Any, path: str, versions: Map
         **globals(), wagtail=versions["wagtail"], xtd=versions["django-comments-xtd"], steal=str(steal)
     )
     rows = [[*series.row(), verdict(series.base_ratios, GOALS.get(series.way))] for series in all_series]
-    return report.Table("Pages beside those of Wagtail with django-comments-xtd", about, COLUMNS, rows)
+    return report.Table("Pages compared with Wagtail and django-comments-xtd", about, COLUMNS, rows)
 
 
 def verdict(ratios: Sequence[float], goal: float | None) -> str:
@@ -222,7 +222,7 @@ def _mixed(
         steal=str(steal),
     )
     rows = [traffic.row() for traffic in all_traffic]
-    return report.Table("Readers and writers, beside Wagtail with django-comments-xtd", about, MIXED_COLUMNS, rows)
+    return report.Table("Readers and writers compared with Wagtail and django-comments-xtd", about, MIXED_COLUMNS, rows)
 
 
 @contextmanager

@@ -41,16 +41,16 @@ CALLS: Mapping[str, Mapping[str, str]] = {
     },
 }
 COLUMNS = ["Call", "Answered", "Calls/s", "× Wagtail v2", *side_by_side.COLUMNS]
-ABOUT = """The same {posts:,} posts, as our API tells of them, in this site and in one of Wagtail {wagtail}; `make bench
-ARGS=peers` makes both and throws them away. All are asked without a token. Wagtail is set as `wagtail start` sets it, on
-SQLite, the database that it begins with, analysed and with a write-ahead log; connections stay open. Django, gunicorn's
-settings and the number of workers ({workers}) and threads are those of this site. wrk over {connections} connections, medians
-of {rounds} rounds of {seconds} s in which all take their turns; each ratio is to Wagtail's v2 and to the bare view of the same
-round. The post is the one whose text is of middle length. *Kept* and *cold*: with our page cache, which compares with the
-database at every call and is never stale, and without it. Wagtail has no such cache: *kept 60 s* is Django's, in memory, which
-answers what was true up to a minute ago. Wagtail counts the whole list at each call of one, ours does not; its v3 tells no
-summaries, authors or tags in lists. SQLite's work is in *Web*. Of the processors' time in these rounds the machine's host took
-{steal}."""
+ABOUT = """Both sites have the same {posts:,} posts, copied through our API. The other site uses Wagtail {wagtail}.
+`make bench ARGS=peers` creates both and deletes them afterwards. Requests have no token. Wagtail has the settings of
+`wagtail start`, with SQLite, its default database. The database is analysed and has a write-ahead log, and connections
+stay open. Django, the settings of gunicorn, and the number of workers ({workers}) and threads are the same. wrk uses
+{connections} connections. The figures are medians of {rounds} rounds of {seconds} s, in which all take turns. Each
+ratio is to Wagtail's v2 and to the bare view of the same round. The post has a text of medium length. *Kept* is with
+our page cache, which is compared with the database at each call and never stale. *Cold* is without it. Wagtail has no
+such cache. *Kept 60 s* is Django's cache in memory, which can be up to a minute old. Wagtail counts the whole list at
+each call, and ours doesn't. Lists of its v3 contain no summaries, authors or tags. *Web* includes the work of SQLite.
+The host took {steal} of the processor time in these rounds."""
 
 
 def main() -> None:
@@ -104,7 +104,7 @@ def _calls(servers: Mapping[str, Any], bare: Any, posts: list[dict[str, Any]]) -
         seconds=SECONDS,
         steal=str(steal),
     )
-    return report.Table("Calls of the API beside Wagtail's", about, COLUMNS, [series.row() for series in all_series])
+    return report.Table("The API compared with Wagtail's", about, COLUMNS, [series.row() for series in all_series])
 
 
 def all_ways(paths: Mapping[str, str]) -> dict[str, str]:

@@ -101,10 +101,10 @@ def main() -> None:
 
 
 COLUMNS = ["Asked", "Web, ms", "MongoDB, ms", "p50, ms", "p99, ms", "Goal"]
-ABOUT = """A post of {size:,} bytes with more than {COMMENTS} comments, 100 of them shown, in threads. {TURNS} times a reply
-is posted to the first thread, which every reader then must see, and the page is asked for, once in each way, one request at
-a time, packed where it can be. *Web* and *MongoDB*: the processors' time of the request alone; *p50* and *p99*: how long it
-took."""
+ABOUT = """The post has {size:,} bytes and more than {COMMENTS} comments, 100 of them shown in threads. {TURNS} times, a
+reply is posted to the first thread, which every reader then has to see. Then the page is requested once in each way,
+one request at a time, compressed where possible. *Web* and *MongoDB* are the processor time of the request, *p50* and
+*p99* its duration."""
 
 
 def reply(target: Any) -> None:

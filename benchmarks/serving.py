@@ -145,13 +145,13 @@ def _tables(all_ways: list[Way]) -> list[report.Table]:
 
 
 COLUMNS = ["Page", "Server", "Workers", "Threads", "Pages/s", "× default", "Least–most", "p99, ms"]
-ABOUT = f"""A post with {pages.COMMENTS} comments, 100 of them shown, kept and made anew, and the bare view of *Pages a second*.
-The first line of each is the default, gunicorn with a worker for each core; the others have other numbers of workers
-(`WEB_CONCURRENCY`), or of threads in each (`REQUESTS_AT_ONCE` and four more), or another server (Granian where it is
-installed). wrk over {CONNECTIONS} connections a core, so that requests wait for threads; medians of {ROUNDS} rounds of
-{SECONDS} s in which all take their turns, and ratios to the default in the same round. wrk and MongoDB share the cores.
-`python -m benchmarks serving`."""
+ABOUT = f"""A post with {pages.COMMENTS} comments, 100 of them shown, kept and made anew, and the bare view of *Pages
+per second*. The first line of each is the default, gunicorn with a worker for each core; the others have other numbers
+of workers (`WEB_CONCURRENCY`), or of threads in each (`REQUESTS_AT_ONCE` and four more), or another server (Granian
+where it is installed). wrk over {CONNECTIONS} connections a core, so that requests wait for threads; medians of
+{ROUNDS} rounds of {SECONDS} s in which all take their turns, and ratios to the default in the same round. wrk and
+MongoDB share the cores. `python -m benchmarks serving`."""
 SHARES = ["Server", "Bare view, ms", "Kept page, ms", "Share", "MongoDB, ms"]
-ABOUT_SHARES = """Of the same rounds, with the default's workers and threads: the processors' milliseconds that the web server's
-processes spend on a bare view (the server itself, and the least that Django does), and on a kept page with its one command;
-MongoDB's are apart."""
+ABOUT_SHARES = """Of the same rounds, with the default's workers and threads: the processors' milliseconds that the web
+server's processes spend on a bare view (the server itself, and the least that Django does), and on a kept page with its
+one command; MongoDB's are apart."""

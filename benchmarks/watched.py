@@ -33,7 +33,7 @@ PARTS = (
     ("/reader/page_cache/", "page cache, middleware"),
     ("/reader/", "nodes"),
     ("/cms/", "page cache, middleware"),
-    ("/django/", "Django beside templates"),
+    ("/django/", "Django without templates"),
 )
 OUTSIDE = "others"
 _QUIET = {"hello", "ismaster", "isMaster", "ping", "endSessions", "buildInfo"}
