@@ -4,47 +4,14 @@ The steps follow docs/how-to/add-comments-to-your-project.md.
 """
 
 import os
-import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-GUIDE = (ROOT / "docs/how-to/add-comments-to-your-project.md").read_text()
-BLOCK = re.compile(r'```(\w+)(?: title="(\S*)")?\n(.*?)```', re.DOTALL)
+from tests.support.comments.shop_project import BLOCK, GUIDE, ROOT, write_project
 
-# The parts of `startproject` that matter here: contrib apps in SQL, or no contrib apps and MongoDB with its own keys.
-SETTINGS = """
-SECRET_KEY = "only for this test"
-ALLOWED_HOSTS = ["*"]
-ROOT_URLCONF = "urls"
-USE_TZ = True
-STATIC_URL = "/static/"
-CONTRIB = {contrib}
-INSTALLED_APPS = [*CONTRIB, "django.contrib.sessions", "django.contrib.messages", "django.contrib.staticfiles"]
-MIDDLEWARE = [
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
-]
-TEMPLATES = [{{
-    "BACKEND": "django.template.backends.django.DjangoTemplates",
-    "APP_DIRS": True,
-    "OPTIONS": {{"context_processors": [
-        "django.template.context_processors.request",
-        "django.contrib.auth.context_processors.auth",
-        "django.contrib.messages.context_processors.messages",
-    ]}},
-}}]
-DATABASES = {{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": "db.sqlite3"}}}}
-DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
-EMAIL_FILE_PATH = "mails"
-"""
 # A program fills in forms faster than people do.
 QUICK = 'COMMENTS["MIN_SECONDS"] = 0\n'
 TESTS = """
@@ -62,31 +29,6 @@ class ItemTest(TransactionTestCase):
         item = Item.objects.create(name="Cup")
         services.post(item, author=CommentAuthor("Ann"), source="Mine", token="1")
         self.assertEqual(selectors.count(item), 1)
-"""
-CONTRIB = {
-    "sql": ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.admin"],
-    "mongodb": ["contrib.AuthConfig", "contrib.ContentTypesConfig"],
-}
-# From the official back end's project template.
-MONGODB_CONTRIB = """
-from django.contrib.auth.apps import AuthConfig as Auth
-from django.contrib.contenttypes.apps import ContentTypesConfig as ContentTypes
-
-
-class AuthConfig(Auth):
-    default_auto_field = "django_mongodb_backend.fields.ObjectIdAutoField"
-
-
-class ContentTypesConfig(ContentTypes):
-    default_auto_field = "django_mongodb_backend.fields.ObjectIdAutoField"
-"""
-MONGODB_MIGRATIONS = 'MIGRATION_MODULES = {"auth": "migrated.auth", "contenttypes": "migrated.contenttypes"}\n'
-
-MANAGE = """
-import os, sys
-from django.core.management import execute_from_command_line
-os.environ["DJANGO_SETTINGS_MODULE"] = "settings"
-execute_from_command_line(sys.argv)
 """
 
 # The actions of a visitor.
@@ -185,21 +127,7 @@ def python(tmp_path_factory):
 @pytest.mark.parametrize("kind", ["sql", "mongodb"])
 def test_guide_produces_working_comments(python, kind, tmp_path, mongo):
     project = tmp_path / kind
-    files = {name: text for _, name, text in BLOCK.findall(GUIDE) if name and name.partition("/")[0] not in CONTRIB}
-    files["settings.py"] = SETTINGS.format(contrib=CONTRIB[kind]) + next(
-        text for _, name, text in BLOCK.findall(GUIDE) if name == f"{kind}/settings.py"
-    )
-    files |= {"manage.py": MANAGE, "shop/__init__.py": "", "shop/tests.py": TESTS}
-    files["settings.py"] += QUICK
-    if kind == "mongodb":
-        files["settings.py"] += MONGODB_MIGRATIONS
-        files |= {"contrib.py": MONGODB_CONTRIB, "migrated/__init__.py": ""}
-        files |= {"migrated/auth/__init__.py": "", "migrated/contenttypes/__init__.py": ""}
-    for name, text in files.items():
-        (project / name).parent.mkdir(parents=True, exist_ok=True)
-        (project / name).write_text(text.replace('"shop', f'"test_plug_{kind}_shop') if name == "settings.py" else text)
-    settings = project / "settings.py"
-    settings.write_text(settings.read_text().replace(f'["test_plug_{kind}_shop"', '["shop"'))
+    write_project(project, kind, database=f"test_plug_{kind}_shop", files={"shop/tests.py": TESTS}, settings=QUICK)
     env = {
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
