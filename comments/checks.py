@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
+from django.utils.module_loading import import_string
 
 from marginalia.comments import conf, targets
 from marginalia.comments.backends import bucket_size, layout_classes, may_embed
@@ -23,10 +24,7 @@ ENTRY = {"LAYOUT", "ORDER", "OPTIONS", "EMBEDDED"}
 @register(Tags.compatibility)
 def check_comments_setting(**kwargs: Any) -> list[CheckMessage]:
     """Check the setting COMMENTS and the registered models: E001–E011 and W012."""
-    errors = list(_keys())
-    if errors:
-        return errors
-    return [*_tasks(), *_storage(), *_paths(), *_bounds(), *_embedding(), *_registered()]
+    return [*_keys(), *_tasks(), *_storage(), *_paths(), *_bounds(), *_embedding(), *_registered()]
 
 
 def _keys() -> Iterator[CheckMessage]:
@@ -66,17 +64,19 @@ def _storage() -> Iterator[CheckMessage]:
     for name, entry in _entries():
         for key in sorted(set(entry) - ENTRY):
             yield Error(f"{name} has no option {key!r}.", hint=f"There are {_format_list(ENTRY)}.", id="comments.E001")
-        layout = entry.get("LAYOUT", conf.entries("")[0]["LAYOUT"])
-        if layout not in layout_classes():
-            hint = f"There are {_format_list(layout_classes())}."
-            yield Error(f"{name} names the layout {layout!r}.", hint=hint, id="comments.E003")
-            continue
         if entry.get("ORDER", "oldest") not in list(Order):
             yield Error(
                 f"{name} names the order {entry['ORDER']!r}.",
                 hint=f"There are {_format_list(Order)}.",
                 id="comments.E004",
             )
+        layout = entry.get("LAYOUT", conf.entries("")[0]["LAYOUT"])
+        if layout not in layout_classes():
+            # The default layout is reported once, not for each target that uses it.
+            if "LAYOUT" in entry:
+                hint = f"There are {_format_list(layout_classes())}."
+                yield Error(f"{name} names the layout {layout!r}.", hint=hint, id="comments.E003")
+            continue
         for option in sorted(set(entry.get("OPTIONS", {})) - set(layout_classes()[layout].options)):
             yield Error(
                 f"{name}: the layout {layout!r} has no option {option!r}.",
@@ -98,10 +98,11 @@ def _paths() -> Iterator[CheckMessage]:
             conf.load(key)
         except ImproperlyConfigured as error:
             yield Error(str(error), id="comments.E006")
-    try:
-        conf.load_all("RULES")
-    except ImproperlyConfigured as error:
-        yield Error(str(error), id="comments.E006")
+    for path in conf.get("RULES"):
+        try:
+            import_string(path)
+        except ImportError:
+            yield Error(f"COMMENTS['RULES']: {path!r} cannot be imported.", id="comments.E006")
     if (mode := conf.get("MODE")) not in tuple(Mode):
         yield Error(
             f"COMMENTS['MODE']: there is no {mode!r}.",
@@ -111,10 +112,15 @@ def _paths() -> Iterator[CheckMessage]:
 
 
 def _bounds() -> Iterator[CheckMessage]:
-    for key in ("MAX_DEPTH", "MAX_LENGTH", "MAX_BYTES", "PAGE_SIZE", "MAX_PAGE_SIZE"):
-        if not isinstance(conf.get(key), int) or conf.get(key) < 1:
-            yield Error(f"COMMENTS[{key!r}] must be a whole number above 0.", id="comments.E007")
-            return
+    wrong = [
+        key
+        for key in ("MAX_DEPTH", "MAX_LENGTH", "MAX_BYTES", "PAGE_SIZE", "MAX_PAGE_SIZE")
+        if not isinstance(conf.get(key), int) or conf.get(key) < 1
+    ]
+    for key in wrong:
+        yield Error(f"COMMENTS[{key!r}] must be a whole number above 0.", id="comments.E007")
+    if "MAX_BYTES" in wrong:
+        return
     for name, entry in _entries():
         # A bucket can grow beyond its size, because approved comments share a number, and because several posts may be
         # in progress when the bucket becomes full.

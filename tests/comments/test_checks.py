@@ -1,5 +1,7 @@
 """The system checks of the setting COMMENTS, by their ids."""
 
+from collections import Counter
+
 import pytest
 from django.core.checks import WARNING
 
@@ -39,6 +41,37 @@ def test_invalid_setting_is_refused_by_its_id(settings, id, setting):
     settings.COMMENTS = setting
     found = check_comments_setting()
     assert {message.id for message in found} == {id}
+
+
+def test_all_mistakes_are_reported_at_once(settings):
+    settings.COMMENTS = {
+        "DATABSE": "default",
+        "DATABASE": "elsewhere",
+        "TASKS": "elsewhere",
+        "DEFAULT": {"LAYOUT": "tables"},
+        "TARGETS": {
+            "auth.group": {"LAYOUT": "tables", "ORDER": "best"},
+            "auth.user": {"LAYOUT": "buckets", "ORDER": "best", "OPTIONS": {"BOUND": 3, "SIZE": 100_000}},
+            "nowhere.model": {"LAYOUT": "embedded"},
+        },
+        "RENDERER": "nowhere.to.be.found",
+        "RULES": ["nowhere.to.be.found", "nowhere.else"],
+        "MAX_DEPTH": 0,
+        "MAX_LENGTH": 0,
+    }
+    numbers = Counter(message.id for message in check_comments_setting())
+    assert numbers == {
+        "comments.E001": 1,
+        "comments.E002": 1,
+        "comments.E003": 2,
+        "comments.E004": 2,
+        "comments.E005": 1,
+        "comments.E006": 3,
+        "comments.E007": 2,
+        "comments.E008": 1,
+        "comments.E009": 1,
+        "comments.E011": 1,
+    }
 
 
 def test_immediate_back_end_is_a_warning(settings):
