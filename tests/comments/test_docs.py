@@ -34,7 +34,7 @@ def post(request, rules) -> Node | Photo:
 def test_example_prints_the_documented_output(post, ann: User, name, source, expected):
     first = services.post(post, author=CommentAuthor("Ann", id=str(ann.pk)), source="First!", token="a").comment
     services.post(post, author=CommentAuthor("Bob"), source="I *agree*.", token="b", parent=first.slug)
-    context = {"post": post, "pk": str(post.pk), "user": ann, "comment": first}
+    context = {"post": post, "posts": [post], "pk": str(post.pk), "user": ann, "comment": first}
     context["request"] = RequestFactory().get(post.get_absolute_url())
     label = post._meta.label_lower
     html = Template("{% load comments %}" + source.replace("nodes.node", label)).render(Context(context))

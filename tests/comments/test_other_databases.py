@@ -10,6 +10,7 @@ from django.template import Context, Template
 from django.test import RequestFactory
 
 from marginalia.comments.operations.routers import CommentsRouter
+from marginalia.comments.types import Target
 from marginalia.mongo.connection import database
 from marginalia.mongo.doctor import examine
 from tests.tasks import examples
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.usefixtures("mongo")
 TAGS = (
     "{% load comments %}Page. {% get_comment_count for nodes.node pk as n %}{% render_comment_list for nodes.node pk %}"
     "{% get_comment_list for nodes.node pk as list %}{% for c in list %}{{ c }}{% endfor %}"
+    "{% get_comment_counts objects as counts %}{% for obj, m in counts %}{{ m }}{% endfor %}"
     "{% get_recent_comments 5 as newest %}"
     "{% render_recent_comments %}{% render_comment_form_link for nodes.node pk %}{{ n }}{{ newest|length }}{{ list|length }}"
 )
@@ -50,8 +52,9 @@ def separate_database(mongo, settings):
 
 
 def render(**context):
-    request = RequestFactory().get("/")
-    return Template(TAGS).render(Context({"request": request, "pk": "1" * 24, **context}))
+    pk = "1" * 24
+    stock = {"request": RequestFactory().get("/"), "pk": pk, "objects": [Target("nodes.node", pk)]}
+    return Template(TAGS).render(Context({**stock, **context}))
 
 
 def test_page_is_shown_without_comments_during_their_outage(separate_database):

@@ -39,7 +39,10 @@ class Reading(Part):
     def discussions(self, targets: Iterable[Target]) -> dict[Target, Discussion]:
         unique_targets = list(dict.fromkeys(targets))
         cursor = self.store.discussions.collection.find(
-            {"_id": {"$in": [target.id for target in unique_targets]}}, BRIEF_PROJECTION
+            {"_id": {"$in": [target.id for target in unique_targets]}},
+            BRIEF_PROJECTION,
+            # All in one batch. With one more than the number of documents, the server doesn't wait for another request.
+            batch_size=len(unique_targets) + 1,
         )
         by_id = {}
         for document in cursor:

@@ -1,12 +1,14 @@
 """The template tags, as template authors use them."""
 
 import pytest
+from bson import ObjectId
+from django.core.exceptions import ImproperlyConfigured
 from django.template import Context, Template, TemplateSyntaxError
 from django.test import RequestFactory, override_settings
 
 from marginalia.comments.posting import services
 from marginalia.comments.reading import presenter, selectors
-from marginalia.comments.types import CommentAuthor, Order
+from marginalia.comments.types import CommentAuthor, Order, Target
 from nodes.models import Node
 from nodes.selectors import stored_nodes
 from tests.support.comments import site
@@ -40,6 +42,28 @@ def test_count_accepts_an_object_or_label_and_key(node, three):
     source = "{% get_comment_count for node as n %}{% get_comment_count for nodes.node pk as m %}{{ n }} {{ m }}"
     assert render(source, node=node, pk=node.pk) == "3 3"
     assert render("{% get_comment_count for nodes.Node pk as n %}{{ n }}", pk=node.pk) == "3"
+
+
+def test_counts_of_a_list_are_read_with_one_command(mongo, node, three, commands):
+    # More than the driver reads in a batch by default.
+    others = [Target("nodes.node", str(ObjectId())) for _ in range(150)]
+    stored = mongo.discussions.find_one()
+    mongo.discussions.insert_many([{**stored, "_id": other.id, "count": 1} for other in others])
+    source = "{% get_comment_counts objects as counts %}{% for obj, n in counts %}{{ n }} {% endfor %}"
+    with commands.recorded():
+        html = render(source, objects=[node, *others])
+    assert html == "3 " + "1 " * 150
+    assert commands.names == ["find"]
+
+
+def test_counts_of_no_objects_are_empty(mongo):
+    source = "{% get_comment_counts objects as counts %}{{ counts }}"
+    assert render(source, objects=[]) == render(source) == "[]"
+
+
+def test_counts_of_unregistered_objects_are_an_error(ann):
+    with pytest.raises(ImproperlyConfigured, match="auth.user cannot be discussed"):
+        render("{% get_comment_counts objects as counts %}", objects=[ann])
 
 
 def test_missing_object_has_no_comments_and_no_form(post_page):
