@@ -1,5 +1,6 @@
 """setup_indexes: the plan, its application, what it keeps, and what it refuses."""
 
+import json
 from io import StringIO
 
 import pytest
@@ -10,7 +11,7 @@ from pymongo.errors import OperationFailure, WriteError
 
 from marginalia.mongo import indexes
 from marginalia.mongo.collections import Collection, DeclaredCollection, Index, declared_collections
-from marginalia.mongo.schemas import INTEGER, TEXT, document
+from marginalia.mongo.schemas import DATE, INTEGER, TEXT, array_of, document, one_of
 
 NAME = "trial"
 BY_A = Index("by_a", (("a", 1),))
@@ -219,7 +220,7 @@ def test_changed_validator_is_shown_and_replaced(mongo, declare):
     assert "+ trial: validator" in run()
     declare(validator=document({"a": INTEGER, "b": TEXT}))
     plan = run("--plan")
-    assert "~ trial: validator: required: ['a'] → ['a', 'b']; a: string → ['int', 'long']; + b" in plan
+    assert "~ trial: validator: a: string, required → int or long, required; + b\n" in plan
     run()
     assert run("--plan") == "Nothing to do.\n"
     mongo.command("collMod", NAME, validationLevel="strict")
@@ -227,6 +228,40 @@ def test_changed_validator_is_shown_and_replaced(mongo, declare):
     declare()
     assert "~ trial: validator goes" in run()
     assert run("--plan") == "Nothing to do.\n"
+
+
+def event(**fields):
+    """Return the validator of a collection with documents of the types "page" and "event"."""
+    types = {"page": {}, "event": fields}
+    branches = [{"properties": {"type": one_of(name), "detail": document({}, known)}} for name, known in types.items()]
+    return document({"metadata": {**document({"type": TEXT}), "anyOf": branches}})
+
+
+def test_plan_shows_paths_of_changed_fields_by_type(mongo, declare):
+    declare(validator=event(doors=TEXT, stage=document({}, {"name": TEXT})))
+    run()
+    declare(validator=event(doors=DATE, guests=array_of(document({"name": TEXT}))))
+    assert run("--plan").splitlines()[0] == (
+        "~ trial: validator: metadata.detail.doors (event): string → date; - metadata.detail.stage (event); "
+        "+ metadata.detail.guests (event)"
+    )
+
+
+def test_plan_as_json_contains_whole_validators(mongo, declare):
+    declare(BY_A, validator=document({"a": TEXT}))
+    run()
+    before, after = document({"a": TEXT}), document({"a": TEXT, "b": TEXT})
+    declare(BY_A, Index("by_b", (("b", 1),)), validator=after)
+    index, validator = json.loads(run("--plan", "--json"))
+    assert (index["sign"], index["collection"], index["description"]) == ("+", NAME, "index by_b (b)")
+    assert (index["alias"], index["optional"], index["before"], index["after"]) == ("default", False, None, None)
+    assert validator["description"] == "validator: + b"
+    assert before.items() <= validator["before"]["$jsonSchema"].items()
+    assert after.items() <= validator["after"]["$jsonSchema"].items()
+    with pytest.raises(CommandError, match="2 changes are to be made"):
+        run("--plan", "--json", "--exit-code")
+    with pytest.raises(CommandError, match="--json goes with --plan"):
+        run("--json")
 
 
 def test_foreign_validator_is_kept_without_the_option(mongo, declare):

@@ -29,6 +29,8 @@ class Change:
         obstacles: A function that returns a message with the stored documents that would make the step fail, or "". It
             can read the whole collection.
         optional: Whether the step is only applied on request.
+        before: The existing validator, if the step changes it.
+        after: The declared validator, if the step changes it.
     """
 
     sign: str
@@ -38,6 +40,8 @@ class Change:
     apply: Work
     optional: bool = False
     obstacles: Callable[[Database[Document]], str] = no_obstacles
+    before: Document | None = None
+    after: Document | None = None
 
     @property
     def makes_collection(self) -> bool:

@@ -3,6 +3,7 @@
 Validators of this site have a title. A validator without one was created elsewhere, and is replaced only on request.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,8 @@ SETTINGS: dict[str, Any] = {"validationLevel": "moderate", "validationAction": "
 # The server's defaults, which it doesn't list.
 DEFAULTS: dict[str, Any] = {"validationLevel": "strict", "validationAction": "error"}
 # Maximum differences of two schemas to list.
-MAX_DIFFERENCES = 3
+MAX_DIFFERENCES = 10
+FOREIGN = "the validator is not one of ours; it would be replaced"
 
 
 @dataclass(frozen=True)
@@ -48,40 +50,87 @@ def changes_of(alias: str, collection: Collection, options: Mapping[str, Any]) -
     def modify(db: Database[Document]) -> None:
         db.command("collMod", collection.name, validator=schema, **SETTINGS)
 
+    sign = "~" if existing else "+"
+    what = _describe(existing, schema, _settings(options)) if is_ours else FOREIGN
+    return [
+        Change(sign, alias, collection.name, what, modify, optional=not is_ours, before=existing, after=schema or None)
+    ]
+
+
+def _describe(existing: Document, schema: Document, settings: dict[str, Any]) -> str:
+    """Return a description of a change, with the paths of fields that differ."""
     if not existing:
-        return [Change("+", alias, collection.name, "validator", modify)]
-    if not is_ours:
-        what = "the validator is not one of ours; it would be replaced"
-        return [Change("~", alias, collection.name, what, modify, optional=True)]
-    differences = list(_differences(existing, schema, "")) + list(_differences(_settings(options), SETTINGS, ""))
+        return "validator"
+    if not schema:
+        return "validator goes: none is declared"
+    differences = list(_differences(settings, SETTINGS))
+    differences += _differences(dict(_fields(existing["$jsonSchema"])), dict(_fields(schema["$jsonSchema"])))
     more = f" and {len(differences) - MAX_DIFFERENCES} more" if len(differences) > MAX_DIFFERENCES else ""
-    what = (
-        f"validator: {'; '.join(differences[:MAX_DIFFERENCES])}{more}" if schema else "validator goes: none is declared"
-    )
-    return [Change("~", alias, collection.name, what, modify)]
+    return f"validator: {'; '.join(differences[:MAX_DIFFERENCES]) or 'other rules'}{more}"
 
 
 def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: options.get(name, default) for name, default in DEFAULTS.items()}
 
 
-def _differences(before: Any, after: Any, path: str) -> Iterator[str]:
-    if isinstance(before, dict) and isinstance(after, dict):
-        for name in dict.fromkeys((*before, *after)):
-            # Keywords of JSON Schema mean nothing to operators.
-            below = (
-                path
-                if name in ("$jsonSchema", "properties", "items", "bsonType", "enum")
-                else f"{path}.{name}".strip(".")
-            )
-            if before.get(name) != after.get(name):
-                yield from _differences(before.get(name), after.get(name), below)
-    elif before is None:
-        yield f"+ {path}"
-    elif after is None:
-        yield f"- {path}"
-    else:
-        yield f"{path}: {before} → {after}"
+def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
+    """Yield "+ path", "- path" or "path: before → after" for each value that differs.
+
+    Fields below an added or removed field are left out.
+    """
+    known = {*before, *after}
+    for path in dict.fromkeys((*before, *after)):
+        if path not in before or path not in after:
+            other = before if path not in before else after
+            if (parent := _parent(path)) not in known or parent in other:
+                yield f"{'+' if other is before else '-'} {path}"
+        elif before[path] != after[path]:
+            yield f"{path}: {before[path]} → {after[path]}"
+
+
+def _parent(path: str) -> str:
+    """Return the path above "a.b" or "a.b (label)", with the same label, or "" at the top."""
+    name, space, label = path.partition(" ")
+    above = name.rpartition(".")[0]
+    return f"{above}{space}{label}" if above else ""
+
+
+def _fields(
+    schema: Mapping[str, Any], path: str = "", label: str = "", *, is_alternative: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Yield the path of each field of a schema, such as "metadata.detail.doors (event)", and a text with its types.
+
+    Items of arrays have the path of the array. Alternatives are labelled with the value that selects them. Conditions
+    that select among alternatives aren't fields.
+    """
+    for name, field in schema.get("properties", {}).items():
+        below = f"{path}.{name}".strip(".")
+        if not (is_alternative and "enum" in field):
+            yield f"{below}{label}", _format_types(field, is_required=name in schema.get("required", ()))
+        yield from _fields(field, below, label)
+    if "items" in schema:
+        yield from _fields(schema["items"], path, label)
+    for part in schema.get("allOf", ()):
+        yield from _fields(part, path, label, is_alternative=is_alternative)
+    for part in schema.get("anyOf", ()):
+        if "not" not in part and (part_label := _label(part)):
+            yield from _fields(part, path, f" ({part_label})", is_alternative=True)
+
+
+def _label(alternative: Mapping[str, Any]) -> str:
+    """Return the only value that one of an alternative's fields can have, such as the content type, or ""."""
+    values = [field["enum"] for field in alternative.get("properties", {}).values() if "enum" in field]
+    return next((str(only[0]) for only in values if len(only) == 1), "")
+
+
+def _format_types(field: Mapping[str, Any], *, is_required: bool) -> str:
+    """Return a text such as "string or null, required"."""
+    types = field.get("bsonType", "any")
+    names = [types] if isinstance(types, str) else types
+    if "enum" in field:
+        names = [json.dumps(value) for value in field["enum"]]
+    items = f" of {_format_types(field['items'], is_required=False)}" if "items" in field else ""
+    return " or ".join(names) + items + (", required" if is_required else "")
 
 
 def violations(collections: Iterable[str] = ()) -> Iterator[Violation]:

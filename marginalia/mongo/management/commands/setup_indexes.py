@@ -1,5 +1,6 @@
 """`manage.py setup_indexes`: create collections, indexes and validators as the apps declare them."""
 
+import json
 from argparse import ArgumentParser
 from threading import Thread
 from typing import Any
@@ -29,6 +30,9 @@ class Command(MongoCommand):
             "--exit-code", action="store_true", help="with --plan: end with 1 if there is something to do"
         )
         parser.add_argument(
+            "--json", action="store_true", help="with --plan: print the changes, with whole validators, as JSON"
+        )
+        parser.add_argument(
             "--drop-unknown",
             action="store_true",
             help="also drop indexes, and replace validators, that no app declares",
@@ -41,30 +45,37 @@ class Command(MongoCommand):
         only: list[str] = options["collection"]
         if unknown := set(only) - {item.collection.name for item in collections.declared_collections()}:
             raise CommandError(f"No app declares {', '.join(sorted(unknown))}.")
+        if options["json"] and not options["plan"]:
+            raise CommandError("--json goes with --plan.")
         if options["status"]:
             self._show_status(only)
         elif options["check"]:
             self._check(only)
         else:
-            changed = self._build(only, pretend=options["plan"], drop=options["drop_unknown"])
+            changed = self._build(only, pretend=options["plan"], drop=options["drop_unknown"], as_json=options["json"])
             if options["plan"] and options["exit_code"] and changed:
                 raise problems_error(f"{changed} changes are to be made.")
 
-    def _build(self, only: list[str], *, pretend: bool, drop: bool) -> int:
+    def _build(self, only: list[str], *, pretend: bool, drop: bool, as_json: bool) -> int:
         """Apply the plan, or only show it. Return the number of changes in it. Raises CommandError."""
         try:
             changes = indexes.plan(only)
         except indexes.FormerFormat as error:
             raise CommandError(str(error)) from error
         wanted = [change for change in changes if drop or not change.optional]
+        if as_json:
+            self.stdout.write(json.dumps([_as_dict(change) for change in changes], indent=2, default=str))
         impossible: list[str] = []
         for change in changes:
             note = "" if change in wanted else "  (left alone: --drop-unknown does it)"
-            self.stdout.write(f"{change}{note}")
+            if not as_json:
+                self.stdout.write(f"{change}{note}")
             if change in wanted and (reason := self._try(change, pretend)):
                 impossible.append(reason)
         if impossible:
             raise problems_error("\n".join(impossible))
+        if as_json:
+            return len(wanted)
         if pretend:
             self.stdout.write(f"{len(wanted)} changes to make." if wanted else "Nothing to do.")
         else:
@@ -117,3 +128,8 @@ class Command(MongoCommand):
         if found:
             raise problems_error(f"{len(found)} documents violate their collection's validator.")
         self.stdout.write("Every stored document is valid.")
+
+
+def _as_dict(change: indexes.Change) -> dict[str, Any]:
+    names = ("sign", "alias", "collection", "description", "optional", "before", "after")
+    return {name: getattr(change, name) for name in names}
