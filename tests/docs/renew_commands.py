@@ -51,7 +51,7 @@ The option `--help` prints the same.
 | Exit code | Meaning |
 |---|---|
 | 0 | The command did its work and found no problems. |
-| 1 | It found or left problems. The table of each command that has this code says which. |
+| 1 | It found or left problems. Each command below lists them. |
 | 2 | It couldn't do its work: wrong options or settings, or no database. |
 | 130 | `import_wordpress` was interrupted. Run it again to resume. |
 
