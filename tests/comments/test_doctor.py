@@ -14,12 +14,9 @@ from marginalia.mongo import doctor
 from marginalia.mongo.clock import now
 from marginalia.mongo.doctor import ADVICE, ERROR, WARNING
 from marginalia.tasks import worker
+from tests.support.doctor import findings
 
 LONG_AGO = timedelta(seconds=ABANDONED + 1)
-
-
-def findings(name: str) -> list[doctor.Finding]:
-    return [finding for finding in doctor.examine() if finding.name == name]
 
 
 def begun(target: Target, comments: int = 3) -> Target:

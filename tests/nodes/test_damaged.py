@@ -15,6 +15,7 @@ from marginalia.comments.types import CommentAuthor
 from marginalia.mongo import doctor, indexes, reading
 from marginalia.mongo.clock import now
 from photos.services import sweeping
+from tests.support.doctor import findings
 from tests.support.nodes import pictures
 from tests.support.nodes.build import node, nonce, save
 from tests.support.nodes.photo_build import gallery, replace, upload
@@ -50,10 +51,6 @@ def damage(mongo, node_id, update, collection="cms.nodes"):
 
 def post(blog, slug="bad", **fields):
     return node("blog-entry", slug, parent=blog, title="Damaged post", tags=("red",), text="Whole", **fields)
-
-
-def findings(name):
-    return [finding for finding in doctor.examine() if finding.name == name]
 
 
 def checked(*arguments):

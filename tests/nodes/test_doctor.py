@@ -15,13 +15,10 @@ from photos.addresses import copy_path, original_path
 from photos.assets.locks import STALE_AFTER
 from photos.assets.reader import MissingChunk
 from photos.services import photos
+from tests.support.doctor import findings
 from tests.support.nodes import pictures
 from tests.support.nodes.build import node
 from tests.support.nodes.photo_build import gallery, upload
-
-
-def findings(name: str) -> list[doctor.Finding]:
-    return [finding for finding in doctor.examine() if finding.name == name]
 
 
 def test_healthy_site_has_no_findings(mongo):

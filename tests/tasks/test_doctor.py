@@ -2,14 +2,10 @@
 
 from datetime import timedelta
 
-from marginalia.mongo import doctor
 from marginalia.mongo.clock import now
 from marginalia.mongo.doctor import WARNING
 from marginalia.tasks import queue, worker
-
-
-def findings(name: str) -> list[doctor.Finding]:
-    return [finding for finding in doctor.examine() if finding.name == name]
+from tests.support.doctor import findings
 
 
 def test_missing_worker_is_reported(mongo):

@@ -11,7 +11,6 @@ from bson import ObjectId
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from marginalia.mongo import indexes
 from nodes import content, merging
 from nodes.checks import check_content
 from nodes.content import declared_fields, values
@@ -20,7 +19,7 @@ from nodes.selectors import stored_nodes
 from nodes.services import editing
 from tests.support.nodes import valid
 from tests.support.nodes.build import EDITOR, node, nonce, stored
-from tests.support.nodes.content import Everything, registered
+from tests.support.nodes.content import Everything
 
 NAMES = [type.type_name for type in content.types() if not type.is_file] + [Everything.type_name]
 holds = settings(
@@ -33,15 +32,6 @@ holds = settings(
 )
 # A test with few examples, and a slow one with many.
 AMOUNTS = [pytest.param(4, id="few"), pytest.param(150, id="many", marks=pytest.mark.slow)]
-
-
-@pytest.fixture
-def place(mongo, request):
-    """(The name of a type, the id of a section for its nodes). The server knows all types."""
-    with registered(Everything):
-        indexes.ensure()
-        yield request.param, valid.create_parent(request.param)
-    indexes.ensure()
 
 
 every_type = pytest.mark.parametrize("place", NAMES, indirect=True)

@@ -13,7 +13,6 @@ from bson import Binary, Code, Decimal128, ObjectId, Regex
 from django.db import models
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
-from marginalia.mongo import indexes
 from marginalia.mongo.connection import database
 from nodes import content
 from nodes.content import declared_fields, values
@@ -22,7 +21,7 @@ from nodes.selectors import stored_nodes
 from nodes.services import editing
 from tests.support.nodes import valid
 from tests.support.nodes.build import EDITOR, node, nonce, stored
-from tests.support.nodes.content import Everything, registered
+from tests.support.nodes.content import Everything
 from tests.support.nodes.factory import factory_for
 from tests.support.payloads import ALL, as_received
 
@@ -68,15 +67,6 @@ TYPED = [
     "[]",
     "null",
 ]
-
-
-@pytest.fixture
-def place(mongo, request):
-    """(The name of a type, the id of a section for its nodes). The server knows all types."""
-    with registered(Everything):
-        indexes.ensure()
-        yield request.param, valid.create_parent(request.param)
-    indexes.ensure()
 
 
 # The type with a field of every class always, the rest in `make test-slow`.

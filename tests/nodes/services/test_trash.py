@@ -7,17 +7,13 @@ import pytest
 from marginalia.mongo.clock import now
 from nodes import errors
 from nodes.collections import ASSET_FILES, NODES
-from nodes.services import editing, integrity, trash
+from nodes.services import integrity, trash
 from nodes.signals import node_deleted
 from tests.support.interrupting import Stopped
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
+from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 from tests.support.nodes.photo_build import audit, document, gallery, upload
 
 FUTURE = datetime(2900, 1, 1, tzinfo=UTC)
-
-
-def save(node_id, **mine):
-    editing.save(EDITOR, node_id, nonce(node_id), mine)
 
 
 def test_contents_of_a_trashed_section_are_hidden_and_restored(mongo, client):
@@ -35,7 +31,7 @@ def test_contents_of_a_trashed_section_are_hidden_and_restored(mongo, client):
 def test_trashing_a_page_changed_meanwhile_is_refused(mongo):
     page = node()
     seen = nonce(page)
-    save(page, title="Changed")
+    save(page, nonce(page), title="Changed")
     with pytest.raises(errors.EditConflict):
         trash.trash(EDITOR, page, seen)
     assert stored(page)["title"] == "Changed"
@@ -86,7 +82,7 @@ def test_page_due_in_the_trash_is_restored_as_a_draft(mongo, client):
 def test_restore_by_a_stale_page_is_refused(mongo):
     page = node()
     stale = nonce(page)
-    save(page, title="Changed")
+    save(page, nonce(page), title="Changed")
     trash.trash(EDITOR, page, nonce(page))
     with pytest.raises(errors.NodeGone):
         trash.restore(EDITOR, page, stale)

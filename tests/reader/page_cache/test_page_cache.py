@@ -23,12 +23,6 @@ from tests.support import commands
 from tests.support.nodes.build import EDITOR, node, nonce
 
 
-@pytest.fixture
-def post(mongo):
-    blog = node("blog", "blog", published=now() - timedelta(days=2))
-    return node("blog-entry", "post", parent=blog, text="First text", published=now() - timedelta(days=1))
-
-
 def save(node_id, tags=NO_TAGS, **fields):
     return editing.save(EDITOR, node_id, nonce(node_id), {k.replace("__", "."): v for k, v in fields.items()}, tags)
 

@@ -24,12 +24,6 @@ from tests.support.nodes.build import EDITOR, node, nonce
 VERSIONS = Versions(ObjectId(), ObjectId(), ObjectId())
 
 
-@pytest.fixture
-def post(mongo):
-    blog = node("blog", "blog", published=now() - timedelta(days=2))
-    return node("blog-entry", "post", parent=blog, text="First text", published=now() - timedelta(days=1))
-
-
 def save(node_id, text):
     return editing.save(EDITOR, node_id, nonce(node_id), {"detail.text": text}, NO_TAGS)
 

@@ -1,0 +1,13 @@
+from datetime import timedelta
+
+import pytest
+
+from marginalia.mongo.clock import now
+from tests.support.nodes.build import node
+
+
+@pytest.fixture
+def post(mongo):
+    """The id of a public post at /blog/post."""
+    blog = node("blog", "blog", published=now() - timedelta(days=2))
+    return node("blog-entry", "post", parent=blog, text="First text", published=now() - timedelta(days=1))

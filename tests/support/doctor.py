@@ -1,0 +1,7 @@
+"""The doctor's findings."""
+
+from marginalia.mongo import doctor
+
+
+def findings(name: str) -> list[doctor.Finding]:
+    return [finding for finding in doctor.examine() if finding.name == name]
