@@ -20,7 +20,7 @@ test: .venv/dev.stamp chromium checkers ## run the quick tests, about ten minute
 	$(BIN)/python -m pytest -m "not slow" -n $(TESTERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-slow: .venv/dev.stamp chromium checkers java promtool varnish nginx builders ## run the slow tests: crashes, large volumes, conversions, mutants
-	$(BIN)/python -m pytest -m slow -n logical --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -m slow -n $(TESTERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 	$(if $(ARGS),,$(BIN)/python -m tests.mutants)
 
 lint: .venv/dev.stamp checkers ## check style, types, imports, and the words of docs and interface

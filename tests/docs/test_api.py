@@ -29,6 +29,8 @@ from nodes.services import editing
 from tests.docs.pages import ROOT, blocks
 from tests.support.nodes import build, photo_build, pictures
 
+pytestmark = pytest.mark.slow
+
 # Placeholders of the guides for the URL of a site, a section, a node in it, and its version.
 GUIDE = "use-the-api.md"
 SITE, SECTION = "https://example.org", "6565f1e2a3b4c5d6e7f80910"

@@ -15,6 +15,8 @@ from tests.docs.pages import ROOT, blocks
 from tests.support.nodes.build import node
 from tests.support.site_settings import run_python
 
+pytestmark = pytest.mark.slow
+
 NAME = "change-the-look.md"
 PAGE = (ROOT / "docs/how-to" / NAME).read_text()
 
@@ -190,7 +192,6 @@ def test_theme_folder_is_found_and_survives_an_upgrade(tmp_path):
     assert (answer.returncode, answer.stderr) == (0, "")
 
 
-@pytest.mark.slow
 def test_theme_files_are_hashed_and_override_others(tmp_path):
     environment = {"VAR_DIR": str(tmp_path / "var"), "THEME": str(tmp_path / "theme")}
     shutil.copytree(ROOT / "static/site", tmp_path / "theme/static/site")

@@ -15,6 +15,8 @@ from cms.serving import web_server
 from tests.docs.pages import DEPLOY, ROOT, commands_of, started_by, tried
 from tests.support.site_settings import documented, production
 
+pytestmark = pytest.mark.slow
+
 CONTAINERFILE = (DEPLOY / "Containerfile").read_text()
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
 UNITS = ("marginalia@.service", "marginalia-work.service")

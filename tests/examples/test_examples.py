@@ -9,6 +9,8 @@ import pytest
 
 from tests.support.site_settings import ROOT
 
+pytestmark = pytest.mark.slow
+
 GUIDE = (ROOT / "docs/tutorial/your-first-content-type.md").read_text()
 # The tests of every registered type also pass for the types of an app, under its settings.
 EVERY_TYPE = [

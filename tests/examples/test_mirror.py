@@ -32,6 +32,8 @@ from tests.support.nodes import build, photo_build
 from tests.support.processes import until
 from tests.support.running import served
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).parents[2] / "examples/mirror.py"
 
 
@@ -237,7 +239,6 @@ def relayed(turn):
         worker.join()
 
 
-@pytest.mark.slow
 def test_mirror_killed_at_random_ends_equal_to_the_site(mongo, tmp_path, record_property):
     seed = random.randrange(1_000_000)
     writers, turn, folder = Writers(seed), threading.Lock(), tmp_path / "mirror"

@@ -15,7 +15,7 @@ from nodes.types import Actor, TagChange
 from tests.support.crashing import killed_after_writes
 from tests.support.nodes.build import node, nonce, stored
 
-pytestmark = pytest.mark.usefixtures("mongo")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("mongo")]
 
 ANN, BOB = Actor(None, "Ann"), Actor(None, "Bob")
 
@@ -84,7 +84,6 @@ def test_creation_killed_after_any_write_is_whole_or_absent():
     assert database()["cms.nodes"].count_documents({}) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("soon_over")
 def test_move_killed_after_any_write_leaves_one_place():
     outer, section = node("folder", "outer"), node("folder", "section")
@@ -154,7 +153,6 @@ def test_schedule_killed_after_any_write_publishes_once():
     assert stored(node_id)["title"] == "New"
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("soon_over")
 def test_trash_killed_after_any_write_keeps_one_copy():
     node_id = node(slug="page", text="text")

@@ -27,7 +27,7 @@ from tests.support.nodes import build, pictures
 from tests.support.nodes.photo_build import audit, count, document, gallery, replace, send, shown, upload
 from tests.support.processes import until
 
-pytestmark = pytest.mark.usefixtures("mongo")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("mongo")]
 
 OLD = pictures.encoded("PNG", pictures.image((700, 500)).effect_spread(100), compress_level=0)
 NEW = pictures.encoded("PNG", pictures.image((1100, 800), seed=5).effect_spread(100), compress_level=0)

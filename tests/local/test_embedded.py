@@ -18,6 +18,8 @@ from marginalia.local.processes import command_line
 from tests.support.processes import python, until
 from tests.support.throwaway import Member
 
+pytestmark = pytest.mark.slow
+
 OWNER = """
 import os, pathlib
 from marginalia.local.embedded import uri_for
@@ -90,7 +92,6 @@ def test_client_without_the_password_reads_and_creates_nothing(shared_server):
     assert has_the_document(state)
 
 
-@pytest.mark.slow
 def test_secrets_are_readable_only_by_their_owner(shared_server):
     state = shared_server.running()
     password = state.uri.partition("@")[0].rpartition(":")[2]
@@ -103,7 +104,6 @@ def test_secrets_are_readable_only_by_their_owner(shared_server):
     assert password not in shared_server.log.read_text()
 
 
-@pytest.mark.slow
 def test_world_readable_folder_is_closed(tmp_path):
     var = tmp_path / "var"
     (var / "mongod").mkdir(parents=True)
@@ -140,7 +140,6 @@ def test_two_concurrent_starts_give_one_owner(tmp_path):
     assert Embedded(tmp_path).running() is None
 
 
-@pytest.mark.slow
 def test_mongod_ends_with_a_killed_owner_without_losses(tmp_path):
     process = python(OWNER, VAR=str(tmp_path))
     uri = process.stdout.readline().strip()
@@ -174,7 +173,6 @@ def test_owner_restarts_mongod_on_the_same_port(server, victims):
     assert has_the_document(after)
 
 
-@pytest.mark.slow
 def test_owner_retries_a_failed_restart(server):
     said = []
     (server.var / "mongod.key").chmod(0o644)
@@ -188,7 +186,6 @@ def test_owner_retries_a_failed_restart(server):
     assert server.running()
 
 
-@pytest.mark.slow
 def test_copy_of_the_folder_has_its_own_server(server):
     """Copied while the server is down, as documented. Then both run, whichever starts first."""
     keep_a_document(server)
@@ -210,7 +207,6 @@ def test_copy_of_the_folder_has_its_own_server(server):
     assert has_the_document(server.running())
 
 
-@pytest.mark.slow
 def test_copy_of_a_running_folder_does_not_find_the_original(server):
     copy = Embedded(server.var.with_name("copy"))
     copy.var.mkdir()
@@ -218,7 +214,6 @@ def test_copy_of_a_running_folder_does_not_find_the_original(server):
     assert copy.running() is None
 
 
-@pytest.mark.slow
 def test_port_in_use_is_replaced_by_another(server):
     keep_a_document(server)
     port = server.running().port
@@ -233,7 +228,6 @@ def test_port_in_use_is_replaced_by_another(server):
         assert has_the_document(state)
 
 
-@pytest.mark.slow
 def test_data_of_a_server_without_users_are_migrated(tmp_path):
     """A folder of a version that did not authenticate its clients."""
     with Member(tmp_path / "mongod") as before, MongoClient(initiate([before])) as client:
@@ -243,7 +237,6 @@ def test_data_of_a_server_without_users_are_migrated(tmp_path):
     server.stop()
 
 
-@pytest.mark.slow
 def test_data_in_use_by_another_program_are_refused(tmp_path):
     with Member(tmp_path / "mongod") as other:
         with pytest.raises(MongodError, match=rf"process {other.pid}\) holds the data"):

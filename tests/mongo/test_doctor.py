@@ -16,6 +16,8 @@ from marginalia.mongo.schemas import NUMBER, TEXT, array_of, document, either
 from tests.support.nodes.build import node
 from tests.support.throwaway import EphemeralMongod
 
+pytestmark = pytest.mark.slow
+
 NAME = "patients"
 
 

@@ -12,7 +12,7 @@ from tests.support.crashing import killed_after_writes
 from tests.support.processes import python
 from tests.tasks.examples import attempt, write, write_once
 
-pytestmark = pytest.mark.usefixtures("mongo")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("mongo")]
 
 SUCCESSFUL = tasks.TaskResultStatus.SUCCESSFUL
 # The commands of a worker for one job: find jobs of dead workers, take the job, run its task, end the job.

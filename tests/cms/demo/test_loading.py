@@ -17,6 +17,8 @@ from nodes.services.site import save_settings
 from tests.support.database import MIGRATED
 from tests.support.nodes.build import EDITOR, node, nonce
 
+pytestmark = pytest.mark.slow
+
 
 def nothing() -> None:
     """A progress callback that shows nothing."""
@@ -72,7 +74,6 @@ def test_demo_contains_every_kind_of_content(mongo, client):
     assert said == [["policy: hold-first"], ["policy: hold-first", "links"]]
 
 
-@pytest.mark.slow
 def test_demo_shows_the_features_of_a_magazine(mongo, client):
     loading.load(now(), nothing)
     posts = [item for item in content.items() if item.type == "blog-entry"]
@@ -103,7 +104,6 @@ def test_demo_shows_the_features_of_a_magazine(mongo, client):
     assert handbook.index("1. A piece") < handbook.index("2. Signs") < handbook.index("Before it is out")
 
 
-@pytest.mark.slow
 def test_removal_deletes_everything(mongo):
     loading.load(now(), nothing)
     assert loading.remove(nothing).left == 0
@@ -112,7 +112,6 @@ def test_removal_deletes_everything(mongo):
     assert loading.load(now(), nothing).left == 0
 
 
-@pytest.mark.slow
 def test_settings_of_an_operator_are_kept(mongo):
     node("folder", "mine")
     loading.load(now(), nothing)
@@ -124,7 +123,6 @@ def test_settings_of_an_operator_are_kept(mongo):
     assert stored_site.read().settings == StoredSettings(footer="Mine.")
 
 
-@pytest.mark.slow
 def test_removal_keeps_content_of_others(mongo, capsys):
     loading.load(now(), nothing)
     essays = content.identifier("essays")
@@ -140,7 +138,6 @@ def test_removal_keeps_content_of_others(mongo, capsys):
     assert stored_nodes.get(trashed).get_absolute_url() == "/workshop/mine-too"
 
 
-@pytest.mark.slow
 def test_demo_loads_alongside_other_content(mongo):
     node("folder", "essays")
     site = stored_site.read()
@@ -151,7 +148,6 @@ def test_demo_loads_alongside_other_content(mongo):
     assert stored_site.read().settings.name == "My own name"
 
 
-@pytest.mark.slow
 def test_trashed_part_of_the_demo_stays_trashed(mongo):
     loading.load(now(), nothing)
     about = content.identifier("about")

@@ -23,6 +23,8 @@ from tests.support.processes import ROOT, until
 from tests.support.running import Site
 from tests.support.throwaway import EphemeralMongod, Member
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def site(tmp_path):
@@ -59,7 +61,6 @@ def test_first_start_creates_a_site_and_stop_ends_it(site):
     assert is_free(site.port)
 
 
-@pytest.mark.slow
 def test_site_is_served_once_and_survives_its_mongod(site):
     site.start()
     assert refusal(site) == f"Process {site.run.pid} serves this site already, at {site.url}."
@@ -82,7 +83,6 @@ def test_site_is_served_once_and_survives_its_mongod(site):
     assert f"it runs again as process {site.mongod.pid}" in site.output.read_text()
 
 
-@pytest.mark.slow
 def test_terminal_shows_the_password_once(site):
     site.var.mkdir()
     ours, theirs = os.openpty()
@@ -114,7 +114,6 @@ def test_commands_without_a_database_start_no_mongod(site, words):
     assert not (site.var / "mongod.json").exists()
 
 
-@pytest.mark.slow
 def test_command_starts_mongod_for_its_own_duration(site):
     result = site.manage("migrate", "-v0")
     assert result.returncode == 0, result.stderr
@@ -123,7 +122,6 @@ def test_command_starts_mongod_for_its_own_duration(site):
     assert site.remaining_processes() == []
 
 
-@pytest.mark.slow
 def test_mongod_runs_in_the_foreground(site):
     site.var.mkdir()
     run = subprocess.Popen(
@@ -143,7 +141,6 @@ def test_mongod_runs_in_the_foreground(site):
     assert site.mongod is None
 
 
-@pytest.mark.slow
 def test_serve_refuses_the_mongod_of_another_command(site):
     site.var.mkdir()
     with subprocess.Popen(
@@ -170,7 +167,6 @@ def terminal():
     signal.signal(signal.SIGHUP, before)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("terminal")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_other_signals_stop_the_site(site, number):
@@ -179,7 +175,6 @@ def test_other_signals_stop_the_site(site, number):
     assert site.remaining_processes() == []
 
 
-@pytest.mark.slow
 def test_second_start_is_quick_and_keeps_the_password(site):
     site.start()
     password = (site.var / "editor-password").read_text()
@@ -193,7 +188,6 @@ def test_second_start_is_quick_and_keeps_the_password(site):
     assert times.user + times.system < 5  # CPU seconds, because elapsed time depends on other processes
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "victims", [["run"], ["gunicorn"], ["mongod", "gunicorn"], ["run", "gunicorn", "mongod", "guards"]]
 )
@@ -230,7 +224,6 @@ def write(uri, acknowledged):
             acknowledged.append(number)
 
 
-@pytest.mark.slow
 def test_copy_of_the_folder_is_served_at_the_same_time(site):
     site.start()
     assert site.stop() == 0
@@ -246,7 +239,6 @@ def test_copy_of_the_folder_is_served_at_the_same_time(site):
     assert site.fetch("admin/login/") == 200
 
 
-@pytest.mark.slow
 def test_site_stops_with_the_make_that_started_it(site):
     site.var.mkdir()
     with (site.var / "output").open("w") as output:
@@ -264,7 +256,6 @@ def test_site_stops_with_the_make_that_started_it(site):
     assert site.url in site.start()
 
 
-@pytest.mark.slow
 def test_external_replica_set_is_used(site):
     with EphemeralMongod() as server:
         site.environment["MONGODB_URI"] = server.uri
@@ -276,20 +267,17 @@ def test_external_replica_set_is_used(site):
             assert client.marginalia.auth_user.count_documents({}) == 1
 
 
-@pytest.mark.slow
 def test_unreachable_server_is_refused(site):
     site.environment["MONGODB_URI"] = "mongodb://127.0.0.1:9/"
     assert refusal(site).startswith("MongoDB at 127.0.0.1:9 cannot be reached")
 
 
-@pytest.mark.slow
 def test_standalone_server_is_refused(site, tmp_path):
     with Member(tmp_path / "data", replset="") as server:
         site.environment["MONGODB_URI"] = server.uri
         assert "is a standalone server" in refusal(site)
 
 
-@pytest.mark.slow
 def test_port_in_use_is_reported_with_its_process(site):
     with socket.create_server(("127.0.0.1", site.port)):
         assert f"Port {site.port} is held by process {os.getpid()} (" in refusal(site)

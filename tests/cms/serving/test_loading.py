@@ -9,6 +9,8 @@ from django.test import Client
 from cms.serving.loading import load_all
 from tests.support.site_settings import run_python
 
+pytestmark = pytest.mark.slow
+
 # Modules that Django imports at the first request that needs them.
 LATE = (
     "reader.views.pages",

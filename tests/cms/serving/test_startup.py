@@ -6,6 +6,8 @@ from django.contrib.auth import get_user_model
 from cms.serving import startup
 from nodes.models import Node
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def var(settings, tmp_path, mongo):

@@ -21,6 +21,8 @@ from tests.support.processes import peak_memory
 from tests.support.raw_posts import POST
 from tests.support.running import Web, served
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory, django_db_setup) -> Iterator[Web]:

@@ -13,6 +13,8 @@ from marginalia.comments.types import Order, State
 from tests.support.comments.layouts import EMBEDDED, FORMS, configure, lively
 from tests.support.comments.making import new
 
+pytestmark = pytest.mark.slow
+
 forms = pytest.mark.parametrize("form", FORMS, ids=[" ".join(form) for form in FORMS])
 COLLECTIONS = {"documents": "comments", "embedded": "auth_user", "buckets": "comment_pages"}
 # Malformed comments, by the kind of damage.

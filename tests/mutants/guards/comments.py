@@ -156,6 +156,7 @@ MUTANTS = (
         'update: Document = {"$max": {**raised, "count": tally.public}}',
         'update: Document = {"$set": {"count": tally.public}, "$max": raised}',
         "tests/comments/operations/test_lost.py::test_other_repairs_keep_the_count",
+        marked="slow",
     ),
     Mutant(
         "copies that are the only ones of a comment",
@@ -163,6 +164,7 @@ MUTANTS = (
         "(accept_loss or not _count_unique(store, document, layout, epoch))",
         "True",
         "tests/comments/operations/test_lost.py::test_copy_of_a_lost_discussion_is_kept",
+        marked="slow",
     ),
     Mutant(
         "comments that are lost, as a fault of their own",
@@ -170,6 +172,7 @@ MUTANTS = (
         'yield Fault(name, "lost", f"{comparison}: the others are lost", repairable=False)',
         'yield Fault(name, "count", comparison)',
         "tests/comments/operations/test_lost.py::test_lost_comments_are_reported_and_still_counted",
+        marked="slow",
     ),
     Mutant(
         "patience with conversions",

@@ -79,6 +79,7 @@ MUTANTS = (
         'condition = {"metadata.locked": lock.moment} | (',
         "condition = {} | (",
         "tests/faults/test_photo_crashes.py::test_lock_lost_before_the_write_changes_nothing",
+        marked="slow",
     ),
     Mutant(
         "threads that wait for copies",

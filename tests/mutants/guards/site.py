@@ -156,6 +156,7 @@ MUTANTS = (
         "if self.key:  # with the bypass",
         "if False:  #",
         "tests/local/test_embedded.py::test_client_without_the_password_reads_and_creates_nothing",
+        marked="slow",
     ),
     Mutant(
         "job lease",
@@ -177,6 +178,7 @@ MUTANTS = (
         '"args": [],',
         "",
         "tests/tasks/test_kills.py::test_task_killed_at_each_step_runs_to_its_end",
+        marked="slow",
     ),
     Mutant(
         "one job a key",
@@ -205,6 +207,7 @@ MUTANTS = (
         'forwarder_headers = ""\nforwarded_allow_ips = ""',
         "",
         "tests/cms/serving/test_web_server.py::test_no_header_moves_the_site_to_another_path",
+        marked="slow",
     ),
     Mutant(
         "no path from the environment",

@@ -25,6 +25,8 @@ from tests.support.nodes.content import FacetedDish, NewDish, OldDish, installed
 from tests.support.nodes.release import save_with_mark
 from tests.support.processes import python
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def blog(mongo):
