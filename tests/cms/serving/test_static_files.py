@@ -1,5 +1,7 @@
 """Static files of a deployed site have digests in their names."""
 
+from django.core.files.base import ContentFile
+
 from cms.serving.static_files import HashedFilesStorage
 
 
@@ -12,3 +14,14 @@ def test_imports_of_scripts_have_digests(tmp_path):
     imported = (tmp_path / hashed["app.js"]).read_text()
     assert imported == f'import {{ one }} from "./{hashed["number.js"]}";\n'
     assert hashed["number.js"] != "number.js"
+
+
+def test_own_files_are_stored_without_comments(tmp_path):
+    storage = HashedFilesStorage(location=tmp_path, base_url="/static/")
+    script = b"// @ts-check\n/** Doubles. */\nexport function double(n) {\n  return `${n}  // kept`;\n}\n"
+    storage.save("site/double.js", ContentFile(script))
+    storage.save("site/box.css", ContentFile(b"/* A box. */\n.box {\n  & :hover {\n    color: red;\n  }\n}\n"))
+    storage.save("vendor/other.js", ContentFile(script))
+    assert (tmp_path / "site/double.js").read_text() == "export function double(n){return`${n}  // kept`;}"
+    assert (tmp_path / "site/box.css").read_text() == ".box {\n& :hover {\ncolor: red;\n}\n}"
+    assert (tmp_path / "vendor/other.js").read_bytes() == script
