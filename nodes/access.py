@@ -29,7 +29,7 @@ from nodes.selectors.listing import live
 from nodes.types import Actor
 
 # The message doesn't reveal whether there is a section that the user can't see.
-NO_SUCH_SECTION = gettext_lazy("There is no such section, or this cannot stand in it.")
+NO_SUCH_SECTION = gettext_lazy("Choose a section that exists and that can contain this page.")
 # The value of the top level in lists of choices.
 TOP = "top"
 # Users with any of these permissions can see photos that are not public.
@@ -62,7 +62,14 @@ class FieldForbidden(PermissionDenied):
 
     def __init__(self, paths: Iterable[str]) -> None:
         self.paths = tuple(sorted(paths))
-        super().__init__(_("Only who may publish sets this."))
+        super().__init__(self.reason(self.paths[0]))
+
+    @staticmethod
+    def reason(path: str) -> str:
+        """Return why the user cannot set one field."""
+        if path in PUBLISHER_FIELDS:
+            return _("You need publish permission to change this field.")
+        return _("This field can't be changed here.")
 
 
 @dataclass(frozen=True)
@@ -136,7 +143,7 @@ def photo(user: Any, photo_id: ObjectId, permission: NodePermission, *, describe
     """
     editable = stored_photos.load(photo_id) if may_see_photos(user) else None
     if editable is None:
-        raise Http404(_("There is no such photo, or you may not see it."))
+        raise Http404(_("This photo doesn't exist, or you don't have permission to view it."))
     if not (may_describe(user, editable.node) if describes else allowed(user, editable.node, permission)):
         raise PermissionDenied
     return editable
@@ -189,7 +196,7 @@ def trash_seen_by(user: Any) -> dict[str, Any] | None:
 
 def _checked(user: Any, editable: Editable | None, permission: NodePermission) -> Editable:
     if editable is None or not allowed(user, editable.node, NodePermission.VIEW):
-        raise Http404(_("There is no such page, or you may not see it."))
+        raise Http404(_("This page doesn't exist, or you don't have permission to view it."))
     if not allowed(user, editable.node, permission):
         raise PermissionDenied
     return editable

@@ -54,7 +54,7 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
         messages += _field_names(content_type)
         if not any(content_type.may_stand_in(section) for section in registry.types() if section.is_section):
             hint = "List section types in `stands_in`, as classes or by their names."
-            message = f"{_name(content_type)} can be in no section: `stands_in` lists no installed section type."
+            message = f"{_name(content_type)} fits in no section, because `stands_in` lists no installed section type."
             messages.append(Error(message, hint=hint, obj=content_type, id="nodes.E006"))
         messages += _upgraders(content_type)
         messages += _rules(content_type)
@@ -68,7 +68,7 @@ def _facets(content_type: type[Content]) -> Iterator[CheckMessage]:
         field = known.get(name)
         inner = field.base_field if isinstance(field, ArrayField) else field
         if inner is None or name in _WRITTEN or _part_of(inner) or isinstance(inner, _NOT_FACETS):
-            message = f"{_name(content_type)}.facets contains “{name}”, which lists cannot filter by."
+            message = f"{_name(content_type)}.facets contains “{name}”, which lists can't filter by."
             hint = "Use fields of short texts, numbers, dates, booleans, or lists of these."
             yield Error(message, hint=hint, obj=content_type, id="nodes.E007")
 
@@ -91,7 +91,7 @@ def _rules(content_type: type[Content]) -> Iterator[CheckMessage]:
         ("comment_policy", policy, policy in ("", *POLICIES), f"Use one of {', '.join(POLICIES)}."),
     ):
         if not is_valid:
-            message = f"{_name(content_type)}.{name} cannot be {value!r}."
+            message = f"{_name(content_type)}.{name} can't be {value!r}."
             yield Error(message, hint=hint, obj=content_type, id="nodes.E010")
 
 
@@ -125,7 +125,7 @@ def _upgraders(content_type: type[Content]) -> Iterator[CheckMessage]:
     for number in range(FIRST, present):
         if upgrader_counts[number] != 1:
             message = f"{name} has {upgrader_counts[number] or 'no'} upgraders from version {number} to {number + 1}."
-            hint = f"Declare one function with @upgrade(from_version={number}); older revisions need it, too."
+            hint = f"Declare exactly one function with @upgrade(from_version={number}). Older revisions need it too."
             yield Error(message, hint=hint, obj=content_type, id="nodes.E008")
     for number in sorted(number for number in upgrader_counts if not FIRST <= number < present):
         message = f"{name} has an upgrader from version {number}, but its schema_version is {present}."
@@ -160,11 +160,11 @@ def _is_taken(model: type[Content], field: models.Field) -> bool:
 
 def _problem(field: models.Field) -> str:
     if field.remote_field:
-        return "is a relation. Documents store ids instead, with a NodeField or PhotoField."
+        return "is a relation. Use a NodeField or PhotoField, which stores an id."
     if isinstance(field, models.FileField):
-        return "is a file. Files are photos, which a PhotoField refers to."
+        return "is a file field. Use a PhotoField, which refers to a photo."
     if field.unique:
-        return "is unique. Only slugs are unique, in their section."
+        return "is unique. Remove unique=True. Only slugs are unique, in their section."
     if isinstance(field, ArrayField) and not isinstance(field, EmbeddedModelArrayField):
         if _part_of(field.base_field):
             return "is a list of embedded models. Use an EmbeddedModelArrayField for lists of parts."

@@ -31,9 +31,11 @@ def site_document(examination: Examination) -> Iterator[Finding]:
     for nodes in examination.declared(NODES):
         db = examination.db
         if db[nodes].find_one({}, {"_id": 1}) and not db[SITE].find_one({"_id": SITE_ID}, {"_id": 1}):
-            message = "There are pages, and the site's settings and versions are gone: it shows its defaults."
+            message = (
+                "The site's settings and versions are missing, although there are pages. The site uses the defaults."
+            )
             yield Finding(
-                ERROR, "site-gone", SITE, message, f"Restore {SITE} from a backup, or save the settings anew."
+                ERROR, "site-gone", SITE, message, f"Restore {SITE} from a backup, or save the settings again."
             )
 
 
@@ -56,18 +58,19 @@ def damaged_nodes(examination: Examination) -> Iterator[Finding]:
             if isinstance(metadata := document.get("metadata"), dict) and metadata.get("parent_id") is not None:
                 parents[document["_id"]] = metadata["parent_id"]
         if faults:
-            fix = "manage.py check_nodes lists all. Restore them from a backup; manage.py upgrade_nodes derives missing parts."
+            fix = (
+                "Run manage.py check_nodes to list all problems. Run manage.py upgrade_nodes to "
+                "derive missing parts. Restore the other pages from a backup."
+            )
             yield Finding(
-                ERROR, "node-damaged", name, f"{len(faults)} faults of pages: {'; '.join(faults[:NAMED])}.", fix
+                ERROR, "node-damaged", name, f"Pages have {len(faults)} problems: {'; '.join(faults[:NAMED])}.", fix
             )
         # The nodes are read again after the trash, to find sections that are restored between the two queries.
         homes = (NODES, TRASH, NODES)
         existing = {id for home in homes for id in examination.present(home, set(parents.values()))}
         if lost := [str(node_id) for node_id, parent_id in parents.items() if parent_id not in existing]:
-            message = f"The section of {len(lost)} pages or photos is gone: {', '.join(lost[:NAMED])}."
-            fix = (
-                "Restore the section from a backup, or run manage.py check_nodes --fix, which moves them to the trash."
-            )
+            message = f"{len(lost)} pages or photos are in a section that no longer exists: {', '.join(lost[:NAMED])}."
+            fix = "Restore the section from a backup. Or run manage.py check_nodes --fix to move them to the trash."
             yield Finding(ERROR, "section-gone", name, message, fix)
 
 
@@ -82,8 +85,8 @@ def histories(examination: Examination) -> Iterator[Finding]:
         existing = {revision["_id"] for revision in examination.db[REVISIONS].find(query, {"_id": 1})}
         if missing := [node_id for node_id, nonce in nonces.items() if nonce not in existing]:
             some = ", ".join(map(str, missing[:NAMED]))
-            message = f"{len(missing)} of {len(nonces)} pages lack the revision of what they are: {some}."
-            fix = f"Restore {REVISIONS} from a backup; without it edits of these pages merge by whole fields."
+            message = f"{len(missing)} of {len(nonces)} pages lack the revision of their current version: {some}."
+            fix = f"Restore {REVISIONS} from a backup. Without it, edits of these pages merge only by whole fields."
             yield Finding(WARNING, "history-gone", REVISIONS, message, fix)
 
 
@@ -96,7 +99,7 @@ def missing_types(examination: Examination) -> Iterator[Finding]:
         if unknown := sorted(str(type) for type in examination.db[name].distinct("metadata.type") if type not in known):
             message = f"No installed app declares the type of some nodes: {', '.join(unknown[:NAMED])}."
             yield Finding(
-                WARNING, "type-not-installed", name, message, "Install the app again, or move them to the trash."
+                WARNING, "type-not-installed", name, message, "Install the app again, or move the nodes to the trash."
             )
 
 
@@ -117,11 +120,9 @@ def versions(examination: Examination) -> Iterator[Finding]:
         present = {type: registry.get(type).schema_version for type in registry.names()}
         if older := sorted({type for type, version in stored if type in present and version < present[type]}):
             message = (
-                f"Older versions of these types are stored, and brought up at each read: {', '.join(older[:NAMED])}."
+                f"Documents of older versions of these types are upgraded on each read: {', '.join(older[:NAMED])}."
             )
-            yield Finding(ADVICE, "type-outdated", name, message, f"manage.py upgrade_nodes {' '.join(older)}")
+            yield Finding(ADVICE, "type-outdated", name, message, f"Run manage.py upgrade_nodes {' '.join(older)}.")
         if newer := sorted({type for type, version in stored if type in present and version > present[type]}):
-            message = (
-                f"A newer release has stored nodes of these types, which this one does not write: {', '.join(newer)}."
-            )
-            yield Finding(WARNING, "type-newer", name, message, "Run the newer release in every process.")
+            message = f"A newer release stored nodes of these types. This release can't write them: {', '.join(newer)}."
+            yield Finding(WARNING, "type-newer", name, message, "Run the newer release in all processes.")

@@ -22,7 +22,7 @@ class NodeGone(NodeError):
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
-        super().__init__(_("This page is no longer there: it was moved to the trash or deleted."))
+        super().__init__(_("This page no longer exists. It was moved to the trash or permanently deleted."))
 
 
 class IdTaken(NodeError):
@@ -33,7 +33,7 @@ class IdTaken(NodeError):
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
-        super().__init__(_("Nothing was saved: the number that was chosen for it belongs to something else."))
+        super().__init__(_("Nothing was saved, because this id is already in use. Try again."))
 
 
 class Published(NodeError):
@@ -41,7 +41,7 @@ class Published(NodeError):
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
-        super().__init__(_("This page has been published since: only an editor can change it now."))
+        super().__init__(_("This page has been published, so only an editor can change it now."))
 
 
 class DraftGone(NodeError):
@@ -49,7 +49,12 @@ class DraftGone(NodeError):
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
-        super().__init__(_("Another editor saved, published or discarded this draft. Look at it again."))
+        super().__init__(
+            _(
+                "Another editor saved, published or discarded this draft. Nothing was "
+                "changed. Reload the page to see the latest version."
+            )
+        )
 
 
 class NotLive(NodeError):
@@ -57,7 +62,12 @@ class NotLive(NodeError):
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
-        super().__init__(_("Only changes of a published page can be scheduled. Give this page a date to appear at."))
+        super().__init__(
+            _(
+                "Changes can only be scheduled for a published page. To publish this page "
+                "later, set its publication date."
+            )
+        )
 
 
 class ChangedSince(NodeError):
@@ -65,7 +75,7 @@ class ChangedSince(NodeError):
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
-        super().__init__(_("This page was changed after the list was shown: look at it first."))
+        super().__init__(_("This page changed after you opened the list. Check the page first, then try again."))
 
 
 class DraftStays(NodeError):
@@ -73,7 +83,7 @@ class DraftStays(NodeError):
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
-        super().__init__(_("It is public; its draft is published on its own page."))
+        super().__init__(_("This page is already public. To publish its draft, open the page."))
 
 
 class EditConflict(NodeError):
@@ -137,7 +147,10 @@ class TextTooLong(FieldRefused):
         kilobytes = {"have": -(-size // 1000), "most": most // 1000}
         super().__init__(
             path,
-            _("This text has %(have)d KB; at most %(most)d KB are taken. Nothing was saved: make several pages of it.")
+            _(
+                "This text is too long: %(have)d KB of at most %(most)d KB. Nothing was saved. Split "
+                "the text into several pages."
+            )
             % kilobytes,
         )
 
@@ -167,7 +180,8 @@ class NewerVersion(NodeError):
     def __init__(self) -> None:
         super().__init__(
             _(
-                "A newer release of the site has saved this already. Nothing was saved: try again when the update is complete."
+                "A newer release of the site has already saved this. Nothing was changed. Try again "
+                "when the update is complete."
             )
         )
 
@@ -177,7 +191,10 @@ class NotUpgraded(NodeError):
 
     def __init__(self, from_version: int) -> None:
         super().__init__(
-            _("This was stored by version %(version)d of its type, and cannot be brought to the present one.")
+            _(
+                "This was stored by version %(version)d of its content type and can't be upgraded. "
+                "Nothing was changed. Ask the site's developer to fix the upgrader."
+            )
             % {"version": from_version}
         )
 
@@ -186,4 +203,4 @@ class TooBusy(NodeError):
     """Other writers kept changing the same node. Trying again is safe."""
 
     def __init__(self) -> None:
-        super().__init__(_("Others are changing this right now. Please try again."))
+        super().__init__(_("Other people are changing this right now. Nothing was saved. Please try again."))

@@ -60,7 +60,7 @@ class CommentsField(forms.ChoiceField):
     """A field for the comment policy of a node, or "" for the policy of the section or the site."""
 
     def __init__(self, **kwargs: Any) -> None:
-        choices = [("", _("As for the section, or the site")), *COMMENT_POLICIES]
+        choices = [("", _("Same as the section or the site")), *COMMENT_POLICIES]
         super().__init__(required=False, choices=choices, **kwargs)
 
 
@@ -98,7 +98,7 @@ class AuthorField(forms.MultiValueField):
         # Readers see the name. If an account's name is its email address, only the part before the @ is used.
         name = name or (self.accounts[account].partition("@")[0] if account else "")
         if not name:
-            raise ValidationError(_("Choose an account, or type a name."))
+            raise ValidationError(_("Choose an account or enter a name."))
         return {"_id": ObjectId(account) if account else None, "name": name}
 
 
@@ -125,7 +125,7 @@ class ReferenceField(forms.CharField):
         target = stored_nodes.resolve_address(typed)
         if target is None or target.content_type.is_file != self.photos:
             raise ValidationError(
-                _("No public photo has this address.") if self.photos else _("No public page has this address.")
+                _("No public photo has this URL.") if self.photos else _("No public page has this URL.")
             )
         target_id: ObjectId = target.pk
         return target_id

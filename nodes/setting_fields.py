@@ -37,11 +37,11 @@ class AccentField(forms.CharField):
         if not value or look.is_accent(value):
             return
         if not look.is_colour(value):
-            raise ValidationError(_("Write the colour as # and six digits, such as #1f4e8c."))
+            raise ValidationError(_("Enter the colour as # and six hexadecimal digits, such as #1f4e8c."))
         nearest = look.readable(value, look.LIGHT, look.CONTRAST)
         reason = _(
-            "Links in %(colour)s are hard to read: the contrast on the page is %(contrast)s : 1, and must be at least 4.5 : 1. "
-            "The nearest colour that can be read is %(nearest)s."
+            "Links in %(colour)s would be hard to read. Their contrast is %(contrast)s : 1, and at "
+            "least 4.5 : 1 is required. The closest readable colour is %(nearest)s."
         )
         params = {"colour": value, "contrast": f"{look.lowest_contrast(value):.1f}", "nearest": nearest}
         raise ValidationError(reason, params=params)
@@ -77,7 +77,9 @@ class LinkRowsField(forms.Field):
         try:
             return plain(json.loads(value or "[]"))
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise ValidationError(_("Reload the page and try again.")) from error
+            raise ValidationError(
+                _("The form couldn't be read. Nothing was saved. Reload the page and try again.")
+            ) from error
 
     def clean(self, value: Any) -> Rows:
         return [_clean_row(row) for row in super().clean(value)]
@@ -101,7 +103,7 @@ def _clean_row(row: dict[str, str]) -> dict[str, str]:
     MaxLengthValidator(LONGEST_LABEL)(label)
     ProhibitNullCharactersValidator()(label + target)
     if len(target) > LONGEST_TARGET or not target:
-        raise ValidationError(_("“%(label)s” needs an address."), params={"label": label})
+        raise ValidationError(_("Enter a URL for “%(label)s”."), params={"label": label})
     if linked_id(target):
         return {"label": label, "target": target}
     # Browsers treat a backslash as a slash, so "/\\host" leads to another site.
@@ -113,7 +115,10 @@ def _clean_row(row: dict[str, str]) -> dict[str, str]:
         else:
             URLValidator(schemes=["https", "http"])(target)
     except ValidationError as error:
-        reason = _("“%(target)s” is no address: begin with / for a page of this site, or with https://.")
+        reason = _(
+            "“%(target)s” isn't a valid URL. Begin it with / for a page of this site, or with "
+            "https:// for another site."
+        )
         raise ValidationError(reason, params={"target": target}) from error
     return {"label": _required(label, target), "target": target}
 
@@ -131,13 +136,13 @@ def _clean_path(label: str, path: str) -> dict[str, str]:
         except Resolver404:
             is_page = True
         if is_page and not node:
-            raise ValidationError(_("No public page has the address “%(path)s”."), params={"path": path})
+            raise ValidationError(_("No public page has the URL “%(path)s”."), params={"path": path})
     return {"label": _required(label, path), "target": path}
 
 
 def _required(label: str, target: str) -> str:
     if not label:
-        raise ValidationError(_("“%(target)s” needs a label."), params={"target": target})
+        raise ValidationError(_("Enter a label for “%(target)s”."), params={"target": target})
     return label
 
 

@@ -14,8 +14,8 @@ def check_photos(**kwargs: Any) -> list[CheckMessage]:
     try:
         configured = limits()
     except ImproperlyConfigured as error:
-        return [Error(str(error), hint="photos.assets.limits lists the keys.", id="nodes.E001")]
+        return [Error(str(error), hint="See photos/assets/limits.py for the valid keys.", id="nodes.E001")]
     if not configured.widths or not configured.squares:
-        hint = "Set PHOTOS['WIDTHS'] and PHOTOS['SQUARES'] to at least one number of pixels each."
-        return [Error("PHOTOS leaves no size to show photos in.", hint=hint, id="nodes.E002")]
+        hint = "Set PHOTOS['WIDTHS'] and PHOTOS['SQUARES'] to at least one width in pixels each."
+        return [Error("PHOTOS has an empty list of sizes.", hint=hint, id="nodes.E002")]
     return []

@@ -67,7 +67,7 @@ def _missing_content(document: Document, existing: set[Any]) -> str:
     # The document of a photo in the trash isn't in the searched collection, so its own length decides.
     exists = content_id in existing or (content_id == document["_id"] and document["length"] > 0)
     if metadata.get("type") == PHOTO and content_id is not None and not exists:
-        return f"shows {content_id}, which is not there"
+        return f"shows {content_id}, which doesn't exist"
     return ""
 
 

@@ -22,8 +22,8 @@ def stalled_uploads(examination: Examination) -> Iterator[Finding]:
     """Check for uploads, replacements and copies whose process died."""
     for name in examination.declared(ASSET_FILES, RENDITION_FILES):
         for file in examination.db[name].find(stale_filter(now()), {"filename": 1}).limit(MAX_LISTED):
-            message = f"The upload of {file.get('filename')} ({file['_id']}) has stopped."
-            yield Finding(WARNING, "stalled-upload", name, message, "manage.py sweep_uploads")
+            message = f"The upload of {file.get('filename')} ({file['_id']}) was interrupted."
+            yield Finding(WARNING, "stalled-upload", name, message, "Run manage.py sweep_uploads.")
 
 
 @check
@@ -42,8 +42,8 @@ def orphan_chunks(examination: Examination) -> Iterator[Finding]:
             ids -= examination.present(name, ids)
         if ids:
             some = ", ".join(str(files_id) for files_id in sorted(ids, key=str)[:MAX_LISTED])
-            message = f"There are chunks of {len(ids)} files that are not there: {some}."
-            yield Finding(WARNING, "orphan-chunk", chunks, message, "manage.py sweep_uploads")
+            message = f"{len(ids)} files no longer exist, but their chunks do: {some}."
+            yield Finding(WARNING, "orphan-chunk", chunks, message, "Run manage.py sweep_uploads.")
 
 
 @check
@@ -55,6 +55,9 @@ def photo_files(examination: Examination) -> Iterator[Finding]:
         damaged = list(damage.find_damaged(examination.db, documents, damage.CHUNKS_OF[name]))
         if damaged:
             some = "; ".join(f"{document['_id']} {reason}" for document, reason in damaged[:MAX_LISTED])
-            message = f"{len(damaged)} files cannot be shown as they are: {some}."
-            fix = "manage.py check_nodes --files lists all; --fix drops damaged copies, photos come from a backup."
+            message = f"{len(damaged)} files are damaged: {some}."
+            fix = (
+                "Run manage.py check_nodes --files to list all. Add --fix to delete damaged "
+                "copies. Restore damaged photos from a backup."
+            )
             yield Finding(ERROR, "photo-damaged", name, message, fix)

@@ -35,7 +35,7 @@ from photos import addresses
 REASONS = {
     State.HIDDEN: gettext_lazy("not public"),
     State.TRASHED: gettext_lazy("in the trash"),
-    State.GONE: gettext_lazy("not there any more"),
+    State.GONE: gettext_lazy("deleted"),
 }
 
 

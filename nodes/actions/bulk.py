@@ -55,9 +55,9 @@ def execute_all(actions: Iterable[tuple[SelectedNode, NodeAction]]) -> Summary:
 def reason_of(error: Exception) -> str:
     """Return the reason of a refusal as a message for users."""
     if isinstance(error, Http404):
-        return _("It is not there (any more).")
+        return _("It no longer exists.")
     if isinstance(error, PermissionDenied):
-        return _("Your account does not allow this.")
+        return _("Your account doesn't have permission to do this.")
     return str(error)
 
 

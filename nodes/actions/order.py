@@ -43,7 +43,7 @@ class Order(NodeAction):
         """
         editable = access.node(self.user, self.node_id, self.needs)
         if editable.node.content_type.lists != BY_HAND:
-            raise InvalidPlace(_("What stands here is not arranged by hand."))
+            raise InvalidPlace(_("This section isn't sorted manually."))
         return editable
 
     def execute(self) -> int:

@@ -147,7 +147,7 @@ CHUNKS_INDEXES = (Index("files_id_1_n_1", (("files_id", 1), ("n", 1)), unique=Tr
 CHUNKS_KEY = ShardKey(
     (("files_id", 1), ("n", 1)),
     unique=True,
-    reason="A file is read in order from one shard, and an enormous one can split.",
+    reason="A file is read in order from one shard, and a very large file can be split.",
     least=least_id,
 )
 
@@ -207,7 +207,7 @@ def collections() -> tuple[Collection, ...]:
                 Index("referring", (*NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1)), partial=REFERRING),
             ),
             shard_key=ShardKey(
-                PLACE, unique=True, reason="Only a unique shard key keeps (section, slug) unique over shards."
+                PLACE, unique=True, reason="Only a unique shard key keeps (section, slug) unique across shards."
             ),
             validator=schemas.node(),
         ),
@@ -221,13 +221,13 @@ def collections() -> tuple[Collection, ...]:
             REDIRECTS,
             (Index("by_node", (("node_id", 1),)),),
             validator=schemas.REDIRECT,
-            unsharded_because="Small, and read only where nothing is found.",
+            unsharded_because="Small, and read only if no page is found.",
         ),
         Collection(
             TRASH,
             (Index("by_newest", (("trashed_at", -1), ("_id", -1))), Index("by_section", (("metadata.parent_id", 1),))),
             validator=schemas.trashed(),
-            unsharded_because="Small: what editors threw away.",
+            unsharded_because="Small: pages and photos in the trash.",
         ),
         Collection(SITE, validator=schemas.SITE, unsharded_because="One document."),
         Collection(
@@ -238,7 +238,7 @@ def collections() -> tuple[Collection, ...]:
                 Index("kept_for_a_month", (("updated", 1),), expire_after_seconds=WORKING_COPY_DAYS * 24 * 60 * 60),
             ),
             validator=schemas.WORKING_COPY,
-            unsharded_because="Small, and short-lived: what editors typed and have not saved.",
+            unsharded_because="Small and short-lived: unsaved changes of editors.",
         ),
         Collection(
             ASSET_FILES,
@@ -255,7 +255,7 @@ def collections() -> tuple[Collection, ...]:
                 Index("by_lock", (("metadata.locked", 1),), partial={"metadata.locked": {"$type": "date"}}),
             ),
             shard_key=ShardKey(
-                PLACE, unique=True, reason="Only a unique shard key keeps (gallery, slug) unique over shards."
+                PLACE, unique=True, reason="Only a unique shard key keeps (gallery, slug) unique across shards."
             ),
             validator=schemas.ASSET_FILE,
         ),
@@ -270,7 +270,7 @@ def collections() -> tuple[Collection, ...]:
             shard_key=ShardKey(
                 (("metadata.source", 1), ("metadata.spec", 1)),
                 unique=True,
-                reason="Each copy is made once, and asked for by both.",
+                reason="Each copy is made once, and read by both fields.",
                 least=least_id,
             ),
             validator=schemas.RENDITION_FILE,

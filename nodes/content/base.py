@@ -62,7 +62,8 @@ class ContentBase(ModelBase):
         above = [base for base in bases if isinstance(base, ContentBase) and not base._meta.abstract]
         if above:
             raise TypeError(
-                f"{name} cannot extend {above[0].__name__}, which is a type itself: share an abstract class."
+                f"{name} can't extend {above[0].__name__}, which is a content type itself. Use an "
+                "abstract base class for both."
             )
         declared = (attrs["Meta"],) if "Meta" in attrs else ()
         label = attrs["__module__"].replace(".", "_")
@@ -203,12 +204,15 @@ class Written(Content):
 
     text = models.TextField(_("Text"), blank=True, default="")
     format = models.CharField(
-        _("Written in"), max_length=20, default=MARKDOWN, choices=[(MARKDOWN, "Markdown"), (HTML, "HTML")]
+        _("Format"), max_length=20, default=MARKDOWN, choices=[(MARKDOWN, "Markdown"), (HTML, "HTML")]
     )
     comments = models.CharField(_("Comments"), max_length=20, blank=True)
     # The photo above the text, in lists and in link previews. Lists read a copy, `derived.picture`.
     picture = PhotoField(
-        _("Picture"), null=True, blank=True, help_text=_("Above the text, in lists, and where the page is shared.")
+        _("Featured photo"),
+        null=True,
+        blank=True,
+        help_text=_("Shown above the text, in lists and in link previews. If left empty, the page has no photo."),
     )
     # The texts for search engines and link previews, instead of the title and the summary.
     seo_title = models.CharField(
@@ -216,13 +220,13 @@ class Written(Content):
         max_length=300,
         blank=True,
         default="",
-        help_text=_("Search engines show about 60 characters. Left empty, the title serves."),
+        help_text=_("Search engines show about 60 characters. If left empty, the title is used."),
     )
     seo_description = models.TextField(
         _("SEO description"),
         blank=True,
         default="",
-        help_text=_("Search engines show about 160 characters. Left empty, the summary serves."),
+        help_text=_("Search engines show about 160 characters. If left empty, the summary is used."),
     )
     # The source of an imported node, for later imports.
     source = models.JSONField(null=True, blank=True, editable=False)
@@ -240,7 +244,7 @@ class Entry(Written):
     is_dated = True
 
     is_pinned = models.BooleanField(
-        _("Pinned"), default=False, help_text=_("It stands first in its section, before newer posts.")
+        _("Pinned"), default=False, help_text=_("Shows this post first in its section, before newer posts.")
     )
 
     class Meta:
@@ -282,4 +286,4 @@ class Missing(Written):
     is_installed = False
 
     class Meta:
-        verbose_name = _("Type that is not installed")
+        verbose_name = _("Type that isn't installed")

@@ -14,14 +14,14 @@ from nodes.content.registry import register
 # Minimum width and height of a crop, as fractions of the photo.
 LEAST_CROP = 0.01
 # Degrees clockwise.
-ROTATIONS = [(90, _("a quarter turn right")), (180, _("upside down")), (270, _("a quarter turn left"))]
+ROTATIONS = [(90, _("90° clockwise")), (180, _("180°")), (270, _("90° counterclockwise"))]
 
 
 @register
 class Folder(Section):
     """Section that contains pages and other sections."""
 
-    description = _("Holds pages and other sections.")
+    description = _("Contains pages and other sections.")
     lists = BY_NAME
 
     class Meta:
@@ -32,7 +32,7 @@ class Folder(Section):
 class Blog(Section):
     """Section that contains posts, newest first."""
 
-    description = _("Holds posts, the newest first.")
+    description = _("Contains posts, newest first.")
     schema_org = "Blog"
 
     class Meta:
@@ -43,7 +43,7 @@ class Blog(Section):
 class Gallery(Section):
     """Section that contains photos."""
 
-    description = _("Holds photos.")
+    description = _("Contains photos.")
     schema_org = "ImageGallery"
     lists = PHOTOS
 
@@ -55,7 +55,7 @@ class Gallery(Section):
 class BasicPage(Page):
     """Single page in a folder or at the top level."""
 
-    description = _("Stands by itself, in a folder or at the top level.")
+    description = _("A single page, in a folder or at the top level.")
 
     class Meta:
         verbose_name = _("Page")
@@ -65,7 +65,7 @@ class BasicPage(Page):
 class BlogEntry(Entry):
     """Post of a blog, with a date."""
 
-    description = _("Part of a blog, with a date.")
+    description = _("A dated entry in a blog.")
 
     class Meta:
         verbose_name = _("Blog post")
@@ -75,10 +75,10 @@ def check_crop(value: Sequence[float]) -> None:
     """Raise ValidationError for a crop, [left, top, width, height], that is too small or outside the photo."""
     left, top, width, height = value
     if not (left >= 0 and top >= 0 and width >= LEAST_CROP and height >= LEAST_CROP):
-        raise ValidationError(_("The part of the picture that is shown is too small."))
+        raise ValidationError(_("The crop is too small. Choose a larger part of the photo."))
     # The sum of rounded numbers can be slightly larger than 1.
     if left + width > 1.0001 or top + height > 1.0001:
-        raise ValidationError(_("The part that is shown reaches beyond the picture."))
+        raise ValidationError(_("The crop extends beyond the photo. Choose a part inside it."))
 
 
 @register
@@ -111,12 +111,12 @@ class PhotoContent(Content):
         size=4,
         null=True,
         blank=True,
-        verbose_name=_("Part that is shown"),
+        verbose_name=_("Crop"),
         validators=[check_crop],
     )
     # Degrees clockwise. The photo is rotated after cropping.
     rotation = models.IntegerField(
-        _("Turned"),
+        _("Rotation"),
         null=True,
         blank=True,
         choices=ROTATIONS,
@@ -138,7 +138,7 @@ class AuthorPage(Page):
     """Page about an author, above the list of the author's posts."""
 
     type_name = "author"
-    description = _("Tells who an author is, above all that the author wrote.")
+    description = _("Introduces an author, above the list of the author's posts.")
     schema_org = "ProfilePage"
     is_of_author = True
 
@@ -146,8 +146,10 @@ class AuthorPage(Page):
         models.CharField(max_length=200),
         default=list,
         blank=True,
-        verbose_name=_("Also writes as"),
-        help_text=_("Other names that posts are signed with, one per line. The title is the first."),
+        verbose_name=_("Other names"),
+        help_text=_(
+            "Other names that this author signs posts with, one per line. If left empty, only the title is used."
+        ),
     )
 
     class Meta:

@@ -98,7 +98,7 @@ def read(metadata: Mapping[str, Any]) -> Content | None:
     try:
         return content_type.from_document(upgraded(metadata)["detail"])
     except UpgradeFailed:
-        log.exception("A document of the type %s cannot be upgraded", metadata["type"])
+        log.exception("A document of the type %s can't be upgraded", metadata["type"])
         return Missing.from_document(values.valid_values(Missing, detail))
 
 

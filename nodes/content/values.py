@@ -19,6 +19,7 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, E
 
 from marginalia.markup.characters import is_blank
 from marginalia.mongo.reading import Malformed
+from nodes.content.messages import invalid_value, unknown_field
 
 # Exceptions that Django's checks raise for values of an entirely different type.
 _WRONG_TYPE = (TypeError, ValueError, AttributeError, ArithmeticError, InvalidId, InvalidDocument)
@@ -119,13 +120,13 @@ def cleaned(field: models.Field, value: Any) -> Any:
     try:
         return _cleaned(field, value)
     except _WRONG_TYPE as error:
-        raise ValidationError(_("The field does not take this value.")) from error
+        raise ValidationError(invalid_value()) from error
 
 
 def _cleaned(field: models.Field, value: Any) -> Any:
     if isinstance(field, ArrayField) and value is not None:
         if not isinstance(value, list | tuple):
-            raise ValidationError(_("This is not a list."))
+            raise ValidationError(_("This value must be a list."))
         if isinstance(field, EmbeddedModelArrayField):
             items = [_cleaned_part(field.embedded_model, part, number) for number, part in enumerate(value, 1)]
             _ensure_unique_ids(items)
@@ -146,7 +147,7 @@ def _cleaned(field: models.Field, value: Any) -> Any:
         bson.encode({"value": value})
         return value
     if isinstance(value, Mapping | list | tuple):
-        raise ValidationError(_("The field does not take this value."))
+        raise ValidationError(invalid_value())
     # The value can be a stored value of an older version.
     value = from_stored(field, value)
     # An empty value of a nullable field becomes null. Only texts store "".
@@ -186,7 +187,7 @@ def _cleaned_part(model: Any, value: Any, number: int = 0) -> dict[str, Any]:
     elif isinstance(value, Mapping):
         fields = {"id" if name == "_id" else name: part for name, part in value.items()}
     else:
-        raise ValidationError(_("The field does not take this value."))
+        raise ValidationError(invalid_value())
     stored: dict[str, Any] = {}
     for field in stored_fields(model):
         if field.primary_key:
@@ -200,7 +201,7 @@ def _cleaned_part(model: Any, value: Any, number: int = 0) -> dict[str, Any]:
             named = ValidationError([f"{field.verbose_name}: {message}" for message in error.messages])
             raise _numbered(named, number) if number else named from error
     if fields:
-        raise ValidationError(_("There is no field “%(name)s”.") % {"name": next(iter(fields))})
+        raise ValidationError(unknown_field(next(iter(fields))))
     return stored
 
 
@@ -231,7 +232,7 @@ def _to_stored(field: models.Field, value: Any) -> Any:
 def _check_number(value: float) -> None:
     """Raise ValidationError for infinity and NaN. NaN doesn't equal itself, so each save would be a conflict."""
     if not math.isfinite(value):
-        raise ValidationError(_("The field does not take this value."))
+        raise ValidationError(invalid_value())
 
 
 def _check_keys(value: Any) -> None:
@@ -239,7 +240,9 @@ def _check_keys(value: Any) -> None:
     if isinstance(value, Mapping):
         for name, inner in value.items():
             if not isinstance(name, str) or name.startswith("$") or "." in name or "\x00" in name:
-                raise ValidationError(_("“%(name)s” cannot be the name of a field.") % {"name": name})
+                raise ValidationError(
+                    _("“%(name)s” can't be a field name. Names can't contain dots or begin with $.") % {"name": name}
+                )
             _check_keys(inner)
     elif isinstance(value, list | tuple):
         for inner in value:

@@ -58,20 +58,20 @@ class StoredSettings:
 _SETTINGS = frozenset(setting.name for setting in fields(StoredSettings))
 
 COMMENT_POLICIES = (
-    ("open", _("Comments appear at once")),
-    ("hold-first", _("The first comment of each author waits for approval")),
-    ("hold-all", _("Every comment waits for approval")),
-    ("members", _("Only members comment, and their comments appear at once")),
+    ("open", _("Comments appear immediately")),
+    ("hold-first", _("Each author's first comment needs approval")),
+    ("hold-all", _("Every comment needs approval")),
+    ("members", _("Only members can comment, and their comments appear immediately")),
     ("closed", _("No one can comment")),
 )
 DOCUMENTATION = "documentation"
 THEMES = (
-    ("magazine", _("Magazine: a menu above, one column of text")),
-    (DOCUMENTATION, _("Documentation: all pages of a section beside the text")),
+    ("magazine", _("Magazine: menu at the top, one column of text")),
+    (DOCUMENTATION, _("Documentation: all pages of the section alongside the text")),
 )
 HOMES = (
-    ("lead", _("The newest post large, the others below")),
-    ("list", _("All posts alike")),
+    ("lead", _("Newest post large, the others below it")),
+    ("list", _("All posts in the same size")),
 )
 
 

@@ -46,7 +46,7 @@ def check_metadata(metadata: Any, fields: Collection[str] = REQUIRED_FIELDS) -> 
         if not isinstance(metadata.get(name), classes):
             raise Malformed(f"{name} has another type")
     if not all(isinstance(tag, str) for tag in metadata.get("tags") or ()):
-        raise Malformed("tags has something else than texts")
+        raise Malformed("tags contains a value that is not text")
 
 
 def _aware(moment: datetime) -> datetime:

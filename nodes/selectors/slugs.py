@@ -36,13 +36,13 @@ def check(slug: str, parent_id: ObjectId | None, *, section: str | None = None) 
     `section` is the URL path of a section that doesn't exist yet. It replaces `parent_id`.
     """
     if not slug:
-        raise InvalidSlug(_("Every page needs a slug: the last part of its address."))
+        raise InvalidSlug(_("Enter a slug. It is the last part of the page's URL."))
     if len(slug) > LONGEST:
-        raise InvalidSlug(_("A slug has at most %(most)d characters.") % {"most": LONGEST})
+        raise InvalidSlug(_("This slug is too long. Use at most %(most)d characters.") % {"most": LONGEST})
     if not all(_is_slug_character(c) for c in slug) or not (slug[0].isalnum() and slug[-1] not in "-_"):
-        raise InvalidSlug(_("Use letters, digits and hyphens only: “%(slug)s” cannot be an address.") % {"slug": slug})
+        raise InvalidSlug(_("“%(slug)s” can't be a slug. Use only letters, digits and hyphens.") % {"slug": slug})
     if conflicts_with_route(slug, parent_id, section=section):
-        raise InvalidSlug(_("The site itself needs the address “%(slug)s” here. Choose another.") % {"slug": slug})
+        raise InvalidSlug(_("The site already uses “%(slug)s” here. Choose another slug.") % {"slug": slug})
 
 
 def _is_slug_character(character: str) -> bool:

@@ -16,6 +16,7 @@ from marginalia.mongo.connection import Document, database
 from nodes import content, merging
 from nodes.collections import NODES, REVISIONS, TRASH, node_filter
 from nodes.content import declared_fields, values
+from nodes.content.messages import photo_needs_file, unknown_field, unknown_type
 from nodes.errors import (
     ChangedSince,
     DraftStays,
@@ -96,7 +97,7 @@ def create(
             invalidate()
             return save(actor, node_id, made["nonce"], whole, changed, form=node_id, only_unpublished=only_unpublished)
         if content.get(type).is_file:
-            raise InvalidPlace(_("A photo begins with its file: upload one."))
+            raise InvalidPlace(photo_needs_file())
         rules.check_place(parent_id, type)
         rules.check_capacity(parent_id)
         new_slug = wanted or slugs.find_free(title, parent_id)
@@ -342,7 +343,7 @@ def normalized(mine: Mapping[str, Any], type: str) -> dict[str, Any]:
         TextTooLong: A text is too long.
     """
     if not content.get(type).is_installed:
-        raise InvalidPlace(_("There is no type “%(type)s”.") % {"type": type})
+        raise InvalidPlace(unknown_type(type))
     fields = dict(mine)
     declared = declared_fields.declared(type)
     for path, value in mine.items():
@@ -352,12 +353,12 @@ def normalized(mine: Mapping[str, Any], type: str) -> dict[str, Any]:
             except ValidationError as error:
                 raise InvalidField(path, " ".join(error.messages)) from error
         elif path not in _COMMON:
-            raise InvalidField(path, _("There is no field “%(name)s”.") % {"name": path})
+            raise InvalidField(path, unknown_field(path))
     if "title" in fields and is_blank(fields["title"]):
         raise InvalidField("title", _("Enter a title."))
     name = (fields.get("author") or {}).get("name")
     if name and is_blank(name):
-        raise InvalidField("author", _("Choose an account, or type a name."))
+        raise InvalidField("author", _("Choose an account or enter a name."))
     if "slug" in fields:
         fields["slug"] = slugs.normalized(fields["slug"])
     if "expires" in fields:
@@ -397,7 +398,7 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
             unchanged["metadata.published"] = None
         given = rules.apply_tags(tags, present)
         if len(given) > max(MOST, len(present)):
-            raise FieldRefused("tags", _("At most %(most)d tags are taken: remove some first.") % {"most": MOST})
+            raise FieldRefused("tags", _("Too many tags. Use at most %(most)d.") % {"most": MOST})
         changes: dict[str, Any] = {"metadata.tags": given}
         if is_derived:
             # Search only finds tags in scripts without spaces by the derived pairs, which are made from the whole node.

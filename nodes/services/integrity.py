@@ -83,7 +83,7 @@ def _to_its_end(defects: Iterator[Defect]) -> Iterator[Defect]:
     try:
         yield from defects
     except MALFORMED as error:
-        about = f"{type(error).__name__}: {error}; manage.py setup_indexes --check names the malformed documents"
+        about = f"{type(error).__name__}: {error}. Run manage.py setup_indexes --check to list the malformed documents"
         yield Defect(UNFINISHED, about, False)
 
 
@@ -102,7 +102,7 @@ def _broken_histories(collection: str) -> Iterator[Defect]:
         present = {revision["_id"] for revision in database()[REVISIONS].find(query, {"_id": 1})}
         for node_id, nonce in nonces.items():
             if nonce not in present:
-                yield Defect(BROKEN_HISTORY, f"{node_id}: the revision of its present version is missing", False)
+                yield Defect(BROKEN_HISTORY, f"{node_id}: the revision of its current version is missing", False)
 
 
 def _orphans(before: datetime, fix: bool) -> Iterator[Defect]:
@@ -110,7 +110,9 @@ def _orphans(before: datetime, fix: bool) -> Iterator[Defect]:
         if not history.is_whole:
             continue
         if _is_lost(history):
-            yield Defect(LOST, f"{history.node_id} is gone; {len(history.others)} revisions have what it said", False)
+            yield Defect(
+                LOST, f"{history.node_id} no longer exists. {len(history.others)} revisions contain its text", False
+            )
             continue
         orphans = [link.nonce for link in history.others if link.saved_at < before]
         for batch in batched(orphans, BATCH):
@@ -185,7 +187,7 @@ def _trash_contents(collection: str, parent_id: ObjectId, fix: bool) -> Iterator
     query = {"metadata.parent_id": parent_id, **node_filter(collection)}
     for document in database()[collection].find(query, {"metadata.nonce": 1, "metadata.slug": 1}):
         metadata = document["metadata"]
-        about = f"{document['_id']} ({metadata.get('slug')}): its section {parent_id} is gone"
+        about = f"{document['_id']} ({metadata.get('slug')}): its section {parent_id} no longer exists"
         fixed = fix
         if fix:
             try:
@@ -206,7 +208,7 @@ def _cycles() -> Iterator[Defect]:
             seen.add(above)
             above = sections.sections[above].parent_id
         if above == section.id:
-            yield Defect(CYCLE, f"{section.id} ({section.slug}) stands in itself", False)
+            yield Defect(CYCLE, f"{section.id} ({section.slug}) is inside itself", False)
 
 
 def _hidden_by_routes() -> Iterator[Defect]:
@@ -214,4 +216,4 @@ def _hidden_by_routes() -> Iterator[Defect]:
     query = {"metadata.parent_id": None, "metadata.slug": {"$in": sorted(slugs.reserved())}}
     for document in database()[NODES].find(query, {"metadata.slug": 1}):
         slug = document["metadata"]["slug"]
-        yield Defect(SLUG, f"{document['_id']}: the site itself needs the address /{slug}; give it another slug", False)
+        yield Defect(SLUG, f"{document['_id']}: the site uses the URL /{slug}. Change the slug", False)

@@ -10,6 +10,7 @@ from pymongo.client_session import ClientSession
 from marginalia.mongo.connection import Document, database, transaction
 from nodes.collections import NODES, SITE
 from nodes.content import Folder, upgrading
+from nodes.content.messages import section_gone
 from nodes.errors import EditConflict, InvalidPlace, NodeGone
 from nodes.merging import Merge
 from nodes.models import stored_site, tree
@@ -85,6 +86,8 @@ def check_ancestors(section_id: ObjectId, parent_id: ObjectId | None) -> None:
     """
     chain = tree.load().ancestors(parent_id)
     if chain is None:
-        raise InvalidPlace(_("That section is not there: it was moved to the trash or deleted."))
+        raise InvalidPlace(section_gone())
     if any(section.id == section_id for section in chain):
-        raise InvalidPlace(_("A section cannot be moved into itself or into a section below it."))
+        raise InvalidPlace(
+            _("A section can't be moved into itself or into one of its subsections. Choose another section.")
+        )

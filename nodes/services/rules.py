@@ -16,7 +16,16 @@ from marginalia.mongo.connection import database
 from nodes import content, rendering
 from nodes.collections import ASSET_FILES, NODES, REVISIONS, TRASH
 from nodes.content import MARKDOWN, PHOTO, declared_fields, may_hold
-from nodes.errors import FieldRefused, IdTaken, InvalidField, InvalidPlace, NotReady, TextTooLong, WrongInsert
+from nodes.content.messages import section_gone, unknown_type
+from nodes.errors import (
+    FieldRefused,
+    IdTaken,
+    InvalidField,
+    InvalidPlace,
+    NotReady,
+    TextTooLong,
+    WrongInsert,
+)
 from nodes.models import tree
 from nodes.selectors import lists
 from nodes.tags import has_no_address
@@ -41,18 +50,22 @@ def check_dates(before: Mapping[str, Any], changes: Mapping[str, Any]) -> None:
     if published is None or published <= moment:
         return
     if published >= (dates.get("expires") or NEVER):
-        raise InvalidField("expires", _("It would expire before it appears."))
+        raise InvalidField("expires", _("The expiry date must be after the publication date."))
     was_published = before.get("published")
     if was_published and was_published <= moment < before["expires"]:
         raise InvalidField(
-            "published", _("Readers see this page: schedule the changes of its draft, or unpublish it first.")
+            "published",
+            _(
+                "This is already public, so its publication date can't be in the future. To "
+                "hide it until then, unpublish it first."
+            ),
         )
 
 
 def check_future(at: datetime) -> None:
     """Raise InvalidField unless a time for publishing is in the future."""
     if at <= now():
-        raise InvalidField("at", _("Choose a time ahead. To show the changes at once, publish them."))
+        raise InvalidField("at", _("Choose a time in the future. To show the changes now, publish them."))
 
 
 def check_place_unchanged(changes: Mapping[str, Any], live: Mapping[str, Any]) -> None:
@@ -63,7 +76,11 @@ def check_place_unchanged(changes: Mapping[str, Any], live: Mapping[str, Any]) -
     for path in sorted(NOT_DRAFTED & changes.keys()):
         if changes[path] != live.get(path):
             raise InvalidField(
-                path, _("A draft cannot change the address. Put section and slug back, or save them live.")
+                path,
+                _(
+                    "A draft can't change the page's URL. Reset the section and the slug, or "
+                    "save them to the live version."
+                ),
             )
 
 
@@ -74,16 +91,19 @@ def check_place(parent_id: ObjectId | None, type: str, coming: Mapping[ObjectId,
     """
     what = content.get(type)
     if not what.is_installed:
-        raise InvalidPlace(_("There is no type “%(type)s”.") % {"type": type})
+        raise InvalidPlace(unknown_type(type))
     above = coming.get(parent_id) if parent_id else None
     if parent_id is not None and above is None:
         sections = tree.fresh()
         if sections.ancestors(parent_id) is None:
-            raise InvalidPlace(_("That section is not there: it was moved to the trash or deleted."))
+            raise InvalidPlace(section_gone())
         above = sections.sections[parent_id].type
     if not may_hold(above, type):
         where = content.get(above).label if above else _("the top level")
-        raise InvalidPlace(_("%(what)s cannot stand in: %(where)s.") % {"what": what.label, "where": where})
+        raise InvalidPlace(
+            _("This type of content (%(what)s) can't be placed here (%(where)s).")
+            % {"what": what.label, "where": where}
+        )
 
 
 def check_capacity(parent_id: ObjectId | None) -> None:
@@ -92,7 +112,8 @@ def check_capacity(parent_id: ObjectId | None) -> None:
     most = section.content_type.most if section else None
     if section and most is not None and lists.count_children([section.id], most) >= most:
         raise InvalidPlace(
-            _("“%(section)s” is full: it holds at most %(most)d.") % {"section": section.title, "most": most}
+            _("“%(section)s” is full. It can contain at most %(most)d items. Choose another section.")
+            % {"section": section.title, "most": most}
         )
 
 
@@ -109,7 +130,7 @@ def apply_tags(change: TagChange, present: Iterable[str]) -> list[str]:
 def check_tags(tags: Iterable[str]) -> None:
     """Raise FieldRefused if one of `tags` can't have a URL."""
     if tag := next(filter(has_no_address, tags), ""):
-        raise FieldRefused("tags", _("“%(tag)s” can't be a tag. Use a word instead of the dots.") % {"tag": tag})
+        raise FieldRefused("tags", _("“%(tag)s” can't be a tag. Add a letter or a digit.") % {"tag": tag})
 
 
 def check_ready(metadata: Mapping[str, Any]) -> None:
@@ -120,7 +141,7 @@ def check_ready(metadata: Mapping[str, Any]) -> None:
     """
     if metadata["type"] == PHOTO and metadata["published"] and is_blank(metadata["detail"].get("alt") or ""):
         raise NotReady(
-            _("“%(title)s” needs an alternative text before it can be published: say what it shows.") % metadata
+            _("“%(title)s” can't be published without an alternative text. Describe what the photo shows.") % metadata
         )
 
 

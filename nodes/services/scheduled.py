@@ -36,7 +36,9 @@ def publish_due() -> int:
         try:
             done += _publish(node["_id"])
         except NodeError as error:
-            logger.warning("The scheduled changes of %s are shown, and cannot be published: %s", node["_id"], error)
+            logger.warning(
+                "Readers see the scheduled changes of %s, but the changes can't be published: %s", node["_id"], error
+            )
     return done
 
 

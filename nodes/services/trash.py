@@ -163,7 +163,7 @@ def delete(node_id: ObjectId, seen_nonce: ObjectId | None = None) -> None:
     if trashed is None:
         raise NodeGone(node_id)
     if _holds_something(node_id):
-        raise InvalidPlace(_("This section is not empty. Move or delete what stands in it first."))
+        raise InvalidPlace(_("This section isn't empty. Move or delete its contents first."))
     store_redirect(Expected.of(trashed))
     type = trashed["metadata"]["type"]
     wanted = _trashed(node_id, trashed["metadata"]["nonce"])

@@ -214,7 +214,7 @@ def _blank_items(body: bytearray, known: Meta, kept: set[int]) -> None:
 def _blank_properties(body: bytearray, known: Meta, kept: set[int], keep: bool) -> None:
     gone = {n for n, box in enumerate(known.properties, 1) if not _is_plain(body, box, keep)}
     if any(must and n in gone for item in kept for n, must in known.associations.get(item, ())):
-        raise BadPicture(_("The AVIF is cropped or layered in a way that is not taken. Save it as a plain picture."))
+        raise BadPicture(_("This AVIF file uses cropping or layers that aren't supported. Save it without them."))
     for n in gone:
         _free(body, known.properties[n - 1])
 
@@ -343,7 +343,7 @@ def _check_sequence(body: bytes, coded: Coded) -> None:
     # Skip the tools of the coder. The first bit of color_config follows.
     take(6)
     if (size, profile, bool(take(1))) != (coded.size, coded.profile, coded.is_deep):
-        raise BadPicture(_("The picture's header does not say how large it is."))
+        raise BadPicture(_("This file is damaged: its dimensions are missing or wrong. Export it again."))
 
 
 def _pass(source: Source, length: int) -> Parser:
@@ -366,8 +366,8 @@ def _zeros(source: Source, length: int, last: bytes = b"\0") -> Parser:
 
 
 def _animated() -> BadPicture:
-    return BadPicture(_("Animated AVIF pictures are not taken. Use WebP or GIF."))
+    return BadPicture(_("Animated AVIF files aren't accepted. Use WebP or GIF."))
 
 
 def _not_still() -> BadPicture:
-    return BadPicture(_("The AVIF is not coded as one still picture. Save it again as a picture."))
+    return BadPicture(_("This AVIF file isn't a single still image. Save it again as a still image."))

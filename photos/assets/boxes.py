@@ -231,4 +231,4 @@ def _associations(data: bytes | bytearray, box: Box, found: Meta) -> None:
 
 def damaged() -> BadPicture:
     """Return the error for a damaged AVIF file."""
-    return BadPicture(_("The AVIF is damaged."))
+    return BadPicture(_("This AVIF file is damaged. Export it again."))

@@ -40,7 +40,7 @@ class Cleaning:
         self._received += len(data)
         if self._received > self.limits.max_bytes:
             raise BadPicture(
-                _("The file is larger than the %(most)d MB that are allowed.") % {"most": self.limits.max_bytes >> 20}
+                _("This file is too large. At most %(most)d MB are allowed.") % {"most": self.limits.max_bytes >> 20}
             )
         if self._cleaner is None:
             self._head += data
@@ -82,7 +82,7 @@ class Cleaning:
             self._check_size()
             self._yielded += len(part)
             if self._yielded > self._received + SLACK:
-                raise BadPicture(_("The picture is damaged and cannot be shown."))
+                raise BadPicture(_("This file is damaged and can't be shown. Export it again."))
             self._hash.update(part)
             yield part
 
@@ -92,8 +92,8 @@ class Cleaning:
             yield from parts
         except BROKEN as error:
             # This is a bug of the parser. The sender gets an error message, and the log gets the cause.
-            logger.exception("A picture could not be parsed.")
-            raise BadPicture(_("The picture is damaged and cannot be shown.")) from error
+            logger.exception("A photo could not be parsed.")
+            raise BadPicture(_("This file is damaged and can't be shown. Export it again.")) from error
 
     def _check_size(self) -> None:
         if self.facts.size[0] and self.format:

@@ -35,18 +35,20 @@ class DecoderBusy(TooBusy):
     """Other photos used the decoder of this process for too long. Sending the file again is safe."""
 
     def __init__(self) -> None:
-        NodeError.__init__(self, _("The site is busy with other pictures right now. Please send this one again."))
+        NodeError.__init__(
+            self, _("The site is busy with other photos. This one was not saved. Please upload it again.")
+        )
 
 
 class UploadLost(NodeError):
     """The upload was swept as stalled, or another upload owns the lock of the photo now."""
 
     def __init__(self) -> None:
-        super().__init__(_("The upload was interrupted for too long and has been cleared away. Please send it again."))
+        super().__init__(_("The upload was interrupted for too long and was deleted. Please upload the file again."))
 
 
 class PhotoLocked(NodeError):
     """Another upload to the same photo is under way."""
 
     def __init__(self) -> None:
-        super().__init__(_("Another editor is replacing this photo right now. Please try again when that is done."))
+        super().__init__(_("Another editor is replacing this photo. Please try again in a moment."))

@@ -62,7 +62,10 @@ def detect(head: bytes, filename: str) -> Format:
     extension = PurePath(filename).suffix[1:].lower()
     if extension and extension not in format.extensions:
         raise BadPicture(
-            _("The name ends in .%(extension)s, but this is a %(format)s picture. Rename it if it is what you meant.")
+            _(
+                "The file name ends in .%(extension)s, but the file format is %(format)s. If this is "
+                "the right file, rename it and upload it again."
+            )
             % {"extension": extension, "format": format.name}
         )
     return format
@@ -79,9 +82,7 @@ def _recognize(head: bytes) -> Format | None:
         return GIF
     if head[4:8] == b"ftyp" and _brands(head) & {b"avif", b"avis"}:
         if not features.check("avif"):
-            raise BadPicture(
-                _("AVIF files are not taken: the site's Pillow was built without it. Use JPEG, PNG, WebP or GIF.")
-            )
+            raise BadPicture(_("AVIF files aren't supported on this server. Use JPEG, PNG, WebP or GIF."))
         return AVIF
     return None
 
@@ -95,15 +96,15 @@ def _brands(head: bytes) -> set[bytes]:
 
 def _reason(head: bytes) -> str:
     if not head:
-        return _("The file is empty.")
+        return _("This file is empty. Choose another one.")
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if text.startswith((b"<svg", b"<?xml")):
-        return _("SVG is not taken: it can carry programs. Export it as PNG or WebP.")
+        return _("SVG files aren't accepted, because they can contain scripts. Export it as PNG or WebP.")
     if text.startswith(b"<"):
-        return _("This is a web page, not a picture.")
+        return _("This is a web page, not a photo.")
     name = next((name for start, name in _OTHERS if head.startswith(start)), None)
     if head[4:8] == b"ftyp":
         name = _BRANDS.get(head[8:12], "MP4")
     if name:
-        return _("%(format)s files are not taken. Use JPEG, PNG, WebP, AVIF or GIF.") % {"format": name}
-    return _("The site does not know this kind of picture. Use JPEG, PNG, WebP, AVIF or GIF.")
+        return _("%(format)s files aren't accepted. Use JPEG, PNG, WebP, AVIF or GIF.") % {"format": name}
+    return _("This file format isn't supported. Use JPEG, PNG, WebP, AVIF or GIF.")

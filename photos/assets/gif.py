@@ -64,7 +64,7 @@ def parse(source: Source, facts: ImageFacts, keep_metadata: bool) -> Parser:
         else:
             raise damaged()
     if not frames:
-        raise BadPicture(_("The GIF holds no picture."))
+        raise BadPicture(_("This GIF file contains no image."))
     facts.frames = frames
     yield b"\x3b"
     yield from source.skip_rest()
@@ -87,4 +87,4 @@ def _table(flags: int) -> int:
 
 def damaged() -> BadPicture:
     """Return the error for a damaged GIF file."""
-    return BadPicture(_("The GIF is damaged."))
+    return BadPicture(_("This GIF file is damaged. Export it again."))

@@ -115,7 +115,7 @@ def open_image(
         with Image.open(file, formats=[format_name]) as image:
             yield image
     except BROKEN as error:
-        raise BadPicture(_("The picture is damaged and cannot be shown.")) from error
+        raise BadPicture(_("This file is damaged and can't be shown. Export it again.")) from error
     except Image.DecompressionBombError as error:
         raise too_many_pixels(limits) from error
     finally:
@@ -129,7 +129,7 @@ def check_size(facts: ImageFacts, format: Format, limits: Limits) -> None:
         raise too_many_pixels(limits)
     if facts.frames > limits.max_frames:
         raise BadPicture(
-            _("The picture has %(count)d frames; %(most)d are allowed.")
+            _("This animation has %(count)d frames. At most %(most)d are allowed.")
             % {"count": facts.frames, "most": limits.max_frames}
         )
     if facts.frames > 1 and pixels * facts.frames > MAX_FRAMES_FACTOR * limits.max_pixels:
@@ -138,11 +138,14 @@ def check_size(facts: ImageFacts, format: Format, limits: Limits) -> None:
             "most": MAX_FRAMES_FACTOR * limits.max_pixels // 1_000_000,
         }
         raise BadPicture(
-            _("The frames together have %(have)d megapixels; %(most)d are allowed. Make it smaller or shorter.")
+            _(
+                "The frames of this animation have %(have)d megapixels in total. At most %(most)d are "
+                "allowed. Make the animation smaller or shorter."
+            )
             % megapixels
         )
     if pixels * facts.scans > MAX_SCANS_FACTOR * limits.max_pixels:
-        raise BadPicture(_("This progressive JPEG has too many passes for its size. Save it as a baseline JPEG."))
+        raise BadPicture(_("This progressive JPEG has too many scans for its size. Save it as a baseline JPEG."))
     # A JPEG is never decoded larger than its copies need. Other formats are decoded whole, with a second frame for
     # blending.
     if format.name == "JPEG":
@@ -155,7 +158,8 @@ def check_size(facts: ImageFacts, format: Format, limits: Limits) -> None:
     if memory > limits.max_memory:
         raise BadPicture(
             _(
-                "Decoding this picture would take %(need)d MB of memory; %(most)d are allowed. Save it smaller, or as a JPEG."
+                "This photo needs %(need)d MB of memory to open. At most %(most)d MB are allowed. "
+                "Save it in a smaller size or as a JPEG."
             )
             % {"need": memory >> 20, "most": limits.max_memory >> 20}
         )
@@ -164,7 +168,7 @@ def check_size(facts: ImageFacts, format: Format, limits: Limits) -> None:
 def too_many_pixels(limits: Limits) -> BadPicture:
     """Return the error for an image with more than `limits.max_pixels` pixels."""
     return BadPicture(
-        _("The picture has too many pixels: %(most)d megapixels are allowed.")
+        _("This photo is too large. At most %(most)d megapixels are allowed. Save it in a smaller size.")
         % {"most": limits.max_pixels // 1_000_000}
     )
 
@@ -181,7 +185,7 @@ def inspect(file: BinaryIO, format: Format, facts: ImageFacts, limits: Limits) -
     """
     with open_image(file, format.name, limits, timeout=UPLOAD_DECODER_TIMEOUT) as image:
         if image.size != facts.size:
-            raise BadPicture(_("The picture's header does not say how large it is."))
+            raise BadPicture(_("This file is damaged: its dimensions are missing or wrong. Export it again."))
         image.draft("RGB", (max(facts.size[0] // MAX_DRAFT_DIVISOR, 1), max(facts.size[1] // MAX_DRAFT_DIVISOR, 1)))
         # The parser has removed further pictures after a JPEG, even if its metadata still refers to them.
         frames = 1 if format.name == "JPEG" else getattr(image, "n_frames", 1)
@@ -252,7 +256,7 @@ def resize(
         # Smaller pictures are enlarged to fill a square, so that grids are even.
         size = (width, height) if height else scaled(shown_size, width)
         if to == "WEBP" and max(size) > MAX_WEBP_SIDE:
-            raise BadPicture("No page offers a WebP that long.")
+            raise BadPicture("This WebP copy would be too tall.")
         part = cut.within(_largest_part(size, shown_size, focal)) if height else cut.crop or EVERYTHING
         stored_size = size[::-1] if (orientation >= 5) != cut.swaps_sides else size
         _set_draft_size(image, _stored_box(part, orientation, image.size), stored_size, limits)

@@ -85,7 +85,7 @@ def parse(source: Source, facts: ImageFacts, keep_metadata: bool) -> Parser:
         if body:
             yield _segment(code, body)
     if not scans:
-        raise BadPicture(_("The JPEG holds no picture."))
+        raise BadPicture(_("This JPEG file contains no image."))
     yield b"\xff\xd9"
     yield from source.skip_rest()
 
@@ -121,7 +121,7 @@ class _Frame:
         self._is_progressive = code in PROGRESSIVE
         facts.size = int.from_bytes(body[3:5], "big"), int.from_bytes(body[1:3], "big")
         if not all(facts.size):
-            raise BadPicture(_("The JPEG does not say how large it is."))
+            raise BadPicture(_("This JPEG file is damaged: its dimensions are missing or wrong. Export it again."))
         sampling = [body[7 + 3 * i] for i in range(body[5])]
         areas = [(s >> 4) * (s & 15) for s in sampling]
         if not areas or not all(areas):
@@ -206,4 +206,4 @@ def _coded_data(source: Source) -> Parser:
 
 def damaged() -> BadPicture:
     """Return the error for a damaged JPEG file."""
-    return BadPicture(_("The JPEG is damaged."))
+    return BadPicture(_("This JPEG file is damaged. Export it again."))

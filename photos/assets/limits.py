@@ -45,5 +45,5 @@ def limits() -> Limits:
     overrides: dict[str, Any] = {name.lower(): value for name, value in getattr(settings, "PHOTOS", {}).items()}
     unknown = sorted(overrides.keys() - {field.name for field in fields(Limits)})
     if unknown:
-        raise ImproperlyConfigured(f"PHOTOS has unknown keys: {', '.join(unknown).upper()}.")
+        raise ImproperlyConfigured(f"PHOTOS has unknown keys: {', '.join(unknown).upper()}. Remove or correct them.")
     return Limits(**overrides)

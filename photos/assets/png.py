@@ -117,7 +117,7 @@ class _Picture:
     def check_complete(self) -> None:
         """Raise BadPicture if pixels are missing at the end."""
         if self._still is None or b"IDAT" not in self._seen:
-            raise BadPicture(_("The PNG holds no picture."))
+            raise BadPicture(_("This PNG file contains no image."))
         for pixels in (self._still, self._frame):
             if pixels and not pixels.is_complete:
                 raise damaged()
@@ -232,4 +232,4 @@ def _pass_pixels(source: Source, length: int, name: bytes, pixels: _Pixels) -> P
 
 def damaged() -> BadPicture:
     """Return the error for a damaged PNG file."""
-    return BadPicture(_("The PNG is damaged."))
+    return BadPicture(_("This PNG file is damaged. Export it again."))

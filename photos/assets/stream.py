@@ -57,9 +57,12 @@ class Source:
         """
         self._parts += 1
         if self._parts > MAX_PARTS + self._bytes_read // BYTES_PER_PART:
-            raise BadPicture(_("The file is damaged: it consists of too many parts."))
+            raise BadPicture(_("This file is damaged: it has too many parts. Export it again."))
         if count > MAX_PIECE:
-            raise BadPicture(_("The file is damaged: it claims a block of %(size)d bytes.") % {"size": count})
+            raise BadPicture(
+                _("This file is damaged: one of its parts would have %(size)d bytes. Export it again.")
+                % {"size": count}
+            )
         while len(self.buffer) < count:
             if self.ended:
                 raise truncated()
@@ -127,11 +130,16 @@ class Cleaner:
 
 def truncated() -> BadPicture:
     """Return the error for a file that ends too early."""
-    return BadPicture(_("The file is not whole: it ends in the middle of the picture."))
+    return BadPicture(_("This file is incomplete. Copy or export it again."))
 
 
 def refuse_code(piece: bytes) -> None:
     """Raise BadPicture if a piece of metadata contains a web page or a program."""
     lowered = piece.lower()
     if any(code in lowered for code in _CODE) or piece.startswith((b"%PDF-", b"PK\x03\x04", b"MZ\x90")):
-        raise BadPicture(_("A web page or program is hidden in the picture's metadata."))
+        raise BadPicture(
+            _(
+                "This file wasn't accepted, because its metadata contains a web page or a "
+                "script. Export it again without metadata."
+            )
+        )

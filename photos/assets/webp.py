@@ -24,7 +24,7 @@ def parse(source: Source, facts: ImageFacts, keep_metadata: bool) -> Parser:
     file = _File(source, facts, keep_metadata)
     yield from file.chunks(int.from_bytes(head[4:8], "little") - 4)
     if not file.has_pixels:
-        raise BadPicture(_("The WebP holds no picture."))
+        raise BadPicture(_("This WebP file contains no image."))
     yield from source.skip_rest()
 
 
@@ -140,4 +140,4 @@ def _size(name: bytes, head: bytes) -> tuple[int, int]:
 
 def damaged() -> BadPicture:
     """Return the error for a damaged WebP file."""
-    return BadPicture(_("The WebP is damaged."))
+    return BadPicture(_("This WebP file is damaged. Export it again."))

@@ -50,7 +50,7 @@ def make_copies(photo: str, content: str) -> None:
         try:
             renditions.get_or_make(source, detail.content_type, spec)
         except TooBusy as error:
-            raise Postponed("other pictures take long") from error
+            raise Postponed("waiting for other photos") from error
         except (BadPicture, reader.MissingChunk):
             # The content was replaced or damaged since. The doctor reports damaged files.
             return

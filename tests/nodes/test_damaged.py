@@ -149,7 +149,7 @@ def test_revisions_of_a_lost_page_are_reported_and_kept(mongo, blog):
     save(node_id, nonce(node_id), title="Saved again")
     mongo["cms.revisions"].update_many({}, {"$set": {"saved_at": now() - timedelta(days=30)}})
     mongo["cms.nodes"].delete_one({"_id": node_id})
-    assert f"lost: {node_id} is gone; 2 revisions have what it said" in checked("--fix")
+    assert f"lost: {node_id} no longer exists. 2 revisions contain its text" in checked("--fix")
     assert mongo["cms.revisions"].count_documents({"node_id": node_id}) == 2
 
 

@@ -37,7 +37,7 @@ def test_stalled_upload_is_reported(mongo):
     assert findings("stalled-upload") == []
     mongo["cms.assets.files"].update_one({"_id": photo_id}, {"$set": {"metadata.locked": now() - 2 * STALE_AFTER}})
     (finding,) = findings("stalled-upload")
-    assert (finding.level, finding.where, finding.fix) == (WARNING, "cms.assets.files", "manage.py sweep_uploads")
+    assert (finding.level, finding.where, finding.fix) == (WARNING, "cms.assets.files", "Run manage.py sweep_uploads.")
 
 
 def test_orphan_chunk_is_reported(mongo):
@@ -73,7 +73,7 @@ def test_broken_photo_is_reported_and_returns_404(mongo, client, how):
     broken(mongo, photo_id, how)
     (finding,) = findings("photo-damaged")
     assert (finding.level, finding.where) == (ERROR, "cms.assets.files")
-    assert finding.message.startswith(f"1 files cannot be shown as they are: {photo_id} ")
+    assert finding.message.startswith(f"1 files are damaged: {photo_id} ")
     with pytest.raises(CommandError) as failed:
         call_command("check_nodes", "--files", "--fix", stdout=StringIO())
     assert failed.value.returncode == 1
@@ -138,8 +138,8 @@ def test_malformed_files_stop_no_check(mongo):
     assert findings("check-failed") == []
     assert {finding.where for finding in findings("photo-damaged")} == {"cms.assets.files", "cms.renditions.files"}
     assert len(findings("stalled-upload")) == 2
-    assert "chunks of 3 files" in findings("orphan-chunk")[0].message
-    with pytest.raises(CommandError, match="left as they were|found") as failed:
+    assert "3 files no longer exist" in findings("orphan-chunk")[0].message
+    with pytest.raises(CommandError, match="problems remain|found") as failed:
         call_command("check_nodes", "--files", "--fix", stdout=StringIO())
     assert failed.value.returncode == 1
 

@@ -136,7 +136,7 @@ def test_former_content_is_restored_with_permission(permission, error):
 
 def test_content_of_a_page_cannot_be_restored():
     page = build.node()
-    with pytest.raises(Http404, match="no such photo"):
+    with pytest.raises(Http404, match="photo doesn't exist"):
         RestoreContent(user=user("publish_node"), node_id=page, content_id=page).execute()
 
 

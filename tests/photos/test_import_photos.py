@@ -33,7 +33,7 @@ def folder(tmp_path):
     (tmp_path / "lake.jpg.txt").write_text("A lake\nat night\n")
     (tmp_path / "deeper" / "pond.png").write_bytes(pictures.png())
     (tmp_path / "deeper" / "reed.avif").write_bytes(pictures.avif())
-    (tmp_path / "notes.txt").write_text("no picture")
+    (tmp_path / "notes.txt").write_text("no image")
     (tmp_path / ".hidden.jpg").write_bytes(pictures.jpeg())
     return tmp_path
 
@@ -41,14 +41,14 @@ def folder(tmp_path):
 def test_folder_is_imported_once(folder):
     parent = gallery("lakes", parent=build.node("folder", "travels"))
     said = run("import_photos", str(folder), "--gallery", "travels/lakes", "--publish", "--tags", "a, b")
-    assert said == "Photos: 3 imported, 0 left as they were, 0 refused.\n"
+    assert said == "Photos: 3 imported, 0 skipped, 0 refused.\n"
     lake, pond = stored_photos.find(parent, "lake").metadata, stored_photos.find(parent, "pond").metadata
     assert (lake.detail.alt, lake.tags, lake.published is not None) == ("A lake at night", ["a", "b"], True)
     assert (pond.detail.alt, pond.published) == ("", None)
     assert stored_photos.find(parent, "reed").metadata.detail.content_type == "image/avif"
     before = count()
     said = run("import_photos", str(folder), "--gallery", "lakes")
-    assert said == "Photos: 0 imported, 3 left as they were, 0 refused.\n"
+    assert said == "Photos: 0 imported, 3 skipped, 0 refused.\n"
     assert count() == before
     audit()
 
@@ -75,7 +75,7 @@ def test_trashed_photo_is_not_imported_again(folder):
     photo = stored_photos.find(parent, "lake")
     photos.move_to_trash(build.EDITOR, photo.pk, photo.metadata.nonce)
     said = run("import_photos", str(folder), "--gallery", "lakes")
-    assert said == "Photos: 0 imported, 3 left as they were, 0 refused.\n"
+    assert said == "Photos: 0 imported, 3 skipped, 0 refused.\n"
     assert stored_photos.find(parent, "lake") is None
 
 
@@ -83,7 +83,7 @@ def test_dry_run_changes_nothing(folder):
     gallery("lakes")
     before = count()
     said = run("import_photos", str(folder), "--gallery", "lakes", "--dry-run")
-    assert said == "Pretending to import: 3 imported, 0 left as they were, 0 refused.\n"
+    assert said == "Dry run: would import photos: 3 imported, 0 skipped, 0 refused.\n"
     assert count() == before
 
 
@@ -94,7 +94,7 @@ def test_refused_file_is_named_and_the_rest_is_imported(folder):
     with pytest.raises(CommandError, match="1 of 4 files were refused"):
         call_command("import_photos", str(folder), "--gallery", "lakes", stdout=out, stderr=out)
     assert "bad.jpg: This is a web page" in out.getvalue()
-    assert "3 imported, 0 left as they were, 1 refused" in out.getvalue()
+    assert "3 imported, 0 skipped, 1 refused" in out.getvalue()
     assert stored_photos.find(parent, "lake")
     audit()
 
@@ -109,7 +109,7 @@ def test_pictures_in_other_formats_are_refused_by_name(folder):
         with pytest.raises(CommandError, match="4 of 7 files were refused"):
             call_command("import_photos", str(folder), "--gallery", "lakes", *options, stdout=out, stderr=out)
         for name, format in zip(heads, ("HEIC", "TIFF", "BMP", "TIFF"), strict=True):
-            assert f"{name}: {format} files are not taken. Use JPEG" in out.getvalue()
+            assert f"{name}: {format} files aren't accepted. Use JPEG" in out.getvalue()
     assert stored_photos.find(parent, "lake")
     audit()
 
@@ -123,7 +123,7 @@ def test_text_that_is_not_utf_8_is_named(folder, options):
     with pytest.raises(CommandError, match="1 of 3 files were refused"):
         call_command("import_photos", str(folder), "--gallery", "lakes", *options, stdout=out, stderr=out)
     assert "lake.jpg.txt: 'utf-8' codec can't decode byte 0xfc" in out.getvalue()
-    assert "2 imported, 0 left as they were, 1 refused" in out.getvalue()
+    assert "2 imported, 0 skipped, 1 refused" in out.getvalue()
     if not options:
         assert stored_photos.find(parent, "pond").metadata.detail.alt == "Zürich"
     assert stored_photos.find(parent, "lake") is None
@@ -132,8 +132,8 @@ def test_text_that_is_not_utf_8_is_named(folder, options):
 def test_errors_are_one_sentence(folder):
     build.node("blog", "blog")
     for arguments, reason in (
-        ([str(folder / "none"), "--gallery", "x"], "There is no folder"),
-        ([str(folder), "--gallery", "blog"], "There is no gallery “blog”"),
+        ([str(folder / "none"), "--gallery", "x"], "The folder"),
+        ([str(folder), "--gallery", "blog"], "The gallery “blog” doesn't exist"),
     ):
         with pytest.raises(CommandError, match=reason):
             run("import_photos", *arguments)
@@ -149,9 +149,9 @@ def test_sweep_reports_what_it_did():
     database()["cms.assets.files"].update_many(
         {"metadata.locked": {"$ne": None}}, {"$set": {"metadata.locked": now() - STALE_AFTER - timedelta(minutes=1)}}
     )
-    assert run("sweep_uploads", "--dry-run").startswith("Pretending to sweep: 1 stalled uploads")
-    assert run("sweep_uploads").startswith("Swept: 1 stalled uploads")
-    assert run("sweep_uploads").startswith("Swept: 0 stalled uploads")
+    assert run("sweep_uploads", "--dry-run").startswith("Dry run: would delete: 1 stalled uploads")
+    assert run("sweep_uploads").startswith("Deleted: 1 stalled uploads")
+    assert run("sweep_uploads").startswith("Deleted: 0 stalled uploads")
     audit()
 
 

@@ -163,10 +163,10 @@ def test_sweeps_run_one_at_a_time():
         assert (first, second) == (True, False)
         out = StringIO()
         call_command("sweep_uploads", stdout=out)
-        assert out.getvalue() == "Another sweep is under way.\n"
+        assert out.getvalue() == "Another sweep is already running. Nothing was deleted.\n"
     out = StringIO()
     call_command("sweep_uploads", stdout=out)
-    assert out.getvalue().startswith("Swept: 1 stalled uploads,")
+    assert out.getvalue().startswith("Deleted: 1 stalled uploads,")
 
 
 def test_lease_of_a_dead_sweeper_expires():

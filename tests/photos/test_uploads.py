@@ -138,7 +138,7 @@ def test_upload_at_a_busy_decoder_is_refused_and_stores_nothing():
     before = count()
     coming = photos.Upload(build.EDITOR, parent, "lake.jpg")
     send(coming, pictures.jpeg())
-    with busy_decoder(), pytest.raises(TooBusy, match="other pictures"):
+    with busy_decoder(), pytest.raises(TooBusy, match="other photos"):
         coming.finish()
     assert count() == before
     assert upload(parent), "the next upload is accepted"

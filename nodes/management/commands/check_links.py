@@ -12,8 +12,9 @@ from nodes.selectors import references
 
 class Command(AuditCommand):
     help = (
-        "List what public pages and drafts refer to that readers cannot see: links and photos, by id, whose target is gone, in"
-        " the trash or not public. Ends with 1 if there is any, with 2 if it could not look."
+        "List broken links and photos in public pages and drafts: references by id to targets that "
+        "are deleted, in the trash or not public. Exit code 1: broken references were found. Exit "
+        "code 2: the check could not run."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -38,9 +39,9 @@ class Command(AuditCommand):
         if options["json"]:
             self.write_json(broken_json, {"pages": pages, "drafts": drafts, "broken": broken})
         else:
-            self.stdout.write(f"{pages} public pages and {drafts} drafts with references: {broken} broken.")
+            self.stdout.write(f"Checked {pages} public pages and {drafts} drafts with references: {broken} broken.")
         if broken:
-            raise problems_error(f"{broken} links or photos are words alone.")
+            raise problems_error(f"{broken} links or photos are broken. Edit the pages, or publish the targets.")
 
 
 def _as_line(broken: references.Broken) -> str:

@@ -12,15 +12,15 @@ from nodes.services import integrity
 
 NAMES = {
     integrity.ORPHAN: "orphan revisions",
-    integrity.BROKEN_HISTORY: "pages without the revision of what they are",
+    integrity.BROKEN_HISTORY: "pages without the revision of their current version",
     integrity.REDIRECT: "needless redirects",
-    integrity.PARENT: "pages whose section is gone",
-    integrity.CYCLE: "sections that stand in themselves",
-    integrity.SLUG: "pages at addresses of the site's own",
-    integrity.FILE: "photos and copies whose bytes are not whole",
+    integrity.PARENT: "pages without a section",
+    integrity.CYCLE: "sections inside themselves",
+    integrity.SLUG: "pages at reserved URLs",
+    integrity.FILE: "incomplete photos or copies",
     integrity.UNFINISHED: "checks that failed on malformed documents",
     integrity.DAMAGED: "damaged pages and photos",
-    integrity.LOST: "lost pages of which only revisions are left",
+    integrity.LOST: "lost pages with only revisions left",
 }
 # Findings that are listed even without --verbosity 2, because --fix can't repair them.
 NOT_FIXABLE = frozenset(
@@ -38,14 +38,17 @@ NOT_FIXABLE = frozenset(
 
 class Command(AuditCommand):
     help = (
-        "Find orphan revisions, needless redirects, pages whose section or history is gone or whose address the site itself"
-        " needs. Ends with 1 if any are left, with 2 if it could not look."
+        "Find orphan revisions, needless redirects, pages without a section or history, pages at "
+        "reserved URLs, and damaged pages and photos. Exit code 1: problems remain. Exit code 2: the "
+        "check could not run."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--files", action="store_true", help="read the bytes of all photos and their copies too")
-        parser.add_argument("--fix", action="store_true", help="mend: pages without a section go to the trash, whole")
+        parser.add_argument("--files", action="store_true", help="also read the bytes of all photos and their copies")
+        parser.add_argument(
+            "--fix", action="store_true", help="fix what can be fixed; pages without a section are moved to the trash"
+        )
 
     def handle(self, *args: Any, fix: bool, files: bool, **options: Any) -> None:
         counts: Counter[str] = Counter()
@@ -64,7 +67,9 @@ class Command(AuditCommand):
             self.write_json(findings_json, {**{kind: counts[kind] for kind in NAMES}, "left": left})
         else:
             summary = ", ".join(f"{counts[kind]} {name}" for kind, name in NAMES.items())
-            self.stdout.write(f"Nodes: {summary}; {counts.total() - left} mended.")
+            self.stdout.write(f"Nodes: {summary}; {counts.total() - left} fixed.")
         if left:
             fixable = 0 if fix else left - sum(counts[kind] for kind in NOT_FIXABLE)
-            raise problems_error(f"{left} left as they were." + (f" --fix mends {fixable} of them." if fixable else ""))
+            raise problems_error(
+                f"{left} problems remain." + (f" Run with --fix to fix {fixable} of them." if fixable else "")
+            )

@@ -14,20 +14,23 @@ from nodes.services import revisions
 
 class Command(MongoCommand):
     help = (
-        "Delete old revisions: of each page all but the newest N that are older than DAYS days. The present one stays."
+        "Delete old revisions. Each page keeps its newest N revisions, all revisions younger than "
+        "DAYS days, and its current revision."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--keep", type=int, required=True, metavar="N", help="newest revisions to keep of each page"
+            "--keep", type=int, required=True, metavar="N", help="number of newest revisions to keep of each page"
         )
-        parser.add_argument("--older-than", type=int, required=True, metavar="DAYS", help="keep what is younger")
-        parser.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
+        parser.add_argument(
+            "--older-than", type=int, required=True, metavar="DAYS", help="keep revisions that are younger"
+        )
+        parser.add_argument("--dry-run", action="store_true", help="report what would be deleted, and change nothing")
 
     def handle(self, *args: Any, keep: int, older_than: int, dry_run: bool, **options: Any) -> None:
         if keep < 1 or older_than < 0:
-            raise CommandError("--keep must be at least 1, and --older-than not negative.")
+            raise CommandError("--keep must be at least 1, and --older-than must be at least 0.")
         with tqdm(total=chains.count(), unit=" revisions", leave=False, disable=not self.stdout.isatty()) as bar:
             done = revisions.purge(keep, timedelta(days=older_than), dry_run=dry_run, progress=bar.update)
-        verb = "Pretending to delete" if dry_run else "Deleted"
+        verb = "Dry run: would delete" if dry_run else "Deleted"
         self.stdout.write(f"{verb} {done.deleted} revisions of {done.nodes} pages; {done.kept} kept.")

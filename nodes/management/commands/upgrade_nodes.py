@@ -15,20 +15,25 @@ from nodes.services.upgrades import Outcome
 
 class Command(MongoCommand):
     help = (
-        "Store what older versions of content types stored in the present shape, and facets, references and words for search as"
-        " they would be derived now, while editors work; drafts and the trash too. May be stopped and run again. Ends with 1 if"
-        " any are left, with 2 if it could not do its work."
+        "Upgrade stored pages and photos to the current versions of their content types, and refresh "
+        "facets, references and search words. Includes drafts and the trash. Editors can keep "
+        "working, and the command can be interrupted and run again. Exit code 1: some documents were "
+        "not upgraded. Exit code 2: the command could not run."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("types", nargs="*", metavar="TYPE", help='such as "recipe"; without one, all types')
         parser.add_argument(
-            "--dry-run", action="store_true", help="only say what would be upgraded, and what cannot be"
+            "types", nargs="*", metavar="TYPE", help='content type, such as "recipe" (default: all types)'
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="report what would be upgraded and what can't be, and change nothing"
         )
 
     def handle(self, *args: Any, types: list[str], dry_run: bool, **options: Any) -> None:
         if unknown := [name for name in types if name not in registry.names()]:
-            raise CommandError(f"There is no type “{unknown[0]}”. There are: {', '.join(registry.names())}.")
+            raise CommandError(
+                f"The content type “{unknown[0]}” doesn't exist. Specify one of: {', '.join(registry.names())}."
+            )
         counts: Counter[Outcome] = Counter()
         for name in types or registry.names():
             with tqdm(total=upgrades.count(name), desc=name, leave=False, disable=not self.stdout.isatty()) as bar:
@@ -37,9 +42,9 @@ class Command(MongoCommand):
                     counts[looked.outcome] += 1
                     if looked.why:
                         self.stdout.write(f"{name} {looked.id} “{looked.title}”: {looked.why}")
-        verb = "Pretending to upgrade" if dry_run else "Upgraded"
+        verb = "Dry run: would upgrade" if dry_run else "Upgraded"
         left = counts[Outcome.LEFT]
         refreshed = f"{'refresh' if dry_run else 'refreshed'} {counts[Outcome.REFRESHED]}"
-        self.stdout.write(f"{verb} {counts[Outcome.UPGRADED]} documents and {refreshed}; {left} cannot be.")
+        self.stdout.write(f"{verb} {counts[Outcome.UPGRADED]} documents and {refreshed}. {left} can't be upgraded.")
         if left:
-            raise problems_error(f"{left} left as they were.")
+            raise problems_error(f"{left} problems remain.")

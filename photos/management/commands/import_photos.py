@@ -20,27 +20,33 @@ from nodes.types import Actor
 from photos.actions import UploadPhoto
 from photos.services import importing
 
-COUNTS = ("imported", "left as they were", "refused")
+COUNTS = ("imported", "skipped", "refused")
 
 
 class Command(MongoCommand):
     help = (
-        "Import the JPEG, PNG, WebP, AVIF and GIF files in and below DIR into a gallery. What the gallery has already stays"
-        " as it is, so the command can be stopped and run again. Pictures in other formats are listed as refused."
-        " Alternative texts come from text files: lake.jpg.txt beside lake.jpg."
+        "Import the JPEG, PNG, WebP, AVIF and GIF files in DIR and its subfolders into a gallery. "
+        "Photos that are already in the gallery are skipped, so the command can be interrupted and "
+        "run again. Files in other formats are reported as refused. Alternative texts are read from "
+        "text files: lake.jpg.txt next to lake.jpg."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", metavar="DIR", type=Path)
-        parser.add_argument("--gallery", required=True, metavar="SLUG", help="its slug, or its path: travels/lakes")
-        parser.add_argument("--publish", action="store_true", help="make public what has alternative text")
-        parser.add_argument("--tags", default="", help="for all of them, separated by commas")
-        parser.add_argument("--author", default="Import", help="name shown as author")
-        parser.add_argument("--dry-run", action="store_true", help="only judge the files and count")
+        parser.add_argument(
+            "--gallery",
+            required=True,
+            metavar="SLUG",
+            help="the slug of the gallery, or its path, such as travels/lakes",
+        )
+        parser.add_argument("--publish", action="store_true", help="publish photos that have an alternative text")
+        parser.add_argument("--tags", default="", help="tags for all photos, separated by commas")
+        parser.add_argument("--author", default="Import", help="name shown as the author (default: %(default)s)")
+        parser.add_argument("--dry-run", action="store_true", help="check and count the files, and import nothing")
 
     def handle(self, *args: Any, folder: Path, gallery: str, **options: Any) -> None:
         if not folder.is_dir():
-            raise CommandError(f"There is no folder {folder}.")
+            raise CommandError(f"The folder {folder} doesn't exist. Check the path.")
         gallery_id = _gallery(gallery)
         counts = dict.fromkeys(COUNTS, 0)
         paths = list(importing.files(folder))
@@ -54,9 +60,11 @@ class Command(MongoCommand):
                 self.stderr.write(f"{faulty}: {error}")
         if not quiet:
             summary = ", ".join(f"{number} {name}" for name, number in counts.items())
-            self.stdout.write(f"{'Pretending to import' if options['dry_run'] else 'Photos'}: {summary}.")
+            self.stdout.write(f"{'Dry run: would import photos' if options['dry_run'] else 'Photos'}: {summary}.")
         if counts["refused"]:
-            raise problems_error(f"{counts['refused']} of {len(paths)} files were refused; the others are done.")
+            raise problems_error(
+                f"{counts['refused']} of {len(paths)} files were refused. All other files were processed."
+            )
 
     def _import(self, gallery_id: ObjectId, path: Path, options: dict[str, Any]) -> str:
         """Import one file and return the outcome, one of COUNTS."""
@@ -87,9 +95,9 @@ def _gallery(slug_or_path: str) -> ObjectId:
     by_path = [gallery for gallery in galleries if gallery is at_path]
     matches = by_path or [gallery for gallery in galleries if gallery.slug == slug_or_path.strip("/")]
     if not matches:
-        raise CommandError(f"There is no gallery “{slug_or_path}”.")
+        raise CommandError(f"The gallery “{slug_or_path}” doesn't exist. Create it first, or check the slug.")
     if len(matches) > 1:
-        raise CommandError(f"Several galleries are called “{slug_or_path}”: give the path of one.")
+        raise CommandError(f"Several galleries have the slug “{slug_or_path}”. Specify a path, such as travels/lakes.")
     return matches[0].id
 
 

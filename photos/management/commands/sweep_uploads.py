@@ -9,22 +9,24 @@ from photos.services.sweeping import exclusively, sweep
 
 class Command(MongoCommand):
     help = (
-        "Clear away uploads that stalled, contents of photos that were replaced (after PHOTOS['GRACE_HOURS']), bytes that"
-        " nothing refers to and copies of what is gone. Safe at any time, beside uploads too; run it every hour or so."
+        "Delete stalled uploads, replaced contents of photos (after PHOTOS['GRACE_HOURS']), bytes "
+        "without a file, and copies of deleted photos. Safe at any time, even during uploads. Run it "
+        "about once an hour."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="only count what would be cleared away")
+        parser.add_argument("--dry-run", action="store_true", help="count what would be deleted, and change nothing")
 
     def handle(self, *args: Any, dry_run: bool, **options: Any) -> None:
         with exclusively() as is_only_sweep:
             if not is_only_sweep:
-                self.stdout.write("Another sweep is under way.")
+                self.stdout.write("Another sweep is already running. Nothing was deleted.")
                 return
             swept = sweep(dry_run=dry_run)
         if options["verbosity"]:
             self.stdout.write(
-                f"{'Pretending to sweep' if dry_run else 'Swept'}: {swept.stalled} stalled uploads, {swept.unlocked} locks of"
-                f" dead replacements, {swept.superseded} replaced contents ({swept.noted} more begin their grace),"
-                f" {swept.renditions} stale copies, {swept.orphans} files without a document."
+                f"{'Dry run: would delete' if dry_run else 'Deleted'}: {swept.stalled} stalled "
+                f"uploads, {swept.unlocked} locks of interrupted replacements, {swept.superseded} "
+                f"replaced contents ({swept.noted} more wait for their grace period), "
+                f"{swept.renditions} outdated copies, {swept.orphans} files without a document."
             )

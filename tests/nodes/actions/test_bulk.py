@@ -26,9 +26,9 @@ def test_each_refused_node_is_listed_with_its_reason(mongo, author, other_author
     assert summary.done == 1
     assert [(refused.selected, refused.reason) for refused in summary.refused] == [
         (changed, "Another editor changed this page while you were editing it."),
-        (public, "Your account does not allow this."),
-        (hidden, "It is not there (any more)."),
-        (missing, "It is not there (any more)."),
+        (public, "Your account doesn't have permission to do this."),
+        (hidden, "It no longer exists."),
+        (missing, "It no longer exists."),
     ]
     assert [trashed["_id"] for trashed in mongo["cms.trash"].find()] == [own.id]
 

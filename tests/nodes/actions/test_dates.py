@@ -34,7 +34,7 @@ def test_node_that_expires_before_it_appears_is_refused(mongo, publisher, expire
         save(publisher, page, **dates),
         SaveDraft(user=publisher, node_id=page, seen=nonce(page), fields=dates),
     ):
-        with pytest.raises(InvalidField, match="expire") as refusal:
+        with pytest.raises(InvalidField, match="expiry date") as refusal:
             action.execute()
         assert refusal.value.path == "expires"
 
@@ -45,7 +45,7 @@ def test_dates_set_by_others_count(mongo, publisher):
         save(publisher, page, published=LATER),
         Schedule(user=publisher, node_id=page, seen=nonce(page), at=LATER),
     ):
-        with pytest.raises(InvalidField, match="expire"):
+        with pytest.raises(InvalidField, match="expiry date"):
             action.execute()
 
 
@@ -62,7 +62,7 @@ def test_future_date_on_a_public_page_is_refused(mongo, publisher):
         Schedule(user=publisher, node_id=page, seen=nonce(page), at=SOON),
         SaveDraft(user=publisher, node_id=page, seen=nonce(page), fields={"published": SOON}),
     ):
-        with pytest.raises(InvalidField, match="Readers see this page") as refusal:
+        with pytest.raises(InvalidField, match="This is already public") as refusal:
             action.execute()
         assert refusal.value.path == "published"
     assert stored(page)["published"] == PAST
@@ -76,7 +76,7 @@ def test_future_date_decided_in_a_conflict_is_refused(mongo, publisher):
     with pytest.raises(EditConflict):
         PublishDraft(user=publisher, node_id=page, seen=seen).execute()
     decided = {"decided_on": nonce(page), "decided": {"published": SOON}}
-    with pytest.raises(InvalidField, match="Readers see this page"):
+    with pytest.raises(InvalidField, match="This is already public"):
         PublishDraft(user=publisher, node_id=page, seen=seen, **decided).execute()
     assert stored(page)["published"] <= now()
 
@@ -97,7 +97,7 @@ def test_time_in_the_past_schedules_nothing(mongo, publisher):
         Schedule(user=publisher, node_id=page, seen=nonce(page), at=now()),
         ScheduleDraft(user=publisher, node_id=public, seen=seen, at=PAST),
     ):
-        with pytest.raises(InvalidField, match="Choose a time ahead") as refusal:
+        with pytest.raises(InvalidField, match="Choose a time in the future") as refusal:
             action.execute()
         assert refusal.value.path == "at"
 
@@ -125,7 +125,7 @@ def test_publishing_an_expired_page_makes_it_public(mongo, publisher):
 def test_draft_keeps_the_place_of_the_live_page(mongo, publisher):
     page, folder = node(), node("folder", "folder")
     for path, value in {"slug": "other", "parent_id": folder}.items():
-        with pytest.raises(InvalidField, match="A draft cannot change the address") as refusal:
+        with pytest.raises(InvalidField, match="A draft can't change the page's URL") as refusal:
             SaveDraft(user=publisher, node_id=page, seen=nonce(page), fields={"title": "T", path: value}).execute()
         assert refusal.value.path == path
     unchanged = {"title": "T", "slug": "page", "parent_id": None}

@@ -39,7 +39,7 @@ def test_authors_cannot_put_pages_into_a_hidden_section(mongo, place, author, hi
     with pytest.raises(InvalidPlace) as refusal:
         place(author, hidden)
     assert mongo["cms.nodes"].count_documents({"metadata.parent_id": hidden}) == 0
-    assert str(refusal.value) == "There is no such section, or this cannot stand in it."
+    assert str(refusal.value) == "Choose a section that exists and that can contain this page."
 
 
 def test_authors_cannot_put_pages_below_a_hidden_section(mongo, place, author, hidden):
@@ -51,7 +51,7 @@ def test_authors_cannot_put_pages_below_a_hidden_section(mongo, place, author, h
 
 def test_authors_learn_nothing_about_ids_of_sections(place, author):
     """The message is that of a hidden section."""
-    with pytest.raises(InvalidPlace, match=r"There is no such section, or this cannot stand in it\."):
+    with pytest.raises(InvalidPlace, match=r"Choose a section that exists and that can contain this page\."):
         place(author, ObjectId())
 
 

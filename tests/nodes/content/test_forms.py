@@ -90,7 +90,7 @@ def test_edits_of_different_fields_and_items_are_merged(stew, editor):
     theirs, mine = ann.open(change(stew)), bob.open(change(stew))
     assert ann.send(change(stew), theirs, servings="6", ingredients="white beans\nsalt").status_code == 302
     answer = bob.client.post(change(stew), {**mine, "ingredients": "beans\nsalt\noil", "_continue": "x"}, follow=True)
-    assert "Merged with the changes of ann to: " in answer.content.decode()
+    assert "Merged with changes by ann: " in answer.content.decode()
     said = stored(stew)["detail"]
     assert (said["servings"], said["ingredients"]) == (6, ["white beans", "salt", "oil"])
 
@@ -219,7 +219,7 @@ class TestParts:
         ann, before = editor(), stored(cooked)["detail"]["steps"]
         more = {f"steps-{n}-what": [f"Stir {n}"] for n in range(2, MOST + 1)}
         answer = ann.send(change(cooked), ann.open(change(cooked)) | more, **{"steps-count": [str(MOST + 1)]})
-        assert "At most 200 rows." in answer.content.decode()
+        assert "Use at most 200." in answer.content.decode()
         assert fields(answer.content.decode())[f"steps-{MOST}-what"] == [f"Stir {MOST}"]
         assert stored(cooked)["detail"]["steps"] == before
 

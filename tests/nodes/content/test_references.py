@@ -38,7 +38,7 @@ def test_hidden_node_cannot_be_referenced(stew, editor, typed):
     ann = editor()
     answer = ann.send(change(stew), ann.open(change(stew)), goes_with=typed)
     assert answer.status_code == 200
-    assert "No public page has this address." in answer.content.decode()
+    assert "No public page has this URL." in answer.content.decode()
     assert stored(stew)["detail"].get("goes_with") is None
 
 
@@ -62,7 +62,7 @@ def test_chosen_node_is_shown_with_its_state(stew, recipes, editor):
     for chosen, said in (
         (recipes, "Cooking cookbook · /cooking"),
         (hidden, "Plans not public"),
-        (GONE, " not there any more"),
+        (GONE, " deleted"),
     ):
         save(stew, nonce(stew), detail__goes_with=chosen)
         assert shown() == said
@@ -78,7 +78,7 @@ def test_photos_and_pages_are_not_interchangeable(stew, editor):
     assert ann.send(change(stew), ann.open(change(stew)), picture=f"photo:{photo}").status_code == 302
     assert stored(stew)["detail"]["picture"] == photo
     refused = ann.send(change(stew), ann.open(change(stew)), picture="/cooking")
-    assert "No public photo has this address." in refused.content.decode()
+    assert "No public photo has this URL." in refused.content.decode()
 
 
 def test_references_of_fields_are_indexed(stew, recipes, mongo):

@@ -63,7 +63,7 @@ def full(board):
 
 
 def test_full_section_refuses_more_nodes(board, full):
-    with pytest.raises(InvalidPlace, match="“The board” is full: it holds at most 3"):
+    with pytest.raises(InvalidPlace, match="“The board” is full. It can contain at most 3 items"):
         node("note", "fourth", parent=board)
     elsewhere = node("note", "fourth", parent=node("blog", "blog"))
     with pytest.raises(InvalidPlace, match="full"):
@@ -89,7 +89,7 @@ def test_form_reports_a_full_section(board, full, editor):
     ann, address = editor(), f"/admin/nodes/node/add/?type=note&section={board}"
     answer = ann.send(address, ann.open(address), title="One more")
     assert answer.status_code == 200
-    assert "“The board” is full: it holds at most 3." in answer.content.decode()
+    assert "“The board” is full. It can contain at most 3 items." in answer.content.decode()
 
 
 def test_section_uses_the_page_size_and_order_of_its_type(board, full, client):
@@ -150,12 +150,12 @@ def test_unknown_comment_layouts_fail_the_checks(monkeypatch):
     with registered(Leaf, Loose):
         (error,) = comments.check_layouts()
         assert (error.id, error.obj) == ("cms.E001", Loose)
-        assert "Loose.comment_layout cannot be 'tables'" in error.msg
+        assert "Loose.comment_layout can't be 'tables'" in error.msg
         assert "documents, embedded, buckets" in error.hint
     monkeypatch.setattr(Gallery, "comment_layout", "embedded")
     (error,) = comments.check_layouts()
     assert (error.id, error.obj) == ("cms.E001", Gallery)
-    assert "documents, buckets;" in error.hint
+    assert "documents, buckets." in error.hint
     monkeypatch.setattr(Gallery, "comment_layout", "buckets")
     assert comments.check_layouts() == []
 
@@ -190,7 +190,7 @@ def test_invalid_rules_fail_the_checks():
         lasts = models.DurationField(null=True)
 
     with registered(Odd, NoSection):
-        found = [(error.id, re.search(r"\.(\w+) (?:cannot|contains)", error.msg)[1]) for error in check_content()]
+        found = [(error.id, re.search(r"\.(\w+) (?:can't|contains)", error.msg)[1]) for error in check_content()]
     assert found == [
         ("nodes.E010", "most"),
         ("nodes.E010", "page_size"),

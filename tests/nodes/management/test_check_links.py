@@ -37,7 +37,7 @@ def test_working_links_are_no_findings():
     photo_id, target = upload(gallery("lakes")), node(slug="target")
     node(slug="page", text=f"[a](node:{target}) ![](photo:{photo_id}) [elsewhere](/nowhere)")
     node(slug="none")
-    assert checked() == (0, "1 public pages and 0 drafts with references: 0 broken.\n")
+    assert checked() == (0, "Checked 1 public pages and 0 drafts with references: 0 broken.\n")
 
 
 def test_broken_link_is_reported_with_page_and_words():
@@ -54,7 +54,7 @@ def test_broken_link_is_reported_with_page_and_words():
         f"On lakes (/folder/page): “b c” → {thrown}, trashed",
         f"On lakes (/folder/page): “d” → {hidden}, hidden",
         f"On lakes (/folder/page): “f” → {photo_id}, hidden",
-        "1 public pages and 0 drafts with references: 4 broken.",
+        "Checked 1 public pages and 0 drafts with references: 4 broken.",
     }
     code, printed = checked("--json")
     said = json.loads(printed)
@@ -84,7 +84,7 @@ def test_drafts_are_checked_after_the_pages():
         [
             f"New (/new, draft): “c” → {gone}, gone",
             f"On lakes (/page, draft): “b” → {gone}, gone",
-            "1 public pages and 2 drafts with references: 2 broken.",
+            "Checked 1 public pages and 2 drafts with references: 2 broken.",
         ],
     )
     code, printed = checked("--json")
@@ -97,7 +97,7 @@ def test_drafts_are_checked_after_the_pages():
     drafts.publish_draft(EDITOR, page, draft_nonce(page))
     assert checked()[1].splitlines() == [
         f"On lakes (/page): “b” → {gone}, gone",
-        "1 public pages and 0 drafts with references: 1 broken.",
+        "Checked 1 public pages and 0 drafts with references: 1 broken.",
     ]
 
 
@@ -138,7 +138,7 @@ def test_check_uses_indexes_and_reads_only_pages_with_links(mongo, commands, mon
         node(slug=f"page-{n}", text=f"[a](node:{target})", published=PAST + timedelta(days=n))
         node(slug=f"none-{n}")
     with commands.recorded():
-        assert checked() == (0, "25 public pages and 0 drafts with references: 0 broken.\n")
+        assert checked() == (0, "Checked 25 public pages and 0 drafts with references: 0 broken.\n")
     plans = [
         explain(mongo, event) for event in commands.sent if event.command.get("find") in ("cms.nodes", "cms.trash")
     ]

@@ -72,10 +72,13 @@ def test_all_documents_of_a_type_are_upgraded_once(blog, mongo):
     with installed(NewDish):
         assert findings() == {"type-outdated"}
         read = {one: editable_nodes.load(one).live.fields for one in (live, drafted)}
-        assert upgrade("dish", "--dry-run") == (0, "Pretending to upgrade 3 documents and refresh 0; 0 cannot be.\n")
+        assert upgrade("dish", "--dry-run") == (
+            0,
+            "Dry run: would upgrade 3 documents and refresh 0. 0 can't be upgraded.\n",
+        )
         assert "schema_version" not in stored(live)
-        assert upgrade("dish") == (0, "Upgraded 3 documents and refreshed 0; 0 cannot be.\n")
-        assert upgrade() == (0, "Upgraded 0 documents and refreshed 0; 0 cannot be.\n")
+        assert upgrade("dish") == (0, "Upgraded 3 documents and refreshed 0. 0 can't be upgraded.\n")
+        assert upgrade() == (0, "Upgraded 0 documents and refreshed 0. 0 can't be upgraded.\n")
         assert findings() == set()
         assert {one: editable_nodes.load(one).live.fields for one in (live, drafted)} == read
         draft = mongo["cms.nodes"].find_one({"_id": drafted})["draft"]["metadata"]
@@ -94,10 +97,13 @@ def test_new_facet_finds_nodes_saved_before(blog, mongo):
     before, history = mongo["cms.nodes"].find_one({"_id": live}), list(mongo["cms.revisions"].find())
     with installed(FacetedDish):
         assert found_by_amount(blog) == []
-        assert upgrade("dish", "--dry-run") == (0, "Pretending to upgrade 0 documents and refresh 2; 0 cannot be.\n")
+        assert upgrade("dish", "--dry-run") == (
+            0,
+            "Dry run: would upgrade 0 documents and refresh 2. 0 can't be upgraded.\n",
+        )
         assert mongo["cms.nodes"].find_one({"_id": live}) == before
-        assert upgrade("dish") == (0, "Upgraded 0 documents and refreshed 2; 0 cannot be.\n")
-        assert upgrade("dish") == (0, "Upgraded 0 documents and refreshed 0; 0 cannot be.\n")
+        assert upgrade("dish") == (0, "Upgraded 0 documents and refreshed 2. 0 can't be upgraded.\n")
+        assert upgrade("dish") == (0, "Upgraded 0 documents and refreshed 0. 0 can't be upgraded.\n")
         # Cached pages of readers are outdated.
         assert found_by_amount(blog) == [live]
         trash.restore(EDITOR, thrown)
@@ -110,7 +116,7 @@ def test_new_facet_finds_nodes_saved_before(blog, mongo):
 def test_removed_facet_is_deleted_from_documents(blog, mongo):
     with installed(FacetedDish):
         made = dish(blog)
-    assert upgrade("dish") == (0, "Upgraded 0 documents and refreshed 1; 0 cannot be.\n")
+    assert upgrade("dish") == (0, "Upgraded 0 documents and refreshed 1. 0 can't be upgraded.\n")
     assert "facets" not in mongo["cms.nodes"].find_one({"_id": made})["derived"]
 
 
@@ -133,7 +139,7 @@ def test_references_of_drafts_are_refreshed_too(blog, mongo):
     saved = mongo["cms.nodes"].find_one({"_id": made})
     mongo["cms.nodes"].update_one({"_id": made}, {"$unset": {"draft.refs": ""}})
     mongo["cms.nodes"].update_one({"_id": without}, {"$set": {"draft.refs": [blog]}})
-    assert upgrade("dish") == (0, "Upgraded 0 documents and refreshed 2; 0 cannot be.\n")
+    assert upgrade("dish") == (0, "Upgraded 0 documents and refreshed 2. 0 can't be upgraded.\n")
     assert mongo["cms.nodes"].find_one({"_id": made}) == saved
     assert "refs" not in mongo["cms.nodes"].find_one({"_id": without})["draft"]
 
@@ -181,7 +187,7 @@ def test_failed_upgrades_are_reported_and_others_continue(blog, mongo):
             assert f"dish {damaged} “Damaged”: " in told
             assert "ValueError: unreadable" in told
             assert f"dish {newer} “Newer”: A newer release" in told
-            assert "2 cannot be." in told
+            assert "2 can't be upgraded." in told
     assert (stored(damaged), stored(newer)) == before
     assert stored(good)["schema_version"] == 3
 
@@ -285,7 +291,7 @@ def test_editors_can_save_during_the_upgrade(blog, mongo, count):
         for thread in editing_threads:
             thread.result()
         assert code == 0, told
-        assert "; 0 cannot be." in told
+        assert ". 0 can't be upgraded." in told
         # The old process continues until its saves are refused.
         out, _err = old.communicate(timeout=120)
         assert old.returncode == 0

@@ -33,7 +33,7 @@ def test_purge_keeps_the_newest_and_recent_revisions(mongo):
     saved(node_id, 5)
     assert "Deleted 0 revisions" in run("purge_revisions", "--keep", "2", "--older-than", "7")
     age(mongo)
-    assert "Pretending to delete 4 revisions of 1 pages; 2 kept" in run(
+    assert "Dry run: would delete 4 revisions of 1 pages; 2 kept" in run(
         "purge_revisions", "--keep", "2", "--older-than", "7", "--dry-run"
     )
     assert mongo["cms.revisions"].count_documents({}) == 6
@@ -72,12 +72,12 @@ def test_revision_of_a_failed_save_is_swept_after_a_day(mongo):
     assert write.compare_and_set(EDITOR, stale, Change({"title": "lost the race"})) is None
     assert "0 orphan" in run("check_nodes", "--fix")
     age(mongo)
-    with pytest.raises(CommandError, match="1 left as they were. --fix mends 1 of them."):
+    with pytest.raises(CommandError, match="1 problems remain. Run with --fix to fix 1 of them."):
         run("check_nodes")
     assert mongo["cms.revisions"].count_documents({}) == 3
     assert "1 orphan revisions" in run("check_nodes", "--fix")
     assert {r["metadata"]["title"] for r in mongo["cms.revisions"].find()} == {"Page", "Title 0"}
-    assert "0 mended" in run("check_nodes")
+    assert "0 fixed" in run("check_nodes")
 
 
 def test_revisions_of_drafts_and_trashed_nodes_are_kept(mongo):

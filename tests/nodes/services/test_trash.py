@@ -93,7 +93,7 @@ def test_section_with_contents_cannot_be_deleted_permanently(mongo):
     folder = node("folder", "folder")
     inside = node(slug="inside", parent=folder)
     trash.trash(EDITOR, folder, nonce(folder))
-    with pytest.raises(errors.InvalidPlace, match="not empty"):
+    with pytest.raises(errors.InvalidPlace, match="isn't empty"):
         trash.delete(folder)
     trash.trash(EDITOR, inside, nonce(inside))
     trash.delete(inside)
