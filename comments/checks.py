@@ -31,15 +31,17 @@ def _keys() -> Iterator[CheckMessage]:
     setting = getattr(settings, "COMMENTS", {})
     for key in sorted(set(setting) - set(conf.DEFAULTS)):
         yield Error(
-            f"COMMENTS has no option {key!r}.", hint=f"There are {_format_list(conf.DEFAULTS)}.", id="comments.E001"
+            f"COMMENTS has the unknown option {key!r}.",
+            hint=f"Use one of: {_format_list(conf.DEFAULTS)}.",
+            id="comments.E001",
         )
     alias = setting.get("DATABASE", conf.DEFAULTS["DATABASE"])
     if alias not in connections:
-        yield Error(f"COMMENTS['DATABASE'] is {alias!r}, which DATABASES does not have.", id="comments.E002")
+        yield Error(f"COMMENTS['DATABASE'] is {alias!r}, which isn't in DATABASES.", id="comments.E002")
     elif connections[alias].vendor != "mongodb":
         yield Error(
-            f"COMMENTS['DATABASE'] is {alias!r}, which is not a MongoDB.",
-            hint="Give DATABASES an entry with ENGINE 'marginalia.mongo.engine' and name it here.",
+            f"COMMENTS['DATABASE'] is {alias!r}, which isn't a MongoDB connection.",
+            hint="Add an entry with ENGINE 'marginalia.mongo.engine' to DATABASES and set its alias here.",
             id="comments.E002",
         )
 
@@ -48,7 +50,7 @@ def _tasks() -> Iterator[CheckMessage]:
     alias = conf.get("TASKS")
     if alias not in tasks.task_backends.settings:
         yield Error(
-            f"COMMENTS['TASKS'] is {alias!r}, which TASKS does not have.",
+            f"COMMENTS['TASKS'] is {alias!r}, which isn't in TASKS.",
             hint="Set COMMENTS['TASKS'] to an alias in TASKS.",
             id="comments.E011",
         )
@@ -63,31 +65,35 @@ def _tasks() -> Iterator[CheckMessage]:
 def _storage() -> Iterator[CheckMessage]:
     for name, entry in _entries():
         for key in sorted(set(entry) - ENTRY):
-            yield Error(f"{name} has no option {key!r}.", hint=f"There are {_format_list(ENTRY)}.", id="comments.E001")
+            yield Error(
+                f"{name} has the unknown option {key!r}.",
+                hint=f"Use one of: {_format_list(ENTRY)}.",
+                id="comments.E001",
+            )
         if entry.get("ORDER", "oldest") not in list(Order):
             yield Error(
-                f"{name} names the order {entry['ORDER']!r}.",
-                hint=f"There are {_format_list(Order)}.",
+                f"{name} has the unknown order {entry['ORDER']!r}.",
+                hint=f"Use one of: {_format_list(Order)}.",
                 id="comments.E004",
             )
         layout = entry.get("LAYOUT", conf.entries("")[0]["LAYOUT"])
         if layout not in layout_classes():
             # The default layout is reported once, not for each target that uses it.
             if "LAYOUT" in entry:
-                hint = f"There are {_format_list(layout_classes())}."
-                yield Error(f"{name} names the layout {layout!r}.", hint=hint, id="comments.E003")
+                hint = f"Use one of: {_format_list(layout_classes())}."
+                yield Error(f"{name} has the unknown layout {layout!r}.", hint=hint, id="comments.E003")
             continue
         for option in sorted(set(entry.get("OPTIONS", {})) - set(layout_classes()[layout].options)):
             yield Error(
-                f"{name}: the layout {layout!r} has no option {option!r}.",
-                hint=f"There are {_format_list(layout_classes()[layout].options)}.",
+                f"{name} sets {option!r}, which the layout {layout!r} doesn't have.",
+                hint=f"Use one of: {_format_list(layout_classes()[layout].options)}.",
                 id="comments.E005",
             )
         for other, layout in layout_classes().items():
             for option in sorted(set(entry.get(layout.setting, {})) - set(layout.options)):
                 yield Error(
-                    f"{name}: the layout {other!r} has no option {option!r}.",
-                    hint=f"There are {_format_list(layout.options)}.",
+                    f"{name} sets {option!r}, which the layout {other!r} doesn't have.",
+                    hint=f"Use one of: {_format_list(layout.options)}.",
                     id="comments.E005",
                 )
 
@@ -105,8 +111,8 @@ def _paths() -> Iterator[CheckMessage]:
             yield Error(f"COMMENTS['RULES']: {path!r} cannot be imported.", id="comments.E006")
     if (mode := conf.get("MODE")) not in tuple(Mode):
         yield Error(
-            f"COMMENTS['MODE']: there is no {mode!r}.",
-            hint=f"There are {_format_list(Mode)}.",
+            f"COMMENTS['MODE'] has the unknown value {mode!r}.",
+            hint=f"Use one of: {_format_list(Mode)}.",
             id="comments.E006",
         )
 
@@ -118,7 +124,7 @@ def _bounds() -> Iterator[CheckMessage]:
         if not isinstance(conf.get(key), int) or conf.get(key) < 1
     ]
     for key in wrong:
-        yield Error(f"COMMENTS[{key!r}] must be a whole number above 0.", id="comments.E007")
+        yield Error(f"COMMENTS[{key!r}] must be a whole number, at least 1.", id="comments.E007")
     if "MAX_BYTES" in wrong:
         return
     for name, entry in _entries():
@@ -127,8 +133,9 @@ def _bounds() -> Iterator[CheckMessage]:
         size = entry.get("OPTIONS", {}).get("SIZE", bucket_size(""))
         if size * 2 * conf.get("MAX_BYTES") > MAX_DOCUMENT_BYTES:
             yield Error(
-                f"{name}: a bucket of {size} comments of {conf.get('MAX_BYTES')} bytes may outgrow MongoDB's 16 MB.",
-                hint="Lower COMMENTS['MAX_BYTES'] or the option SIZE: twice their product must fit.",
+                f"{name} allows buckets of {size} comments of {conf.get('MAX_BYTES')} bytes, which "
+                "may exceed MongoDB's limit of 16 MB.",
+                hint="Lower COMMENTS['MAX_BYTES'] or the option SIZE. Twice their product must be less than 16 MB.",
                 id="comments.E008",
             )
 
@@ -137,8 +144,8 @@ def _embedding() -> Iterator[CheckMessage]:
     default, _own = conf.entries("")
     if may_embed(""):
         yield Error(
-            f"COMMENTS['DEFAULT'] cannot be {default['LAYOUT']!r}.",
-            hint="Name the labels whose documents may hold comments in COMMENTS['TARGETS'].",
+            f"COMMENTS['DEFAULT'] can't be {default['LAYOUT']!r}.",
+            hint="Set this layout in COMMENTS['TARGETS'], for each label whose documents can contain comments.",
             id="comments.E009",
         )
     for label in filter(may_embed, conf.get("TARGETS")):
@@ -146,22 +153,23 @@ def _embedding() -> Iterator[CheckMessage]:
         try:
             model = apps.get_model(label)
         except (LookupError, ValueError):
-            yield Error(f"{name}: there is no such model.", id="comments.E009")
+            yield Error(f"{name} is not a model.", id="comments.E009")
             continue
         if model._meta.label_lower != label:
-            yield Error(f"{name}: write {model._meta.label_lower!r}.", id="comments.E009")
+            yield Error(f"{name} must be in lower case: {model._meta.label_lower!r}.", id="comments.E009")
             continue
         alias = _alias_of(model)
         if alias != conf.database_alias():
             yield Error(
-                f"{name}: the documents of {label} are behind the connection {alias!r}, comments behind another.",
-                hint="Only targets in the same MongoDB database can hold their comments.",
+                f"{name} can't embed comments, because {label} uses the connection {alias!r} and "
+                "comments use another one.",
+                hint="Only objects in the same MongoDB database as comments can embed their comments.",
                 id="comments.E009",
             )
         elif _is_gridfs(label):
             yield Error(
-                f"{name}: files in GridFS cannot hold their comments.",
-                hint="Keep them in a layout of collections of its own.",
+                f"{name} can't embed comments, because its files are in GridFS.",
+                hint="Use a layout that stores comments in their own collections.",
                 id="comments.E009",
             )
 
@@ -170,8 +178,8 @@ def _registered() -> Iterator[CheckMessage]:
     for model in targets.registered():
         if not hasattr(model, "get_absolute_url"):
             yield Error(
-                f"{model._meta.label} is registered to be discussed and has no get_absolute_url().",
-                hint="Comments lead back to the page of what they are about.",
+                f"{model._meta.label} is registered for comments, but has no get_absolute_url().",
+                hint="Add the method. Comments link to the page of their object.",
                 id="comments.E010",
             )
 

@@ -102,7 +102,7 @@ def load(key: str) -> Any:
     try:
         return import_string(path)
     except ImportError as error:
-        raise ImproperlyConfigured(f"COMMENTS[{key!r}]: {path!r} cannot be imported.") from error
+        raise ImproperlyConfigured(f"COMMENTS[{key!r}] is {path!r}, which can't be imported.") from error
 
 
 @lru_cache(maxsize=8)

@@ -42,11 +42,11 @@ def stale_claims(examination: Examination) -> Iterator[Finding]:
         return
     due = now() - OVERDUE
     for target in backend().claimed_before(due, MAX_LISTED):
-        message = f"{target} has claims of writers that never came back."
-        yield Finding(WARNING, "stale-claim", "discussions", message, "manage.py check_comments --fix")
+        message = f"{target} has claims of interrupted writes."
+        yield Finding(WARNING, "stale-claim", "discussions", message, "Run manage.py check_comments --fix.")
     for discussion in backend().moving_before(due, MAX_LISTED):
-        message = f"The conversion of {discussion.target} to {discussion.moving} has stopped."
-        fix = f"manage.py convert_comments --discussion {discussion.target} --to {discussion.moving}"
+        message = f"The conversion of {discussion.target} to {discussion.moving} was interrupted."
+        fix = f"Run manage.py convert_comments --discussion {discussion.target} --to {discussion.moving}."
         yield Finding(WARNING, "stale-lease", "discussions", message, fix)
 
 
@@ -59,8 +59,8 @@ def mail_server(examination: Examination) -> Iterator[Finding]:
         with get_connection():
             pass
     except OSError as error:
-        message = f"The mail server doesn't accept a connection: {type(error).__name__}: {error}."
-        fix = "Fix the mail settings, then send a test with manage.py sendtestemail ADDRESS."
+        message = f"The email server can't be reached: {type(error).__name__}: {error}."
+        fix = "Fix the email settings, then run manage.py sendtestemail ADDRESS to send a test email."
         yield Finding(ERROR, "mail-server", "EMAIL_HOST", message, fix)
 
 
@@ -70,8 +70,8 @@ def discussions_gone(examination: Examination) -> Iterator[Finding]:
     if examination.alias != conf.database_alias():
         return
     for name, ids in backend().without_discussion(examination.sample).items():
-        message = f"The discussions of {len(ids)} targets are gone, and their comments are there: "
-        fix = "Restore discussions from a backup, or what was deleted on purpose: run its deletion again."
+        message = f"The discussions of {len(ids)} objects no longer exist, but their comments do: "
+        fix = "Restore the discussions from a backup. If an object was deleted on purpose, delete it again."
         yield Finding(ERROR, "discussion-gone", name, message + ", ".join(ids[:MAX_LISTED]) + ".", fix)
 
 
@@ -86,6 +86,8 @@ def counters(examination: Examination) -> Iterator[Finding]:
     for target in backend().sample(MAX_AUDITED_DISCUSSIONS, longest=MAX_AUDITED_COMMENTS):
         for fault in maintenance.faults(target):
             if name := _FAULTS.get(fault.kind):
-                fix = "manage.py check_comments" + (" --fix" if fault.repairable else ", and restore from a backup")
+                fix = "Run manage.py check_comments, and restore the comments from a backup."
+                if fault.repairable:
+                    fix = "Run manage.py check_comments --fix."
                 level = ERROR if name == LOST else WARNING
                 yield Finding(level, name, "discussions", f"{fault.discussion}: {fault.description}.", fix)

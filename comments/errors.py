@@ -21,19 +21,19 @@ class CommentError(Exception):
         sentence: The message for the user. The arguments of the exception are for logs.
     """
 
-    sentence: str | Promise = _("This could not be done.")
+    sentence: str | Promise = _("This could not be done. Nothing was changed. Please try again.")
 
 
 class CommentNotFound(CommentError):
     """The discussion has no comment with this slug."""
 
-    sentence = _("This comment is not there any more.")
+    sentence = _("This comment no longer exists.")
 
 
 class TargetNotFound(CommentError):
     """The target object of the discussion does not exist, or no longer exists."""
 
-    sentence = _("What this comment is about is not there any more.")
+    sentence = _("The page that this comment belongs to no longer exists.")
 
 
 class DiscussionDamaged(CommentError, Malformed):
@@ -42,13 +42,13 @@ class DiscussionDamaged(CommentError, Malformed):
     The message contains the discussion and the field. This app never writes such a document.
     """
 
-    sentence = _("Comments cannot be shown just now.")
+    sentence = _("Comments can't be shown right now. Please try again later.")
 
 
 class InvalidParent(CommentError):
     """The parent comment does not exist in this discussion, or was removed."""
 
-    sentence = _("The comment that you answered was removed. You can still post yours as a comment of its own.")
+    sentence = _("The comment that you replied to was removed. You can post your reply as a new comment.")
 
 
 class InvalidComment(CommentError):
@@ -79,7 +79,7 @@ class DiscussionClosed(CommentError):
 class DiscussionBusy(CommentError):
     """Too many writes are in progress, or a write had to wait too long. The request can be sent again."""
 
-    sentence = _("Very many people are posting just now. Please send it again.")
+    sentence = _("Many people are commenting right now. Your comment was not saved yet. Please send it again.")
 
 
 class DiscussionFull(DiscussionBusy):
@@ -93,7 +93,7 @@ class EditConflict(CommentError):
         current: The comment as it is stored now.
     """
 
-    sentence = _("The comment has changed since you opened it: look at it again.")
+    sentence = _("This comment has changed since you opened it. Check it, then try again.")
 
     def __init__(self, current: "Comment") -> None:
         super().__init__(f"{current.slug} is at revision {current.rev}")
@@ -103,13 +103,13 @@ class EditConflict(CommentError):
 class HeldChanged(CommentError):
     """The author changed a pending comment after the moderator had read it."""
 
-    sentence = _("Its author has changed it since: please look at it again.")
+    sentence = _("The author has changed this comment since you opened it. Check it again, then decide.")
 
 
 class NothingToRestore(CommentError):
     """The comment isn't removed, or its text was erased together with its author."""
 
-    sentence = _("There is nothing to bring back: it was not removed, or its author was erased.")
+    sentence = _("You can't restore this comment. It wasn't removed, or its author's data was erased.")
 
 
 class ConversionFailed(CommentError):

@@ -27,7 +27,7 @@ def register(model: type[Model], visible: Visible) -> None:
         ImproperlyConfigured: If `model` is already registered.
     """
     if model in _registered:
-        raise ImproperlyConfigured(f"comments.register: {model._meta.label} is registered already.")
+        raise ImproperlyConfigured(f"comments.register: {model._meta.label} is already registered.")
     _registered[model] = visible
 
 
@@ -58,7 +58,7 @@ def check_registered(label: str) -> None:
     """
     if label not in {model._meta.label_lower for model in _registered}:
         raise ImproperlyConfigured(
-            f"{label} cannot be discussed: call comments.register(Model, visible=…) in the ready() of its AppConfig."
+            f"{label} has no comments. Call comments.register(Model, visible=…) in the ready() method of its AppConfig."
         )
 
 
@@ -71,7 +71,7 @@ def target_for(obj: Model | Target) -> Target:
     if isinstance(obj, Target):
         return obj
     if obj.pk is None:
-        raise TargetNotFound(f"{obj!r} is not saved yet.")
+        raise TargetNotFound(f"{obj!r} isn't saved yet.")
     return Target(obj._meta.label_lower, str(obj.pk))
 
 
@@ -84,10 +84,10 @@ def get_model(label: str) -> type[Model]:
     try:
         model = apps.get_model(label)
     except (LookupError, ValueError) as error:
-        raise TargetNotFound(f"There is no model {label!r}.") from error
+        raise TargetNotFound(f"The model {label!r} doesn't exist.") from error
     # Django ignores the case of labels, but an object must not have two discussions.
     if model._meta.label_lower != label:
-        raise TargetNotFound(f"There is no model {label!r}: it is {model._meta.label_lower}.")
+        raise TargetNotFound(f"The model {label!r} must be in lower case: {model._meta.label_lower}.")
     return model
 
 
@@ -104,7 +104,7 @@ def parse_key(target: Target) -> Any:
         field.run_validators(key)
         return key
     except (ValidationError, ValueError, TypeError) as error:
-        raise TargetNotFound(f"{target.pk!r} is no key of {target.label}.") from error
+        raise TargetNotFound(f"{target.pk!r} isn't a valid primary key of {target.label}.") from error
 
 
 def resolve(target: Target) -> Model:
@@ -115,7 +115,7 @@ def resolve(target: Target) -> Model:
     """
     obj = resolve_many([target]).get(target)
     if obj is None:
-        raise TargetNotFound(f"{target} is not there.")
+        raise TargetNotFound(f"{target} doesn't exist.")
     return obj
 
 

@@ -19,7 +19,7 @@ from marginalia.comments.errors import CommentError, CommentNotFound, Discussion
 from marginalia.comments.types import Target
 
 PAGE_TEMPLATES = ["comments/frame.html", "base.html", "comments/bare.html"]
-GONE = gettext_lazy("What you commented on is not here any more. Your text:")
+GONE = gettext_lazy("The page that you commented on no longer exists. Your text:")
 
 
 class _ErrorMiddleware:
@@ -74,7 +74,7 @@ def get_target_or_404(label: str, pk: str) -> tuple[Target, Model]:
     try:
         return target, targets.resolve(target)
     except TargetNotFound as error:
-        raise Http404(_("There is nothing here to comment on.")) from error
+        raise Http404(_("This page doesn't exist or doesn't allow comments.")) from error
 
 
 def page(

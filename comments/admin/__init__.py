@@ -36,10 +36,10 @@ __all__ = ["ModerationAdmin", "stored"]
 PAGE_SIZE = 25
 # Messages after a decision, by action.
 DONE = {
-    "approve": lambda n: ngettext("%(n)d comment is published.", "%(n)d comments are published.", n),
+    "approve": lambda n: ngettext("%(n)d comment was published.", "%(n)d comments were published.", n),
     "reject": lambda n: ngettext("%(n)d comment was rejected.", "%(n)d comments were rejected.", n),
     "spam": lambda n: ngettext("%(n)d comment was marked as spam.", "%(n)d comments were marked as spam.", n),
-    "release": lambda n: ngettext("%(n)d comment is left to others.", "%(n)d comments are left to others.", n),
+    "release": lambda n: ngettext("%(n)d comment was released.", "%(n)d comments were released.", n),
     "wait": lambda n: ngettext("%(n)d decision was undone.", "%(n)d decisions were undone.", n),
 }
 
@@ -138,12 +138,12 @@ class ModerationAdmin(admin.ModelAdmin):
         decisions = actions.decide(Sender(request, ()), action, ids, seen=seen)
         for comment in decisions.removed:
             args = [comment.target.label, comment.target.pk, comment.slug]
-            message = _('A comment that was public is removed. <a href="{}">Look at it again</a>')
+            message = _('A public comment was removed. <a href="{}">View the comment</a>')
             messages.info(
                 request, format_html(message, reverse("admin:marginalia_comments_moderation_comment", args=args))
             )
         for _id, reason in decisions.failed:
-            messages.error(request, _("One could not be decided: %(reason)s") % {"reason": reason})
+            messages.error(request, _("A comment could not be changed. %(reason)s") % {"reason": reason})
         if decisions.done:
             messages.success(request, DONE[action](len(decisions.done)) % {"n": len(decisions.done)})
             request.session["comments_undo"] = list(decisions.done) if action != "wait" else None

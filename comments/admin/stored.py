@@ -93,7 +93,7 @@ class DiscussionAdmin(StoredAdmin):
         """Return the list class that looks up the objects."""
         return Discussions
 
-    @admin.display(description=gettext_lazy("discussed"), ordering="id")
+    @admin.display(description=gettext_lazy("discussed object"), ordering="id")
     def about(self, row: StoredDiscussion) -> str:
         """Return the title of the object if readers can see it, and its key."""
         key = format_html("<small>{}</small>", row.target)
@@ -137,12 +137,15 @@ def _conversion_action(layout: str, order: Order) -> Any:
             except CommentError as error:
                 modeladmin.message_user(request, str(error), messages.ERROR)
         if counts[True] or counts[None]:
-            message = _("%(n)d discussions were converted; the others were so already.") % {"n": counts[True]}
+            message = _("%(n)d discussions were converted. The others already had this layout and order.") % {
+                "n": counts[True]
+            }
             modeladmin.message_user(request, message, messages.SUCCESS)
         if counts[False]:
             message = ngettext(
-                "%(n)d is long, and goes on by itself: the list says how far it is.",
-                "%(n)d are long, and go on by themselves: the list says how far they are.",
+                "%(n)d discussion is long. Its conversion continues in the background. The list shows its progress.",
+                "%(n)d discussions are long. Their conversion continues in the background. The list "
+                "shows their progress.",
                 counts[False],
             )
             modeladmin.message_user(request, message % {"n": counts[False]})

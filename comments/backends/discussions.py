@@ -150,7 +150,7 @@ class Discussions:
                 continue
             if (document := self.find(target)) is None:
                 if intent.number is None:
-                    raise CommentNotFound(f"There is no discussion {target}.")
+                    raise CommentNotFound(f"The discussion {target} doesn't exist.")
             elif intent.needs_open and document["state"] != "open":
                 raise DiscussionClosed(str(target))
             elif time.monotonic() > patience:

@@ -174,11 +174,11 @@ def check_comment(document: Any) -> Document:
         Malformed: If a field is missing or has the wrong type.
     """
     if not isinstance(document, dict):
-        raise Malformed("it is no document")
+        raise Malformed("it is not a document")
     _check(document, _FORM)
     _check(document["author"], _AUTHOR_FORM)
     if not slugs.is_slug(document["slug"]):
-        raise Malformed("slug can't be one")
+        raise Malformed("slug is not a valid slug")
     if document.get("kind") not in _KINDS or document.get("state") not in _STATES:
         raise Malformed(f"kind {document.get('kind')!r} or state {document.get('state')!r} is unknown")
     return document

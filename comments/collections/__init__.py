@@ -26,7 +26,7 @@ STATIC = (
             Index("by_beat", (("moving.beat", 1),), sparse=True),
             Index("by_due", (("leftovers.due", 1),), sparse=True),
         ),
-        shard_key=ShardKey((("_id", "hashed"),), reason="one findAndModify a write, always by _id", least=least_hash),
+        shard_key=ShardKey((("_id", "hashed"),), reason="one findAndModify per write, always by _id", least=least_hash),
         validator=schemas.DISCUSSION,
         former={"label": None},
     ),
@@ -41,7 +41,7 @@ STATIC = (
         ),
         shard_key=ShardKey(
             (("discussion_id", 1), ("slug", 1)),
-            reason="keeps the slug unique, and every read to one discussion's shards",
+            reason="keeps slugs unique, and limits reads to the shards of one discussion",
             least=str,
         ),
         validator=schemas.COMMENT,
@@ -73,7 +73,9 @@ STATIC = (
             Index("decided_long_ago", (("decided", 1),), expire_after_seconds=30 * DAY),
         ),
         shard_key=ShardKey(
-            (("discussion_id", 1), ("slug", 1)), reason="posters hold by it; moderators ask all shards", least=str
+            (("discussion_id", 1), ("slug", 1)),
+            reason="new comments are stored by it; moderators query all shards",
+            least=str,
         ),
         validator=schemas.PENDING,
     ),
@@ -101,7 +103,7 @@ STATIC = (
             Index("by_reader", (("who", 1),)),
         ),
         validator=schemas.FLAGS,
-        unsharded_because="a queue: moderators read the newest of all",
+        unsharded_because="a queue: moderators read the newest comments of the site",
     ),
     Collection(
         "comments.subscriptions",
@@ -111,7 +113,7 @@ STATIC = (
             Index("never_confirmed", (("asked", 1),), expire_after_seconds=7 * DAY),
         ),
         validator=schemas.SUBSCRIPTION,
-        unsharded_because="small: one document a subscriber and discussion",
+        unsharded_because="small: one document per subscriber and discussion",
     ),
     Collection(
         "comments.ip_hashes",
@@ -119,7 +121,9 @@ STATIC = (
             Index("by_comment", (("discussion_id", 1), ("slug", 1))),
             Index("kept_for_a_month", (("at", 1),), expire_after_seconds=30 * DAY),
         ),
-        shard_key=ShardKey((("discussion_id", 1), ("slug", 1)), reason="one a comment, read by it", least=str),
+        shard_key=ShardKey(
+            (("discussion_id", 1), ("slug", 1)), reason="one document per comment, read by comment", least=str
+        ),
         validator=schemas.IP_HASH,
     ),
     *rate_limit.COLLECTIONS,

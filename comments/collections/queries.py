@@ -57,32 +57,32 @@ HOT_QUERIES = (
         "the discussions with the newest comments",
         "discussions",
         lambda discussion: {"filter": {}, "sort": {"newest": -1}, "limit": 10},
-        broadcast_because="The newest comments of the whole site: each shard gives its newest.",
+        broadcast_because="The newest comments of the whole site are read. Each shard returns its newest.",
     ),
     HotQuery(
         "the discussions of a label",
         "discussions",
         lambda discussion: {"filter": {"label": discussion["label"]}, "sort": {"_id": 1}, "limit": 100},
-        broadcast_because="A label's discussions lie on all shards, as their ids begin with a hash.",
+        broadcast_because="The discussions of a label are on all shards, because their ids begin with a hash.",
     ),
     HotQuery(
         "the discussions of a label with the newest comments",
         "discussions",
         lambda discussion: {"filter": {"label": discussion["label"]}, "sort": {"newest": -1}, "limit": 10},
-        broadcast_because="A label's discussions lie on all shards, as their ids begin with a hash.",
+        broadcast_because="The discussions of a label are on all shards, because their ids begin with a hash.",
     ),
     HotQuery(
-        "what waits longest for a moderator",
+        "the oldest pending comments",
         "comments.pending",
         lambda held: {
             "filter": {"state": Verdict.WAITING.value, "lease.until": {"$not": {"$gt": now()}}},
             "sort": {"created": 1, "_id": 1},
             "limit": 1,
         },
-        broadcast_because="The queue of the whole site: each shard gives what has waited longest there.",
+        broadcast_because="The queue of the whole site is read. Each shard returns its oldest pending comments.",
     ),
     HotQuery(
-        "what waits and no other moderator has taken",
+        "pending comments that no other moderator has claimed",
         "comments.pending",
         lambda held: {
             "filter": {
@@ -92,7 +92,7 @@ HOT_QUERIES = (
             "sort": {"created": 1, "_id": 1},
             "limit": 25,
         },
-        broadcast_because="The queue of the whole site: each shard gives what has waited longest there.",
+        broadcast_because="The queue of the whole site is read. Each shard returns its oldest pending comments.",
     ),
 )
 
@@ -100,17 +100,21 @@ HOT_QUERIES = (
 # Queries that deliberately ask all shards. docs/how-to/scale-out.md contains the same list.
 BROADCASTS = (
     Broadcast(
-        "comments", ("author.id",), "One author's comments lie in any discussion; so do those that the rules count."
+        "comments", ("author.id",), "An author's comments, and those that spam rules count, can be in any discussion."
     ),
-    Broadcast("comment_pages", ("comments.author.id",), "One author's comments lie in any discussion."),
-    Broadcast("discussions", ("label",), "A label's discussions lie on all shards, as their ids begin with a hash."),
-    Broadcast("comments.pending", ("_id",), "What moderators and authors decide on is named by its id alone."),
+    Broadcast("comment_pages", ("comments.author.id",), "An author's comments can be in any discussion."),
     Broadcast(
-        "comments.pending", ("state",), "The queue of the whole site: each shard gives what has waited longest there."
+        "discussions", ("label",), "The discussions of a label are on all shards, because their ids begin with a hash."
+    ),
+    Broadcast("comments.pending", ("_id",), "Moderators and authors identify a pending comment only by its id."),
+    Broadcast(
+        "comments.pending",
+        ("state",),
+        "The queue of the whole site is read. Each shard returns its oldest pending comments.",
     ),
     Broadcast(
         "discussions",
         (),
-        "The newest comments of the whole site: each shard gives the discussions that were written to last.",
+        "The newest comments of the whole site are read. Each shard returns its most recent discussions.",
     ),
 )

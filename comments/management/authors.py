@@ -11,9 +11,11 @@ from marginalia.comments.operations.privacy import Person
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the options that select an author."""
-    parser.add_argument("--user", metavar="NAME", default="", help="the account with this user name, and its address")
-    parser.add_argument("--id", metavar="KEY", default="", help="the account that had this primary key")
-    parser.add_argument("--email", metavar="ADDRESS", default="", help="who left this e-mail address")
+    parser.add_argument("--user", metavar="NAME", default="", help="the account with this username, and its email")
+    parser.add_argument(
+        "--id", metavar="KEY", default="", help="the account with this primary key, even if it was deleted"
+    )
+    parser.add_argument("--email", metavar="ADDRESS", default="", help="the author with this email")
 
 
 def author(options: dict[str, Any]) -> Person:
@@ -28,9 +30,9 @@ def author(options: dict[str, Any]) -> Person:
         model = get_user_model()
         user = model._default_manager.filter(**{model.USERNAME_FIELD: name}).first()
         if user is None:
-            raise CommandError(f"There is no account {name!r}: name a deleted one by --id.")
+            raise CommandError(f"The account {name!r} doesn't exist. If it was deleted, specify --id.")
         key = key or str(user.pk)
         email = email or getattr(user, "email", "")
     if not key and not email:
-        raise CommandError("Say who is meant: --user, --id or --email.")
+        raise CommandError("No author was specified. Specify --user, --id or --email.")
     return Person(key, email)

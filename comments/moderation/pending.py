@@ -136,7 +136,7 @@ def decide(action: str, ids: Iterable[str], by: str, origin: str = "", *, seen: 
                 _check_seen(held_id, seen)
             comment = _decide(action, held_id, by, origin, forms.parse_revision(rev))
         except CommentNotFound:
-            failed.append((held_id, _("It does not wait any more.")))
+            failed.append((held_id, _("This comment is no longer pending.")))
         except CommentError as error:
             failed.append((held_id, str(error.sentence)))
         else:

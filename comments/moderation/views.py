@@ -21,17 +21,17 @@ def approve(request: HttpRequest, held_id: str) -> HttpResponse:
     try:
         held = selectors.get_held(held_id)
     except CommentNotFound as error:
-        raise Http404(_("This comment does not wait any more.")) from error
+        raise Http404(_("This comment is no longer pending.")) from error
     obj = targets.resolve_many([held.target]).get(held.target)
     if obj is None:
-        raise Http404(_("What this comment is about is not public."))
+        raise Http404(_("The page that this comment belongs to isn't public."))
     if request.method == "POST":
         try:
             comment = actions.approve(Sender(request, ()), held_id, rev=_seen_revision(request))
         except HeldChanged:
             held = selectors.get_held(held_id)
             return confirmation_page(
-                request, held, obj, _("Its author has changed it since. Publish this comment?"), _("Publish")
+                request, held, obj, _("The author has changed this comment. Publish the new text?"), _("Publish")
             )
         return HttpResponseRedirect(comment_url(comment.target, obj, comment.slug))
     return confirmation_page(request, held, obj, _("Publish this comment?"), _("Publish"))

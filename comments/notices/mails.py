@@ -78,7 +78,7 @@ def send_held(context: Any, held: str, origin: str) -> None:
     sentences = reasons.sentences(comment)
     text = comment.source[:MAX_TEXT]
     shown = {"comment": comment, "obj": obj, "link": link, "text": text, "reasons": sentences}
-    subject = _("A comment waits on “%(title)s”") % {"title": obj}
+    subject = _("New comment to review on “%(title)s”") % {"title": obj}
     _send(context, "held", subject, shown, moderators())
 
 
@@ -97,7 +97,7 @@ def send_reply(context: Any, subscription: str, discussion: str, slug: str, orig
         return
     link = origin + reverse("comments-url-redirect", args=[target.label, target.pk, comment.slug])
     shown = {"comment": comment, "obj": obj, "link": link, "text": comment.source[:MAX_TEXT]}
-    subject = _("%(name)s answered on “%(title)s”") % {"name": comment.author.name, "title": obj}
+    subject = _("%(name)s replied on “%(title)s”") % {"name": comment.author.name, "title": obj}
     _send(context, "reply", subject, _with_unsubscribe_url(shown, subscribed, origin), [subscribed.email])
 
 
@@ -112,7 +112,7 @@ def send_confirm(context: Any, subscription: str, origin: str) -> None:
     if subscribed.confirmed is not None or obj is None:
         return
     shown = {"obj": obj, "link": origin + _link("comments-subscribe", subscribed, subscriptions.CONFIRM)}
-    subject = _("Do you want an e-mail for each reply on “%(title)s”?") % {"title": obj}
+    subject = _("Confirm email notifications for replies on “%(title)s”") % {"title": obj}
     _send(context, "confirm", subject, _with_unsubscribe_url(shown, subscribed, origin), [subscribed.email])
 
 
@@ -148,7 +148,7 @@ def _send(context: Any, name: str, subject: str, shown: dict[str, object], to: I
     if unsubscribe_url := shown.get("leave"):
         headers |= {"List-Unsubscribe": f"<{unsubscribe_url}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
     body = render_to_string(f"comments/mail/{name}.txt", shown)
-    with needing("the mail server"), get_connection() as server:
+    with needing("the email server"), get_connection() as server:
         mail = EmailMessage(" ".join(subject.split()), body, to=list(to), headers=headers, connection=server)
         if once(context):
             _hand_over(context, mail)

@@ -34,7 +34,7 @@ def _sentence(reason: str, held: HeldComment) -> str:
         case ["words", found]:
             return _("Contains listed words: %(words)s") % {"words": found}
         case ["policy", "hold-first"]:
-            return _("First comment of this author")
+            return _("First comment by this author")
         case ["policy", "hold-all"]:
-            return _("Every comment waits here")
+            return _("All comments here need approval")
     return reason

@@ -20,11 +20,11 @@ def subscribe(request: HttpRequest, signed: str) -> HttpResponse:
     try:
         subscription = subscriptions.read(signed, subscriptions.CONFIRM)
     except NoSubscription as error:
-        raise Http404(_("This link is too old, or you have left already.")) from error
+        raise Http404(_("This link has expired, or you have already unsubscribed.")) from error
     if request.method == "POST":
         subscriptions.confirm(subscription)
-        return _message_page(request, _("You will get an e-mail for each reply."))
-    return _confirmation_page(request, _("Do you want an e-mail for each reply?"), _("Subscribe"))
+        return _message_page(request, _("You'll receive an email for each reply."))
+    return _confirmation_page(request, _("Receive an email for each reply?"), _("Subscribe"))
 
 
 @csrf_exempt
@@ -34,13 +34,13 @@ def unsubscribe(request: HttpRequest, signed: str) -> HttpResponse:
     try:
         subscription = subscriptions.read(signed, subscriptions.LEAVE)
     except BadLink as error:
-        raise Http404(_("This link is too old, or a part of it is missing.")) from error
+        raise Http404(_("This link has expired or is incomplete. Copy the whole link from the email.")) from error
     except NoSubscription:
-        return _message_page(request, _("You will get no more mails about this discussion."))
+        return _message_page(request, _("You won't receive any more emails about this discussion."))
     if request.method == "POST":
         subscriptions.end(subscription.id)
-        return _message_page(request, _("You will get no more mails about this discussion."))
-    return _confirmation_page(request, _("No more mails about this discussion?"), _("Unsubscribe"))
+        return _message_page(request, _("You won't receive any more emails about this discussion."))
+    return _confirmation_page(request, _("Stop emails about this discussion?"), _("Unsubscribe"))
 
 
 def _confirmation_page(request: HttpRequest, question: str, answer: str) -> HttpResponse:

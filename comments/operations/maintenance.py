@@ -32,7 +32,7 @@ def select_targets(*, label: str = "", discussion: str = "") -> Iterator[Target]
     target = Target.parse(discussion)
     with suppress(DiscussionDamaged):
         if not backend().discussion(target).begun:
-            raise TargetNotFound(f"There is no discussion {discussion}.")
+            raise TargetNotFound(f"The discussion {discussion} doesn't exist.")
     yield target
 
 
@@ -82,7 +82,7 @@ def convert(
 
 def _check_embedding(target: Target) -> None:
     if target.label not in conf.get("TARGETS") or not may_embed(target.label):
-        raise ConversionFailed(f"COMMENTS['TARGETS'] does not say that {target.label} may hold its comments.")
+        raise ConversionFailed(f"COMMENTS['TARGETS'] doesn't allow {target.label} to embed its comments.")
     targets.parse_key(target)
 
 

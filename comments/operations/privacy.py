@@ -85,7 +85,7 @@ def erase_author(*, id: str = "", email: str = "") -> int:
         The number of comments that were blanked or deleted.
     """
     if not id and not email:
-        raise ValueError("Say whose comments to erase.")
+        raise ValueError("Specify an id or an email.")
     return sum(backend().erase_author(**{key: value}) for key, value in (("id", id), ("email", email)) if value)
 
 

@@ -167,7 +167,7 @@ class _Reading:
         self._iterator = iter(self.lines)
         self.head = self._next()
         if self.head and "discussion" not in self.head:
-            raise BrokenFile(self.number, "a comment stands before any discussion")
+            raise BrokenFile(self.number, "a comment comes before the first discussion")
 
     def comments(self) -> Iterator[NewComment]:
         """Yield the comments up to the next discussion."""
@@ -193,7 +193,7 @@ class _Reading:
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise BrokenFile(self.number, f"this is no JSON: {error}") from error
+            raise BrokenFile(self.number, f"this is not valid JSON: {error}") from error
         if not isinstance(row, dict) or not {"discussion", "comment"} & row.keys():
             raise BrokenFile(self.number, "this is neither a discussion nor a comment")
         return row
@@ -202,14 +202,14 @@ class _Reading:
 def _head(reading: _Reading) -> tuple[Target, bool]:
     head = reading.head or {}
     if not isinstance(head.get("open"), bool):
-        raise BrokenFile(reading.number, "this is no discussion")
+        raise BrokenFile(reading.number, "this is not a discussion")
     return _target(head, reading.number), head["open"]
 
 
 def _target(row: dict[str, Any], number: int) -> Target:
     target = Target.parse(str(row.get("discussion")))
     if "." not in target.label or not target.pk:
-        raise BrokenFile(number, "this is no discussion")
+        raise BrokenFile(number, "this is not a discussion")
     return target
 
 
@@ -254,10 +254,10 @@ def _comment(row: dict[str, Any], number: int) -> NewComment:
         slug = texts["comment"]
         answers = texts["answers"]
         if not slugs.is_slug(slug) or (answers and not slugs.is_slug(answers)):
-            raise ValueError("a slug is none")
+            raise ValueError("a slug is invalid")
         # A reply may be at the same level as the comment that it replies to, because threads have a maximum depth.
         if not f"{answers}/".startswith(slugs.join(slugs.parent_of(slug), "")):
-            raise ValueError("it lies elsewhere than below what it answers")
+            raise ValueError("its slug isn't below the comment that it replies to")
         return NewComment(
             author=CommentAuthor(texts["name"], row["user"], texts["url"], row.get("moderator") is True),
             source=texts["text"],
@@ -284,7 +284,7 @@ def _time(moment: datetime) -> str:
 def _moment(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
-        raise ValueError("a time has no zone")
+        raise ValueError("a time has no time zone")
     return moment.astimezone(UTC)
 
 

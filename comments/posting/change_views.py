@@ -43,7 +43,7 @@ def edit(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     refused: Any = ""
     if not is_sent:
         if not services.may_edit(sender, obj, comment):
-            raise Http404(_("This comment can no longer be changed."))
+            raise Http404(_("This comment can no longer be edited."))
     elif is_forged(request):
         refused = TOO_OLD
     elif form.is_valid():
@@ -89,13 +89,13 @@ def flag(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
         key = forms.user_key(request.user)
         network = ip_hash.key(request)
         if not policy.is_moderator(request.user) and not spam.may_flag(ip_hash=network, user=key):
-            refused = _("You have flagged many comments in a short time. Please wait a few minutes.")
-            return confirmation_page(request, comment, obj, refused, _("Flag it"), status=429)
+            refused = _("You have reported many comments in a short time. Please wait a few minutes.")
+            return confirmation_page(request, comment, obj, refused, _("Report comment"), status=429)
         created = flags.flag(comment, f"user:{key}" if key else f"ip_hash:{network}")
         signals.comment_was_flagged.send(Comment, comment=comment, flag="flag", created=created, request=request)
         context = {"obj": obj, "comment": comment, "back": _comment_url(comment, obj)}
         return personal(page(request, comment.target, "flagged", context))
-    return confirmation_page(request, comment, obj, _("Bring this comment before a moderator?"), _("Flag it"))
+    return confirmation_page(request, comment, obj, _("Report this comment to the moderators?"), _("Report comment"))
 
 
 def confirmation_page(

@@ -16,7 +16,7 @@ from marginalia.comments.types import Comment, CommentAuthor, HeldComment, Targe
 
 # Maximum number of digits of a revision. This is enough for any comment, and small enough for the database.
 MAX_DIGITS = 9
-_EMPTY_MESSAGE = _("Please write something.")
+_EMPTY_MESSAGE = _("Enter a comment.")
 
 
 def validate_length(text: str) -> None:
@@ -38,16 +38,16 @@ class CommentForm(forms.Form):
         label=_("Name"),
         max_length=MAX_NAME,
         widget=forms.TextInput(attrs={"autocomplete": "name", "dir": "auto"}),
-        error_messages={"required": _("Please enter your name.")},
+        error_messages={"required": _("Enter your name.")},
     )
     email = forms.EmailField(
-        label=_("E-mail"),
+        label=_("Email"),
         required=False,
-        help_text=_("Optional, and never shown."),
+        help_text=_("Optional. Your email is never shown."),
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
-        error_messages={"invalid": _("Please enter an e-mail address such as name@example.org, or none.")},
+        error_messages={"invalid": _("Enter an email such as name@example.org, or leave this empty.")},
     )
-    notify = forms.BooleanField(label=_("Notify me of replies by e-mail"), required=False)
+    notify = forms.BooleanField(label=_("Email me about replies"), required=False)
     text = forms.CharField(
         label=_("Comment"),
         widget=forms.Textarea(attrs={"rows": 8, "dir": "auto"}),
@@ -77,7 +77,9 @@ class CommentForm(forms.Form):
         """Require an email address if the author wants notices about replies."""
         data: dict[str, Any] = super().clean() or self.cleaned_data
         if data.get("notify") and "email" not in self.errors and not self.notice_email():
-            self.add_error("email" if "email" in self.fields else "notify", _("An address is needed to write to."))
+            self.add_error(
+                "email" if "email" in self.fields else "notify", _("Enter an email to be notified of replies.")
+            )
         return data
 
     def focus_first_error(self) -> None:

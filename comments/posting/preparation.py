@@ -62,9 +62,9 @@ def check_same_text(stored: Comment | HeldComment, token: str, source: str) -> N
         TokenUsed: If the comment was removed or withdrawn, or was sent with another text.
     """
     if stored.removed if isinstance(stored, Comment) else stored.verdict is Verdict.WITHDRAWN:
-        raise TokenUsed(_("This comment was deleted. Send it again to post it after all."))
+        raise TokenUsed(_("This comment was deleted. To post it again, send it once more."))
     if stored.text_hash and stored.text_hash != hash_text(token, source):
-        raise TokenUsed(_("This form has posted a comment already. Send it again to post this one too."))
+        raise TokenUsed(_("A comment was already posted with this form. To post this one too, send it again."))
 
 
 def prepare(**fields: Unpack[CommentFields]) -> NewComment:
@@ -115,13 +115,15 @@ def clean(new: NewComment) -> NewComment:
     author = replace(new.author, name=one_line(new.author.name), url=one_line(new.author.url))
     new = replace(new, author=author, email=one_line(new.email))
     if new.state is not State.REMOVED and (is_blank(new.source) or is_empty(new.html)):
-        raise InvalidComment(_("Please write something."))
+        raise InvalidComment(_("Enter a comment."))
     check_length(new.source)
     if not new.token and not new.slug:
-        raise InvalidComment(_("The form has expired: please send it again."))
+        raise InvalidComment(_("This form has expired. Please send it again."))
     texts = (new.source, new.html, new.author.name, new.author.url, new.author.id or "", new.email)
     if any(map(_UNSTORABLE.search, texts)) or len(new.author.name) > MAX_NAME:
-        raise InvalidComment(_("The name or the text holds what cannot be stored."))
+        raise InvalidComment(
+            _("The name or the text contains characters that can't be stored. Remove them and send it again.")
+        )
     if sum(len(text.encode()) for text in texts) + OVERHEAD > conf.get("MAX_BYTES"):
-        raise InvalidComment(_("This is too long."))
+        raise InvalidComment(_("This comment is too long. Shorten it and send it again."))
     return new

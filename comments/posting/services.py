@@ -97,7 +97,7 @@ def submit(sender: Sender, obj: Model, submission: Submission) -> PostResult:
             _follow_up(sender.request, submission, earlier)
         return earlier
     if submission.token.expired:
-        raise Refused("expired", _("This form was open for very long. Please send it again."))
+        raise Refused("expired", _("This form has expired. Please send it again."))
     mode = _check_policy(obj, submission)
     try:
         posted = _store(sender.request, submission, _reasons(sender, mode, submission))
@@ -167,7 +167,7 @@ def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: 
         Refused: If the change is not accepted.
     """
     if not may_edit(sender, obj, comment):
-        raise Refused("final", _("This comment can no longer be changed. Your text:"))
+        raise Refused("final", _("This comment can no longer be edited. Your text:"))
     submission = _build_edit(sender, comment, text, f"{comment.slug} {rev} {nonce} {text}")
     try:
         # An older `rev` writes nothing: either the form was sent before, or the author has to read the comment again.
@@ -175,10 +175,14 @@ def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: 
             # Use the revision that the author saw. Then concurrent requests can't make more changes than allowed,
             # because only one change per revision succeeds.
             if not sender.is_moderator and not own.may_revise(rev):
-                raise Refused("often", _("You have changed this comment very often. It stays as it is now."))
+                raise Refused("often", _("You have edited this comment too often. This change wasn't saved."))
             if _reasons(sender, Mode.OPEN, submission) and isinstance(comment, Comment):
                 raise Refused(
-                    "hold", _("This would have to wait for a moderator: post it as a new comment instead. Your text:")
+                    "hold",
+                    _(
+                        "This change would need a moderator's approval, so it wasn't saved. Post it "
+                        "as a new comment instead. Your text:"
+                    ),
                 )
         _replace(sender, comment, text, rev, nonce)
     except Refused:
@@ -212,11 +216,15 @@ def _replace(sender: Sender, comment: Comment | HeldComment, text: str, rev: int
         else:
             edit(comment.target, comment.slug, source=text, rev=rev, token=nonce, by=by)
     except (EditConflict, HeldChanged) as error:
-        sentence = _("The comment has changed since, perhaps in another window. Sending this replaces that.")
+        sentence = _("This comment was changed in another window. Send this text again to replace the other one.")
         raise Refused("conflict", sentence) from error
     except CommentError as error:
         is_decided = isinstance(comment, HeldComment) and isinstance(error, CommentNotFound)
-        sentence = _("A moderator is just publishing this comment. Your text:") if is_decided else error.sentence
+        sentence = (
+            _("A moderator has just published this comment, so your change wasn't saved. Your text:")
+            if is_decided
+            else error.sentence
+        )
         raise Refused(type(error).__name__, sentence) from error
 
 
@@ -283,7 +291,7 @@ def _check_policy(obj: Model, submission: Submission) -> Mode:
     if rules.is_closed(selectors.discussion(submission.token.target)):
         raise Refused("closed", DiscussionClosed.sentence)
     if rules.mode is Mode.MEMBERS and not submission.user:
-        raise Refused("members", _("Only members comment here. Log in, and send it again."))
+        raise Refused("members", _("Only members can comment here. Log in, then send it again."))
     return rules.mode
 
 
@@ -314,7 +322,7 @@ def _veto(request: HttpRequest, submission: Submission) -> None:
         Submission, comment=submission, target=submission.token.target, request=request
     )
     if any(answer is False for _receiver, answer in answers):
-        raise Refused("veto", _("Your comment was not accepted here."))
+        raise Refused("veto", _("Your comment wasn't accepted."))
 
 
 def _store(request: HttpRequest, submission: Submission, reasons: tuple[str, ...]) -> PostResult:

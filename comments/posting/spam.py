@@ -111,7 +111,7 @@ def _hits(submission: Submission) -> Iterator[SpamHit]:
 def trap(submission: Submission) -> SpamHit | None:
     """Refuse comments with a completed honeypot field."""
     if submission.trap:
-        return SpamHit("trap", _("Please leave the last field empty, and send your comment again."))
+        return SpamHit("trap", _("Leave the last field empty, then send your comment again."))
     return None
 
 
@@ -121,7 +121,7 @@ def speed(submission: Submission) -> SpamHit | None:
     The time is measured from the first form of the comment.
     """
     if submission.token.age() < conf.get("MIN_SECONDS"):
-        return SpamHit("speed", _("That was quick! Please read it through once more, then send it again."))
+        return SpamHit("speed", _("That was quick! Please check your comment, then send it again."))
     return None
 
 
@@ -143,7 +143,10 @@ def rate(submission: Submission) -> SpamHit | None:
     """Refuse a comment if its network or account has reached the rate limit for comments and changes."""
     if _count(_keys("rate", submission.ip_hash, submission.user), submission.token.nonce):
         return None
-    return SpamHit("rate", _("You have sent or changed many comments in a short time. Please wait a few minutes."))
+    return SpamHit(
+        "rate",
+        _("You have sent or edited many comments in a short time. Please wait a few minutes, then send it again."),
+    )
 
 
 def may_preview(*, ip_hash: str, user: str) -> bool:
@@ -176,7 +179,7 @@ def repeat(submission: Submission) -> SpamHit | None:
         alias=conf.database_alias(),
     ):
         return None
-    return SpamHit("repeat", _("You have already said exactly this here."))
+    return SpamHit("repeat", _("You have already posted this comment here."))
 
 
 def uncount(submission: Submission, *, rate: bool = True) -> None:

@@ -77,7 +77,7 @@ def read_form(signed: str) -> FormToken:
     try:
         discussion, parent, nonce, begun, user = signing.loads(signed, salt=FORM_SALT)
     except (signing.BadSignature, ValueError, TypeError) as error:
-        raise BadToken("The form's token is not ours.") from error
+        raise BadToken("The form's token is invalid.") from error
     token = FormToken(discussion, parent, nonce, begun, user)
     try:
         signing.loads(signed, salt=FORM_SALT, max_age=conf.get("FORM_HOURS") * 3600)

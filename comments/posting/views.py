@@ -29,7 +29,7 @@ from marginalia.comments.types import Comment, PostResult, Target
 from marginalia.comments.views import GONE, error_page, get_target_or_404, page, personal
 
 TOO_OLD = gettext_lazy(
-    "You logged in anew since this form was opened, or your browser keeps no cookies. Please send it again."
+    "You logged in again after you opened this form, or your browser blocks cookies. Please send it again."
 )
 
 
@@ -43,7 +43,7 @@ def form(request: HttpRequest, label: str, pk: str) -> HttpResponse:
     try:
         parent = _parent(target, request.GET.get("parent", ""))
     except InvalidParent as error:
-        raise Http404(_("The comment that you want to answer is not here.")) from error
+        raise Http404(_("The comment that you want to reply to doesn't exist.")) from error
     blank = forms.blank_form(target, request.user, parent.slug if parent else "")
     name = "form_fragment" if "fragment" in request.GET else "form_page"
     return personal(page(request, target, name, _form_context(request, target, obj, blank, parent)))
@@ -56,7 +56,10 @@ def post(request: HttpRequest) -> HttpResponse:
     try:
         token = tokens.read_form(request.POST.get("token", ""))
     except BadToken:
-        return error_page(request, _("This form is not ours, or it was changed. Your text:"))
+        return error_page(
+            request,
+            _("This form is invalid, so your comment wasn't saved. Reload the page and send it again. Your text:"),
+        )
     form = CommentForm(request.POST, user=request.user, auto_id="comment-%s")
     try:
         obj = targets.resolve(token.target)
@@ -98,7 +101,7 @@ def done(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     try:
         shown = held or selectors.get(target, slug)
     except CommentNotFound as error:
-        raise Http404(_("This comment is not here.")) from error
+        raise Http404(_("This comment doesn't exist.")) from error
     context = {"obj": obj, "comment": shown, "waits": held is not None, "text": SafeString(shown.html)}
     return personal(page(request, target, "posted", context))
 
@@ -108,7 +111,7 @@ def _check_sender(request: HttpRequest, token: FormToken) -> None:
         rotate_token(request)
         raise Refused("csrf", TOO_OLD)
     if token.user and token.user != forms.user_key(request.user):
-        raise Refused("logged out", _("You are no longer logged in. Log in again, or post under a name."))
+        raise Refused("logged out", _("You are no longer logged in. Log in again, or enter a name and send it."))
 
 
 def _parent(target: Target, slug: str) -> Comment | None:
@@ -171,7 +174,11 @@ def _preview(request: HttpRequest, token: FormToken, obj: Model, form: CommentFo
     """
     if not spam.may_preview(ip_hash=ip_hash.key(request), user=forms.user_key(request.user)):
         raise Refused(
-            "rate", _("You have looked at many previews in a short time. Wait a few minutes, or post it as it is.")
+            "rate",
+            _(
+                "You have opened many previews in a short time. Wait a few minutes, or post "
+                "the comment without a preview."
+            ),
         )
     parent = _parent(token.target, token.parent)
     context = _form_context(request, token.target, obj, form, parent)

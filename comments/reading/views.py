@@ -31,7 +31,7 @@ def get_comment_or_404(label: str, pk: str, slug: str) -> tuple[Comment, Model]:
     try:
         return selectors.get(target, slug), obj
     except CommentNotFound as error:
-        raise Http404(_("This comment is not here.")) from error
+        raise Http404(_("This comment doesn't exist.")) from error
 
 
 @require_safe
@@ -65,7 +65,7 @@ def _page_with(target: Target, slug: str, order: str) -> Page:
     try:
         return selectors.permalink(target, slug, order=order)
     except CommentNotFound as error:
-        raise Http404(_("This comment is not here.")) from error
+        raise Http404(_("This comment doesn't exist.")) from error
 
 
 def _page_url(obj: Model, result: Page, slug: str) -> str:
@@ -93,7 +93,7 @@ def thread(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse
         result = selectors.subdiscussion(target, slug, after=request.GET.get("after", ""))
         top = selectors.get(target, slug)
     except CommentNotFound as error:
-        raise Http404(_("This comment is not here.")) from error
+        raise Http404(_("This comment doesn't exist.")) from error
     subject = Subject(target, obj)
     is_open = subject.is_open(result.discussion)
     presenter = Presenter(target, result.comments, order=result.order, may_reply=is_open, authors=subject.authors())

@@ -124,7 +124,7 @@ def _compile(
     name, *bits = token.split_contents()
     if len(bits) < 2 or bits[0] != "for":
         raise template.TemplateSyntaxError(
-            f"{{% {name} %}} begins with “for” and an object, or with “for app.model pk”."
+            f"{{% {name} %}} must begin with “for” and an object, or with “for app.model pk”."
         )
     bits, as_var = _split_variable(name, bits[1:], fills_variable)
     positional = []
@@ -132,9 +132,9 @@ def _compile(
         positional.append(bits.pop(0))
     options = token_kwargs(bits, parser)
     if bits or not 1 <= len(positional) <= 2:
-        raise template.TemplateSyntaxError(f"{{% {name} %}} cannot make sense of “{token.contents}”.")
+        raise template.TemplateSyntaxError(f"{{% {name} %}} has invalid arguments: “{token.contents}”.")
     if unknown := set(options) - allowed:
-        raise template.TemplateSyntaxError(f"{{% {name} %}} has no option {', '.join(sorted(unknown))}.")
+        raise template.TemplateSyntaxError(f"{{% {name} %}} has unknown options: {', '.join(sorted(unknown))}.")
     if len(positional) == 1:
         return ForNode(function, parser.compile_filter(positional[0]), "", None, options, as_var, without)
     pk = parser.compile_filter(positional[1])
@@ -144,9 +144,8 @@ def _compile(
 def _split_variable(name: str, bits: list[str], fills_variable: bool) -> tuple[list[str], str]:
     """Return the words before "as", and the variable after it."""
     if fills_variable != (len(bits) > 2 and bits[-2] == "as"):
-        raise template.TemplateSyntaxError(
-            f"{{% {name} %}} {'ends in “as variable”' if fills_variable else 'takes no “as”'}."
-        )
+        problem = "must end with “as variable”" if fills_variable else "doesn't accept “as”"
+        raise template.TemplateSyntaxError(f"{{% {name} %}} {problem}.")
     return (bits[:-2], bits[-1]) if fills_variable else (bits, "")
 
 
@@ -306,7 +305,7 @@ def _listing(
 
 def _check_order(order: Any) -> None:
     if order and order not in tuple(Order):
-        raise template.TemplateSyntaxError(f"There is no order “{order}”: give {', '.join(Order)}.")
+        raise template.TemplateSyntaxError(f"The order “{order}” doesn't exist. Use one of: {', '.join(Order)}.")
 
 
 def _is_open(context: Context, subject: Subject) -> bool:

@@ -179,8 +179,8 @@ def test_page_of_a_busy_discussion_is_not_cached(post_page, ask):
     post_directly(post_page)
     shown, failed = ask(("get", "/news/hello", None), 1)
     assert (shown.status_code, failed) == (200, True)
-    assert "Comments cannot be shown just now." in shown.content.decode()
-    assert "Comments cannot be shown just now." not in Client().get("/news/hello").content.decode()
+    assert "Comments can't be shown right now." in shown.content.decode()
+    assert "Comments can't be shown right now." not in Client().get("/news/hello").content.decode()
 
 
 def test_form_sent_to_a_busy_discussion_keeps_its_token(client, post_page, ask):
@@ -202,6 +202,6 @@ def test_preview_of_a_reply_to_a_removed_comment_keeps_it(client, post_page):
     refused = site.send(client, {**data, "preview": "1"})
     again = site.fields_of(refused.content.decode())
     assert (refused.status_code, again["text"]) == (422, TEXT)
-    assert "was removed. You can still post yours" in refused.content.decode()
+    assert "was removed. You can post your reply" in refused.content.decode()
     assert site.send(client, again).status_code == 302
     assert [comment.source for comment in selectors.iterate(post_page)][-1] == TEXT

@@ -40,7 +40,7 @@ def test_stale_claim_is_reported(mongo, post_page):
     assert findings("stale-claim") == []
     mongo.discussions.update_one({"_id": post_page.id}, {"$set": {"claims.0.at": now() - LONG_AGO}})
     (finding,) = findings("stale-claim")
-    assert (finding.level, finding.fix) == (WARNING, "manage.py check_comments --fix")
+    assert (finding.level, finding.fix) == (WARNING, "Run manage.py check_comments --fix.")
     assert str(post_page) in finding.message
 
 
@@ -60,8 +60,8 @@ def test_wrong_counter_is_reported(mongo, post_page, layout):
     backend().convert(post_page, layout, Order.OLDEST)
     mongo.discussions.update_one({"_id": post_page.id}, {"$inc": {"count": -1}})
     (finding,) = findings("counter-drift")
-    assert (finding.level, finding.fix) == (WARNING, "manage.py check_comments --fix")
-    assert "it counts 2 comments, and has 3" in finding.message
+    assert (finding.level, finding.fix) == (WARNING, "Run manage.py check_comments --fix.")
+    assert "its count is 2, but it has 3 comments" in finding.message
 
 
 @pytest.mark.parametrize("layout", ["documents", "embedded", "buckets"])
@@ -70,8 +70,11 @@ def test_lost_comment_is_an_error(mongo, post_page, layout):
     backend().convert(post_page, layout, Order.OLDEST)
     mongo.discussions.update_one({"_id": post_page.id}, {"$inc": {"count": 1}})
     (finding,) = findings("comments-lost")
-    assert (finding.level, finding.fix) == (ERROR, "manage.py check_comments, and restore from a backup")
-    assert "it counts 4 comments, and has 3" in finding.message
+    assert (finding.level, finding.fix) == (
+        ERROR,
+        "Run manage.py check_comments, and restore the comments from a backup.",
+    )
+    assert "its count is 4, but it has 3 comments" in finding.message
 
 
 def test_irreparable_damage_is_reported(mongo, post_page):
@@ -90,7 +93,7 @@ def test_stopped_conversion_is_reported(mongo, post_page):
     assert findings("stale-lease") == []
     mongo.discussions.update_one({"_id": post_page.id}, {"$set": {"moving.beat": now() - LONG_AGO}})
     (finding,) = findings("stale-lease")
-    assert finding.fix == f"manage.py convert_comments --discussion {post_page} --to buckets"
+    assert finding.fix == f"Run manage.py convert_comments --discussion {post_page} --to buckets."
 
 
 @pytest.mark.parametrize("layout", ["documents", "buckets"])

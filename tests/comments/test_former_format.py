@@ -29,7 +29,7 @@ def test_setup_is_refused_and_changes_nothing(mongo, former, words):
     before = mongo.discussions.find_one()
     with pytest.raises(CommandError, match=f"The database {mongo.name} was written by an older version") as refused:
         call_command(*words, stdout=StringIO())
-    assert "Begin with an empty database" in str(refused.value)
+    assert "Use an empty database" in str(refused.value)
     assert mongo.discussions.find_one() == before
 
 

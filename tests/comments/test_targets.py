@@ -86,7 +86,7 @@ def test_tags_explain_how_to_register_a_model(post_page, nodes_shown_by):
     nodes_shown_by(None)
     tags = ("render_comment_list for {}", "render_comment_form for {}", "get_comment_count for {} as n")
     for tag in tags:
-        with pytest.raises(ImproperlyConfigured, match=r"nodes\.node cannot be discussed: call comments\.register"):
+        with pytest.raises(ImproperlyConfigured, match=r"nodes\.node has no comments\. Call comments\.register"):
             render("{% " + tag.format("node") + " %}", node=node)
         with pytest.raises(TemplateSyntaxError, match=r"comments\.register"):
             render("{% " + tag.format("nodes.node pk") + " %}", pk=node.pk)

@@ -55,7 +55,7 @@ def storage(label: str) -> Storage:
     try:
         order = Order(entry["ORDER"])
     except ValueError as error:
-        raise ImproperlyConfigured(f"COMMENTS: {label} has an ORDER that does not exist.") from error
+        raise ImproperlyConfigured(f"COMMENTS uses an unknown ORDER for {label}.") from error
     return Storage(_check_name(entry["LAYOUT"], label), order.native, order, bucket_size(label))
 
 
@@ -80,7 +80,9 @@ def _check_name(layout: str, owner: str) -> str:
         ImproperlyConfigured: If it does not exist. The message contains `owner`, the setting to fix.
     """
     if layout not in layout_classes():
-        raise ImproperlyConfigured(f"COMMENTS: {layout!r}, for {owner}, is none of {', '.join(layout_classes())}.")
+        raise ImproperlyConfigured(
+            f"COMMENTS uses the unknown layout {layout!r} for {owner}. Use one of: {', '.join(layout_classes())}."
+        )
     return layout
 
 

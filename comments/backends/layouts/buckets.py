@@ -188,9 +188,12 @@ class Buckets(InBuckets):
             page = bucket.get("page")
             comments = readable_in(self.collection, bucket)
             if bucket.get("count") != len(elements(bucket)):
-                yield f"bucket {page} ({bucket['_id']}) counts {bucket.get('count')} of {len(elements(bucket))} comments"
+                yield (
+                    f"bucket {page} ({bucket['_id']}) has a count of {bucket.get('count')}, but "
+                    f"contains {len(elements(bucket))} comments"
+                )
             if any(page_of(item["number"], place.bucket) != page for item in comments):
-                yield f"bucket {page} ({bucket['_id']}) holds a comment that belongs elsewhere"
+                yield f"bucket {page} ({bucket['_id']}) contains a comment that belongs elsewhere"
             if comments != sorted(comments, key=lambda item: sort_key(item, Order.OLDEST)):
                 yield f"bucket {page} ({bucket['_id']}) is out of order"
             if not isinstance(bucket.get("comments"), list):

@@ -58,7 +58,9 @@ class Embedded(Layout):
         try:
             own = own or targets.get_model(label)._meta.db_table
         except TargetNotFound as error:
-            raise ImproperlyConfigured(f"COMMENTS: the target label {label!r} names no model.") from error
+            raise ImproperlyConfigured(
+                f"COMMENTS contains the target label {label!r}, which is not a model."
+            ) from error
         return (own, trash) if trash else (own,)
 
     def _homes(self, label: str) -> list[Collection[Document]]:
@@ -210,9 +212,9 @@ class Embedded(Layout):
     def faults(self, place: Place) -> Iterable[str]:
         read = self._read(place, {"comments": 1})
         if read is None:
-            yield "its target is gone"
+            yield "its target no longer exists"
         elif not isinstance(read[1].get("comments", []), list):
-            yield "its comments are no array"
+            yield "its comments are not an array"
         elif (items := readable_in(read[0].name, read[1])) != sorted(
             items, key=lambda item: sort_key(item, Order.OLDEST)
         ):

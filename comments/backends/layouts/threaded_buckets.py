@@ -212,11 +212,11 @@ class ThreadedBuckets(InBuckets):
                 yield f"{name} lacks its bounds or its comments"
                 continue
             if low != end:
-                yield f"{name} does not begin where the one before it ends"
+                yield f"{name} doesn't begin where the previous leaf ends"
             if leaf.get("count") != len(elements(leaf)):
-                yield f"{name} counts {leaf.get('count')} of {len(elements(leaf))} comments"
+                yield f"{name} has a count of {leaf.get('count')}, but contains {len(elements(leaf))} comments"
             if keys != sorted(keys) or any(not low <= key < high for key in keys):
                 yield f"{name} is out of order"
             end = high
         if end not in (FIRST, LAST):
-            yield "the last leaf does not reach the end"
+            yield "the last leaf doesn't reach the end"

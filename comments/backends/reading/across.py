@@ -50,7 +50,7 @@ class Across(Erasing):
         except ImproperlyConfigured as error:
             raise Malformed(str(error)) from error
         if not isinstance(document.get("newest"), datetime):
-            raise Malformed("newest is missing or no date")
+            raise Malformed("newest is missing or not a date")
         return document["newest"], place, layout
 
     def by_author(self, author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:

@@ -59,7 +59,7 @@ class Conversions(Part):
         if source.order is order:
             return None
         if not is_matched:
-            raise ConversionFailed(f"{source.target} is being converted.")
+            raise ConversionFailed(f"{source.target} is already being converted.")
         return 0
 
     def drop_old_copies(self, target: Target) -> int:

@@ -146,7 +146,10 @@ class LiveConversion:
         if not self.collection.update_one(
             self._own_filter(), [{"$set": {"moving.beat": "$$NOW", **changes}}]
         ).matched_count:
-            raise ConversionFailed(f"The conversion of {self.source.target} was ended: it was not heard of.")
+            raise ConversionFailed(
+                f"The conversion of {self.source.target} was stopped, because its process no "
+                "longer responded. Start it again."
+            )
 
     def copy(self) -> None:
         """Copy all comments in the order of the new copy, so that no comment has to be inserted between others.
@@ -165,7 +168,9 @@ class LiveConversion:
         limit = self.target_layout.options_of(self.to.target.label).get("BOUND")
         while batch := list(islice(documents, BATCH)):
             if limit is not None and self.copied + len(batch) > limit:
-                raise ConversionFailed(f"{self.source.target} has more comments than its target can hold.")
+                raise ConversionFailed(
+                    f"{self.source.target} has more comments than its target can store. Choose another layout."
+                )
             self.target_layout.copy(self.to, batch)
             self.copied += len(batch)
             self.progress(self.copied)
@@ -237,15 +242,17 @@ class LiveConversion:
         source = self.source_layout.look(self.source, slugs).comments
         there = self.target_layout.look(self.to, slugs)
         if extra := there.comments.keys() - source.keys():
-            raise ConversionFailed(f"{self.source.target}: only the copy has {', '.join(sorted(extra))}.")
+            raise ConversionFailed(
+                f"{self.source.target} was not converted: only the copy contains {', '.join(sorted(extra))}."
+            )
         for slug, document in source.items():
             copied = there.comments.get(slug) or self._renumbered(document)
             newer = {name: document[name] for name in CHANGING}
             is_behind = copied["rev"] < document["rev"]
             if is_behind and not self.target_layout.change(self.to, slug, {"$lt": document["rev"]}, newer, there):
-                raise ConversionFailed(f"{self.source.target}: the copy of {slug} cannot be written.")
+                raise ConversionFailed(f"{self.source.target} was not converted: the copy of {slug} can't be written.")
             if copied["rev"] == document["rev"] and copied != self._renumbered(document):
-                raise ConversionFailed(f"{self.source.target}: the copy of {slug} differs.")
+                raise ConversionFailed(f"{self.source.target} was not converted: the copy of {slug} differs.")
         # Insert missing comments last, because inserting may split buckets. Then the comments to change would no longer
         # be where they were found.
         if missing := [self._renumbered(document) for slug, document in source.items() if slug not in there.comments]:
@@ -271,7 +278,9 @@ class LiveConversion:
                     progressed = time.monotonic()
                 time.sleep(POLL_SECONDS / 4)
             if deadline is not None and time.monotonic() > deadline:
-                raise ConversionFailed(f"{self.source.target}: writers did not end.")
+                raise ConversionFailed(
+                    f"{self.source.target} was not converted, because writes were still in progress. Try again."
+                )
             opened = time.monotonic()
             while time.monotonic() - opened < 2 * GATE_MS / 1000:
                 self.recopy_touched(OPEN_GATE)

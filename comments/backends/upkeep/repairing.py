@@ -136,18 +136,16 @@ class Repairing(Part):
     def _claims(self, document: Document) -> Iterator[Fault]:
         due = now() - timedelta(seconds=times.ABANDONED)
         if abandoned := sum(entry["at"] <= due for entry in document["claims"]):
-            yield Fault(str(Target.from_id(document["_id"])), "claims", f"{abandoned} writers never came back")
+            yield Fault(str(Target.from_id(document["_id"])), "claims", f"{abandoned} claims of interrupted writes")
 
     def _copies(self, document: Document) -> Iterator[Fault]:
         name = str(Target.from_id(document["_id"]))
         for layout, epoch in _orphans(self.store, document):
             if missing := _count_unique(self.store, document, layout, epoch):
-                what = (
-                    f"{layout.name} has a copy {epoch} that nobody reads, with {missing} comments that are nowhere else"
-                )
+                what = f"{layout.name} has an unused copy {epoch} with {missing} comments that are stored nowhere else"
                 yield Fault(name, "lost", what, repairable=False)
             else:
-                yield Fault(name, "copies", f"{layout.name} has a copy of no use: {epoch}")
+                yield Fault(name, "copies", f"{layout.name} has an unused copy: {epoch}")
 
     def repair(self, target: Target, faults: list[Fault], *, accept_loss: bool = False) -> int:
         kinds = {fault.kind for fault in faults if fault.repairable or (accept_loss and fault.kind == "lost")}
@@ -220,11 +218,11 @@ class Tally:
         own = f"{slugs.stamp(document['posted'])}:{slug.rpartition('/')[2]}"
         above, _, last = full_slug.rpartition("/")
         if not slugs.is_slug(slug) or last != own or (document["parent_id"] or "") != slugs.parent_of(slug):
-            self.bad.append(f"{slug} has a path that does not fit it")
+            self.bad.append(f"{slug} has the wrong path")
         if document["state"] == State.REMOVED.value and (document["source"] or document["author"]["name"]):
-            self.bad.append(f"{slug} is removed and still says something")
+            self.bad.append(f"{slug} is removed, but still has a text or a name")
         if hash(slug) in self.paths:
-            self.bad.append(f"{slug} is there twice")
+            self.bad.append(f"{slug} is stored twice")
         self.paths[hash(slug)] = hash(full_slug)
         if above:
             self.needed.append((hash(slugs.parent_of(slug)), hash(above), slug))
@@ -240,16 +238,16 @@ class Tally:
         yield from (Fault(name, "comment", what, repairable=False) for what in (*self.malformed, *self.bad))
         for parent, above, slug in self.needed:
             if self.paths.get(parent) != above:
-                yield Fault(name, "comment", f"{slug} hangs below a comment that is not there", repairable=False)
-        comparison = f"it counts {discussion['count']} comments, and has {self.public}"
+                yield Fault(name, "comment", f"{slug} replies to a comment that doesn't exist", repairable=False)
+        comparison = f"its count is {discussion['count']}, but it has {self.public} comments"
         if discussion["count"] < self.public and not discussion["claims"]:
             yield Fault(name, "count", comparison)
         # The count may include malformed comments.
         if discussion["count"] > self.public + len(self.malformed) and not discussion["claims"]:
-            yield Fault(name, "lost", f"{comparison}: the others are lost", repairable=False)
+            yield Fault(name, "lost", f"{comparison}. The other comments are lost", repairable=False)
         if max(self.hundreds.values(), default=0) > HUNDRED + CROWD:
             yield Fault(name, "crowded", f"more than {HUNDRED + CROWD} comments share {HUNDRED} numbers")
         if discussion["last_number"] < self.highest:
-            yield Fault(name, "numbers", f"number {self.highest} is above the last one given")
+            yield Fault(name, "numbers", f"number {self.highest} is higher than the last assigned number")
         if discussion["newest"] < self.newest:
-            yield Fault(name, "numbers", "its newest comment is not known as such")
+            yield Fault(name, "numbers", "the time of its newest comment is wrong")

@@ -14,21 +14,21 @@ from marginalia.mongo.management.base import AuditCommand, problems_error
 
 class Command(AuditCommand):
     help = (
-        "Audit stored comments: form, order, slugs, paths, counts, claims. Ends with 1 if something stays wrong, with 2 if"
-        " it could not look."
+        "Check stored comments: their fields, order, slugs, paths, counts and claims. Exit code 1: "
+        "problems remain. Exit code 2: the check could not run."
     )
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--fix", action="store_true", help="mend counts, old claims and copies of no use")
+        parser.add_argument("--fix", action="store_true", help="fix counts, and delete old claims and unused copies")
         parser.add_argument(
             "--accept-loss",
             action="store_true",
-            help="with --fix: also lower counts, and delete unused copies, that are the only trace of lost comments",
+            help="with --fix: also lower counts and delete unused copies that are the only trace of lost comments",
         )
         parser.add_argument("--target", default="", metavar="LABEL", help="only discussions of this model (app.model)")
-        parser.add_argument("--discussion", default="", metavar="ID", help="only this one (app.model:pk)")
+        parser.add_argument("--discussion", default="", metavar="ID", help="only this discussion (app.model:pk)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         discussions = comments = faults = repaired = 0
@@ -56,10 +56,10 @@ class Command(AuditCommand):
             )
         else:
             self.stdout.write(
-                f"{discussions} discussions with {comments} comments: {faults} faults, {faults - remaining} mended."
+                f"{discussions} discussions with {comments} comments: {faults} problems, {faults - remaining} fixed."
             )
         if remaining:
-            raise problems_error(f"{remaining} faults are left.")
+            raise problems_error(f"{remaining} problems remain.")
 
     def _targets(self, options: dict[str, Any]) -> Any:
         return maintenance.select_targets(label=options["target"].lower(), discussion=options["discussion"])
@@ -71,5 +71,5 @@ def _row(fault: Fault) -> dict[str, Any]:
         "discussion": fault.discussion,
         "kind": fault.kind,
         "what": fault.description,
-        "mendable": fault.repairable,
+        "repairable": fault.repairable,
     }

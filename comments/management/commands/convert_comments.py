@@ -14,20 +14,23 @@ from marginalia.mongo.management.base import MongoCommand, problems_error
 
 
 class Command(MongoCommand):
-    help = "Convert discussions to another layout or order. Readers and writers notice nothing; run it again to go on."
+    help = (
+        "Convert discussions to another layout or order. People can read and write comments "
+        "meanwhile. Run it again to resume after an interruption."
+    )
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--to", default="", choices=layout_classes(), help="the layout; else each keeps its own")
-        parser.add_argument("--order", choices=list(Order), help="the order it is stored in; else it keeps its own")
+        parser.add_argument("--to", default="", choices=layout_classes(), help="the new layout (default: unchanged)")
+        parser.add_argument("--order", choices=list(Order), help="the new order (default: unchanged)")
         parser.add_argument("--target", default="", metavar="LABEL", help="only discussions of this model (app.model)")
-        parser.add_argument("--discussion", default="", metavar="ID", help="only this one (app.model:pk)")
-        parser.add_argument("--dry-run", action="store_true", help="say what would be done, do nothing")
+        parser.add_argument("--discussion", default="", metavar="ID", help="only this discussion (app.model:pk)")
+        parser.add_argument("--dry-run", action="store_true", help="report what would be converted, and change nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
         order = Order(options["order"]) if options["order"] else None
         if not options["to"] and order is None:
-            raise CommandError("Name a layout (--to), an order (--order), or both.")
+            raise CommandError("Nothing to convert. Specify --to, --order or both.")
         converted = comments = skipped = failed = 0
         try:
             for target in maintenance.select_targets(label=options["target"].lower(), discussion=options["discussion"]):
@@ -43,7 +46,7 @@ class Command(MongoCommand):
                     skipped += 1
                     continue
                 if options["dry_run"]:
-                    self.stdout.write(f"Pretending to convert {discussion.target} ({discussion.count} comments).")
+                    self.stdout.write(f"Dry run: would convert {discussion.target} ({discussion.count} comments).")
                     converted = converted + 1
                     comments = comments + discussion.count
                     continue
@@ -57,10 +60,12 @@ class Command(MongoCommand):
                     comments = comments + copied
         except TargetNotFound as error:
             raise CommandError(str(error)) from error
-        verb = "to convert" if options["dry_run"] else "converted"
-        self.stdout.write(f"{converted} discussions {verb} ({comments} comments), {skipped} were so already.")
+        verb = "would be converted" if options["dry_run"] else "converted"
+        self.stdout.write(
+            f"{converted} discussions {verb} ({comments} comments). {skipped} already had this layout and order."
+        )
         if failed:
-            raise problems_error(f"{failed} discussions could not be converted.")
+            raise problems_error(f"{failed} discussions could not be converted. They are unchanged.")
 
     def _convert(self, discussion: Any, layout: str, order: Order | None) -> int:
         with tqdm(

@@ -19,7 +19,7 @@ class Command(MongoCommand, dumpdata.Command):
             CommandError: If comments are requested.
         """
         if any(label.partition(".")[0] == "marginalia_comments" for label in app_labels):
-            raise CommandError("Comments are no fixtures: manage.py export_comments writes them.")
+            raise CommandError("dumpdata doesn't support comments. Use export_comments.")
         if not app_labels:
             options["exclude"] = [*options["exclude"], "marginalia_comments"]
         try:

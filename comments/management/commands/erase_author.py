@@ -15,28 +15,34 @@ PAUSE = 5
 
 
 class Command(MongoCommand):
-    help = "Erase what one author wrote, without a way back: comments, queue, edit history, addresses, subscriptions."
+    help = (
+        "Permanently erase everything that one author wrote: comments, pending comments, edit "
+        "history, network addresses and subscriptions."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         authors.add_arguments(parser)
-        parser.add_argument("--dry-run", action="store_true", help="count, erase nothing")
+        parser.add_argument("--dry-run", action="store_true", help="count what would be erased, and change nothing")
         parser.add_argument(
-            "--wait", action="store_true", help="wait two minutes for what writers have in hand, as a worker"
+            "--wait", action="store_true", help="wait two minutes and also erase comments that are being written now"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         author = authors.author(options)
         if options["dry_run"]:
-            self.stdout.write(f"Pretending to erase {privacy.count(author)} comments and earlier texts.")
+            self.stdout.write(f"Dry run: would erase {privacy.count(author)} comments and earlier texts.")
             return
         erased = privacy.erase(author)
         self.stdout.write(
             self.style.SUCCESS(
-                f"Erased: {erased.comments} comments, {erased.ip_hashes} network addresses, {erased.flags} flags' names, "
-                f"{erased.subscriptions} subscriptions."
+                f"Erased {erased.comments} comments, {erased.ip_hashes} network addresses, "
+                f"{erased.flags} names on flags and {erased.subscriptions} subscriptions."
             )
         )
         while options["wait"] and maintenance.sweep_erasures():
             time.sleep(PAUSE)
         if not options["wait"] and not any(map(queue.is_tended, databases())):
-            self.stderr.write("No worker runs: with --wait, what writers have in hand now is erased too.")
+            self.stderr.write(
+                "No worker is running, so comments that are being written now are not "
+                "erased. Run the command again with --wait."
+            )

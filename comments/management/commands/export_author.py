@@ -10,7 +10,10 @@ from marginalia.mongo.management.base import MongoCommand
 
 
 class Command(MongoCommand):
-    help = "Write all that is kept of one author to the standard output, a JSON object a line; the count goes to the other."
+    help = (
+        "Write all data about one author to standard output, one JSON object per line. The number "
+        "of entries is written to standard error."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         authors.add_arguments(parser)

@@ -10,11 +10,16 @@ from marginalia.mongo.management.base import MongoCommand
 
 
 class Command(MongoCommand):
-    help = "Write all discussions, one JSON object a line, for import_comments. Queue and edit history are not in it."
+    help = (
+        "Write all discussions for import_comments, one JSON object per line. Pending comments "
+        "and edit history are left out."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", nargs="?", type=FileType("w", encoding="utf-8"), help="default: standard output")
-        parser.add_argument("--label", default="", metavar="APP.MODEL", help="only discussions of this model's objects")
+        parser.add_argument(
+            "file", nargs="?", type=FileType("w", encoding="utf-8"), help="output file (default: standard output)"
+        )
+        parser.add_argument("--label", default="", metavar="APP.MODEL", help="only discussions of this model")
 
     def handle(self, *args: Any, **options: Any) -> None:
         out = options["file"] or self.stdout

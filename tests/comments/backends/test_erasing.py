@@ -251,7 +251,7 @@ def test_copies_in_progress_are_erased(mongo, settings, target, monkeypatch, is_
 
 @pytest.mark.parametrize("form", [EMBEDDED, BUCKETS, THREADED_BUCKETS], ids=lambda form: "-".join(form))
 def test_text_copied_late_by_a_stalled_converter_is_erased(mongo, settings, target, monkeypatch, form):
-    """The converter read the text before it stalled, and its conversion was ended."""
+    """The converter read the text before it stalled, and its conversion was stopped."""
     monkeypatch.setattr("marginalia.comments.backends.upkeep.live.BATCH", 1)
     backend = configure(settings)
     for text in ("words", "more words"):
@@ -268,7 +268,7 @@ def test_text_copied_late_by_a_stalled_converter_is_erased(mongo, settings, targ
         return copy(place, documents)
 
     monkeypatch.setattr(layout, "copy", late)
-    with pytest.raises(ConversionFailed, match="was ended"):
+    with pytest.raises(ConversionFailed, match="was stopped"):
         backend.convert(target, *form)
     assert [holding(mongo, name) for name in ("comments", "comment_pages", "auth_user")] == [0, 0, 0]
     assert backend.audit(target) == []

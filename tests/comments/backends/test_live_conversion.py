@@ -167,7 +167,7 @@ def test_stalled_converter_delays_no_writer(mongo, settings, target, monkeypatch
         return asleep(run, *changes)
 
     monkeypatch.setattr(LiveConversion, stalls_in, stalled)
-    with pytest.raises(ConversionFailed, match="was ended"):
+    with pytest.raises(ConversionFailed, match="was stopped"):
         MongoBackend().convert(target, "buckets", Order.OLDEST)
     assert max(longest) <= 5
     expected = state(backend, target)

@@ -47,7 +47,7 @@ def age(mongo, target, seconds):
 
 def test_conversion_waits_no_longer_than_a_writer_can_take(mongo, target, lost, monkeypatch):
     monkeypatch.setattr("marginalia.comments.backends.upkeep.live.GATE_MS", 100)
-    with pytest.raises(ConversionFailed, match="writers did not end"):
+    with pytest.raises(ConversionFailed, match="writes were still in progress"):
         lost.convert(target, "buckets", Order.OLDEST, patience=0)
     age(mongo, target, LEASE + 1)
     lost.convert(target, "buckets", Order.OLDEST, patience=0)

@@ -128,7 +128,7 @@ def test_long_conversion_is_left_to_the_worker(mongo, settings, target, operator
     sent = {"action": "convert_to_buckets_threaded", "_selected_action": [target.id]}
     for _again in range(2):
         told = operator.post(url, sent, follow=True).content.decode()
-        assert "1 is long, and goes on by itself" in told
+        assert "1 discussion is long. Its conversion continues in the background" in told
     assert backend.discussion(target).layout == "documents"
     assert worker.work().name == "comments.convert"
     assert worker.work() is None

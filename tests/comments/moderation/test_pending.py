@@ -95,7 +95,7 @@ def test_released_comments_can_be_taken_by_others(staff, post_page):
     assert 'value="release"' in queue(staff)
     assert pending.available_to("bob", 3) == pending.lease("bob", 3) == ()
     page = staff.post(DECIDE, {"action": "release", "state": "waiting"}, follow=True).content.decode()
-    assert "2 comments are left to others." in page
+    assert "2 comments were released." in page
     assert 'value="release"' not in queue(staff)
     assert len(pending.available_to("bob", 3)) == len(pending.lease("bob", 3)) == 2
     assert "Other moderators are deciding about all pending comments." in queue(staff)
@@ -105,7 +105,9 @@ def test_decision_on_a_busy_discussion_is_reported(post_page, mongo, monkeypatch
     (held,) = hold(post_page)
     site.close_gate(mongo, post_page, monkeypatch)
     decided = pending.decide("approve", [held.id], "ann")
-    assert decided.failed == ((held.id, "Very many people are posting just now. Please send it again."),)
+    assert decided.failed == (
+        (held.id, "Many people are commenting right now. Your comment was not saved yet. Please send it again."),
+    )
 
 
 def test_queue_page_shows_reason_context_and_parent(staff, post_page):
@@ -153,9 +155,9 @@ def test_undone_publication_is_not_repeated_by_an_old_page(staff, post_page):
     (held,) = hold(post_page)
     staff.post(DECIDE, {"action": "approve", "chosen": [held.id]})
     page = staff.post(DECIDE, {"action": "wait", "chosen": [held.id]}, follow=True).content.decode()
-    assert f'<a href="{comment_url(held)}">Look at it again</a>' in page
+    assert f'<a href="{comment_url(held)}">View the comment</a>' in page
     decided = pending.decide("approve", [held.id], "ann")
-    assert (decided.done, decided.failed) == ((), ((held.id, "It does not wait any more."),))
+    assert (decided.done, decided.failed) == ((), ((held.id, "This comment is no longer pending."),))
     assert selectors.count(post_page) == 0
 
 
@@ -164,7 +166,7 @@ def test_publication_by_another_moderator_is_not_undone(post_page):
     pending.decide("reject", [held.id], "ann")
     pending.decide("approve", [held.id], "bob")
     decided = pending.decide("wait", [held.id], "ann")
-    assert (decided.done, decided.failed) == ((), ((held.id, "It does not wait any more."),))
+    assert (decided.done, decided.failed) == ((), ((held.id, "This comment is no longer pending."),))
     assert selectors.count(post_page) == 1
 
 
@@ -191,7 +193,7 @@ def test_comment_edited_meanwhile_is_not_approved(staff, post_page):
     staff.post(DECIDE, {"action": "approve", "chosen": [f"{first.id}.1", f"{second.id}.1"]})
     assert [comment.source for comment in selectors.iterate(post_page)] == ["Held 1"]
     page = staff.get(QUEUE).content.decode()
-    assert "Its author has changed it since" in page
+    assert "The author has changed this comment" in page
     staff.post(DECIDE, {"action": f"approve:{first.id}.2"})
     assert selectors.count(post_page) == 2
 
@@ -245,7 +247,7 @@ def test_comment_rejected_by_another_is_not_approved(staff, post_page):
     pending.approve(second.id, by="bob")
     chosen = [f"{held.id}.{held.rev}" for held in (first, second, third)]
     page = staff.post(DECIDE, {"action": "approve", "chosen": chosen, "state": "waiting"}, follow=True).content.decode()
-    assert "It does not wait any more." in page
+    assert "This comment is no longer pending." in page
     assert [selectors.get_held(held.id).verdict for held in (first, second, third)] == [
         Verdict.SPAM,
         Verdict.APPROVED,

@@ -172,7 +172,7 @@ def test_refused_email_is_sent_later(client, post_page, rules, mongo, settings, 
     site.post(client, post_page, "Please look")
     with mail_server(settings, how):
         work()
-    assert mongo["jobs"].find_one({"kind": "comments.held"})["error"].startswith("the mail server: ")
+    assert mongo["jobs"].find_one({"kind": "comments.held"})["error"].startswith("the email server: ")
     mongo["jobs"].update_many({}, {"$set": {"due": queue.now()}})
     work()
     assert len(mail.outbox) == 1

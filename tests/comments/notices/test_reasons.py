@@ -13,8 +13,8 @@ from tests.support.comments import site
 @pytest.mark.parametrize(
     ("rule", "text", "sentences"),
     [
-        ({"MODE": "hold-first"}, "Plain", ["First comment of this author"]),
-        ({"MODE": "hold-all"}, "Plain", ["Every comment waits here"]),
+        ({"MODE": "hold-first"}, "Plain", ["First comment by this author"]),
+        ({"MODE": "hold-all"}, "Plain", ["All comments here need approval"]),
         ({"MODE": "open", "WORDS": ["casino", "pills"]}, "Pills, casino", ["Contains listed words: casino, pills"]),
         ({"MODE": "open", "MAX_LINKS": 1}, "[a](https://a.example) [b](https://b.example)", ["Contains 2 links"]),
     ],

@@ -28,13 +28,13 @@ def test_all_discussions_are_converted_and_rerun_does_nothing(mongo, settings, t
     backend.post(Target("nodes.node", str(ObjectId())), new("other"))
     count = backend.discussion(target).count
     told = run("convert_comments", "--to", "buckets", "--order", "threaded", "--dry-run")
-    assert told[-1] == f"2 discussions to convert ({count + 1} comments), 0 were so already."
+    assert told[-1] == f"2 discussions would be converted ({count + 1} comments). 0 already had this layout and order."
     assert backend.discussion(target).layout == "documents"
     told = run("convert_comments", "--to", "buckets", "--order", "threaded", "--target", "auth.user")
     assert told[-1].startswith("1 discussions converted")
     told = run("convert_comments", "--to", "buckets", "--order", "threaded")
-    assert told == ["1 discussions converted (1 comments), 1 were so already."]
-    assert run("check_comments")[-1] == f"2 discussions with {count + 1} comments: 0 faults, 0 mended."
+    assert told == ["1 discussions converted (1 comments). 1 already had this layout and order."]
+    assert run("check_comments")[-1] == f"2 discussions with {count + 1} comments: 0 problems, 0 fixed."
 
 
 def test_changing_only_the_order_keeps_each_layout(mongo, settings, target):
@@ -46,7 +46,7 @@ def test_changing_only_the_order_keeps_each_layout(mongo, settings, target):
     assert run("convert_comments", "--order", "threaded")[-1].startswith("2 discussions converted")
     found = [backend.discussion(one) for one in (target, other)]
     assert [(one.layout, one.order) for one in found] == [("documents", Order.THREADED), ("buckets", Order.THREADED)]
-    with pytest.raises(CommandError, match="Name a layout"):
+    with pytest.raises(CommandError, match="Specify --to"):
         run("convert_comments")
 
 
@@ -55,16 +55,16 @@ def test_failed_conversion_is_named_and_fails_the_command(mongo, settings, targe
     backend.post(target, new("one"))
     with pytest.raises(CommandError, match="1 discussions could not be converted"):
         run("convert_comments", "--to", "embedded")
-    with pytest.raises(CommandError, match="There is no discussion auth.user:1"):
+    with pytest.raises(CommandError, match="The discussion auth.user:1 doesn't exist"):
         run("convert_comments", "--to", "buckets", "--discussion", "auth.user:1")
 
 
 def test_count_below_the_comments_is_repaired(mongo, settings, target):
     lively(configure(settings), target)
     right = mongo.discussions.find_one_and_update({"_id": target.id}, {"$inc": {"count": -3}})["count"]
-    with pytest.raises(CommandError, match="1 faults are left"):
+    with pytest.raises(CommandError, match="1 problems remain"):
         run("check_comments")
-    assert run("check_comments", "--fix")[-1].endswith("1 faults, 1 mended.")
+    assert run("check_comments", "--fix")[-1].endswith("1 problems, 1 fixed.")
     assert mongo.discussions.find_one({"_id": target.id})["count"] == right
 
 
@@ -89,7 +89,7 @@ def test_duplicate_and_misplaced_comments_are_reported(mongo, settings, target):
     lively(backend, target)
     bucket = mongo.comment_pages.find_one({"page": 1})
     mongo.comment_pages.update_one({"page": 2}, {"$push": {"comments": bucket["comments"][0]}})
-    with pytest.raises(CommandError, match="faults are left"):
+    with pytest.raises(CommandError, match="problems remain"):
         run("check_comments", "--fix")
     kinds = [fault.description for fault in backend.audit(target)]
     assert any("twice" in what for what in kinds)

@@ -38,7 +38,7 @@ def test_audit_reports_the_damaged_discussion_and_continues(damaged):
     report = json.loads(out.getvalue())
     assert report["counts"]["discussions"] == 2
     (fault,) = [fault for fault in report["findings"] if fault["kind"] == "damaged"]
-    assert (fault["discussion"], fault["mendable"]) == (str(damaged), False)
+    assert (fault["discussion"], fault["repairable"]) == (str(damaged), False)
     assert "schema" in fault["what"]
 
 
@@ -64,6 +64,6 @@ def test_conversion_reports_the_damaged_one_and_continues(mongo, damaged):
 def test_page_of_the_damaged_discussion_shows_a_notice(damaged, client):
     page = client.get("/news/hello")
     assert page.status_code == 200
-    assert "Comments cannot be shown just now." in page.content.decode()
+    assert "Comments can't be shown right now." in page.content.decode()
     assert client.get("/news").status_code == 200
     assert client.get("/").status_code == 200

@@ -38,7 +38,7 @@ DAMAGES = {
 def check(*options):
     """Run check_comments on damaged comments, and yield its findings, which must include some that stay."""
     out = StringIO()
-    with pytest.raises(CommandError, match="faults are left"):
+    with pytest.raises(CommandError, match="problems remain"):
         call_command("check_comments", "--json", *options, stdout=out)
     yield json.loads(out.getvalue())["findings"]
 
@@ -83,8 +83,8 @@ def test_lost_comments_are_reported_and_still_counted(mongo, settings, target, f
         change_stored(mongo, form[0], lost.slug, None)
     for options in ((), ("--fix",), ("--fix",)):
         with check(*options) as (fault,):
-            assert (fault["kind"], fault["mendable"]) == ("lost", False)
-            assert fault["what"].startswith(f"it counts {right} comments, and has {right - 7}")
+            assert (fault["kind"], fault["repairable"]) == ("lost", False)
+            assert fault["what"].startswith(f"its count is {right}, but it has {right - 7} comments")
     assert backend.discussion(target).count == right
     call_command("check_comments", "--fix", "--accept-loss", stdout=StringIO())
     assert backend.discussion(target).count == right - 7
@@ -160,8 +160,8 @@ def test_copy_of_a_lost_discussion_is_kept(mongo, settings, target, form):
     backend.post(target, new("after the loss"))
     for _again in range(2):
         with check("--fix") as (fault,):
-            assert (fault["kind"], fault["mendable"]) == ("lost", False)
-            assert f"{before} comments that are nowhere else" in fault["what"]
+            assert (fault["kind"], fault["repairable"]) == ("lost", False)
+            assert f"{before} comments that are stored nowhere else" in fault["what"]
         backend.convert(target, "documents" if form[0] == "buckets" else "buckets", form[1])
     assert stored_comments(mongo, form[0])[0] >= before
     call_command("check_comments", "--fix", "--accept-loss", stdout=StringIO())

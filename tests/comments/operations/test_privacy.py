@@ -133,7 +133,7 @@ def test_erased_author_leaves_no_trace(seeded, mongo, network):
     call_command("erase_author", "--email", EMAIL, stdout=out)
     end_of_erasures(mongo)
     assert traces(mongo, NAME, EMAIL, TEXT, network) == {}
-    assert out.getvalue() == "Erased: 2 comments, 3 network addresses, 1 flags' names, 1 subscriptions.\n"
+    assert out.getvalue() == "Erased 2 comments, 3 network addresses, 1 names on flags and 1 subscriptions.\n"
     assert [c.source for c in selectors.iterate(seeded) if not c.removed] == ["An answer"]
     for one in mongo["comments.ip_hashes"].find():
         assert one["slug"] == list(selectors.iterate(seeded))[-1].slug
@@ -151,7 +151,7 @@ def test_dry_run_erases_nothing(seeded, mongo):
     before = traces(mongo, NAME, EMAIL, TEXT)
     out = StringIO()
     call_command("erase_author", "--email", EMAIL, "--dry-run", stdout=out)
-    assert "Pretending to erase" in out.getvalue()
+    assert "Dry run: would erase" in out.getvalue()
     assert traces(mongo, NAME, EMAIL, TEXT) == before
 
 

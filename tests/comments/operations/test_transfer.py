@@ -130,11 +130,11 @@ def test_older_comments_are_sorted_into_a_discussion(target):
         (lambda row: row.pop("text"), "missing"),
         (lambda row: row.update(comment="../../x"), "slug"),
         (lambda row: row.update(posted="yesterday"), "Invalid isoformat"),
-        (lambda row: row.update(posted="2026-01-01T00:00:00"), "no zone"),
+        (lambda row: row.update(posted="2026-01-01T00:00:00"), "no time zone"),
         (lambda row: row.update(kind="rumour"), "rumour"),
         (lambda row: row.update(name={"$ne": 1}), "type"),
         (lambda row: row.update(answers="b" * 16, comment=f"{'b' * 16}/{'c' * 16}"), "InvalidParent"),
-        (lambda row: row.update(answers="b" * 16), "lies elsewhere"),
+        (lambda row: row.update(answers="b" * 16), "isn't below"),
         (lambda row: row.update(text=" "), "InvalidComment"),
     ],
 )
@@ -168,7 +168,7 @@ def test_commands_write_and_read_a_file(target, tmp_path):
     call_command("import_comments", str(path), "--dry-run", stdout=out)
     assert selectors.count(target) == 0
     call_command("import_comments", str(path), stdout=out)
-    assert "Pretending to import 1 discussions with 4 comments." in out.getvalue()
+    assert "Dry run: would import 1 discussions with 4 comments." in out.getvalue()
     assert "4 new." in out.getvalue()
     path.write_bytes(b"{")
     with pytest.raises(CommandError, match="line 1"):
@@ -198,7 +198,7 @@ def test_comment_below_a_wrong_parent_is_refused():
     services.post(target, author=CommentAuthor("Ann"), source="2", token="2", parent=first.slug)
     head, one, two = (json.loads(line) for line in transfer.export())
     lines = [json.dumps(row).encode() for row in (head, one, {**two, "answers": ""})]
-    with pytest.raises(transfer.BrokenFile, match="line 3: it lies elsewhere"):
+    with pytest.raises(transfer.BrokenFile, match="line 3: its slug isn't below"):
         transfer.import_(lines)
 
 
@@ -217,7 +217,7 @@ def test_held_comment_is_imported_once_and_keeps_decisions(target):
     assert list(transfer.held_rows()) == [row]
     backend().reject(selectors.held()[0].id)
     assert (transfer.import_held(row), list(transfer.held_rows())) == (False, [])
-    with pytest.raises(transfer.BrokenFile, match="a slug is none"):
+    with pytest.raises(transfer.BrokenFile, match="a slug is invalid"):
         transfer.import_held(row | {"comment": "../up"})
 
 

@@ -106,7 +106,10 @@ def test_edit_of_a_busy_discussion_keeps_the_text(client, post_page, mongo, monk
     response = client.post(change_url("edit", comment), data | {"text": "Mended"})
     assert response.status_code == 422
     assert site.fields_of(response.content.decode())["text"] == "Mended"
-    assert "Very many people are posting just now. Please send it again." in response.content.decode()
+    assert (
+        "Many people are commenting right now. Your comment was not saved yet. Please send it again."
+        in response.content.decode()
+    )
 
 
 @pytest.fixture(params=["by cookie", "by account"])
@@ -179,7 +182,7 @@ def test_moderator_publishes_only_the_shown_revision(client, post_page, rules, m
     services.change_held(held.id, source="Spam", rev=held.rev)
     shown = client.post(url, {"rev": held.rev}).content.decode()
     assert "Spam" in shown
-    assert "has changed it since" in shown
+    assert "has changed this comment" in shown
     assert selectors.count(post_page) == 0
     client.post(url, {"rev": held.rev + 1})
     assert [comment.source for comment in selectors.iterate(post_page)] == ["Spam"]

@@ -39,7 +39,7 @@ def test_invisible_name_or_text_is_refused(client, post_page, nothing):
 
 @pytest.mark.parametrize("source", ["![]()", "[]()", "&#8203;", "> "])
 def test_text_that_renders_to_nothing_is_refused(client, post_page, source):
-    assert "Please write something." in site.post(client, post_page, source).content.decode()
+    assert "Enter a comment." in site.post(client, post_page, source).content.decode()
     assert selectors.count(post_page) == 0
 
 
@@ -70,7 +70,7 @@ def test_name_loses_control_characters(client, post_page, more):
 def test_name_of_only_control_characters_is_refused(client, post_page):
     refused = site.post(client, post_page, "My text", name="\x08\u202e")
     assert refused.status_code == 422
-    assert "Please enter your name." in refused.content.decode()
+    assert "Enter your name." in refused.content.decode()
     assert site.fields_of(refused.content.decode())["text"] == "My text"
 
 

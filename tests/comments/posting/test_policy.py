@@ -64,7 +64,7 @@ def test_edit_that_a_rule_would_hold_is_refused_if_public(client, post_page, min
         assert (answer.status_code, stored(post_page).source) == (302, "Why?")
     else:
         assert (answer.status_code, site.fields_of(answer.content.decode())["text"]) == (422, "Why?")
-        assert "would have to wait for a moderator" in answer.content.decode()
+        assert "would need a moderator" in answer.content.decode()
         assert stored(post_page) == mine
 
 
