@@ -25,8 +25,8 @@ from marginalia.mongo.clock import now
 LIFETIMES = {
     30: gettext_lazy("30 days"),
     90: gettext_lazy("90 days"),
-    365: gettext_lazy("A year"),
-    0: gettext_lazy("Until it is revoked"),
+    365: gettext_lazy("1 year"),
+    0: gettext_lazy("Until revoked"),
 }
 
 
@@ -37,14 +37,16 @@ class TokenForm(forms.Form):
         label=gettext_lazy("Name"), max_length=100, help_text=gettext_lazy("What the token is for, such as “mirror”.")
     )
     scopes = forms.MultipleChoiceField(
-        label=gettext_lazy("What it may do"),
+        label=gettext_lazy("Permissions"),
         choices=[(scope.value, label) for scope, label in LABELS.items()],
         widget=forms.CheckboxSelectMultiple,
         required=False,
-        help_text=gettext_lazy("As far as you may yourself. With nothing ticked, it reads what every reader sees."),
+        help_text=gettext_lazy(
+            "The token can never do more than your account. If you select nothing, it can only read public content."
+        ),
     )
     days = forms.TypedChoiceField(
-        label=gettext_lazy("It lasts"), choices=list(LIFETIMES.items()), coerce=int, initial=90, empty_value=90
+        label=gettext_lazy("Expires after"), choices=list(LIFETIMES.items()), coerce=int, initial=90, empty_value=90
     )
 
 
@@ -90,7 +92,7 @@ def _owner_filter(request: HttpRequest) -> ObjectId | None:
 def _revoke(request: HttpRequest) -> HttpResponse:
     token_id = request.POST["revoke"]
     if ObjectId.is_valid(token_id) and tokens.revoke(ObjectId(token_id), _owner_filter(request)):
-        messages.success(request, _("The token is revoked: it opens nothing any more."))
+        messages.success(request, _("The token was revoked and no longer works."))
     return HttpResponseRedirect(request.path)
 
 

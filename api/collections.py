@@ -34,19 +34,19 @@ STATIC = (
                 **dict.fromkeys(("expires", "used", "revoked"), optional(DATE)),
             }
         ),
-        unsharded_because="Small: a few for each account.",
+        unsharded_because="Small: a few per account.",
     ),
     Collection(
         RESPONSES,
         (Index("kept_for_two_days", (("created", 1),), expire_after_seconds=RESPONSE_LIFETIME_SECONDS),),
         validator=document({"_id": ID, "asked": TEXT, "created": DATE}),
-        unsharded_because="Small, and short-lived: what programs that write were answered.",
+        unsharded_because="Small and short-lived: responses to writing clients.",
     ),
     Collection(
         UPLOADS,
         (Index("by_slot", (("owner_id", 1), ("slot", 1)), unique=True), _EXPIRY),
         validator=document({"owner_id": ID, "slot": INTEGER, "length": INTEGER, "said": document({}), "begun": DATE}),
-        unsharded_because="Small, and short-lived: a few for each account.",
+        unsharded_because="Small and short-lived: a few per account.",
     ),
     Collection(
         PARTS,
@@ -79,6 +79,6 @@ def collections() -> tuple[Collection, ...]:
                 **dict.fromkeys(("until", "at", "marked"), DATE),
             }
         ),
-        unsharded_because="One order: each entry has the number after the last.",
+        unsharded_because="Ordered: each entry has the next number.",
     )
     return (*STATIC, changes)

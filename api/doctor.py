@@ -10,7 +10,7 @@ from marginalia.mongo.doctor import WARNING, Examination, Finding, HotQuery, che
 
 HOT_QUERIES = (
     HotQuery(
-        "what changed, for readers",
+        "changes that readers can see",
         CHANGES,
         lambda entry: {
             "filter": {"public": True, "shown": {"$gt": entry["shown"]}},
@@ -28,14 +28,12 @@ def changes_told(examination: Examination) -> Iterator[Finding]:
     """Report a list of changes that was never started, or that is behind MongoDB's change stream."""
     if not examination.declared(CHANGES):
         return
-    fix = "Run manage.py work beside the site; its log says what keeps it from following (a standalone has no change streams)."
+    fix = "Run manage.py work alongside the site, and check its log. Change streams need a replica set."
     last = change_log.last()
     if last is None or last.resume is None:
-        message = "The list of changes has not begun: mirrors of the API are answered with 503."
+        message = "The list of changes isn't available, so mirrors of the API get the status 503."
         yield Finding(WARNING, "changes-not-told", CHANGES, message, fix)
     elif (delay := now() - last.marked) > MAX_DELAY:
         minutes = delay.total_seconds() / 60
-        message = (
-            f"The list of changes is {minutes:,.0f} minutes behind: mirrors of the API do not see what changed since."
-        )
+        message = f"The list of changes is {minutes:,.0f} minutes behind, so mirrors of the API are outdated."
         yield Finding(WARNING, "changes-behind", CHANGES, message, fix)

@@ -28,31 +28,31 @@ TYPE_PREFIX = "/api/v1/"
 RETRY_AFTER = 15
 # The kinds of problems, with their status and meaning. The reference page lists them.
 KINDS: dict[str, tuple[int, str]] = {
-    "bad-request": (400, "The request cannot be read."),
+    "bad-request": (400, "The request can't be read."),
     "unauthorized": (
         401,
-        "This needs a token, as `Authorization: Bearer mrg_…`, or a session, and what was sent is none that is valid.",
+        "This needs a valid token (`Authorization: Bearer mrg_…`) or session.",
     ),
-    "forbidden": (403, "The account, or the scopes of the token, do not allow this."),
-    "not-found": (404, "There is no such thing, or you may not see it."),
-    "method-not-allowed": (405, "This address does not take this method."),
-    "conflict": (409, "This does not fit what is stored."),
-    "gone": (410, "This was there, and is not kept any more."),
-    "stale": (412, "What is stored has changed since it was read."),
+    "forbidden": (403, "The account or the scopes of the token don't allow this."),
+    "not-found": (404, "This doesn't exist, or you don't have permission to view it."),
+    "method-not-allowed": (405, "This URL doesn't support this method."),
+    "conflict": (409, "The request conflicts with stored data."),
+    "gone": (410, "This is no longer stored."),
+    "stale": (412, "The stored version has changed since you read it."),
     "too-large": (413, "The request is too large."),
-    "unsupported-media-type": (415, "The body is of another type than this address takes."),
-    "invalid": (422, "What was sent does not have the promised form; `errors` names the fields."),
-    "key-reused": (422, "This Idempotency-Key came before, with another request: take a new one."),
+    "unsupported-media-type": (415, "This URL doesn't accept a body of this type."),
+    "invalid": (422, "The request contains invalid values. See `errors` for the fields."),
+    "key-reused": (422, "This Idempotency-Key was already used for another request. Use a new one."),
     "if-match-needed": (
         428,
-        "A change names the version that it was made on: send the ETag of what was read as If-Match.",
+        "Changes need If-Match. Send the ETag of the version that you read.",
     ),
-    "too-many-requests": (429, "Too many requests: Retry-After says when to come back."),
-    "failed": (500, "An error of the site, which was recorded."),
-    "unavailable": (503, "The database is away: Retry-After says when to come back."),
+    "too-many-requests": (429, "Too many requests. Try again after the seconds in Retry-After."),
+    "failed": (500, "The site had an error. It was logged."),
+    "unavailable": (503, "The database isn't available. Try again after the seconds in Retry-After."),
 }
 # Messages that replace those of pydantic, by type of error.
-_MESSAGES = {"extra_forbidden": "There is no such field.", "missing": "This is needed."}
+_MESSAGES = {"extra_forbidden": "This field doesn't exist.", "missing": "This field is required."}
 _BY_STATUS = {status: kind for kind, (status, _meaning) in reversed(KINDS.items())}
 
 
@@ -121,7 +121,7 @@ def read_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         if request.method in ("GET", "HEAD"):
             return view(request, *args, **kwargs)
         return problem_response(
-            Problem("method-not-allowed", "This address takes GET, HEAD.", headers={"Allow": "GET, HEAD"})
+            Problem("method-not-allowed", "This URL supports GET, HEAD.", headers={"Allow": "GET, HEAD"})
         )
 
     return csrf_exempt(safe)

@@ -63,8 +63,9 @@ def as_problems(fields: Mapping[str, str] | None = None) -> Iterator[None]:
     try:
         yield
     except FieldForbidden as error:
-        names = [(fields or {}).get(path) or body_path(path) for path in error.paths]
-        raise Problem("forbidden", errors=[(name, str(error)) for name in names]) from error
+        fields = fields or {}
+        errors = [(fields.get(path) or body_path(path), error.reason(path)) for path in error.paths]
+        raise Problem("forbidden", errors=errors) from error
     except NodeError as error:
         raise _problem(error, fields or {}) from error
 
@@ -111,8 +112,8 @@ def _stale_problem(error: EditConflict) -> Problem:
     }
     return Problem(
         "stale",
-        "Others have saved this since. Send `merged` with the `etag` here as If-Match to keep what both sides changed"
-        + (", and decide about `conflicts`." if conflicts else "."),
+        "Someone else has saved this meanwhile. Nothing was changed. To keep both sides' changes, "
+        "send `merged` with this `etag` as If-Match" + (", and resolve `conflicts`." if conflicts else "."),
         etag=f'"{error.theirs["nonce"]}"',
         **json.loads(json.dumps(sides, default=responses.json_default)),
     )

@@ -114,7 +114,12 @@ def _stale_problem(changes: Mapping[str, Any]) -> Problem:
     present = asdict(site.settings)
     sides = {"stored": {name: present[name] for name in changes}, "yours": dict(changes)}
     json_sides = json.loads(json.dumps(sides, default=responses.json_default))
-    return Problem("stale", "Others have changed settings since.", etag=f'"{_nonce(site)}"', **json_sides)
+    return Problem(
+        "stale",
+        "Someone else has changed these settings meanwhile. Nothing was changed.",
+        etag=f'"{_nonce(site)}"',
+        **json_sides,
+    )
 
 
 def _settings_response(request: HttpRequest) -> HttpResponse:

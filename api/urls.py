@@ -16,7 +16,7 @@ from api.schemas import openapi, reference
 api = Api(
     title="Marginalia",
     version="1",
-    description="Pages, posts, photos and discussions of this site, over the rules that its editors' pages follow.",
+    description="Pages, posts, photos and discussions of this site, with the same rules as in the admin.",
     docs_url=None,
     openapi_url=None,
     urls_namespace="api",
@@ -29,8 +29,8 @@ for router in (bulk.router, moderating.router, site.router, site_settings.router
 @csrf_exempt
 def unknown(request: HttpRequest) -> HttpResponse:
     """Return a 404 problem for any URL without an operation, whatever the method or body."""
-    hint = " Its addresses have no slash at the end." if request.path.endswith("/") else ""
-    return problems.problem_response(Problem("not-found", f"There is no such address in the API.{hint}"))
+    hint = " Remove the slash at the end." if request.path.endswith("/") else ""
+    return problems.problem_response(Problem("not-found", f"This URL doesn't exist in the API.{hint}"))
 
 
 urlpatterns = [

@@ -120,7 +120,7 @@ class Mirror:
     def keep(self, node_id: str, node: dict[str, Any] | None) -> None:
         """Write the file of a node. If `node` is None, delete the file."""
         if not ID.fullmatch(node_id):
-            raise ValueError(f"{node_id!r} is no id")
+            raise ValueError(f"{node_id!r} is not a valid id")
         file = self.folder / "nodes" / f"{node_id}.json"
         if node is None:
             file.unlink(missing_ok=True)
@@ -140,11 +140,11 @@ def write(file: Path, content: Any) -> None:
 
 def main() -> None:
     """Mirror a site until interrupted, or once."""
-    parser = argparse.ArgumentParser(description="Keep a folder of JSON files in step with a site.")
-    parser.add_argument("site", help="its address, such as https://example.org")
+    parser = argparse.ArgumentParser(description="Keep a folder of JSON files in sync with a site.")
+    parser.add_argument("site", help="URL of the site, such as https://example.org")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--once", action="store_true", help="end when nothing more has changed")
-    parser.add_argument("--every", type=float, default=10, metavar="SECONDS", help="between two questions")
+    parser.add_argument("--once", action="store_true", help="stop when there are no more changes")
+    parser.add_argument("--every", type=float, default=10, metavar="SECONDS", help="seconds between two requests")
     given = parser.parse_args()
     token = os.environ.get("MIRROR_TOKEN", "")
     mirror = Mirror(given.folder, asking(given.site, token), sees_more=bool(token))

@@ -49,7 +49,7 @@ class Changes(Shape):
     more: bool
 
 
-@router.get("/changes", url_name="api-changes", response=Changes, summary="Read what changed since")
+@router.get("/changes", url_name="api-changes", response=Changes, summary="Read changes")
 def changes(
     request: HttpRequest,
     since: Annotated[int | None, Query(ge=0, description="`next` of the previous response.")] = None,
@@ -69,15 +69,18 @@ def changes(
     if bounds is None:
         raise Problem(
             "unavailable",
-            "The list of changes has not begun: no worker runs.",
+            "The list of changes isn't available yet. Start a worker with manage.py work.",
             headers={"Retry-After": str(RETRY_AFTER)},
         )
     first, last = bounds
     if since is None:
         return responses.json_response(request, {"changes": [], "next": last, "more": False})
     if not first - 1 <= since <= last:
-        advice = "Begin anew: ask without `since` for a number, read all once, and go on from that number."
-        raise Problem("gone", f"The list of changes does not lead on from {since}. {advice}")
+        advice = (
+            "Start again: request this URL without `since` to get a number, read everything "
+            "once, then continue from that number."
+        )
+        raise Problem("gone", f"The list of changes no longer contains the changes after {since}. {advice}")
     entries = change_log.entries_after(since, limit + 1, public_only=public_only)
     shown = entries[:limit]
     has_more = len(entries) > limit

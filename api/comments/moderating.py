@@ -31,12 +31,12 @@ def _moderator(request: HttpRequest) -> Sender:
     """
     sender = sender_of(request, principals.require_scope(request, Scope.MODERATE))
     if not sender.is_moderator:
-        raise Problem("forbidden", "This is for moderators.")
+        raise Problem("forbidden", "Only moderators can do this.")
     return sender
 
 
 @router.get(
-    "/comments/pending", auth=ACCOUNTS, url_name="api-pending", response=shapes.Queue, summary="List waiting comments"
+    "/comments/pending", auth=ACCOUNTS, url_name="api-pending", response=shapes.Queue, summary="List pending comments"
 )
 def queue(
     request: HttpRequest,
@@ -52,7 +52,7 @@ def queue(
     try:
         held = selectors.held(verdict=Verdict(state), limit=limit + 1, after=cursor)
     except CommentNotFound:
-        raise Problem("invalid", errors=[("query.cursor", "This is no cursor of this list.")]) from None
+        raise Problem("invalid", errors=[("query.cursor", "This cursor is not valid for this list.")]) from None
     shown = held[:limit]
     following = shown[-1].id if len(held) > limit else None
     return responses.list_response(
@@ -65,7 +65,7 @@ def queue(
     auth=ACCOUNTS,
     url_name="api-decisions",
     response=shapes.Decided,
-    summary="Decide on waiting comments",
+    summary="Approve, reject or mark pending comments",
 )
 @refusals.as_problems()
 def decide(request: HttpRequest, decisions: shapes.Decisions) -> HttpResponse:

@@ -32,7 +32,8 @@ Key = Annotated[
         alias=HEADER,
         pattern="^[!-~]{1,255}$",
         examples=["0e8bd5a6-7f0a-4c7e-9c39-4d1f5c6f1b60"],
-        description="Identifies the comment: sent again with the same text, it posts nothing. Visitors need 16 characters.",
+        description="Identifies the comment. Sending it again with the same text posts nothing. "
+        "Required for visitors, at least 16 characters.",
     ),
 ]
 IfMatch = Annotated[
@@ -65,5 +66,5 @@ def if_match_rev(request: HttpRequest) -> int:
     tags = parse_etags(header) or [header]
     rev = forms.parse_revision(tags[0].removeprefix("W/").strip('"').partition(".")[0]) if len(tags) == 1 else 0
     if not rev:
-        raise Problem("stale", "If-Match names no version of this.")
+        raise Problem("stale", "If-Match doesn't match any version of this comment. Send its ETag or `rev`.")
     return rev

@@ -49,7 +49,10 @@ def post(request: HttpRequest, node_id: NodeId, data: shapes.NewComment, key: Ke
     if principal.is_authenticated:
         principals.require_scope(request, Scope.WRITE)
     elif len(key) < MIN_VISITOR_KEY:
-        raise Problem("invalid", errors=[(f"header.{HEADER}", f"It has at least {MIN_VISITOR_KEY} characters.")])
+        raise Problem(
+            "invalid",
+            errors=[(f"header.{HEADER}", f"This key is too short. Use at least {MIN_VISITOR_KEY} characters.")],
+        )
     sender = sender_of(request, principal)
     form = CommentForm({**data.model_dump(), "token": key}, user=principal)
     _check_form(form)

@@ -52,7 +52,7 @@ def _page_request(order: str, cursor: str) -> PageRequest:
         return PageRequest(order)
     page = PageRequest.parse(cursor)
     if page == PageRequest(page.order):
-        raise Problem("invalid", errors=[("query.cursor", "This is no cursor of this list.")])
+        raise Problem("invalid", errors=[("query.cursor", "This cursor is not valid for this list.")])
     return page
 
 

@@ -54,16 +54,16 @@ class Comment(Shape):
     edited: datetime | None
     author: Writer | None
     body_html: str = Field(description="The text as sanitized HTML.")
-    source: str = Field(
-        "", description="The text as it was typed. Only for moderators and for the account that wrote it."
-    )
+    source: str = Field("", description="The text as typed. Only for moderators and the account that wrote it.")
     url: str = Field(description="The permalink.")
 
 
 class CommentOnPage(Comment):
     """A comment, and the page that contains it."""
 
-    page: str | None = Field(description="The cursor of the page that it is on; null while it waits.")
+    page: str | None = Field(
+        description="The cursor of the page that contains the comment. null for a pending comment."
+    )
 
 
 class Discussion(Shape):
@@ -121,7 +121,7 @@ class NewComment(Shape):
     text: str = Field(max_length=MAX_LENGTH, examples=["Where was this taken?"])
     parent: Slug | None = Field(None, description="The comment that it replies to.")
     name: str = Field("", max_length=MAX_LENGTH)
-    email: str = Field("", max_length=MAX_LENGTH, description="Never shown.")
+    email: str = Field("", max_length=MAX_LENGTH, description="Never shown to readers.")
     notify: StrictBool = Field(False, description="Send an email when someone replies.")
 
 
@@ -147,7 +147,7 @@ class Pending(Shape):
     email: str
     body_html: str
     source: str
-    reasons: list[str] = Field(description="Why it waits.")
+    reasons: list[str] = Field(description="Why the comment is pending.")
 
 
 class Queue(Shape):

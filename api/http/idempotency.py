@@ -29,7 +29,8 @@ KEY_PARAMETER = {
     "in": "header",
     "required": False,
     "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH},
-    "description": "A request sent again with its key within a day changes nothing again and gets the first response.",
+    "description": "Identifies the request. If it is sent again with the same key within a day, it "
+    "changes nothing and gets the first response.",
 }
 # Maximum size of stored responses. A larger response is not stored. A repeated request generates it again with the
 # current content.
@@ -81,7 +82,7 @@ def read_key(request: HttpRequest) -> str | None:
     """
     key: str | None = request.headers.get(HEADER)
     if key is not None and not 0 < len(key) <= MAX_KEY_LENGTH:
-        raise Problem("bad-request", f"{HEADER} has 1 to {MAX_KEY_LENGTH} characters.")
+        raise Problem("bad-request", f"{HEADER} must have 1 to {MAX_KEY_LENGTH} characters.")
     return key
 
 

@@ -104,7 +104,7 @@ def parse_if_match(header: str) -> ObjectId:
             raise InvalidId
         return ObjectId(tags[0].removeprefix("W/").strip('"').partition(".")[0])
     except InvalidId:
-        message = "If-Match names no version of this: it takes an ETag as it was answered, with its quotes."
+        message = "If-Match doesn't match any version. Send an ETag exactly as it was returned, with its quotes."
         raise Problem("stale", message) from None
 
 
@@ -124,4 +124,4 @@ def json_default(value: Any) -> Any:
         return str(value)
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
+    raise TypeError(f"{type(value).__name__} can't be converted to JSON")

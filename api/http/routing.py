@@ -41,7 +41,7 @@ class StrictParser(Parser):
             Problem: 415 if the body is not declared as JSON, 400 if the JSON is malformed.
         """
         if request.content_type not in JSON_TYPES:
-            raise Problem("unsupported-media-type", f"Send {' or '.join(sorted(JSON_TYPES))}.")
+            raise Problem("unsupported-media-type", f"Send the body as {' or '.join(sorted(JSON_TYPES))}.")
         try:
             data = json.loads(
                 request.body.decode(), parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_object
@@ -51,11 +51,11 @@ class StrictParser(Parser):
                 json.dumps(data, ensure_ascii=False).encode()
             return data
         except (ValueError, RecursionError) as error:
-            raise Problem("bad-request", "The body is no JSON.") from error
+            raise Problem("bad-request", "The body is not valid JSON.") from error
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number in JSON")
+    raise ValueError(f"{constant} is not a number in JSON")
 
 
 def _finite(digits: str) -> float:
@@ -71,7 +71,7 @@ def _finite(digits: str) -> float:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise ValueError("A name stands there twice")
+        raise ValueError("An object has a name twice")
     return members
 
 
@@ -86,7 +86,7 @@ class Router(ninja.Router):
         """
         if auth is NOT_SET:
             if not SAFE_METHODS.issuperset(methods):
-                raise ImproperlyConfigured(f"{methods} {path} does not say who may: give it `auth`.")
+                raise ImproperlyConfigured(f"{methods} {path} has no `auth`. Set it.")
             auth = ANYONE
         declared = super().api_operation(methods, path, auth=auth, **kwargs)
 
@@ -108,10 +108,12 @@ def _refuse_other_parameters(operation: Operation) -> None:
     def strict(run: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(run)
         def checked(request: HttpRequest, **kwargs: Any) -> Any:
-            unknown = dict.fromkeys(set(request.GET) - known, "There is no such parameter.")
+            unknown = dict.fromkeys(set(request.GET) - known, "This parameter doesn't exist.")
             # ninja would use the last value, but the page cache does not know that.
             repeated = {
-                name: "It stands there twice." for name in known - list_names if len(request.GET.getlist(name)) > 1
+                name: "This parameter was sent more than once."
+                for name in known - list_names
+                if len(request.GET.getlist(name)) > 1
             }
             if invalid := sorted((unknown | repeated).items())[:10]:
                 errors = [(f"query.{name[:100]}", message) for name, message in invalid]
@@ -149,7 +151,7 @@ def _with_head(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]
             request.method = method
         if response.status_code == 405 and response["Content-Type"] != problems.CONTENT_TYPE:
             allowed = sorted({*response["Allow"].split(", "), *(["HEAD"] if "GET" in response["Allow"] else [])})
-            message = f"This address takes {', '.join(allowed)}."
+            message = f"This URL supports {', '.join(allowed)}."
             response = problems.problem_response(
                 Problem("method-not-allowed", message, headers={"Allow": ", ".join(allowed)})
             )

@@ -154,12 +154,12 @@ def _run(principal: Principal, operation: Operation, request_id: ObjectId | None
 def _apply(principal: Principal, operation: Operation, request_id: ObjectId | None) -> ObjectId:
     body = _body(operation)
     if operation.version == DRAFT and operation.do not in BOTH_VERSIONS + ONLY_DRAFTS:
-        raise Problem("invalid", errors=[("version", "This is not done to drafts.")])
+        raise Problem("invalid", errors=[("version", "This operation isn't available for drafts.")])
     with as_problems():
         if operation.do == "create":
             return operations.create(principal, request_id, body)
         if operation.id is None:
-            raise Problem("invalid", errors=[("id", "Name the node.")])
+            raise Problem("invalid", errors=[("id", "Specify the id of the node.")])
         node_id = ObjectId(operation.id)
         if operation.do == "tag":
             operations.tag(principal, node_id, body.get("add", []), body.get("remove", []))
@@ -184,7 +184,7 @@ def _body(operation: Operation) -> Mapping[str, Any]:
     shape = BODIES.get(operation.do)
     if shape is None:
         if operation.body:
-            raise Problem("invalid", errors=[("body", "This takes none.")])
+            raise Problem("invalid", errors=[("body", "This operation doesn't accept a body.")])
         return {}
     try:
         parsed: Shape = TypeAdapter(shape).validate_python(operation.body)

@@ -15,6 +15,7 @@ from marginalia.mongo.clock import now
 from nodes import access, content
 from nodes.collections import home_of
 from nodes.content import facets, registry
+from nodes.content.messages import unknown_type
 from nodes.models import BaseNode, tree
 from nodes.models.tree import SectionEntry
 from nodes.selectors import by_hand, lists, search, stored_nodes
@@ -72,7 +73,9 @@ def list_public(filters: Filters) -> NodePage:
     except ValueError:
         raise _invalid_cursor() from None
     except search.SearchTimeout:
-        raise Problem("unavailable", "The search took too long.", headers={"Retry-After": "1"}) from None
+        raise Problem(
+            "unavailable", "The search took too long. Try different or fewer words.", headers={"Retry-After": "1"}
+        ) from None
 
 
 def _list_site(filters: Filters) -> NodePage:
@@ -122,7 +125,7 @@ def count_facets(filters: Filters) -> dict[str, dict[str, int]]:
 def _get_section(filters: Filters) -> SectionEntry:
     section = tree.current().sections.get(ObjectId(filters.section))
     if section is None or not tree.current().is_live(section.id, now()):
-        raise Problem("not-found", "There is no such section.")
+        raise Problem("not-found", "This section doesn't exist.")
     return section
 
 
@@ -168,7 +171,7 @@ def _facet_filters(filters: Filters, section: SectionEntry) -> list[tuple[str, s
     for text in filters.facet:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise Problem("invalid", errors=[("query.facet", "A facet is spelled name=value.")])
+            raise Problem("invalid", errors=[("query.facet", "Write a facet as name=value.")])
         pairs.append((name, facets.normalize(value)))
     if not pairs:
         return []
@@ -176,7 +179,7 @@ def _facet_filters(filters: Filters, section: SectionEntry) -> list[tuple[str, s
     types = [type for type in registry.listed_by_facets(section.type) if filters.type in ("", type.type_name)]
     type_name = next((type.type_name for type in types if names <= set(type.facets)), None)
     if type_name is None:
-        raise Problem("invalid", errors=[("query.facet", "What stands in this section has no such facet.")])
+        raise Problem("invalid", errors=[("query.facet", "The pages of this section don't have this facet.")])
     return [(type_name, name, value) for name, value in pairs]
 
 
@@ -188,7 +191,7 @@ def list_for_editors(principal: Principal, filters: Filters) -> NodePage:
     """
     is_photo_list = bool(filters.type) and content.get(filters.type).is_file
     if not (access.may_see_photos(principal) if is_photo_list else access.may_list(principal)):
-        raise Problem("forbidden", "Lists by state are for who writes: a token needs the scope “read”.")
+        raise Problem("forbidden", "Lists by state need the scope “read” and an account that can list pages.")
     if filters.author or filters.facet:
         raise _incompatible(["state", *(name for name in ("author", "facet") if getattr(filters, name))])
     editor_filters = lists.Filters(
@@ -209,13 +212,13 @@ def list_for_editors(principal: Principal, filters: Filters) -> NodePage:
 
 def _check_type(type: str) -> str:
     if not content.get(type).is_installed:
-        raise Problem("invalid", errors=[("query.type", f"There is no type “{type}”.")])
+        raise Problem("invalid", errors=[("query.type", unknown_type(type))])
     return type
 
 
 def _incompatible(names: Sequence[str]) -> Problem:
-    return Problem("invalid", errors=[(f"query.{name}", "These do not go together here.") for name in names])
+    return Problem("invalid", errors=[(f"query.{name}", "These filters can't be combined.") for name in names])
 
 
 def _invalid_cursor() -> Problem:
-    return Problem("invalid", errors=[("query.cursor", "This is no cursor of this list.")])
+    return Problem("invalid", errors=[("query.cursor", "This cursor is not valid for this list.")])

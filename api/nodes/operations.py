@@ -8,13 +8,13 @@ from typing import Any
 from bson import ObjectId
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
-from django.utils.translation import gettext as _
 
 from api.nodes import patches
 from api.problems import Problem
 from api.refusals import as_problems
 from api.rights.principals import Principal
 from nodes import access, actions, content, merging
+from nodes.content.messages import unknown_type
 from nodes.errors import DraftGone
 from nodes.selectors import editable_nodes, history
 from nodes.selectors.editable_nodes import Editable, Version
@@ -59,7 +59,7 @@ def create(principal: Principal, request_id: ObjectId | None, data: Mapping[str,
     """
     type = data["type"]
     if not content.get(type).is_installed or content.get(type).is_file:
-        raise Problem("invalid", errors=[("body.type", _("There is no type “%(type)s”.") % {"type": type[:50]})])
+        raise Problem("invalid", errors=[("body.type", unknown_type(type))])
     # Refuse users without permission before reading their fields.
     action = actions.CreateNode(user=principal, type=type, fields={})
     action.check()

@@ -19,6 +19,7 @@ from nodes import access, form_fields
 from nodes.access import TOP
 from nodes.content import values
 from nodes.content.declared_fields import PREFIX
+from nodes.content.messages import unknown_field
 from nodes.form_fields import AuthorField, SectionField
 from nodes.types import NEVER
 
@@ -28,7 +29,7 @@ _KINDS: tuple[tuple[Any, tuple[tuple[type, ...], Any]], ...] = (
     (models.IntegerField, ((int,), gettext_lazy("a whole number"))),
     (models.FloatField, ((int, float), gettext_lazy("a number"))),
     (models.DecimalField, ((str, int, float), gettext_lazy("a number"))),
-    ((models.CharField, models.TextField, models.DateField, models.TimeField), ((str,), gettext_lazy("a text"))),
+    ((models.CharField, models.TextField, models.DateField, models.TimeField), ((str,), gettext_lazy("text"))),
 )
 
 
@@ -76,7 +77,7 @@ def parse_fields(
             path = f"{PREFIX}{field.column}"
             add(path, f"detail.{name}", _parse_declared, field, value, seen.get(path), request_id)
         else:
-            errors.append((f"body.detail.{name[:100]}", _("There is no field “%(name)s”.") % {"name": name[:100]}))
+            errors.append((f"body.detail.{name[:100]}", unknown_field(name)))
     if errors:
         raise Problem("invalid", errors=errors)
     return changes
@@ -96,7 +97,7 @@ def _clean_section(principal: Principal, type: str, value: str | None, seen: Obj
     try:
         return SectionField(principal, type, seen).clean(value or TOP)
     except ValidationError as error:
-        at_top = _("This cannot stand at the top level: name a section.")
+        at_top = _("This can't be placed at the top level. Specify a section.")
         raise ValidationError(access.NO_SUCH_SECTION if value else at_top) from error
 
 
@@ -135,7 +136,7 @@ def _check_kind(field: models.Field, value: Any) -> None:
     elif value is not None:
         types, label = next((expected for kind, expected in _KINDS if isinstance(field, kind)), ((), ""))
         if types and type(value) not in types:
-            raise ValidationError(_("“%(name)s” takes %(kind)s."), params={"name": field.name, "kind": label})
+            raise ValidationError(_("“%(name)s” must be %(kind)s."), params={"name": field.name, "kind": label})
 
 
 def _apply_patch(target: Any, patch: Any) -> Any:

@@ -29,7 +29,7 @@ def parse_names(value: str, known: Collection[str], name: str) -> frozenset[str]
     names = frozenset(filter(None, (part.strip(" ") for part in value.split(","))))
     if unknown := sorted(names - frozenset(known)):
         errors = [
-            (f"query.{name}", f"There is no “{part[:100]}”; there are {', '.join(sorted(known))}.")
+            (f"query.{name}", f"“{part[:100]}” doesn't exist. Use one of: {', '.join(sorted(known))}.")
             for part in unknown[:5]
         ]
         raise Problem("invalid", errors=errors)

@@ -47,9 +47,7 @@ class NodeOptions(Shape):
 
     fields: Fields = ""
     include: Include = ""
-    version: Annotated[VersionName, Field(description="`draft`: the node as it would be with its draft published.")] = (
-        LIVE
-    )
+    version: Annotated[VersionName, Field(description="`draft`: the node with the changes of its draft.")] = LIVE
 
 
 @router.get("/nodes", url_name="api-nodes", response=Page, summary="List nodes")
@@ -171,7 +169,7 @@ def node_response(
     include = presenting.parse_names(options.include, INCLUDED, "include") | {DETAIL} | picked & INCLUDED
     if options.version == DRAFT:
         if editable is None or editable.draft is None:
-            raise Problem("not-found", "There is no draft, or you may not see it.")
+            raise Problem("not-found", "This draft doesn't exist, or you don't have permission to view it.")
         node = editable.drafted()
     data = presenting.serialize_node(request, node, include=include, picked=picked, draft=editable)
     return responses.json_response(request, data, nonce=node.metadata.nonce)

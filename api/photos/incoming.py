@@ -51,13 +51,13 @@ class PhotoDescription(Shape):
     gallery: Id = Field(description="The gallery of the photo.")
     filename: str = Field(min_length=1, max_length=200, examples=["lake.jpg"])
     title: str = Field("", max_length=300, description="By default, the name of the file.")
-    slug: str = Field("", max_length=200, description="By default, made from the title.")
+    slug: str = Field("", max_length=200, description="The last part of the URL. By default, made from the title.")
     summary: str = Field("", max_length=2_000)
     alt: str = Field(
-        "", max_length=500, description="Alternative text: what the photo shows, for readers who cannot see it."
+        "", max_length=500, description="Alternative text: what the photo shows, for readers who can't see it."
     )
     tags: list[str] = Field([], max_length=tags.MOST)
-    publish: bool = Field(False, description="Publish the photo at once. This needs an `alt`.")
+    publish: bool = Field(False, description="Publish the photo immediately. This needs an `alt`.")
 
     @field_validator("title", "summary")
     @classmethod
@@ -125,7 +125,7 @@ def picture_body(request: HttpRequest) -> "Body":
         Problem: 415 if the body is not declared as an image, 400 if its length is not declared, 413 if it is too large.
     """
     if not (request.content_type or "").startswith("image/"):
-        raise Problem("unsupported-media-type", "Send the picture itself, as image/….")
+        raise Problem("unsupported-media-type", "Send the file itself, with a content type image/….")
     body = Body(request)
     check_size(body.remaining)
     return body
@@ -139,7 +139,7 @@ def check_size(length: int) -> None:
     """
     max_bytes = limits().max_bytes
     if length > max_bytes:
-        raise Problem("too-large", f"A picture has at most {max_bytes} bytes.", most=max_bytes)
+        raise Problem("too-large", f"The file is too large. At most {max_bytes} bytes are allowed.", most=max_bytes)
 
 
 class Body:
@@ -157,7 +157,7 @@ class Body:
         """
         length = request.META.get("CONTENT_LENGTH") or ""
         if not length.isdecimal() or len(length) > 18:
-            raise Problem("bad-request", "A file comes with its Content-Length.")
+            raise Problem("bad-request", "Send Content-Length with the file.")
         self._request = request
         self.remaining = int(length)
 
@@ -172,7 +172,7 @@ class Body:
         while len(data) < size:
             part = self._request.read(size - len(data))
             if not part:
-                raise Problem("bad-request", "The connection broke.")
+                raise Problem("bad-request", "The connection was lost. Send the request again.")
             data += part
         self.remaining -= size
         return bytes(data)
@@ -200,14 +200,16 @@ def add_photo(
         if photo := stored_photos.get(photo_id):
             return photo
         if trash.load(photo_id):
-            raise Problem("conflict", "The photo that was made by this is in the trash.")
+            raise Problem(
+                "conflict", "The photo from this request is in the trash. Restore it, or use another Idempotency-Key."
+            )
         upload = _begin(principal, description, photo_id)
     return _finish(upload, parts, description.source)
 
 
 def under_way() -> Problem:
     """Return the problem for a repetition of a request that is still running."""
-    return Problem("conflict", "This upload is under way.", headers={"Retry-After": RETRY_LATER})
+    return Problem("conflict", "This upload is already in progress.", headers={"Retry-After": RETRY_LATER})
 
 
 def _begin(principal: Principal, description: PhotoDescription, photo_id: ObjectId | None) -> Upload:
@@ -249,7 +251,7 @@ def _finish(upload: Upload, parts: Iterable[bytes], source: str) -> Photo:
         upload.write(parts)
     photo = stored_photos.get(upload.id)
     if photo is None:
-        raise Problem("not-found", "It has been deleted since.")
+        raise Problem("not-found", "This photo was deleted meanwhile.")
     return photo
 
 

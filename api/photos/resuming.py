@@ -97,7 +97,7 @@ def _begin(principal: Principal, announced: Announced, upload_id: ObjectId) -> d
     try:
         upload = staged.begin(principal.pk, announced.length, description, upload_id)
     except staged.TooManyUploads:
-        message = f"{staged.MAX_UPLOADS} uploads of this account are not finished: finish one, or delete it."
+        message = f"This account has {staged.MAX_UPLOADS} unfinished uploads. Finish or delete one first."
         raise Problem("conflict", message) from None
     if (upload.description, upload.length) != (description, announced.length):
         raise Problem("key-reused")
@@ -157,7 +157,7 @@ def _store_piece(request: HttpRequest, upload: StagedUpload, received: int) -> i
         return received
     body = Body(request)
     if body.remaining != stop - start:
-        raise Problem("bad-request", "Content-Length is not that of the range.")
+        raise Problem("bad-request", "Content-Length doesn't match the range.")
     while start < received and body.remaining:
         start += len(body.read(min(PART_SIZE, received - start)))
     while received < stop:
@@ -183,7 +183,7 @@ def _range(request: HttpRequest, upload: StagedUpload, received: int) -> tuple[i
         stop = int(match[2]) + 1
         if start < stop <= upload.length and start <= received:
             return start, stop
-    message = f"Content-Range: bytes {received}-…/{upload.length} is expected."
+    message = f"Content-Range must be bytes {received}-…/{upload.length}."
     raise Problem("conflict", message, headers=_range_header(received), received=received, length=upload.length)
 
 

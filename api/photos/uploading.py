@@ -50,7 +50,7 @@ def upload(request: HttpRequest, description: Query[PhotoDescription]) -> HttpRe
     url_name="api-photo-content",
     auth=ACCOUNTS,
     response=Arrived,
-    summary="Replace a photo's picture",
+    summary="Replace a photo's file",
     openapi_extra={"parameters": [responses.IF_MATCH], **FILE_BODY},
 )
 def replace(

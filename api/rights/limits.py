@@ -83,7 +83,7 @@ def exclusive(operation: str) -> Iterator[None]:
     key = f"api:alone:{operation}"
     token = secrets.token_hex(8)
     if not rate_limit.allow(key, limit=1, seconds=WINDOW_SECONDS, token=token):
-        message = "Another request like this one is under way. Send this one when that has ended."
+        message = "Another request of this kind is in progress. Send this one again when it has finished."
         raise Problem("too-many-requests", message, headers={"Retry-After": str(RETRY_AFTER)})
     try:
         yield

@@ -91,7 +91,7 @@ def require_scope(request: HttpRequest, scope: Scope) -> Principal:
     """
     principal = current(request)
     if not principal.has_scope(scope):
-        raise Problem("forbidden", f"The token does not have the scope “{scope}”.", scope=str(scope))
+        raise Problem("forbidden", f"The token doesn't have the scope “{scope}”.", scope=str(scope))
     return principal
 
 

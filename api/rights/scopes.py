@@ -18,9 +18,9 @@ class Scope(StrEnum):
 
 
 LABELS: dict[Scope, str | Promise] = {
-    Scope.READ: _("Read drafts, and all else that you see in the admin"),
-    Scope.WRITE: _("Write: add pages, posts and photos, change your own and make drafts"),
-    Scope.PUBLISH: _("Publish: change and arrange all pages, posts and photos"),
+    Scope.READ: _("Read drafts, and everything else that you can see in the admin"),
+    Scope.WRITE: _("Write: add pages, posts and photos, edit your own, and create drafts"),
+    Scope.PUBLISH: _("Publish: edit, publish and arrange all pages, posts and photos"),
     Scope.MODERATE: _("Moderate comments"),
     Scope.ADMINISTER: _("Administer: delete permanently and change the settings"),
 }

@@ -72,8 +72,8 @@ def _shapes(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _describe_field(name: str, schema: Mapping[str, Any], *, is_needed: bool) -> dict[str, Any]:
     examples = schema.get("examples") or []
-    default = f"{schema['default']} without it" if type(schema.get("default")) is int else ""
-    maximum = f"{schema['maximum']} at most" if "maximum" in schema else ""
+    default = f"{schema['default']} by default" if type(schema.get("default")) is int else ""
+    maximum = f"at most {schema['maximum']}" if "maximum" in schema else ""
     bounds = ", ".join(filter(None, (default, maximum)))
     return {
         "name": name,

@@ -29,7 +29,7 @@ def _check_written(value: Any) -> Any:
         ValueError: If the time has another format.
     """
     if not isinstance(value, str) or not _DATE.match(value):
-        raise ValueError("Write a time with its zone, such as 2026-05-01T09:00:00Z.")
+        raise ValueError("Include the time zone, such as 2026-05-01T09:00:00Z.")
     return value
 
 
@@ -111,10 +111,10 @@ class TagsChange(Shape):
 class ChangeOptions(Shape):
     """Options of a change."""
 
-    version: Annotated[VersionName, Field(description="`draft`: change the draft, which readers cannot see.")] = LIVE
+    version: Annotated[VersionName, Field(description="`draft`: change the draft, which readers can't see.")] = LIVE
     merge: Annotated[
         bool,
-        Field(description="Merge with later changes by others, if there are no conflicts."),
+        Field(description="Merge with later changes by other people, if there are no conflicts."),
     ] = False
 
 

@@ -60,7 +60,7 @@ def post(blog, slug="hello", **fields):
 def test_list_that_has_not_started_returns_503(visitor, mongo):
     answer = visitor.get("/changes")
     assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")
-    assert "no worker runs" in json.loads(answer.content)["detail"]
+    assert "Start a worker" in json.loads(answer.content)["detail"]
     relay()
     said = visitor.read("/changes")
     assert (said["changes"], said["more"]) == ([], False)
@@ -367,7 +367,7 @@ def test_number_beyond_the_horizon_returns_410(visitor, begun):
         answer = visitor.get(f"/changes?since={beyond}")
         said = json.loads(answer.content)
         assert (answer.status_code, said["type"]) == (410, "/api/v1/#gone")
-        assert "Begin anew" in said["detail"]
+        assert "Start again" in said["detail"]
     assert visitor.get("/changes?since=-1").status_code == 422
 
 

@@ -45,14 +45,14 @@ def test_reference_page_lists_every_operation_without_cdn(mongo, commands):
     assert len(log) == 1
     rows = {" ".join(re.sub(r"<.*?>", " ", row).split()) for row in re.findall(r"<tr>.*?</tr>", page, re.DOTALL)}
     for row in (
-        "limit integer Nodes per page. 20 without it, 100 at most.",
+        "limit integer Nodes per page. 20 by default, at most 100.",
         "state public or removed or pending",
         "title string, needed",
         "If-Match string, needed The ETag of the version that the change is based on.",
         "state string The list of the admin: any , live , scheduled , unpublished , expiring , expired , drafted , due .",
     ):
         assert row in rows
-    assert any(row.startswith("Idempotency-Key string A request sent again with its key") for row in rows)
+    assert any(row.startswith("Idempotency-Key string Identifies the request") for row in rows)
     assert "Authorization: Bearer mrg_" in page
     assert "`" not in page
 

@@ -271,25 +271,25 @@ def test_problem_contains_the_fix(editor, blog):
     key, etag = made(editor, blog)
     post = {"type": "blog-entry", "section": str(blog), "title": "Post"}
     wanted = [
-        (editor.send("POST", "/nodes", {**post, "titel": "x"}), "There is no such field."),
-        (editor.send("POST", "/nodes", {"title": "x"}), "This is needed."),
+        (editor.send("POST", "/nodes", {**post, "titel": "x"}), "This field doesn't exist."),
+        (editor.send("POST", "/nodes", {"title": "x"}), "This field is required."),
         (
             editor.send("POST", "/nodes", {**post, "section": None}),
-            "This cannot stand at the top level: name a section.",
+            "This can't be placed at the top level. Specify a section.",
         ),
         (
             editor.send("POST", "/nodes", {**post, "section": key}),
-            "There is no such section, or this cannot stand in it.",
+            "Choose a section that exists and that can contain this page.",
         ),
         (
             editor.send("POST", "/nodes", {**post, "published": 0}),
-            "Write a time with its zone, such as 2026-05-01T09:00:00Z.",
+            "Include the time zone, such as 2026-05-01T09:00:00Z.",
         ),
-        (editor.send("POST", "/nodes", {**post, "detail": {"is_pinned": 1}}), "“is_pinned” takes true or false."),
+        (editor.send("POST", "/nodes", {**post, "detail": {"is_pinned": 1}}), "“is_pinned” must be true or false."),
         (editor.send("PATCH", f"/nodes/{key}", {"title": "x"}, If_Match=etag.strip('"')), "with its quotes"),
-        (editor.send("PATCH", f"/nodes/{key}", {"title": "x"}), "send the ETag of what was read as If-Match"),
-        (editor.send("DELETE", f"/nodes/{key}"), "This address takes GET, HEAD, PATCH."),
-        (editor.get("/nodes/"), "Its addresses have no slash at the end."),
+        (editor.send("PATCH", f"/nodes/{key}", {"title": "x"}), "Send the ETag of the version that you read"),
+        (editor.send("DELETE", f"/nodes/{key}"), "This URL supports GET, HEAD, PATCH."),
+        (editor.get("/nodes/"), "Remove the slash at the end."),
         (editor.get("/tree", Authorization="Token x"), "`Authorization: Bearer mrg_…`"),
     ]
     for answer, sentence in wanted:
