@@ -31,7 +31,7 @@ LABELS = {
     UNPUBLISH: gettext_lazy("Unpublish"),
     TAG: gettext_lazy("Add tags"),
     UNTAG: gettext_lazy("Remove tags"),
-    MOVE: gettext_lazy("Move to a section"),
+    MOVE: gettext_lazy("Move to section"),
     TRASH: gettext_lazy("Move to the trash"),
 }
 ACTIONS: dict[str, type[NodeAction]] = {
@@ -51,7 +51,7 @@ class BulkForm(forms.Form):
 
     action = forms.ChoiceField(label=gettext_lazy("Action"))
     tags = forms.CharField(label=gettext_lazy("Tags"), required=False)
-    target = forms.ChoiceField(label=gettext_lazy("To section"), required=False)
+    target = forms.ChoiceField(label=gettext_lazy("New section"), required=False)
 
     def __init__(self, user: Any, data: Any = None) -> None:
         super().__init__(data, auto_id="bulk-%s")
@@ -68,9 +68,9 @@ class BulkForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
         if data.get("action") == MOVE and not data.get("target"):
-            self.add_error("target", _("Choose the section to move to."))
+            self.add_error("target", _("Choose a section."))
         if data.get("action") in (TAG, UNTAG) and not tags.parse(data.get("tags", "")):
-            self.add_error("tags", _("Type the tags, separated by commas."))
+            self.add_error("tags", _("Enter tags, separated by commas."))
         return data
 
 
@@ -88,7 +88,7 @@ def run(request: HttpRequest) -> HttpResponse:
         (row, make_action(request.user, row, form.cleaned_data)) for row in selected_rows(request)
     )
     if not allowed and not denied and before == bulk_progress.Outcome():
-        messages.warning(request, _("Nothing was chosen, so nothing was changed."))
+        messages.warning(request, _("Nothing was changed, because nothing was selected. Select pages first."))
         return back
     chosen = [row for row, _action in allowed]
     if confirmation_page := _confirmation_page(request, action, chosen):
@@ -169,5 +169,5 @@ def _report(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -
             "; ", "{}: {}", ((title_link(r.selected.id, r.selected.title), r.reason) for r in outcome.refused[:NAMED])
         )
         count = len(outcome.refused)
-        text = ngettext("%(count)d was left as it is:", "%(count)d were left as they are:", count) % {"count": count}
+        text = ngettext("%(count)d was not changed:", "%(count)d were not changed:", count) % {"count": count}
         messages.warning(request, format_html_join(" ", "{}", ((text,), (refusals,))))

@@ -292,4 +292,4 @@ def section_name(section_id: ObjectId | None) -> str:
     if section_id is None:
         return _("Top level")
     chain = tree.current().ancestors(section_id)
-    return " › ".join(section.title for section in chain) if chain else _("A section that is not there any more")
+    return " › ".join(section.title for section in chain) if chain else _("A deleted section")

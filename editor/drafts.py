@@ -49,7 +49,7 @@ def _load_with_draft(request: HttpRequest, node_id: ObjectId, permission: NodePe
     """
     editable = access.node(request.user, node_id, permission)
     if editable.draft is None:
-        raise Http404(_("There is no draft of this page any more."))
+        raise Http404(_("This page no longer has a draft. It was published or discarded."))
     return editable, editable.draft
 
 
@@ -71,7 +71,7 @@ def publish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 class ScheduleForm(DraftForm):
     """The form that schedules a draft. The field `due` is the time from which readers see the draft."""
 
-    due = MomentField(label=gettext_lazy("Changes appear"))
+    due = MomentField(label=gettext_lazy("Publish changes on"))
 
     # The path that errors of ScheduleDraft report for this field.
     paths = {"due": "at"}
@@ -94,15 +94,15 @@ def schedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def unschedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show the scheduled changes, or cancel the schedule and keep the changes as a draft."""
-    message = _("Not scheduled any more. The changes are kept as a draft.")
-    return _run_confirmed(request, node_id, UnscheduleDraft, _("Cancel the schedule"), message)
+    message = _("The schedule was cancelled. The changes are saved as a draft.")
+    return _run_confirmed(request, node_id, UnscheduleDraft, _("Cancel schedule"), message)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def discard(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show the changes of a draft, or discard the draft."""
-    message = _("The draft was discarded. The live version is as it was.")
-    return _run_confirmed(request, node_id, DiscardDraft, _("Discard the draft"), message)
+    message = _("The draft was discarded. The live version is unchanged.")
+    return _run_confirmed(request, node_id, DiscardDraft, _("Discard draft"), message)
 
 
 def _run_confirmed(
@@ -184,6 +184,6 @@ def preview_link(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     editable = access.node(request.user, node_id, NodePermission.DRAFT)
     path = previews.link(Preview(node_id, (editable.draft or editable.live).nonce))
     return render_page(
-        request, "preview_link", _("Preview for others"), editable=editable, link=request.build_absolute_uri(path),
+        request, "preview_link", _("Share preview"), editable=editable, link=request.build_absolute_uri(path),
         days=previews.DAYS,
     )  # fmt: skip

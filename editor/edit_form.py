@@ -81,7 +81,7 @@ def describe_state(node: Node, moment: datetime) -> str:
         case PublicationState.EXPIRED:
             return _("Expired %(when)s") % {"when": day(metadata.expires, moment)}
         case PublicationState.HIDDEN:
-            return _("Not public, as its section is not")
+            return _("Not public, because its section isn't")
     since = _("Live since %(when)s") % {"when": day(metadata.published, moment)}
     if metadata.expires == NEVER:
         return since
@@ -91,8 +91,8 @@ def describe_state(node: Node, moment: datetime) -> str:
 def describe_absence(node: Node, moment: datetime) -> str:
     """Return the end of a sentence that states how long readers get 404 for a node that is not public."""
     if publication_state(node, moment) is PublicationState.SCHEDULED:
-        return _("until %(when)s readers get 404.") % {"when": point(node.metadata.published, moment)}
-    return _("readers get 404 until it is published again.")
+        return _("Readers can't see it until %(when)s.") % {"when": point(node.metadata.published, moment)}
+    return _("Readers can't see it until it's published again.")
 
 
 def takedown_warning(node: Node, published: datetime | None, expires: datetime) -> str:
@@ -103,7 +103,7 @@ def takedown_warning(node: Node, published: datetime | None, expires: datetime) 
     moment = now()
     if publication_state(node, moment) is not PublicationState.LIVE or (published and moment < expires):
         return ""
-    return _("This takes the page down: readers get 404 until it is published again.")
+    return _("This unpublishes the page. Readers can't see it until it's published again.")
 
 
 def build_new_bar(*, may_publish: bool, is_gone: bool = False) -> Bar:
@@ -113,10 +113,10 @@ def build_new_bar(*, may_publish: bool, is_gone: bool = False) -> Bar:
         may_publish: Whether the editor can publish.
         is_gone: Whether the page was deleted or moved to the trash while it was being edited.
     """
-    state_text = _("Gone · not public") if is_gone else _("New · not public")
+    state_text = _("Deleted · not public") if is_gone else _("New · not public")
     if is_gone:
         save = None
-        primary = Button("_continue", _("Save as a new page"))
+        primary = Button("_continue", _("Save as new page"))
     elif may_publish:
         save = _save_draft_button("_continue")
         primary = _publish_button()
@@ -154,7 +154,7 @@ def build_bar(
     version = editable.draft if drafting and editable.draft else editable.live
     saved_text = _("Not saved") if unsaved else describe_saved(version.saved_at, moment)
     if publishing and due:
-        schedule = Button("_publish", _("Schedule changes"), _("Readers see the live version until then."))
+        schedule = Button("_publish", _("Schedule changes"), _("Until then, readers see the live version."))
         return Bar(state, state_text, saved_text, None, schedule)
     save, primary, menu = _buttons(state, can, drafting=drafting, publishing=publishing)
     return Bar(state, state_text, saved_text, save, primary, menu)
@@ -168,7 +168,7 @@ def describe_saved(saved_at: datetime, moment: datetime) -> str:
 
 def describe_working_copy(stored_at: datetime) -> str:
     """Return the time at which a working copy was stored, in the words of the bar."""
-    return _("Kept %(when)s, not saved") % {"when": time(stored_at)}
+    return _("Backed up %(when)s, not saved") % {"when": time(stored_at)}
 
 
 _Buttons = tuple[Button | None, Button | None, tuple[Button, ...]]
@@ -192,7 +192,7 @@ def _buttons(state: PublicationState, can: Mapping[str, bool], *, drafting: bool
         return Button("_continue", _("Save")), _publish_button(_("Publish again")), ()
     if state is PublicationState.DRAFT:
         return _save_draft_button("_continue"), _publish_button(), ()
-    notice = _("Readers see the changes at once.")
+    notice = _("Readers see the changes immediately.")
     return _save_draft_button("_draft"), Button("_continue", _("Update"), notice), ()
 
 
@@ -202,4 +202,4 @@ def _save_draft_button(name: str) -> Button:
 
 def _publish_button(label: str = "", *, can_schedule: bool = True) -> Button:
     schedule_label = _("Schedule…") if can_schedule else ""
-    return Button("_publish", label or _("Publish"), _("Readers see it at once."), schedule_label)
+    return Button("_publish", label or _("Publish"), _("Readers see it immediately."), schedule_label)

@@ -91,7 +91,7 @@ def _save_new(request: HttpRequest, type: str) -> HttpResponse:
 
 def renumbered_message() -> str:
     """Return the message for a form that got a new id because its id was already used."""
-    return _("The form has another number now: press the button again.")
+    return _("This form was updated. Press the button again.")
 
 
 def _renumber_form(request: HttpRequest, type: str) -> NodeForm:
@@ -412,7 +412,7 @@ def _show_gone(request: HttpRequest) -> HttpResponse:
     form = _renumber_form(request, type)
     bar = edit_form.build_new_bar(may_publish=False, is_gone=True)
     return _render_form(
-        request, _("This page is gone"), form, bar=bar, content_type=content.get(type), is_new=True, is_gone=True,
+        request, _("This page no longer exists"), form, bar=bar, content_type=content.get(type), is_new=True, is_gone=True,
         status=409,
     )  # fmt: skip
 

@@ -190,7 +190,7 @@ class ReferenceField(form_fields.ReferenceField):
     """A field for a node or photo, with completion by title."""
 
     def __init__(self, *, photos: bool, **kwargs: Any) -> None:
-        kwargs["help_text"] = kwargs.get("help_text") or _("Its address on this site.")
+        kwargs["help_text"] = kwargs.get("help_text") or _("Enter the URL of a page or photo on this site.")
         super().__init__(photos=photos, widget=ReferenceInput(photos=photos), **kwargs)
 
 
@@ -201,7 +201,7 @@ class AuthorWidget(forms.MultiWidget):
 
     def __init__(self) -> None:
         account = forms.Select({"aria-label": _("Account")})
-        super().__init__({"account": account, "name": AdminTextInputWidget({"aria-label": _("Name that readers see")})})
+        super().__init__({"account": account, "name": AdminTextInputWidget({"aria-label": _("Name shown to readers")})})
 
     def decompress(self, value: Any) -> list[Any]:
         return [str(value["_id"] or ""), value["name"]] if value else ["", ""]

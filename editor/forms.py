@@ -56,10 +56,10 @@ MAIN = ("title", "text")
 # other fields.
 GROUPS: tuple[tuple[Any, tuple[str, ...], bool], ...] = (
     (_("Details"), (), True),
-    (_("Address"), ("section", "slug"), True),
-    (_("Picture"), ("picture",), True),
+    (_("URL"), ("section", "slug"), True),
+    (_("Featured photo"), ("picture",), True),
     (_("Summary and tags"), ("summary", "tags"), True),
-    (_("Publication"), ("published", "expires", "author", "is_pinned"), True),
+    (_("Publishing"), ("published", "expires", "author", "is_pinned"), True),
     (_("Search and sharing"), ("seo_title", "seo_description"), False),
     (_("Comments and format"), ("comments", "format"), False),
 )
@@ -100,27 +100,25 @@ class NodeForm(forms.Form):
     slug = SlugField(
         label=_("Slug"),
         widget=AdminTextInputWidget,
-        help_text=_("The last part of the address. Left empty, it is made from the title."),
+        help_text=_("The last part of the URL. If left empty, it's made from the title."),
     )
     summary = TextField(
         label=_("Summary"),
         required=False,
         widget=AdminTextareaWidget(attrs={"rows": 3}),
-        help_text=_("For lists, search engines and feeds. Left empty, the text's beginning serves."),
+        help_text=_("For lists, search engines and feeds. If left empty, the beginning of the text is used."),
     )
     tags = forms.CharField(
-        label=_("Tags"), required=False, widget=AdminTextInputWidget, help_text=_("Separated by commas.")
+        label=_("Tags"), required=False, widget=AdminTextInputWidget, help_text=_("Separate tags with commas.")
     )
-    format = forms.ChoiceField(
-        label=_("Written in"), choices=[(MARKDOWN, "Markdown"), (HTML, "HTML")], initial=MARKDOWN
-    )
+    format = forms.ChoiceField(label=_("Format"), choices=[(MARKDOWN, "Markdown"), (HTML, "HTML")], initial=MARKDOWN)
     comments = CommentsField(label=_("Comments"))
     published = MomentField(
         label=_("Published"),
         required=False,
-        help_text=_("If empty, the page isn't public. If in the future, it appears at that time."),
+        help_text=_("If left empty, the page isn't public. If in the future, the page appears at that time."),
     )
-    expires = EndField(label=_("Expires"), required=False, help_text=_("Empty: never."))
+    expires = EndField(label=_("Expires"), required=False, help_text=_("If left empty, the page never expires."))
     nonce = ObjectIdField(required=False, widget=forms.HiddenInput)
     form = ObjectIdField(widget=forms.HiddenInput)
     schema_version = VersionField(required=False)
@@ -182,9 +180,11 @@ class NodeForm(forms.Form):
         if not self.is_of_another_version:
             return super().clean()
         reasons = [
-            _("The site was updated in between, and this form with it. Nothing was saved: look at it and save again.")
+            _("The site was updated while you were editing. Nothing was saved yet. Check this form and save again.")
         ]
-        gone = (_("No field any more: %(name)s, “%(value)s”") % {"name": n, "value": v} for n, v in self._unknown())
+        gone = (
+            _("This field was removed: %(name)s, “%(value)s”") % {"name": n, "value": v} for n, v in self._unknown()
+        )
         raise forms.ValidationError([*reasons, *gone])
 
     def _unknown(self) -> Iterator[tuple[str, str]]:

@@ -128,7 +128,7 @@ def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpRes
     return render_page(
         request,
         "restore",
-        _("An older version"),
+        _("Older version"),
         editable=editable,
         old=old,
         changes=changes,
@@ -140,5 +140,5 @@ def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpRes
 def _version(node_id: ObjectId, nonce: str) -> Version:
     version = editable_nodes.load_version(node_id, ObjectId(nonce)) if ObjectId.is_valid(nonce) else None
     if version is None:
-        raise Http404(_("That version is not known any more."))
+        raise Http404(_("This version is no longer stored."))
     return version

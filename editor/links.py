@@ -45,7 +45,7 @@ def broken_links(request: HttpRequest) -> HttpResponse:
             if len(rows) >= SIZE or examined >= MOST_EXAMINED:
                 break
     except ValueError as error:
-        raise Http404(_("There is no such page of this list.")) from error
+        raise Http404(_("This list has no such page.")) from error
     # Only users who can see everything get the titles of targets that are not public.
     targets = [row["target"] for row in rows] if access.sees_all(request.user) else []
     titles = references.titles(targets, of_photos=access.may_see_photos(request.user))

@@ -74,21 +74,22 @@ class LookForm(forms.Form):
         widget=ReferenceInput(photos=True),
         label=gettext_lazy("Logo"),
         help_text=gettext_lazy(
-            "The address of a photo of this site, best a PNG or WebP without a background. It stands in place of the name. "
-            "The icons of tabs and home screens are made of it."
+            "Enter the URL of a photo on this site, ideally a PNG or WebP with a transparent "
+            "background. It replaces the site's name and is used for icons. If left empty, the name "
+            "is shown."
         ),
     )
     logo_dark = setting_field(
         "logo_dark",
         widget=ReferenceInput(photos=True),
-        label=gettext_lazy("Logo on dark"),
-        help_text=gettext_lazy("For readers with dark colours. Without it they see the logo above."),
+        label=gettext_lazy("Logo for dark mode"),
+        help_text=gettext_lazy("Shown in dark mode. If left empty, the logo above is used."),
     )
     accent = setting_field(
         "accent",
         widget=forms.TextInput({"type": "color"}),
         label=gettext_lazy("Accent colour"),
-        help_text=gettext_lazy("For links and marks. The colour for dark screens is made from it."),
+        help_text=gettext_lazy("For links and highlights. The colour for dark mode is derived from it."),
     )
     fonts = setting_field(
         "fonts",
@@ -97,27 +98,27 @@ class LookForm(forms.Form):
     home = setting_field(
         "home",
         label=gettext_lazy("Home page"),
-        help_text=gettext_lazy("A page at the top level with the address “home” stands in its place."),
+        help_text=gettext_lazy("A page at the top level with the slug “home” replaces this list."),
     )
     menu = setting_field(
         "menu",
         label=gettext_lazy("Menu"),
         widget=RowsInput(_sections),
         help_text=gettext_lazy(
-            "Empty a row to leave it out. Without a label the title is shown. Addresses elsewhere begin with https://. "
-            "Empty all rows to show the sections again."
+            "Enter a page of this site, or a URL that begins with https://. If you leave a label "
+            "empty, the page's title is shown. If all rows are empty, the menu shows the sections."
         ),
     )
     footer = setting_field(
         "footer",
         label=gettext_lazy("Footer text"),
         widget=forms.Textarea({"rows": 3}),
-        help_text=gettext_lazy("Plain text. Without it the name and the tagline stand there."),
+        help_text=gettext_lazy("Plain text. If left empty, the name and the tagline are shown."),
     )
     footer_links = setting_field("footer_links", label=gettext_lazy("Footer links"), widget=RowsInput(_pages))
     social = setting_field(
         "social",
         widget=RowsInput(),
         label=gettext_lazy("Social links"),
-        help_text=gettext_lazy("Your profiles elsewhere, each with a label. Mastodon can verify them (rel=me)."),
+        help_text=gettext_lazy("Your profiles on other sites, each with a label. Mastodon can verify them (rel=me)."),
     )

@@ -56,7 +56,7 @@ def _render_confirmation(
 
 def _add_error(form: forms.Form, error: NodeError) -> None:
     if isinstance(error, EditConflict):
-        form.add_error(None, _("This page has changed since. Look at it again, then confirm once more."))
+        form.add_error(None, _("This page has changed meanwhile. Nothing was done. Check it, then confirm again."))
     elif isinstance(error, IdTaken):
         form.add_error(None, f"{error} {renumbered_message()}")
         form.data = form.data.copy()
@@ -67,7 +67,7 @@ def _add_error(form: forms.Form, error: NodeError) -> None:
 
 def _contents_notice(editable: Editable) -> str:
     """Return a sentence about the effect on a section's contents, or "" for other nodes."""
-    return _("What stands in it goes with it.") if editable.node.content_type.is_section else ""
+    return _("This also affects everything in this section.") if editable.node.content_type.is_section else ""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -85,7 +85,7 @@ def move(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         else:
             outcomes.report(request, saved, editable.node, Act.MOVED, seen=seen)
             return HttpResponseRedirect(admin_url("change", node_id))
-    text = [_contents_notice(editable), _("Old addresses go on working: they lead to the new place.")]
+    text = [_contents_notice(editable), _("Old URLs still work. They redirect to the new one.")]
     return _render_confirmation(request, editable, form, _("Move"), button=_("Move"), text=" ".join(text).strip())
 
 
@@ -104,10 +104,10 @@ def unpublish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
             outcomes.report(request, saved, editable.node, seen=seen)
             return HttpResponseRedirect(admin_url("change", node_id))
     text = edit_form.takedown_warning(editable.node, None, NEVER) or _(
-        "The page becomes a draft: it will not appear by itself."
+        "The page becomes a draft and isn't published automatically."
     )
     node_uses = uses.find_with_contents(request.user, [node_id])
-    text = " ".join([text, _("Its text, history and comments stay."), _contents_notice(editable)]).strip()
+    text = " ".join([text, _("Its text, history and comments are kept."), _contents_notice(editable)]).strip()
     return _render_confirmation(
         request, editable, form, _("Unpublish"), button=_("Unpublish"), text=text, uses=node_uses
     )
@@ -130,9 +130,9 @@ def duplicate(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         except NodeError as error:
             _add_error(form, error)
         else:
-            messages.success(request, _("This is the copy. It is not published."))
+            messages.success(request, _("This is the copy. It isn't published yet."))
             return HttpResponseRedirect(admin_url("change", saved.id))
-    text = _("The copy is not published, and has no comments.")
+    text = _("The copy is a draft without comments.")
     return _render_confirmation(request, editable, form, _("Duplicate"), button=_("Duplicate"), text=text)
 
 
@@ -148,12 +148,10 @@ def move_to_trash(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         except NodeError as error:
             _add_error(form, error)
         else:
-            message = format_html(_("“{}” is in the trash."), editable.node.metadata.title)
+            message = format_html(_("“{}” was moved to trash."), editable.node.metadata.title)
             messages.success(request, format_html("{} {}", message, undo.button([(node_id, seen)])))
             return HttpResponseRedirect(admin_url("changelist"))
-    text = " ".join(
-        [_("Readers do not see it any more. You can restore it from the trash."), _contents_notice(editable)]
-    )
+    text = " ".join([_("Readers can no longer see it. You can restore it from the trash."), _contents_notice(editable)])
     node_uses = uses.find_with_contents(request.user, [node_id])
     return _render_confirmation(
         request, editable, form, _("Move to the trash"), button=_("Move to the trash"), text=text, uses=node_uses
@@ -223,9 +221,9 @@ def delete(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         except NodeError as error:
             _add_error(form, error)
         else:
-            messages.success(request, _("Deleted permanently."))
+            messages.success(request, _("Permanently deleted."))
             return HttpResponseRedirect(admin_url("trash"))
-    text = _("Its text, its history and its comments are deleted. This cannot be undone.")
+    text = _("This deletes its text, history and comments. This can't be undone.")
     title = _("Delete permanently")
     node_uses = uses.find(request.user, [node_id])
     return _render_confirmation(

@@ -40,7 +40,7 @@ def order(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     try:
         nodes, after = by_hand.all_nodes(node_id, size=SIZE, cursor=cursor)
     except ValueError as error:
-        raise Http404(_("There is no such page of this list.")) from error
+        raise Http404(_("This list has no such page.")) from error
     rows = [{"node": node, "place": place, "state": node_state(node, moment)} for place, node in enumerate(nodes, 1)]
     context: dict[str, Any] = {
         "rows": rows,
@@ -72,7 +72,9 @@ def _arrange(request: HttpRequest, section_id: ObjectId) -> HttpResponse:
     else:
         messages.success(request, _("The order was saved."))
         if missing:
-            text = ngettext("%(n)d page is not here any more.", "%(n)d pages are not here any more.", missing)
+            text = ngettext(
+                "%(n)d page is no longer in this section.", "%(n)d pages are no longer in this section.", missing
+            )
             messages.warning(request, text % {"n": missing})
         fragment = next((f"#node-{_id(posted[button])}" for button in (UP, DOWN) if button in posted), "")
     return HttpResponseRedirect(request.get_full_path() + fragment)
@@ -109,5 +111,5 @@ def _number(text: str, default: float) -> float:
 
 def _id(text: str) -> ObjectId:
     if not ObjectId.is_valid(text):
-        raise Http404(_("There is no such page, or you may not see it."))
+        raise Http404(_("This page doesn't exist, or you don't have permission to view it."))
     return ObjectId(text)

@@ -55,12 +55,12 @@ def report(
     message = _describe_act(before, editable.node, act, drafted=drafted) if editable else _("Saved.")
     if editable and editable.draft and (due := editable.draft.due) and (drafted or act is Act.SCHEDULED):
         # A formatted time may end with a full stop ("9 a.m."), so no sentence ends with a time.
-        pattern = _("Saved. Readers see the changes from %(when)s on.")
+        pattern = _("Saved. Readers will see the changes from %(when)s on.")
         if not drafted:
-            pattern = _("Scheduled. Readers see the changes from %(when)s on.")
-        message = " ".join((pattern % {"when": point(due, now())}, _("Until then readers see the live version.")))
+            pattern = _("Scheduled. Readers will see the changes from %(when)s on.")
+        message = " ".join((pattern % {"when": point(due, now())}, _("Until then, readers see the live version.")))
     if editable and slug is not None and not _has_slug(editable.node, slug):
-        address = _("Its address is %(address)s.") % {"address": unquote(editable.node.get_absolute_url())}
+        address = _("Its URL is %(address)s.") % {"address": unquote(editable.node.get_absolute_url())}
         message = format_html("{} {}", message, address)
     if (
         editable
@@ -68,9 +68,9 @@ def report(
         and act is not Act.SCHEDULED
         and edit_form.publication_state(editable.node, now()) is PublicationState.LIVE
     ):
-        message = format_html('{} <a href="{}">{}</a>', message, editable.node.get_absolute_url(), _("View it."))
+        message = format_html('{} <a href="{}">{}</a>', message, editable.node.get_absolute_url(), _("View page."))
     if editable and act is Act.SAVED and not access.allowed(request.user, editable.node, access.NodePermission.PUBLISH):
-        message = format_html("{} {}", message, _("An editor publishes it."))
+        message = format_html("{} {}", message, _("An editor can now publish it."))
     if saved.unscheduled:
         message = format_html("{} {}", message, _describe_unscheduled(saved.unscheduled))
     if editable and saved.merged:
@@ -96,12 +96,12 @@ def _warn(request: HttpRequest, node: Node, version: Version) -> None:
     if not broken:
         return
     links = [_("“%(words)s” (%(reason)s)") % {"words": ref.label, "reason": ref.reason} for ref in broken[:NAMED]]
-    message = _("Readers cannot see what these lead to: %(links)s.")
+    message = _("Readers can't see the targets of these links: %(links)s.")
     if len(broken) > NAMED:
-        message = _("Readers cannot see what these lead to: %(links)s, and more.")
+        message = _("Readers can't see the targets of these links: %(links)s, and more.")
     report_url = f"{admin_url('change', node.pk)}#broken-references"
     message %= {"links": ", ".join(links)}
-    messages.warning(request, format_html('{} <a href="{}">{}</a>', message, report_url, _("Show them.")))
+    messages.warning(request, format_html('{} <a href="{}">{}</a>', message, report_url, _("Show links.")))
 
 
 def _describe_act(before: Node | None, after: Node, act: Act, *, drafted: bool) -> str:
@@ -110,7 +110,7 @@ def _describe_act(before: Node | None, after: Node, act: Act, *, drafted: bool) 
     state = edit_form.publication_state(after, moment)
     previous = edit_form.publication_state(before, moment) if before else PublicationState.NEW
     if act is Act.MOVED:
-        return _("Moved to %(address)s. The old address leads there.") % {"address": after.get_absolute_url()}
+        return _("Moved to %(address)s. The old URL redirects there.") % {"address": after.get_absolute_url()}
     if drafted:
         return (
             _("Draft saved. Readers still see the live version.")
@@ -118,34 +118,34 @@ def _describe_act(before: Node | None, after: Node, act: Act, *, drafted: bool) 
             else _("Draft saved.")
         )
     if previous is PublicationState.LIVE and state is not PublicationState.LIVE:
-        return _("This took the page down: %(until)s") % {"until": edit_form.describe_absence(after, moment)}
+        return _("The page was unpublished. %(until)s") % {"until": edit_form.describe_absence(after, moment)}
     if act is Act.RESTORED:
-        return _("The older version is back.")
+        return _("The older version was restored.")
     match state:
         case PublicationState.DRAFT if act is Act.CHANGES_PUBLISHED:
-            return _("The draft is part of the page now. The page is not public.")
+            return _("The draft's changes are now part of the page. The page isn't public.")
         case PublicationState.DRAFT if previous is PublicationState.SCHEDULED:
-            return _("Not scheduled any more. The page is a draft.")
+            return _("The schedule was cancelled. The page is a draft.")
         case PublicationState.DRAFT:
             return _("Draft saved.")
         case PublicationState.SCHEDULED:
             when = point(after.metadata.published, moment)
-            return _("Scheduled. Readers see it from %(when)s on.") % {"when": when}
+            return _("Scheduled. Readers will see it from %(when)s on.") % {"when": when}
         case PublicationState.EXPIRED:
-            return _("Saved. Readers get 404: the page expired %(when)s.") % {
+            return _("Saved. Readers can't see the page, because it expired on %(when)s.") % {
                 "when": day(after.metadata.expires, moment)
             }
         case PublicationState.HIDDEN if previous is state:
-            return _("Updated. Readers see the page once its section is public.")
+            return _("Updated. Readers will see the page when its section is public.")
         case PublicationState.HIDDEN:
-            return _("Published. Readers see the page once its section is public.")
+            return _("Published. Readers will see the page when its section is public.")
         case _ if previous is PublicationState.LIVE:
             return _("Changes published.") if act is Act.CHANGES_PUBLISHED else _("Updated.")
     return _("Published.")
 
 
 def _describe_unscheduled(due: datetime) -> str:
-    return _("The changes planned for %(when)s are not scheduled any more. They are kept as a draft.") % {
+    return _("The changes planned for %(when)s are no longer scheduled. They are saved as a draft.") % {
         "when": point(due, now())
     }
 
@@ -156,5 +156,5 @@ def _describe_merge(request: HttpRequest, saved: Saved, seen: ObjectId | None, t
     others = dict.fromkeys(saver.name for saver in savers if saver.id != get_actor(request).id)
     params = {"who": ", ".join(others), "fields": differences.labels(saved.merged, type)}
     if others:
-        return _("Merged with the changes of %(who)s to: %(fields)s.") % params
-    return _("Merged with what you changed in another window: %(fields)s.") % params
+        return _("Merged with changes by %(who)s: %(fields)s.") % params
+    return _("Merged with your changes in another window: %(fields)s.") % params

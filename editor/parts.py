@@ -132,12 +132,12 @@ class PartsField(forms.Field):
 
     def clean(self, value: Any) -> Any:
         if value is None:
-            raise ValidationError(_("These rows cannot be read. Load the page again."))
+            raise ValidationError(_("These rows couldn't be read. Nothing was saved. Reload the page and try again."))
         cleaned = []
         errors = []
         seen = self._seen_parts()
         if len(value) > (most := max(MOST, len(seen))):
-            raise ValidationError(_("At most %(most)d rows."), params={"most": most})
+            raise ValidationError(_("Too many rows. Use at most %(most)d."), params={"most": most})
         for number, row in enumerate(value, 1):
             before, shown = seen.get(str(row.get("id")), (None, {}))
             part = {"_id": ObjectId(row["id"])} if ObjectId.is_valid(row.get("id")) else {}

@@ -86,5 +86,5 @@ def show_again(request: HttpRequest) -> HttpResponse | None:
     if not admin.site.has_permission(request):
         return _ask_for_password(request)
     return render_page(
-        request, "show_again", _("This form is too old"), typed=typed_fields(request.POST).lists(), status=403
+        request, "show_again", _("This form has expired"), typed=typed_fields(request.POST).lists(), status=403
     )

@@ -35,25 +35,28 @@ class SettingsForm(LookForm):
     tagline = setting_field("tagline", label=gettext_lazy("Tagline"), widget=AdminTextInputWidget())
     language = setting_field("language", label=gettext_lazy("Language"))
     time_zone = setting_field(
-        "time_zone", label=gettext_lazy("Time zone"), help_text=gettext_lazy("Editors type times of this zone.")
+        "time_zone", label=gettext_lazy("Time zone"), help_text=gettext_lazy("Times in the admin use this time zone.")
     )
     posts_per_page = setting_field("posts_per_page", label=gettext_lazy("Posts per page"))
     comment_policy = setting_field("comment_policy", label=gettext_lazy("Comments"))
     comments_close_after_days = setting_field(
         "comments_close_after_days",
-        label=gettext_lazy("Close comments after days"),
-        help_text=gettext_lazy("0: never."),
+        label=gettext_lazy("Days until comments close"),
+        help_text=gettext_lazy("Enter 0 to keep comments open."),
     )
     share_picture = setting_field(
         "share_picture",
         widget=ReferenceInput(photos=True),
-        label=gettext_lazy("Share picture"),
-        help_text=gettext_lazy("For link previews of pages without a picture: the address of a photo of this site."),
+        label=gettext_lazy("Link preview photo"),
+        help_text=gettext_lazy(
+            "Enter the URL of a photo on this site. It's used for link previews of pages "
+            "without a featured photo. If left empty, such previews have no photo."
+        ),
     )
 
     FIELDSETS = (
         (gettext_lazy("Site"), ("name", "tagline", "language", "time_zone", "share_picture")),
-        (gettext_lazy("Look"), ("theme", "logo", "logo_dark", "accent", "fonts")),
+        (gettext_lazy("Appearance"), ("theme", "logo", "logo_dark", "accent", "fonts")),
         (gettext_lazy("Home and lists"), ("home", "posts_per_page")),
         (gettext_lazy("Menu"), ("menu",)),
         (gettext_lazy("Footer"), ("footer", "footer_links", "social")),
@@ -138,7 +141,7 @@ def _add_conflicts(form: SettingsForm, conflict: SettingsConflict) -> SettingsFo
     for name in conflict.names:
         value = format_rows(stored[name]) if isinstance(stored[name], list) else stored[name]
         value = dict(getattr(form.fields[name], "choices", ())).get(value, value)
-        reason = _("Another editor has changed this to “%(value)s”. Save again to replace that.")
+        reason = _("Another editor has changed this to “%(value)s”. Save again to replace it.")
         form.add_error(name, reason % {"value": value})
         data[form[name].html_initial_name] = stored[name]
     form.data = data

@@ -24,7 +24,7 @@ INNER, OUTER = ":", " "
 # Maximum nodes to restore with one request. A page of a list shows fewer.
 MOST = 100
 # The message about restored nodes that were scheduled for a time that has passed meanwhile.
-DUE_MESSAGE = gettext_lazy("It was to appear while it was in the trash: now it is a draft.")
+DUE_MESSAGE = gettext_lazy("Its publication date passed while it was in the trash, so it's now a draft.")
 
 
 def button(trashed: Iterable[tuple[ObjectId, ObjectId]]) -> SafeString:
@@ -59,7 +59,9 @@ def undo(request: HttpRequest) -> HttpResponse:
             waiting.clear()
             was_due |= action.execute()
         except (Http404, PermissionDenied):
-            messages.error(request, _("One is not in the trash any more, or you may not restore it."))
+            messages.error(
+                request, _("One item is no longer in the trash, or you don't have permission to restore it.")
+            )
         except NodeError as error:
             title = editable.node.metadata.title
             messages.error(request, _("“%(title)s” could not be restored: %(why)s") % {"title": title, "why": error})

@@ -102,7 +102,7 @@ def show(request: HttpRequest, copy_id: ObjectId) -> HttpResponse:
     """Show the changes that saving a working copy would make."""
     copy = _own(request, copy_id)
     unsaved = _unsaved(request.user, copy)
-    title = _("What you have not saved")
+    title = _("Unsaved changes")
     if copy.node_id is None and not any(unsaved.old.values()):
         label = differences.label
         display = differences.display
@@ -185,7 +185,7 @@ def _own(request: HttpRequest, copy_id: ObjectId | None) -> WorkingCopy:
     """
     copy = working_copies.get(request.user.pk, copy_id) if copy_id else None
     if copy is None or not content.get(copy.type).is_installed:
-        raise Http404(_("That is not there any more: it was saved or discarded."))
+        raise Http404(_("These changes no longer exist. They were saved or discarded."))
     access.check_may_type(request.user, copy.type, copy.node_id)
     return copy
 

@@ -12,6 +12,6 @@ def collections() -> tuple[Collection, ...]:
         Collection(
             PURGES,
             validator=document({"_id": TEXT, "resume": document({}), "at": DATE}),
-            unsharded_because="One document for each cache in front of the site.",
+            unsharded_because="One document per CDN or reverse-proxy cache.",
         ),
     )

@@ -25,7 +25,8 @@ def caches_told(examination: Examination) -> Iterator[Finding]:
         if notified is None or now() - notified > MAX_DELAY:
             since = f"since {notified:%Y-%m-%d %H:%M} UTC" if notified else "ever"
             message = (
-                f"This cache has not heard {since} which pages to drop: readers see them for a minute after a change."
+                f"This cache has not received purges {since}. Readers can see outdated pages for a "
+                "minute after a change."
             )
-            fix = "Run manage.py work beside the site; its log says what the cache answers."
+            fix = "Run manage.py work alongside the site, and check its log for the cache's responses."
             yield Finding(ERROR, "cache-not-told", cache, message, fix)

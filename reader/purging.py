@@ -170,12 +170,12 @@ class Purger:
     def _purge(self, keys: set[str]) -> None:
         import_string(settings.CDN_PURGER)(self.cache, {LISTS} if LISTS in keys else keys)
         if self.is_failing:
-            logger.warning("%s hears of changes again.", self.cache)
+            logger.warning("%s receives purges again.", self.cache)
             self.is_failing = False
 
     def _log_failure(self, error: Exception) -> None:
         if not self.is_failing:
-            logger.warning("%s does not hear of changes: %s: %s", self.cache, type(error).__name__, error)
+            logger.warning("%s doesn't receive purges: %s: %s", self.cache, type(error).__name__, error)
             self.is_failing = True
 
     def _store(self, position: Document) -> None:

@@ -77,7 +77,7 @@ def describe(request: HttpRequest) -> HttpResponse:
     photos = _load_photos(request, request.POST if request.method == "POST" else request.GET)
     lost = _lost(request.POST, photos)
     if not photos and not lost:
-        raise Http404(_("There is no such photo, or you may not see it."))
+        raise Http404(_("This photo doesn't exist, or you don't have permission to view it."))
     if request.method != "POST":
         return _show(request, [Row(photo, RowForm(photo=photo)) for photo in photos])
     if SHOW_ONLY in request.POST:
@@ -141,9 +141,9 @@ def _save(request: HttpRequest, photo: Photo) -> Row:
             f"{differences.label(path, PHOTO)}: “{differences.display(path, clash.theirs, PHOTO)}”"
             for path, clash in clashes.items()
         )
-        problem = _("Changed since by another editor (%(theirs)s). Save again to keep what stands here.") % {
-            "theirs": theirs
-        }
+        problem = _(
+            "Another editor changed this meanwhile (%(theirs)s). Save again to replace that with your text."
+        ) % {"theirs": theirs}
         return Row(present, RowForm(photo=present, shown=shown, change=error.tags), problem)
     except REFUSALS as error:
         return Row(photo, form, reason_of(error))
@@ -177,5 +177,5 @@ def _show(
 ) -> HttpResponse:
     """Show the rows, and above them the texts that were typed for photos without a row."""
     may_publish = access.may_change_photos(request.user)
-    title = _("Describe these photos")
+    title = _("Describe photos")
     return render_page(request, "photos_describe", title, rows=rows, lost=lost, may_publish=may_publish, status=status)

@@ -93,7 +93,7 @@ def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: Obje
     if "_publish" in request.POST:
         message = _("Published: {}.")
     if saved.merged:
-        message = _("Saved: {}, merged with another editor's changes.")
+        message = _("Saved: {}. Merged with another editor's changes.")
     messages.success(request, format_html(message, link))
     stays = "_continue" in request.POST
     return HttpResponseRedirect(
@@ -120,7 +120,7 @@ def _show_gone(request: HttpRequest) -> HttpResponse:
     typed = [
         (field.label, field.value()) for field in form.visible_fields() if field.name in TEXT_FIELDS and field.value()
     ]
-    return render_page(request, "photo_gone", _("This photo is gone"), typed=typed, status=409)
+    return render_page(request, "photo_gone", _("This photo no longer exists"), typed=typed, status=409)
 
 
 def _show(
@@ -165,7 +165,7 @@ def go_back(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
         raise Http404
     try:
         RestoreContent(user=request.user, node_id=photo_id, content_id=ObjectId(content_id)).execute()
-        messages.success(request, _("The former picture is shown again."))
+        messages.success(request, _("The previous file was restored."))
     except NodeError as error:
         messages.error(request, str(error))
     return HttpResponseRedirect(addresses.admin_path(photo_id))
@@ -188,7 +188,7 @@ def move_to_trash(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
         return library.render_confirmation(request, bulk_forms.TRASH, [chosen], photo_uses, back=back)
     try:
         Trash(user=request.user, node_id=photo_id, seen=ObjectId(nonce)).execute()
-        message = format_html(_("“{}” is in the trash."), photo.metadata.title)
+        message = format_html(_("“{}” was moved to trash."), photo.metadata.title)
         messages.success(request, format_html("{} {}", message, undo.button([(photo_id, ObjectId(nonce))])))
     except NodeError as error:
         messages.error(request, str(error))

@@ -61,7 +61,7 @@ class PercentsField(forms.MultiValueField):
         if not values:
             return None
         if None in values:
-            raise forms.ValidationError(_("Fill in all of these numbers, or none."))
+            raise forms.ValidationError(_("Enter all of these numbers, or none of them."))
         return [round(part / 100, 4) for part in values]
 
 
@@ -98,21 +98,27 @@ class PhotoForm(NodeForm):
         required=False,
         max_length=500,
         widget=AdminTextareaWidget(attrs={"rows": 2}),
-        help_text=gettext_lazy("What it shows, for those who cannot see it. Needed before it can be published."),
+        help_text=gettext_lazy(
+            "Describe what the photo shows, for people who can't see it. A photo without it can't be published."
+        ),
     )
     focal = FocalField(
         label=gettext_lazy("Focal point"),
-        help_text=gettext_lazy("What must stay in the picture when it is cut square. Click on the picture to set it."),
+        help_text=gettext_lazy(
+            "This point stays visible when the photo is cropped to a square. Click the "
+            "photo to set it. If left empty, the centre is used."
+        ),
     )
     crop = CropField(
-        label=gettext_lazy("Part that is shown"),
+        label=gettext_lazy("Crop"),
         help_text=gettext_lazy(
-            "Empty: all of it. Drag over the picture to choose. Measured before the picture is turned; the file stays whole."
+            "Drag over the photo to choose the visible part, before rotation. The file isn't "
+            "changed. If left empty, the whole photo is shown."
         ),
     )
     rotation = forms.TypedChoiceField(
-        label=gettext_lazy("Turned"),
-        choices=[("", gettext_lazy("not at all")), *ROTATIONS],
+        label=gettext_lazy("Rotation"),
+        choices=[("", gettext_lazy("None")), *ROTATIONS],
         coerce=int,
         empty_value=None,
         required=False,
@@ -134,7 +140,9 @@ class PhotoForm(NodeForm):
         self.fields["summary"].help_text = ""
         if "published" in self.fields:
             # The help text of pages mentions scheduled drafts, but photos have no drafts.
-            self.fields["published"].help_text = _("Empty: not public. Ahead: the photo appears at that time.")
+            self.fields["published"].help_text = _(
+                "If left empty, the photo isn't public. If in the future, the photo appears at that time."
+            )
         order = (
             "title",
             "alt",

@@ -88,7 +88,7 @@ class PhotoBulkForm(bulk_forms.BulkForm):
         super().__init__(user, data)
         self.fields["action"].choices = [("", "---------"), *bulk_forms.LABELS.items()]
         self.fields["target"].choices = [("", "---------"), *section_choices(user, PHOTO)]
-        self.fields["target"].label = _("To gallery")
+        self.fields["target"].label = _("New gallery")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -105,7 +105,7 @@ def library(request: HttpRequest) -> HttpResponse:
     try:
         list_page = lists.page(filters, moment, cursor=request.GET.get("from", ""), size=SIZE, collection=ASSET_FILES)
     except ValueError as error:
-        raise Http404(_("There is no such page of this list.")) from error
+        raise Http404(_("This list has no such page.")) from error
     context: dict[str, Any] = {
         "rows": [{"photo": row.node, "state": node_state(row.node, moment)} for row in list_page.rows],
         "older": page_url(request, list_page.older),
@@ -136,7 +136,7 @@ def _run(request: HttpRequest) -> HttpResponse:
         for reasons in form.errors.values():
             messages.error(request, " ".join(str(reason) for reason in reasons))
     elif not chosen and before == bulk_progress.Outcome():
-        messages.warning(request, _("Nothing was chosen, so nothing was changed."))
+        messages.warning(request, _("Nothing was changed, because nothing was selected. Select pages first."))
     elif confirmation_page := _confirmation_page(request, form.cleaned_data["action"], chosen):
         return confirmation_page
     else:
@@ -231,5 +231,5 @@ def _report(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -
             for r in outcome.refused[: bulk_forms.NAMED]
         )
         count = len(outcome.refused)
-        text = ngettext("%(count)d was left as it is:", "%(count)d were left as they are:", count) % {"count": count}
+        text = ngettext("%(count)d was not changed:", "%(count)d were not changed:", count) % {"count": count}
         messages.warning(request, format_html("{} {}", text, format_html_join("; ", "{}: {}", links)))

@@ -23,7 +23,7 @@ def stalled(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         swept = sweeping.sweep_stalled()
         count = swept.stalled + swept.unlocked
-        message = ngettext("%(n)d upload was cleared away.", "%(n)d uploads were cleared away.", count) % {"n": count}
+        message = ngettext("%(n)d upload was deleted.", "%(n)d uploads were deleted.", count) % {"n": count}
         messages.success(request, message)
         return HttpResponseRedirect(request.path)
     rows = [

@@ -86,7 +86,7 @@ class PictureUploadHandler(FileUploadHandler):
         if self._current and self._current.upload:
             self._current.upload.abort()
             self._current.upload = None
-            self._current.refusal = _("The connection broke. Nothing of this file was kept.")
+            self._current.refusal = _("The connection was lost. This file was not saved. Please upload it again.")
 
     def discard(self) -> None:
         """Delete every upload that was not finished."""
@@ -179,7 +179,7 @@ def _result(file: ReceivedFile, finish: Callable[[Any], Uploaded | Saved]) -> di
         return {"name": file.name, "ok": False, "reason": str(error)}
     photo = stored_photos.get(saved.id)
     if photo is None:
-        return {"name": file.name, "ok": False, "reason": _("It has been deleted since.")}
+        return {"name": file.name, "ok": False, "reason": _("This photo was deleted meanwhile.")}
     result = {
         "name": file.name,
         "ok": True,
@@ -192,7 +192,7 @@ def _result(file: ReceivedFile, finish: Callable[[Any], Uploaded | Saved]) -> di
     }
     if isinstance(saved, Uploaded) and saved.duplicates:
         twins = [twin for twin in (stored_photos.get(photo_id) for photo_id in saved.duplicates) if twin]
-        result["note"] = _("The same picture is there already: %(titles)s.") % {
+        result["note"] = _("The same photo already exists: %(titles)s.") % {
             "titles": ", ".join(f"“{twin.metadata.title}”" for twin in twins)
         }
     return result
@@ -200,13 +200,13 @@ def _result(file: ReceivedFile, finish: Callable[[Any], Uploaded | Saved]) -> di
 
 def _respond(request: HttpRequest, results: Results, redirect_url: RedirectURL) -> HttpResponse:
     if not results:
-        results = [{"name": "", "ok": False, "reason": _("No file was sent.")}]
+        results = [{"name": "", "ok": False, "reason": _("No file was selected. Choose a file to upload.")}]
     if "application/json" in request.headers.get("Accept", ""):
         return JsonResponse({"results": results}, status=200 if any(r["ok"] for r in results) else 422)
     for result in results:
         if result["ok"]:
             link = format_html("<a href='{}'>{}</a>", result["url"], result["title"])
-            messages.success(request, format_html(_("{} is there. {}"), link, result.get("note", "")))
+            messages.success(request, format_html(_("{} was uploaded. {}"), link, result.get("note", "")))
         else:
             messages.error(request, f"{result['name']}: {result['reason']}" if result["name"] else result["reason"])
     photo_ids = [result["id"] for result in results if result["ok"]]

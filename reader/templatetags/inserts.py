@@ -57,5 +57,5 @@ def _sections(field: NodeIdField, user: Any) -> list[tuple[str, str]]:
         for section in sorted(sections.sections.values(), key=lambda section: section.title.casefold())
         if section.type in field.types and (sees_all or sections.is_live(section.id, moment))
     ]
-    empty = [] if choices and field.required else [("", _("None") if choices else _("There is none yet."))]
+    empty = [] if choices and field.required else [("", _("None") if choices else _("Nothing here yet."))]
     return [*choices, *empty]

@@ -39,5 +39,5 @@ def _redirect_to_normal_slug(slug: str) -> HttpResponse:
     """
     normal = slugify(slug)
     if not normal or normal == slug:
-        raise Http404(_("Nothing was published under this name."))
+        raise Http404(_("No pages are published under this name."))
     return HttpResponseRedirect(reverse("author", args=[normal]))

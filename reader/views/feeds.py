@@ -67,7 +67,7 @@ def _tag_source(tag: str) -> Source:
     tag = unicodedata.normalize("NFC", tag)
     listing = stored_nodes.tagged(tree.current(), tag, now(), size=MAX_ENTRIES, whole=True)
     if not listing.nodes:
-        raise Http404(_("Nothing is tagged “%(tag)s”.") % {"tag": tag})
+        raise Http404(_("No pages have the tag “%(tag)s”.") % {"tag": tag})
     title = f"{tag} · {stored_site.current().settings.name}"
     description = _("Tagged “%(tag)s”") % {"tag": tag}
     return Source(title, description, reverse("tag", args=[tag]), listing.nodes)
@@ -80,7 +80,7 @@ def _author_source(slug: str) -> Source:
     names = bylines.names(bylines.author_slugs(page) if page else [slug], moment)
     listing = bylines.posts(sections, names, moment, size=MAX_ENTRIES, whole=True)
     if not listing.nodes:
-        raise Http404(_("Nothing was published under this name."))
+        raise Http404(_("No pages are published under this name."))
     name = page.metadata.title if page else min(node.metadata.author.name for node in listing.nodes)
     title = f"{name} · {stored_site.current().settings.name}"
     description = (page.blurb if page else "") or _("Written by %(name)s") % {"name": name}
@@ -114,7 +114,7 @@ def author(request: HttpRequest, slug: str, form: str) -> HttpResponse:
 
 def _respond(request: HttpRequest, form: str, read: Callable[[], Source]) -> HttpResponse:
     if form not in FORMATS:
-        raise Http404(_("There is no feed at this address."))
+        raise Http404(_("There is no feed at this URL."))
     write, content_type = FORMATS[form]
     source = read()
     pictures.attach(source.nodes)

@@ -48,7 +48,7 @@ def archive_of(request: HttpRequest, path: str, year: int, month: int | None = N
     zone = timezone.get_current_timezone()
     posts = paginate(request, archives.posts_in, blog.pk, year, month, now(), zone)
     if not posts.nodes:
-        raise Http404(_("Nothing was published here then."))
+        raise Http404(_("Nothing was published here at that time."))
     first_day = archives.Month(year, month or 1, 0).first_day
     months = (month for month in archives.months(blog.pk, now(), zone) if month.year == year)
     context = {"node": blog, "listing": posts, "first_day": first_day, "by_month": month is not None}
@@ -70,7 +70,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
     number = int(page) if page.isascii() and page.isdecimal() and len(page) < 4 else 0
     last = search.MOST // RESULTS
     if not 1 <= number <= last:
-        raise Http404(_("There is no such page of results."))
+        raise Http404(_("These results have no such page."))
     results = search.search(tree.current(), query, now(), page=number, size=RESULTS)
     # A later page without hits redirects to the first page, because the search may have taken too long.
     if number > 1 and results.total and not results.hits:

@@ -53,7 +53,7 @@ def node(request: HttpRequest, path: str) -> HttpResponse:
     """
     node = stored_nodes.resolve(tree.current(), path, now())
     if node is None:
-        raise Http404(_("There is no page at this address."))
+        raise Http404(_("There is no page at this URL."))
     url = node.get_absolute_url()
     if request.path_info != unquote(url):
         return _redirect(request, url)
@@ -66,7 +66,7 @@ def without_slash(request: HttpRequest, path: str) -> HttpResponse:
     try:
         route = resolve(f"/{path}")
     except Resolver404:
-        raise Http404(_("There is no page at this address.")) from None
+        raise Http404(_("There is no page at this URL.")) from None
     if route.url_name == "node":
         return node(request, path)
     if route.url_name == "blog-feed":
@@ -84,7 +84,7 @@ def section_at(path: str, *lists: str) -> Node:
     """
     section = stored_nodes.resolve(tree.current(), path, now())
     if section is None or section.content_type.lists not in lists:
-        raise Http404(_("There is no such section at this address."))
+        raise Http404(_("There is no section at this URL."))
     return section
 
 
@@ -109,7 +109,7 @@ def tag(request: HttpRequest, tag: str) -> HttpResponse:
     tag = unicodedata.normalize("NFC", tag)
     tagged = paginate(request, stored_nodes.tagged, tree.current(), tag, now())
     if not tagged.nodes:
-        raise Http404(_("Nothing is tagged “%(tag)s”.") % {"tag": tag})
+        raise Http404(_("No pages have the tag “%(tag)s”.") % {"tag": tag})
     return render(request, "nodes/tag.html", {"tag": tag, "listing": tagged})
 
 
@@ -118,7 +118,7 @@ def find_photos(request: HttpRequest) -> HttpResponse:
     """List photos by metadata of their files, such as ?camera=…&lens=…&focal_length=…&year=…."""
     wanted = labels.parse_query(request.GET)
     if not wanted:
-        raise Http404(_("Say what to look for: a camera, a lens, a focal length, a year."))
+        raise Http404(_("Choose what to search for: a camera, a lens, a focal length or a year."))
     query = request.GET.copy()
     query.pop("from", None)
     context = {"words": " · ".join(str(value) for _name, value in wanted), "query": query.urlencode()}
@@ -273,7 +273,7 @@ def _by_hand(request: HttpRequest, section: Node, moment: datetime) -> dict[str,
     try:
         pages, after = by_hand.page(section.pk, moment, size=size, cursor=request.GET.get("from", ""))
     except ValueError as error:
-        raise Http404(_("There is no such page of this list.")) from error
+        raise Http404(_("This list has no such page.")) from error
     pictures.attach(pages)
     return {"pages": pages, "pages_after": after}
 
@@ -297,7 +297,7 @@ def paginate(request: HttpRequest, select: Callable[..., Listing], *arguments: A
             cursor=request.GET.get("from") or None,
         )
     except ValueError as error:
-        raise Http404(_("There is no such page of this list.")) from error
+        raise Http404(_("This list has no such page.")) from error
     pictures.attach(listing.nodes)
     return listing
 

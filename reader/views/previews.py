@@ -55,7 +55,7 @@ def by_link(request: HttpRequest, token: str) -> HttpResponse:
     preview = read_token(token)
     editable = editable_nodes.load(preview.node_id) if preview else None
     if preview is None or editable is None:
-        raise Http404(_("This preview link is not valid any more."))
+        raise Http404(_("This preview link has expired."))
     if editable.draft is None and is_public(editable.node, tree.current(), now()):
         # The draft was published or discarded, so only the public page still exists.
         return HttpResponseRedirect(editable.node.get_absolute_url())

@@ -137,7 +137,9 @@ def test_photos_are_shown_before_and_after(stew, compare):
     old = nonce(stew)
     save(stew, old, detail__text=f"Look:\n\n![A](photo:{first}) and ![B](photo:{third})", detail__picture=third)
     html = compare(stew, old)
-    text, picture = (html.partition(f"<h2>{label}</h2>")[2].partition("</section>")[0] for label in ("Text", "Picture"))
+    text, picture = (
+        html.partition(f"<h2>{label}</h2>")[2].partition("</section>")[0] for label in ("Text", "Featured photo")
+    )
     cells = [re.findall(r'<td class="(?:old|new)">.*?</td>', part, re.S)[-2:] for part in (text, picture)]
     named = [[re.findall(r"/photo/(\w+)/change/", cell) for cell in pair] for pair in cells]
     assert named == [[[str(second)], [str(third)]], [[str(first)], [str(third)]]]

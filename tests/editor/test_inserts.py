@@ -9,7 +9,7 @@ from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 
 SHOW = "/admin/nodes/node/show-typed/"
 WRONG = "Fine.\n\n::gallery{colour=red}\n\n:::note\nnot ended"
-SAYS = ("Line 3: “gallery” has no attribute “colour”", "Line 5: “:::note” is not ended")
+SAYS = ("Line 3: “gallery” has no attribute “colour”", "Line 5: “:::note” isn&#x27;t closed")
 
 
 def test_invalid_insert_is_refused_with_its_line(editor):
@@ -54,4 +54,4 @@ def test_unknown_insert_is_stored(mongo):
 def test_preview_shows_errors_of_inserts_in_place(editor):
     html = editor().client.post(SHOW, {"type": "basic-page", "title": "New", "text": WRONG}).json()["html"]
     assert all(said in html for said in SAYS)
-    assert html.index("Fine.") < html.index("Line 3") < html.index("Line 5") < html.index("not ended</p>")
+    assert html.index("Fine.") < html.index("Line 3") < html.index("Line 5") < html.index("closed. Add a line")

@@ -169,7 +169,7 @@ def test_bulk_publish_unpublish_tag_move_and_trash(mongo, editor):
     assert "3 pages done" in bulk(ann, "tag", *chosen(), tags="x, y")
     bulk(ann, "untag", *chosen(), tags="x")
     assert all(stored(m)["tags"] == ["y"] for m in made)
-    assert "Choose the section" in bulk(ann, "move", *chosen())
+    assert "Choose a section" in bulk(ann, "move", *chosen())
     assert "3 pages done" in bulk(ann, "move", *chosen(), target=str(folder))
     assert all(stored(m)["parent_id"] == folder for m in made)
     assert "3 pages done" in bulk(ann, "trash", *chosen(), confirmed="1")
@@ -223,7 +223,7 @@ def test_bulk_publish_refuses_pages_changed_since_the_list(mongo, editor):
     editing.save(EDITOR, made[0], nonce(made[0]), {"detail.text": "saved between list and button"})
     told = bulk(ann, "publish", *seen)
     assert "1 page done" in told
-    assert "Page 0</a>: This page was changed after the list was shown" in told
+    assert "Page 0</a>: This page changed after you opened the list" in told
     assert [stored(m)["published"] is None for m in made] == [True, False]
     assert "1 page done" in bulk(ann, "publish", (made[0], nonce(made[0]))), "once it was shown"
 
@@ -247,7 +247,9 @@ def test_bulk_publish_lists_drafts_it_does_not_publish(mongo, editor):
     mongo["cms.nodes"].update_one({"_id": due}, {"$set": {"draft.due": now()}})
     told = bulk(ann, "publish", *[(m, nonce(m)) for m in made])
     assert "2 pages done" in told
-    assert all(f"Page {i}</a>: It is public; its draft is published on its own page." in told for i in range(2))
+    assert all(
+        f"Page {i}</a>: This page is already public. To publish its draft, open the page." in told for i in range(2)
+    )
     assert [stored(m)["title"] for m in made] == ["Page 0", "Page 1", "Typed", "Page 3"]
     assert mongo["cms.nodes"].count_documents({"draft": {"$exists": True}}) == 2
 
@@ -286,7 +288,7 @@ def test_bulk_trash_asks_with_counts_and_can_be_undone(mongo, editor):
     told = ann.client.post(undo[1], {"items": undo[2]}, follow=True).content.decode()
     assert "2 restored." in told
     assert [nonce(m) for m, _ in chosen] == [n for _, n in chosen]
-    assert "not in the trash any more" in ann.client.post(undo[1], {"items": undo[2]}, follow=True).content.decode()
+    assert "no longer in the trash" in ann.client.post(undo[1], {"items": undo[2]}, follow=True).content.decode()
     assert ann.client.post(undo[1], {"items": "x:y"}).status_code == 404
 
 

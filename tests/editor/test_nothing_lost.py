@@ -145,7 +145,7 @@ def test_draft_with_another_slug_is_refused_at_its_field(mongo, editor, name, ty
     ann, node_id, folder = editor(), node(), node("folder", "folder")
     form = ann.open(change(node_id))
     answer = ann.send(change(node_id), form, "_draft", title="Typed", **{name: typed or str(folder)})
-    assert "A draft cannot change the address." in str(answer.context["form"].errors[name])
+    assert "A draft can&#x27;t change the page&#x27;s URL." in str(answer.context["form"].errors[name])
     assert fields(answer.content.decode())["title"] == ["Typed"]
     assert "draft" not in mongo["cms.nodes"].find_one({"_id": node_id})
 

@@ -73,7 +73,7 @@ def test_order_keeps_changes_by_other_editors(editor, book, chapters):
     trash.trash(EDITOR, chapters[3], nonce(chapters[3]))
     node("chapter", "f", parent=book)
     page = send(ann, book, form, up=str(chapters[2])).content.decode()
-    assert "1 page is not here any more." in page
+    assert "1 page is no longer in this section." in page
     assert order(book) == "eacbf"
 
 

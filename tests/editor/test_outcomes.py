@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from html import unescape
 
 import pytest
 from bson import ObjectId
@@ -18,7 +19,7 @@ ADD = "/admin/nodes/node/add/?type=basic-page"
 NEVER_PUBLISHED = {"published_0": "", "published_1": ""}
 
 
-VIEW = " View it.[/page]"
+VIEW = " View page.[/page]"
 
 
 @pytest.mark.parametrize(
@@ -26,17 +27,17 @@ VIEW = " View it.[/page]"
     [
         ({"published": None}, "_continue", {}, "Draft saved."),
         ({"published": None}, "_publish", {}, "Published." + VIEW),
-        ({"published": None}, "_publish", FUTURE_FIELDS, f"Scheduled. Readers see it from {FUTURE_TEXT} on."),
+        ({"published": None}, "_publish", FUTURE_FIELDS, f"Scheduled. Readers will see it from {FUTURE_TEXT} on."),
         ({}, "_continue", {}, "Updated." + VIEW),
         ({}, "_draft", {}, "Draft saved. Readers still see the live version."),
-        ({"published": FUTURE}, "_continue", {}, f"Scheduled. Readers see it from {FUTURE_TEXT} on."),
+        ({"published": FUTURE}, "_continue", {}, f"Scheduled. Readers will see it from {FUTURE_TEXT} on."),
         ({"published": FUTURE}, "_publish", {}, "Published." + VIEW),
-        ({"published": FUTURE}, "_continue", NEVER_PUBLISHED, "Not scheduled any more. The page is a draft."),
+        ({"published": FUTURE}, "_continue", NEVER_PUBLISHED, "The schedule was cancelled. The page is a draft."),
         (
             {"expires": PAST + timedelta(days=1)},
             "_continue",
             {},
-            "Saved. Readers get 404: the page expired Jan. 2, 2020.",
+            "Saved. Readers can't see the page, because it expired on Jan. 2, 2020.",
         ),
         ({"expires": PAST + timedelta(days=1)}, "_publish", {}, "Published." + VIEW),
     ],
@@ -51,23 +52,23 @@ def test_save_reports_its_result(mongo, editor, dates, button, typed, words):
 
 def test_new_page_reports_its_result(editor):
     assert submit(editor(), ADD, title="One", slug="one") == "Draft saved."
-    assert submit(editor("bob"), ADD, "_publish", title="Two", slug="two") == "Published. View it.[/two]"
+    assert submit(editor("bob"), ADD, "_publish", title="Two", slug="two") == "Published. View page.[/two]"
     assert (
         submit(editor("cy"), ADD, "_publish", title="Three", **FUTURE_FIELDS)
-        == f"Scheduled. Readers see it from {FUTURE_TEXT} on."
+        == f"Scheduled. Readers will see it from {FUTURE_TEXT} on."
     )
 
 
 def test_author_is_told_that_an_editor_publishes(author):
     own = Actor.of(author.user).as_document()
-    assert submit(author, ADD, title="One", slug="one") == "Draft saved. An editor publishes it."
+    assert submit(author, ADD, title="One", slug="one") == "Draft saved. An editor can now publish it."
     public = node(slug="public", author=own)
-    told_of_changes = "Draft saved. Readers still see the live version. An editor publishes it."
+    told_of_changes = "Draft saved. Readers still see the live version. An editor can now publish it."
     assert submit(author, change(public), "_draft", title="Typed") == told_of_changes
 
 
 def test_restored_scheduled_page_is_reported_as_a_draft(mongo, editor):
-    ann, passed = editor(), " It was to appear while it was in the trash: now it is a draft."
+    ann, passed = editor(), " Its publication date passed while it was in the trash, so it's now a draft."
     for slug, days, words in (("one", 1, ""), ("two", -1, passed)):
         page = node(slug=slug, title=slug, published=FUTURE)
         trash.trash(EDITOR, page, nonce(page))
@@ -85,7 +86,7 @@ def test_restored_scheduled_page_is_reported_as_a_draft(mongo, editor):
 def test_publishing_a_draft_is_reported(editor):
     ann, node_id = editor(), node()
     drafts.save_draft(EDITOR, node_id, nonce(node_id), {"title": "Other"})
-    assert submit(ann, change(node_id), "_publish") == "Changes published. View it.[/page]"
+    assert submit(ann, change(node_id), "_publish") == "Changes published. View page.[/page]"
     assert stored(node_id)["title"] == "Other"
 
 
@@ -95,17 +96,19 @@ def test_broken_links_are_reported_when_publishing(editor):
     text = f"[our & plans](node:{hidden}) [gone](node:{ObjectId()})"
     assert submit(ann, change(node_id), text=text) == "Draft saved."
     assert submit(ann, change(node_id), "_publish") == (
-        "Readers cannot see what these lead to: “our & plans” (not public), “gone” (not there any more). "
-        f"Show them.[{change(node_id)}#broken-references]"
+        "Readers can't see the targets of these links: “our & plans” (not public), “gone” (deleted). "
+        f"Show links.[{change(node_id)}#broken-references]"
     )
     more = submit(ann, change(node_id), text=text + f" [gone](node:{ObjectId()})" * 2)
-    assert "“gone” (not there any more), “gone” (not there any more), and more." in more
-    assert submit(ann, change(node_id), text=f"[fine](node:{node(slug='fine')})") == "Updated. View it.[/page]"
+    assert "“gone” (deleted), “gone” (deleted), and more." in more
+    assert submit(ann, change(node_id), text=f"[fine](node:{node(slug='fine')})") == "Updated. View page.[/page]"
 
 
 def test_publishing_into_a_hidden_section_is_reported(editor):
     page = node(parent=node("folder", "closed", published=None), published=None)
-    assert submit(editor(), change(page), "_publish") == "Published. Readers see the page once its section is public."
+    assert (
+        submit(editor(), change(page), "_publish") == "Published. Readers will see the page when its section is public."
+    )
 
 
 def test_moving_and_restoring_are_reported(editor):
@@ -114,40 +117,43 @@ def test_moving_and_restoring_are_reported(editor):
     editing.save(EDITOR, node_id, first, {"title": "Two"})
     address = change(node_id, f"history/{first}")
     data = fields(ann.client.get(address).content.decode(), "confirm_form")
-    assert last_message(ann.client.post(address, data, follow=True)) == "The older version is back. View it.[/page]"
+    assert (
+        last_message(ann.client.post(address, data, follow=True)) == "The older version was restored. View page.[/page]"
+    )
     address = change(node_id, "move")
     data = fields(ann.client.get(address).content.decode(), "confirm_form") | {"section": str(folder)}
-    words = "Moved to /folder/page. The old address leads there. View it.[/folder/page]"
+    words = "Moved to /folder/page. The old URL redirects there. View page.[/folder/page]"
     assert last_message(ann.client.post(address, data, follow=True)) == words
 
 
 @pytest.mark.parametrize("button", ["_continue", "_publish"])
 def test_date_that_unpublishes_a_page_needs_confirmation(editor, client, button):
     ann, node_id = editor(), node()
-    typed, until = {"expires_0": "2020-02-01", "expires_1": "00:00"}, "until it is published again."
+    typed, until = {"expires_0": "2020-02-01", "expires_1": "00:00"}, "Readers can't see it until it's published again."
     asked = ann.send(change(node_id), ann.open(change(node_id)), button, title="Typed", **typed)
     html = asked.content.decode()
-    assert f"This takes the page down: readers get 404 {until}" in html
+    assert f"This unpublishes the page. {until}" in unescape(html)
     assert f'name="{button}" value="1">Take the page down' in html
     assert client.get("/page").status_code == 200
     again = fields(html)
     assert again["title"] == ["Typed"]
     assert last_message(ann.client.post(change(node_id), {**again, button: "1"}, follow=True)).startswith(
-        f"This took the page down: readers get 404 {until}"
+        f"The page was unpublished. {until}"
     )
     assert client.get("/page").status_code == 404
 
 
 def test_draft_that_unpublishes_a_page_needs_confirmation(editor, client):
     ann, node_id = editor(), node()
-    question = "This takes the page down: readers get 404 until it is published again."
+    question = "This unpublishes the page. Readers can't see it until it's published again."
     ended = {"expires_0": "2020-02-01", "expires_1": "00:00"}
     assert ann.send(change(node_id), ann.open(change(node_id)), "_draft", title="Typed", **ended).status_code == 302
-    assert question in ann.client.get(change(node_id, "publish")).content.decode()
+    assert question in unescape(ann.client.get(change(node_id, "publish")).content.decode())
     drafts.discard_draft(node_id, database()["cms.nodes"].find_one()["draft"]["nonce"])
     drafts.save_draft(EDITOR, node_id, nonce(node_id), {"title": "Other"})
-    assert question not in ann.client.get(change(node_id, "publish")).content.decode()
-    assert question in ann.send(change(node_id), ann.open(change(node_id)), "_publish", **ended).content.decode()
+    assert question not in unescape(ann.client.get(change(node_id, "publish")).content.decode())
+    asked = ann.send(change(node_id), ann.open(change(node_id)), "_publish", **ended)
+    assert question in unescape(asked.content.decode())
     assert client.get("/page").status_code == 200
 
 
@@ -156,8 +162,8 @@ def test_future_date_of_a_live_page_is_a_field_error(editor, client, button):
     ann, node_id = editor(), node(title="Live")
     response = ann.send(change(node_id), ann.open(change(node_id)), button, title="Typed", **FUTURE_FIELDS)
     page = response.content.decode()
-    assert "Readers see this page" in str(response.context["form"].errors["published"])
-    assert "This takes the page down" not in page
+    assert "This is already public" in str(response.context["form"].errors["published"])
+    assert "This unpublishes the page" not in page
     assert ">Typed<" in page.replace("\n", "")
     document = database()["cms.nodes"].find_one()
     assert (document["metadata"]["title"], document["metadata"]["published"]) == ("Live", PAST)
@@ -173,17 +179,17 @@ def test_page_that_stays_public_needs_no_confirmation(editor):
         "expires_0": f"{FUTURE:%Y-%m-%d}",
         "expires_1": "00:00",
     }
-    assert submit(ann, change(node_id), **typed) == "Updated. View it.[/page]"
+    assert submit(ann, change(node_id), **typed) == "Updated. View page.[/page]"
 
 
 def test_unpublishing_is_confirmed_and_reported(editor, client):
     ann, node_id = editor(), node()
     assert "unpublish/" in ann.client.get(change(node_id)).content.decode()
     page = ann.client.get(change(node_id, "unpublish")).content.decode()
-    assert "This takes the page down: readers get 404 until it is published again." in page
+    assert "This unpublishes the page. Readers can't see it until it's published again." in unescape(page)
     assert client.get("/page").status_code == 200
     data = fields(page, "confirm_form")
-    words = "This took the page down: readers get 404 until it is published again."
+    words = "The page was unpublished. Readers can't see it until it's published again."
     assert last_message(ann.client.post(change(node_id, "unpublish"), data, follow=True)) == words
     assert client.get("/page").status_code == 404
     assert stored(node_id)["published"] is None
@@ -195,7 +201,7 @@ def test_page_changed_meanwhile_is_not_unpublished(editor):
     data = fields(ann.client.get(change(node_id, "unpublish")).content.decode(), "confirm_form")
     editing.save(EDITOR, node_id, nonce(node_id), {"published": now()})
     page = ann.client.post(change(node_id, "unpublish"), data).content.decode()
-    assert "This page has changed since." in page
+    assert "This page has changed meanwhile." in page
     assert stored(node_id)["published"]
 
 
@@ -218,7 +224,7 @@ def test_merge_with_own_window_is_described_as_own(editor):
     form = ann.open(change(node_id))
     ann.send(change(node_id), ann.open(change(node_id)), summary="Mine too")
     other = {**form, "title": "Two", "_continue": "1"}
-    words = "Updated. View it.[/page] Merged with what you changed in another window: Summary."
+    words = "Updated. View page.[/page] Merged with your changes in another window: Summary."
     assert last_message(ann.client.post(change(node_id), other, follow=True)) == words
 
 
@@ -227,4 +233,4 @@ def test_editor_with_the_same_name_is_described_as_another(editor):
     form = ann.open(change(node_id))
     editing.save(Actor(None, "ann"), node_id, nonce(node_id), {"summary": "Theirs"})
     told_of = last_message(ann.client.post(change(node_id), {**form, "title": "Two", "_continue": "1"}, follow=True))
-    assert told_of.endswith("Merged with the changes of ann to: Summary.")
+    assert told_of.endswith("Merged with changes by ann: Summary.")

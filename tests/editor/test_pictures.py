@@ -60,7 +60,7 @@ def test_invalid_picture_is_refused_at_its_field(photo, editor, typed):
     ann, page = editor(), change(node("folder", "place"))
     refused = ann.send(page, ann.open(page), picture=typed, seo_title=WORDS)
     assert refused.status_code == 200
-    assert "No public photo has this address." in refused.content.decode()
+    assert "No public photo has this URL." in refused.content.decode()
     assert ann.fields(refused)["picture"] == [typed]
     assert preview(refused.content.decode())[0] == WORDS
     assert stored(database()["cms.nodes"].find_one({"metadata.slug": "place"})["_id"])["detail"]["seo_title"] == ""
@@ -156,7 +156,7 @@ class TestSettings:
     def test_invalid_share_picture_is_refused(self, photo, editor):
         ann = editor()
         refused = ann.send(SETTINGS, self.form(ann), share_picture="/plates")
-        assert "No public photo has this address." in refused.content.decode()
+        assert "No public photo has this URL." in refused.content.decode()
         assert "share_picture" not in self.stored()
 
 

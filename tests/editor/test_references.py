@@ -158,9 +158,9 @@ class TestPreview:
         typed = f"[a](node:{hidden}) [b](node:{thrown}) [c](node:{ObjectId()}) [d](node:no) [e](node:{live}) [f](photo:none)"
         html = editor.post(SHOW, {**NEW, "text": typed}).json()["html"]
         marked = '<span class="broken-link">{} <small>({})</small></span>'
-        words = [("a", "not public"), ("b", "in the trash"), ("c", "not there any more"), ("d", "not there any more")]
+        words = [("a", "not public"), ("b", "in the trash"), ("c", "deleted"), ("d", "deleted")]
         told = [marked.format(*pair) for pair in words]
-        told += ['<a href="/live">e</a>', marked.format("f", "not there any more")]
+        told += ['<a href="/live">e</a>', marked.format("f", "deleted")]
         assert f"<p>{' '.join(told)}</p>" in html
 
     def test_reason_is_hidden_without_permission(self, author):
@@ -185,7 +185,7 @@ class TestReport:
         page = node(slug="page", title="On lakes")
         drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": f"[some words](node:{ObjectId()})"})
         shown = text(editor.get(BROKEN))
-        for told in ("On lakes", "In the draft", "some words", "not there any more"):
+        for told in ("On lakes", "In the draft", "some words", "deleted"):
             assert told in shown
 
     def test_empty_list_says_that_no_link_is_broken(self, editor):
@@ -219,7 +219,7 @@ class TestReport:
         page = text(author.get(BROKEN))
         assert "My page" in page
         assert "Not mine" not in page
-        assert "not there any more" not in page
+        assert "deleted" not in page
 
     def test_hidden_page_is_not_named_to_an_author(self, author):
         hidden = node(slug="hidden", title="Secret plan", published=None)
@@ -305,9 +305,9 @@ class TestBrokenLinksInForm:
             "Line 1: “our plans” → Plans (not public) "
             "Line 3: “again” → Plans (not public) "
             "Line 5: “fees” → Old fees (in the trash) "
-            "Line 5: “gone” (not there any more) "
+            "Line 5: “gone” (deleted) "
             "Line 7: “A lake” → The lake (not public) "
-            f"Line 9: “{other}” (not there any more)"
+            f"Line 9: “{other}” (deleted)"
         )
         assert self.listed(editor, live) == ""
 
@@ -321,13 +321,13 @@ class TestBrokenLinksInForm:
     def test_refused_form_lists_the_typed_links(self, editor):
         page = node(slug="page", text="Fine.")
         sent = {**fields(text(editor.get(f"{NODES}{page}/change/"))), "title": "", "text": f"[a](node:{ObjectId()})"}
-        assert "not there any more" in text(editor.post(f"{NODES}{page}/change/", sent))
+        assert "deleted" in text(editor.post(f"{NODES}{page}/change/", sent))
 
     def test_preview_lists_links_too(self, editor):
         sent = {**NEW, "text": f"[<b>a](node:{ObjectId()})", "format": "markdown"}
         broken = editor.post(SHOW, sent).json()["broken"]
         assert "“a”" in broken
-        assert "(not there any more)" in broken
+        assert "(deleted)" in broken
         assert editor.post(SHOW, {**NEW, "text": "[a](/b) `node:no`"}).json()["broken"].strip() == ""
 
     def test_author_sees_neither_reason_nor_title(self, author):

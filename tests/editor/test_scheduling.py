@@ -53,14 +53,16 @@ def test_changes_are_scheduled_on_a_page_that_shows_them(mongo, editor):
     assert "Typed" in shown
     assert "DateTimeShortcuts.js" in shown
     assert "due" not in draft_of(mongo, page)
-    words = f"Scheduled. Readers see the changes from {FUTURE_TEXT} on. Until then readers see the live version."
+    words = f"Scheduled. Readers will see the changes from {FUTURE_TEXT} on. Until then, readers see the live version."
     assert last_message(confirmed(ann, change(page, "schedule"), **TIME)) == words
     assert (draft_of(mongo, page)["due"], stored(page)["title"]) == (FUTURE, "Live")
     assert draft_of(mongo, page)["saved_by"]["_id"] == ann.user.pk
     assert open_bar(ann, change(page))[0] == f"{LIVE} · changes appear {FUTURE_TEXT}"
 
 
-@pytest.mark.parametrize(("day", "words"), [("2020-01-01", "Choose a time ahead."), ("", "This field is required.")])
+@pytest.mark.parametrize(
+    ("day", "words"), [("2020-01-01", "Choose a time in the future."), ("", "This field is required.")]
+)
 def test_past_or_missing_time_is_refused(mongo, editor, day, words):
     ann, page = editor(), node()
     drafted(page)
@@ -72,11 +74,11 @@ def test_past_or_missing_time_is_refused(mongo, editor, day, words):
 def test_schedule_after_the_expiry_is_refused(mongo, editor):
     ann, page = editor(), node(title="Live", expires=FUTURE - timedelta(days=1))
     response = ann.send(change(page), ann.open(change(page)), title="Typed", **FUTURE_FIELDS)
-    assert "It would expire before it appears." in response.content.decode()
+    assert "The expiry date must be after the publication date." in response.content.decode()
     assert (draft_of(mongo, page), stored(page)["title"]) == (None, "Live")
     drafted(page)
     asked = confirmed(ann, change(page, "schedule"), **TIME).content.decode()
-    assert "The page expires before its changes appear: choose an earlier time for them." in asked
+    assert "The page expires before its changes appear. Choose an earlier time for the changes." in asked
     assert "due" not in draft_of(mongo, page)
 
 
@@ -85,7 +87,7 @@ def test_schedule_is_changed_and_cancelled(mongo, editor):
     later = FUTURE + timedelta(days=1)
     confirmed(ann, change(page, "schedule"), due_0=f"{later:%Y-%m-%d}", due_1="09:00")
     assert draft_of(mongo, page)["due"] == later
-    words = "Not scheduled any more. The changes are kept as a draft."
+    words = "The schedule was cancelled. The changes are saved as a draft."
     assert last_message(confirmed(ann, change(page, "unschedule"))) == words
     assert "due" not in draft_of(mongo, page)
     assert draft_of(mongo, page)["metadata"]["title"] == "Typed"
@@ -98,19 +100,19 @@ def test_draft_of_a_live_page_refuses_a_future_date(mongo, editor, button):
     drafted(page)
     before = draft_of(mongo, page)
     answer = ann.send(change(page), ann.open(change(page)), button, title="Typed", **FUTURE_FIELDS)
-    assert "Readers see this page" in answer.content.decode()
+    assert "This is already public" in answer.content.decode()
     assert (draft_of(mongo, page), stored(page)["title"]) == (before, "Live")
 
 
 def test_draft_saved_by_an_author_ends_its_schedule(mongo, editor, author):
     page = scheduled_page(mongo, author=author_of(author))
     words = submit(editor(), change(page), "_draft", title="Again")
-    assert words == f"Saved. Readers see the changes from {FUTURE_TEXT} on. Until then readers see the live version."
+    assert (
+        words == f"Saved. Readers will see the changes from {FUTURE_TEXT} on. Until then, readers see the live version."
+    )
     assert draft_of(mongo, page)["due"] == FUTURE
     words = submit(author, change(page), "_draft", title="By an author")
-    assert words.endswith(
-        f"The changes planned for {FUTURE_TEXT} are not scheduled any more. They are kept as a draft."
-    )
+    assert words.endswith(f"The changes planned for {FUTURE_TEXT} are no longer scheduled. They are saved as a draft.")
     assert (draft_of(mongo, page)["metadata"]["title"], "due" in draft_of(mongo, page)) == ("By an author", False)
 
 
@@ -134,7 +136,7 @@ def test_saving_the_live_version_reports_the_ended_schedule(mongo, editor, butto
     address = f"{change(page)}?version=live"
     assert "they stay a draft and are not scheduled any more" in ann.client.get(address).content.decode()
     words = submit(ann, address, button, summary="More")
-    assert f"The changes planned for {FUTURE_TEXT} are not scheduled any more. They are kept as a draft." in words
+    assert f"The changes planned for {FUTURE_TEXT} are no longer scheduled. They are saved as a draft." in words
     assert "due" not in draft_of(mongo, page)
 
 
@@ -158,7 +160,7 @@ def test_conflict_is_decided_and_then_scheduled(mongo, editor):
     html = again.content.decode()
     assert "Schedule changes</button>" in unescape(html)
     decided = ann.client.post(change(page), {**fields(html), "choice-title": "mine", "_publish": "1"}, follow=True)
-    assert last_message(decided).startswith(f"Scheduled. Readers see the changes from {FUTURE_TEXT} on.")
+    assert last_message(decided).startswith(f"Scheduled. Readers will see the changes from {FUTURE_TEXT} on.")
     assert (stored(page)["title"], draft_of(mongo, page)["metadata"]["title"]) == (
         "Theirs again",
         "Typed",
@@ -173,7 +175,7 @@ def test_decided_changes_are_published_if_their_time_has_passed(mongo, editor):
     deciding = fields(confirmed(ann, change(page, "schedule"), **TIME).content.decode())
     late = {**deciding, "due": "2020-01-01T09:00:00+00:00", "choice-title": "mine", "_publish": "1"}
     refused = ann.client.post(change(page), late).content.decode()
-    assert "Choose a time ahead." in refused
+    assert "Choose a time in the future." in refused
     assert "Publish changes</button>" in unescape(refused)
     assert stored(page)["title"] == "Theirs"
     again = {**fields(refused), "choice-title": "mine", "_publish": "1"}
@@ -186,7 +188,7 @@ def test_page_that_is_not_live_has_no_schedule_of_changes(mongo, editor):
     drafted(page)
     assert change(page, "schedule") not in ann.client.get(change(page)).content.decode()
     response = confirmed(ann, change(page, "schedule"), **TIME)
-    assert "Only changes of a published page can be scheduled." in response.content.decode()
+    assert "Changes can only be scheduled for a published page." in response.content.decode()
     assert "due" not in draft_of(mongo, page)
 
 

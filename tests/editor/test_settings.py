@@ -107,14 +107,14 @@ def test_menu_is_arranged_by_rows(mongo, editor):
 @pytest.mark.parametrize(
     ("typed", "reason"),
     [
-        ({"menu-0-target": "javascript:alert(1)", "menu-0-label": "x"}, "is no address"),
-        ({"menu-0-target": "//evil.example/", "menu-0-label": "x"}, "is no address"),
-        ({"menu-0-target": "/\\evil.example/?", "menu-0-label": "x"}, "is no address"),
-        ({"menu-0-target": "/nowhere", "menu-0-label": "x"}, "No public page has the address"),
-        ({"social-0-target": "https://example.org/"}, "needs a label"),
-        ({"social-0-label": "Mastodon"}, "needs an address"),
-        ({"accent": "#ffe066"}, "The nearest colour that can be read is #"),
-        ({"accent": "red; } body {"}, "six digits"),
+        ({"menu-0-target": "javascript:alert(1)", "menu-0-label": "x"}, "a valid URL"),
+        ({"menu-0-target": "//evil.example/", "menu-0-label": "x"}, "a valid URL"),
+        ({"menu-0-target": "/\\evil.example/?", "menu-0-label": "x"}, "a valid URL"),
+        ({"menu-0-target": "/nowhere", "menu-0-label": "x"}, "No public page has the URL"),
+        ({"social-0-target": "https://example.org/"}, "Enter a label for"),
+        ({"social-0-label": "Mastodon"}, "Enter a URL for"),
+        ({"accent": "#ffe066"}, "The closest readable colour is #"),
+        ({"accent": "red; } body {"}, "six hexadecimal digits"),
     ],
 )
 def test_invalid_settings_are_refused_with_the_reason(mongo, editor, typed, reason):
@@ -154,7 +154,7 @@ def test_preview_shows_typed_settings_and_stores_nothing(mongo, editor, client):
     assert mongo["cms.site"].find_one() == before
     assert client.get("/").content == public
     assert (
-        "needs a label"
+        "Enter a label for"
         in ann.send(f"{PAGE}preview/", settings_form(ann), **{"social-0-target": "https://x.example"}).content.decode()
     )
     stranger = editor("stranger", is_superuser=False)

@@ -29,7 +29,7 @@ def test_form_of_the_old_release_is_shown_again_by_the_new(stew, editor):
         response = ann.send(address(stew), form, title="Bean stew", serves="6", notes="Slowly")
         html = response.content.decode()
         assert response.status_code == 200
-        assert "The site was updated in between" in html
+        assert "The site was updated while you were editing" in html
         assert "serves, “6”" in html
         assert "This field is required" not in html
         assert (stored(stew)["title"], stored(stew)["detail"]["serves"]) == ("Stew", 4)
@@ -48,7 +48,7 @@ def test_form_of_the_new_release_is_refused_by_the_old(stew, editor):
     with installed(NewDish):
         form = ann.open(address(stew))
     html = ann.send(address(stew), form, title="Bean stew", servings="6").content.decode()
-    assert "The site was updated in between" in html
+    assert "The site was updated while you were editing" in html
     assert "servings, “6”" in html
     assert (stored(stew)["title"], stored(stew)["detail"]["serves"]) == ("Stew", 4)
 
@@ -58,7 +58,7 @@ def test_form_of_a_new_page_is_shown_again_too(blog, editor):
     form = ann.open("/admin/nodes/node/add/?type=dish")
     with installed(NewDish):
         response = ann.send("/admin/nodes/node/add/?type=dish", form, title="Soup", section=str(blog), serves="6")
-        assert "The site was updated in between" in response.content.decode()
+        assert "The site was updated while you were editing" in response.content.decode()
         again = ann.fields(response)
         assert (again["title"], again["servings"]) == (["Soup"], ["2"])
         assert ann.send("/admin/nodes/node/add/?type=dish", again).status_code == 302
@@ -75,7 +75,7 @@ def test_page_of_a_newer_release_is_shown_read_only(stew, editor):
     assert "node_form" not in html
     # An open form is not lost.
     response = ann.send(address(stew), form, title="Bean stew")
-    assert "A newer release of the site has saved this already." in response.content.decode()
+    assert "A newer release of the site has already saved this." in response.content.decode()
     assert ann.fields(response)["title"] == ["Bean stew"]
     assert stored(stew) == before
     assert ann.client.get(address(stew, "history")).status_code == 200

@@ -130,9 +130,9 @@ def test_failed_purge_is_repeated(cache, caplog):
         until(lambda: cache.times(f"node-{post}") >= 2)
     assert cache.refusals == 0
     said = [record.getMessage() for record in caplog.records if record.name == "reader.purging"]
-    assert [f"{cache.url} does not hear of changes: HTTPError" in said[0], said[1:]] == [
+    assert [f"{cache.url} doesn't receive purges: HTTPError" in said[0], said[1:]] == [
         True,
-        [f"{cache.url} hears of changes again."],
+        [f"{cache.url} receives purges again."],
     ]
 
 

@@ -46,7 +46,7 @@ def test_upload_without_scripts_leads_to_the_descriptions(editor):
     )
     page = response.content.decode()
     assert [row.photo.metadata.title for row in response.context["rows"]] == ["a", "b"]
-    assert "The site does not know this kind of picture" in page
+    assert "This file format isn&#x27;t supported" in page
     assert page.count('class="photo-row"') == 2
 
 

@@ -50,13 +50,13 @@ def test_crop_is_stored_and_reset(editor):
     assert "160 × 300 (of 600 × 400)" in page
     assert "readers get what is shown" in page
     # A photo has no draft that could wait for a future date.
-    assert "Ahead: the photo appears at that time." in page
+    assert "If in the future, the photo appears at that time." in page
     assert "what changed on a live one" not in page
     # Sent again unchanged, the form changes nothing.
     editor.post(admin_path(photo_id), {**form(editor, photo_id), "_save": "1"})
     assert document(photo_id)["metadata"]["nonce"] == metadata["nonce"]
     beyond = editor.post(admin_path(photo_id), {**form(editor, photo_id), "crop_2": "95", "_save": "1"})
-    assert "reaches beyond the picture" in str(beyond.context["form"].errors["crop"])
+    assert "extends beyond the photo" in str(beyond.context["form"].errors["crop"])
     lacking = editor.post(admin_path(photo_id), {**form(editor, photo_id), "crop_2": "", "_save": "1"})
     assert "all of these numbers" in str(lacking.context["form"].errors["crop"])
     nothing = dict.fromkeys(part, "")
@@ -99,7 +99,7 @@ def test_conflict_shows_both_sides_and_loses_nothing(editor):
     deciding = fields(response.content.decode())
     assert (deciding["mine-title"], deciding["theirs-title"]) == (["Mine"], ["Theirs"])
     undecided = editor.post(admin_path(photo_id), {**deciding, "choice-title": "mine", "_save": "1"})
-    assert "Choose whose version to keep" in undecided.content.decode()
+    assert "Choose which version to keep" in undecided.content.decode()
     deciding = fields(undecided.content.decode()) | {"choice-title": "mine", "choice-focal": "theirs"}
     assert editor.post(admin_path(photo_id), {**deciding, "_save": "1"}).status_code == 302
     metadata = document(photo_id)["metadata"]
@@ -226,7 +226,7 @@ def test_user_with_only_change_photo_restores_from_the_trash(client):
     nonce = str(document(photo_id)["metadata"]["nonce"])
     for back in ("undo", "restore"):
         thrown = client.post(reverse("admin:nodes_photo_trash", args=[photo_id]), {"nonce": nonce}, follow=True)
-        assert "is in the trash" in thrown.content.decode()
+        assert "was moved to trash" in thrown.content.decode()
         assert str(photo_id) in client.get(reverse("admin:nodes_node_trash")).content.decode()
         if back == "undo":
             client.post(reverse("admin:nodes_node_undo"), {"items": f"{photo_id}:{nonce}"})

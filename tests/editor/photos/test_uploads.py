@@ -44,7 +44,7 @@ def test_upload_works_without_scripts(editor):
     assert response.redirect_chain == [(address([photo_id]), 302)]
     text = unescape(response.content.decode())
     assert "lake" in text
-    assert "Bad.png: The site does not know this kind of picture" in text
+    assert "Bad.png: This file format isn't supported" in text
 
 
 def test_description_and_publication_are_sent_with_the_file(editor):
