@@ -20,7 +20,7 @@ if __name__ == "__main__":
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
-        sys.stderr.write(f"The settings are not right: {error}\n")
+        sys.stderr.write(f"The settings are invalid: {error}\n")
         sys.exit(COULD_NOT_RUN)
     except MongodError as error:  # met at the first connection, in any command
         sys.stderr.write(f"{error}\n")

@@ -34,7 +34,7 @@ class AccountAdmin(CheckedLists, UserAdmin):
         (_("Personal info"), {"fields": ("first_name", "last_name", "email")}),
         (_("Roles"), {"fields": ("groups", "is_staff", "is_active", "is_superuser")}),
         # Collapsed, because most sites don't need it. Roles contain all permissions that their members need.
-        (_("Single permissions"), {"fields": ("user_permissions",), "classes": ("collapse",)}),
+        (_("Individual permissions"), {"fields": ("user_permissions",), "classes": ("collapse",)}),
         (_("Important dates"), {"fields": ("last_login", "date_joined")}),
     )
     add_fieldsets = (
@@ -44,12 +44,15 @@ class AccountAdmin(CheckedLists, UserAdmin):
     # Labels and help texts in the site's terms instead of Django's.
     field_options: ClassVar[dict[str, Any]] = {
         "groups": {"label": _("Roles"), "help_text": ""},
-        "is_staff": {"label": _("May log in to the admin"), "help_text": _("Every role needs it.")},
+        "is_staff": {"label": _("Can log in to the admin"), "help_text": _("Required for every role.")},
         "is_active": {
             "label": _("Active"),
-            "help_text": _("Without it the account cannot log in. Better than deleting it."),
+            "help_text": _("Clear this to block logins. Use this instead of deleting the account."),
         },
-        "is_superuser": {"label": _("May do everything"), "help_text": _("Whatever its roles are.")},
+        "is_superuser": {
+            "label": _("Superuser"),
+            "help_text": _("Has all permissions, whatever roles the account has."),
+        },
     }
 
     @admin.display(description=_("Password"))
@@ -83,7 +86,7 @@ class RoleAdmin(CheckedLists, GroupAdmin):
         # Django's two list boxes are replaced, because screen readers cannot find their labels.
         return super().formfield_for_manytomany(db_field, request, **kwargs, widget=forms.CheckboxSelectMultiple)
 
-    @admin.display(description=_("What its members may do"))
+    @admin.display(description=_("Permissions of this role"))
     def description(self, group: Group) -> str:
         return roles.describe_group(group.name)
 

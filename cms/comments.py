@@ -97,8 +97,8 @@ def check_layouts(**kwargs: Any) -> list[checks.CheckMessage]:
         labels = {_label(child) for child in registry.types() if child is type or _can_contain(type, child)}
         possible = [layout for layout in layout_classes() if all(can_store(layout, label) for label in labels)]
         if name not in possible:
-            message = f"{type.__module__}.{type.__name__}.comment_layout cannot be {name!r}."
-            hint = f"One of {', '.join(possible)}; COMMENTS['TARGETS'] says whose documents may hold comments."
+            message = f"{type.__module__}.{type.__name__}.comment_layout can't be {name!r}."
+            hint = f"Use one of: {', '.join(possible)}. COMMENTS['TARGETS'] sets which documents can contain comments."
             errors.append(checks.Error(message, hint=hint, obj=type, id="cms.E001"))
     return errors
 

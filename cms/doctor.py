@@ -18,14 +18,18 @@ def site_settings(examination: Examination) -> Iterator[Finding]:
     level = examination.for_production
     key_file = settings.VAR_DIR / "secret_key"
     if key_file.is_file() and key_file.read_text().strip() == settings.SECRET_KEY:
-        message = f"The site made a key for itself, in {key_file}: every other machine would make another."
-        yield Finding(level, "no-key", "SECRET_KEY", message, "Set SECRET_KEY, the same on every machine.")
+        message = f"SECRET_KEY was generated in {key_file}. Other machines would generate different keys."
+        yield Finding(level, "no-key", "SECRET_KEY", message, "Set SECRET_KEY to the same value on every machine.")
     if settings.LOCAL:
-        message = "Only this machine itself is answered."
-        yield Finding(level, "local-hosts", "ALLOWED_HOSTS", message, f"Name the site's hosts. {REFERENCE}")
+        message = "ALLOWED_HOSTS allows requests only from this machine."
+        yield Finding(
+            level, "local-hosts", "ALLOWED_HOSTS", message, f"Set ALLOWED_HOSTS to the site's hosts. {REFERENCE}"
+        )
     if str(settings.DATABASES[DEFAULT_DB_ALIAS]["HOST"]).startswith("embedded:"):
-        message = "The site starts a MongoDB of its own: one process, one disk."
-        yield Finding(level, "embedded-server", "MONGODB_URI", message, f"Name a replica set. {REFERENCE}")
+        message = "The site uses its embedded MongoDB: one process, one disk."
+        yield Finding(
+            level, "embedded-server", "MONGODB_URI", message, f"Set MONGODB_URI to a replica set. {REFERENCE}"
+        )
     if not settings.SITE_URL:
-        message = "Links in mails and feeds are made with whatever host a reader asked for."
-        yield Finding(level, "no-site-url", "SITE_URL", message, f"Name the site's address. {REFERENCE}")
+        message = "SITE_URL is not set, so links in emails and feeds use the host of the request."
+        yield Finding(level, "no-site-url", "SITE_URL", message, f"Set SITE_URL to the site's URL. {REFERENCE}")

@@ -46,7 +46,7 @@ def alive(request: HttpRequest) -> HttpResponse:
 
 def ready(request: HttpRequest) -> HttpResponse:
     """Report whether this process can serve pages, which requires a database that accepts writes."""
-    return _text_response("ready", 200) if _database_answers() else _text_response("the database does not answer", 503)
+    return _text_response("ready", 200) if _database_answers() else _text_response("the database doesn't respond", 503)
 
 
 _check_lock = threading.Lock()

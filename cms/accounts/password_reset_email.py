@@ -53,5 +53,5 @@ def send_reset_email(email: str, origin: str, language: str) -> None:
     form = _EmailedResetForm({"email": email})
     if not form.is_valid():
         return
-    with needing("the mail server"), translation.override(language or None):
+    with needing("the email server"), translation.override(language or None):
         form.save(domain_override=site.netloc, use_https=site.scheme == "https")

@@ -3,10 +3,10 @@
 from django.utils.translation import gettext_lazy as _
 
 ROLES = {
-    "Authors": _("Write pages and posts of their own and add photos. An editor publishes what they write."),
-    "Editors": _("Write, change, publish and arrange all pages, posts and photos."),
+    "Authors": _("Write their own pages and posts, and add photos. Editors publish their work."),
+    "Editors": _("Write, edit, publish and arrange all pages, posts and photos."),
     "Moderators": _("Approve, reject and remove comments."),
-    "Administrators": _("Do everything: also change the settings, give roles and delete permanently."),
+    "Administrators": _("Do everything, including changing the settings, assigning roles and deleting permanently."),
 }
 
 

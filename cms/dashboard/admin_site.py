@@ -62,7 +62,7 @@ def _jobs(request: HttpRequest, shared: dict[str, Any]) -> HttpResponse:
         raise PermissionDenied
     if request.method == "POST":
         count = queue.retry_failures()
-        message = ngettext("%(n)d job is tried again.", "%(n)d jobs are tried again.", count) % {"n": count}
+        message = ngettext("%(n)d job will be retried.", "%(n)d jobs will be retried.", count) % {"n": count}
         messages.success(request, message)
         return HttpResponseRedirect(request.path)
     return TemplateResponse(

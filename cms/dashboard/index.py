@@ -86,12 +86,12 @@ def _may_write(user: Any) -> bool:
 
 def _cards(user: Any, moment: datetime) -> Iterator[Card]:
     if access.may_change_photos(user) and (stalled := sweeping.count_stalled(moment)):
-        text = _("The connection broke. Upload the files again, and clear away what is left of them.")
+        text = _("The connection was lost. Delete these uploads, then upload the files again.")
         yield Card(
             _("Stalled uploads"), format_count(stalled), reverse("admin:nodes_photo_stalled"), text, is_trouble=True
         )
     if access.may_set_up(user) and (failed := queue.failed_count(lists.COUNTED + 1)):
-        text = _("The site tried to send mail or do other work, and gave up. See what went wrong.")
+        text = _("An email could not be sent, or other work failed permanently. See the reasons.")
         yield Card(_("Failed jobs"), format_count(failed), reverse("admin:jobs"), text, is_trouble=True)
     if is_moderator(user):
         yield from _comments()
@@ -103,7 +103,7 @@ def _comments() -> Iterator[Card]:
     counts = pending.counts()
     if waiting_count := counts["waiting"]:
         url = reverse("admin:marginalia_comments_moderation_changelist")
-        text = _("Approve them, and they appear.")
+        text = _("Readers see them when you approve them.")
         yield Card(_("Pending comments"), format_count(waiting_count, pending.MAX_COUNTED - 1), url, text)
     if flagged := counts["flagged"]:
         url = reverse("admin:marginalia_comments_moderation_published")
@@ -114,13 +114,13 @@ def _comments() -> Iterator[Card]:
 
 def _pages(user: Any, moment: datetime) -> Iterator[Card]:
     cards = {
-        lists.UNPUBLISHED: (_("Drafts"), _("Only editors and their authors see them.")),
+        lists.UNPUBLISHED: (_("Drafts"), _("Only editors and their authors can see them.")),
         lists.DRAFTED: (
             _("Changes not published"),
             _("Readers see the live version until you publish the changes."),
         ),
-        lists.SCHEDULED: (_("Scheduled"), _("They appear at their time.")),
-        lists.EXPIRING: (_("Expiring this week"), _("Readers no longer see them from then on.")),
+        lists.SCHEDULED: (_("Scheduled"), _("They appear at the scheduled time.")),
+        lists.EXPIRING: (_("Expiring this week"), _("Readers can no longer see them after that.")),
     }
     author = ANY if access.sees_all(user) else user.pk
     for state, (label, text) in cards.items():

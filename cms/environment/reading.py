@@ -69,7 +69,7 @@ def _load_file(file: Path) -> list[str]:
         raise ImproperlyConfigured(f"{file} can't be read: {error}.") from error
     environ.Env.read_env(io.StringIO(text))
     return [  # only line numbers, because a line may contain a password
-        f"{file} has a line that is not NAME=value: line {number}."
+        f"{file} has an invalid line {number}. Write NAME=value."
         for number, line in enumerate(text.splitlines(), 1)
         if not re.match(r"(export )?\w+=|\s*(#.*)?$", line, re.ASCII)
     ]

@@ -28,5 +28,5 @@ def load_or_create_secret(path: Path, *, size: int = 50) -> str:
         draft.unlink()
     secret = path.read_text().strip()
     if not secret:
-        raise ImproperlyConfigured(f"{path} is empty: delete it, and a new one is made.")
+        raise ImproperlyConfigured(f"{path} is empty. Delete it, and a new key is generated.")
     return secret

@@ -84,9 +84,14 @@ class Environment(BaseModel):
             parts = urlsplit(self.SITE_URL)
             host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
             if not validate_host(host, self.ALLOWED_HOSTS):
-                yield f"SITE_URL has the host {host}, which ALLOWED_HOSTS doesn't contain: links in mails would be refused."
+                yield (
+                    f"SITE_URL has the host {host}, which isn't in ALLOWED_HOSTS. Links in emails "
+                    "wouldn't work. Add the host."
+                )
             if parts.scheme == "http" and not self.is_local:
-                yield "SITE_URL must begin with https://, because a site that ALLOWED_HOSTS opens to others redirects to HTTPS."
+                yield (
+                    "SITE_URL must begin with https://, because a site that allows other machines redirects to HTTPS."
+                )
         # If all three variables are set, as in a container, the site writes nothing to VAR_DIR.
         is_unused = self.SECRET_KEY and self.MONGODB_URI and self.PROMETHEUS_MULTIPROC_DIR
         if not is_unused and not values.is_writable(self.VAR_DIR):
@@ -98,24 +103,27 @@ class Environment(BaseModel):
         if "THEME" in self.model_fields_set and not (BASE_DIR / self.THEME).is_dir():
             yield f"THEME must be an existing folder, unlike {BASE_DIR / self.THEME}."
         if self.MONGODB_WRITE_CONCERN != "majority" and not self.MONGODB_URI:
-            yield "MONGODB_WRITE_CONCERN needs MONGODB_URI: the embedded server is a single member."
+            yield "MONGODB_WRITE_CONCERN needs MONGODB_URI, because the embedded server is a single member."
         if self.HSTS_PRELOAD and not self.HSTS_SUBDOMAINS:
-            yield "HSTS_PRELOAD needs HSTS_SUBDOMAINS: browsers' lists contain only whole domains."
+            yield "HSTS_PRELOAD needs HSTS_SUBDOMAINS, because browsers' lists contain only whole domains."
 
     def _public_site_problems(self) -> Iterator[str]:
         if not self.SECRET_KEY or self.SECRET_KEY.startswith("replace-this"):
-            yield "SECRET_KEY is missing, or the example's: a site that ALLOWED_HOSTS opens to others needs its own."
+            yield (
+                "SECRET_KEY is missing or still the example. Set your own, because ALLOWED_HOSTS allows other machines."
+            )
         if self.DEBUG:
-            yield "DEBUG is on, while ALLOWED_HOSTS opens the site to others."
+            yield "DEBUG is on, but ALLOWED_HOSTS allows other machines. Turn DEBUG off."
         if not is_protected(self.MONGODB_URI or ""):
-            yield "MONGODB_URI names no user: a site that ALLOWED_HOSTS opens to others needs a protected database."
+            yield "MONGODB_URI has no user. Add one, because ALLOWED_HOSTS allows other machines."
         if not self.SITE_URL:
             yield (
-                "SITE_URL is missing: without it a request chooses the host of links in mails, such as those for new "
-                "passwords."
+                "SITE_URL is missing. Set it, because otherwise a request chooses the host of links "
+                "in emails, such as password resets."
             )
         if values.email_settings(self.EMAIL_URL)["EMAIL_BACKEND"] == values.CONSOLE:
             yield (
-                "EMAIL_URL is missing or consolemail://: the log would keep links for new passwords. Name a mail server, "
-                "such as smtp+tls://user:password@mail.example.org:587, or dummymail:// to send none."
+                "EMAIL_URL is missing or consolemail://, so the log would contain password reset "
+                "links. Set an email server, such as smtp+tls://user:password@mail.example.org:587, "
+                "or dummymail:// to send no email."
             )

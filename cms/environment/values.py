@@ -95,7 +95,7 @@ def _time_zone(value: str) -> str:
 
 def _token(value: str) -> str:
     if len(value) < 20 or not value.isascii():
-        raise ValueError("must have 20 characters or more, ASCII only, because a guessed token grants access")
+        raise ValueError("must have at least 20 ASCII characters, because a guessed token grants access")
     return value
 
 
@@ -112,7 +112,9 @@ def _database_name(value: str) -> str:
     if value.lower() in ("admin", "local", "config"):
         raise ValueError(f"must not be {value}, which belongs to MongoDB itself")
     if not re.fullmatch(r"[^/\\. \"$*<>:|?\0]+", value) or len(value.encode()) > 63:
-        raise ValueError(f'must have at most 63 bytes and none of / \\ . " $ * < > : | ? or blanks, not {value!r}')
+        raise ValueError(
+            f'must have at most 63 bytes and contain no spaces and none of / \\ . " $ * < > : | ?, not {value!r}'
+        )
     return value
 
 
@@ -132,7 +134,7 @@ def _email_url(value: str) -> str:
             f"percent-encoded, of one of the kinds {schemes}"
         ) from error
     if settings["EMAIL_BACKEND"] == SMTP and not settings["EMAIL_HOST"]:
-        raise ValueError("must name a mail server, such as smtp+tls://user:password@mail.example.org:587")
+        raise ValueError("must contain an email server, such as smtp+tls://user:password@mail.example.org:587")
     return value
 
 

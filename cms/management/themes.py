@@ -24,19 +24,19 @@ _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 FILES = {
     "templates/base.html": """\
 {% extends "base.html" %}{% load static %}
-{# This file wins over the site's own base.html, and extends it: only the blocks below are yours. #}
+{# This file extends the site's base.html and replaces only the blocks below. #}
 {# docs/how-to/change-the-look.md lists all templates, blocks, variables and custom properties. #}
 
-{# After the site's own style sheet and what its settings say: what stands there wins. #}
+{# Loaded after the site's style sheet and settings, so these styles take precedence. #}
 {% block look %}<link rel="stylesheet" href="{% static "theme.css" %}">{% endblock %}
 
-{% comment %} To change another part of the frame, take its block out of this comment.
+{% comment %} To change another part of the page, move its block out of this comment.
 {% block brand %}<div class="site-brand"><a class="site-name" href="/">{{ site.name }}</a></div>{% endblock %}
 {% block footer %}<footer class="site-footer"><p>{{ site.name }}</p></footer>{% endblock %}
 {% endcomment %}
 """,
     "static/theme.css": """\
-/* Your colours, fonts and widths: each colour with a value for light and one for dark screens. */
+/* Your colours, fonts and widths. Each colour has a value for light mode and one for dark mode. */
 :root {
   --accent: light-dark(#7a1f5c, #e6a3cf);
 }
@@ -55,7 +55,7 @@ def create(folder: Path) -> list[str]:
     """
     for name in FILES:
         if (folder / name).exists():
-            raise FileExistsError(f"{folder / name} is there already")
+            raise FileExistsError(f"{folder / name} already exists")
     for name, text in FILES.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ class _Templates:
             self.unreadable[name] = str(error)
             return None
         except UnicodeDecodeError:
-            self.unreadable[name] = "it is no text in UTF-8."
+            self.unreadable[name] = "it is not UTF-8 text."
             return None
 
     def faults(self) -> Iterator[str]:
@@ -112,7 +112,7 @@ class _Templates:
         by_type = {name for type in registry.types() for name in type.templates()}
         referenced = {other for name in self.own for other in self._references(name) if other != name}
         for name in sorted(self.own - self.shipped - by_type - referenced):
-            yield f"templates/{name}: the site has no such template, and no other of the theme uses it."
+            yield f"templates/{name}: the site has no such template, and the theme doesn't use it."
 
     def _references(self, name: str) -> set[str]:
         """Return the names of the templates that a template extends or includes, unless they depend on the context."""
@@ -127,12 +127,12 @@ class _Templates:
         """Yield a sentence for each missing template or static file that a template of the theme uses."""
         for other in sorted(self._references(name)):
             if self.get(other) is None and other not in self.unreadable:
-                yield f"templates/{name}: there is no template “{other}”."
+                yield f"templates/{name}: the template “{other}” doesn't exist."
         template = self.get(name)
         for node in template.nodelist.get_nodes_by_type(StaticNode) if template else ():
             path = _literal(node.path)
             if path and finders.find(path) is None:
-                yield f"templates/{name}: there is no static file “{path}”."
+                yield f"templates/{name}: the static file “{path}” doesn't exist."
 
     def _missing_blocks(self, name: str) -> Iterator[str]:
         """Yield a sentence for each block of a template that none of its parents has, if the theme contains one of them."""
@@ -147,9 +147,9 @@ class _Templates:
             if block in blocks:
                 continue
             if name in self.own:
-                yield f"templates/{name}: block “{block}” is in no template that it extends."
+                yield f"templates/{name}: the block “{block}” doesn't exist in the extended templates."
             elif own_ancestor:
-                yield f"templates/{own_ancestor}: block “{block}” is missing, which {name} fills."
+                yield f"templates/{own_ancestor}: the block “{block}” is missing. {name} needs it."
 
     def _ancestors(self, name: str, template: Template) -> Iterator[tuple[str, bool, Template]]:
         """Yield (name, whether the theme has it, template) for each parent of a template, nearest first."""
@@ -223,5 +223,5 @@ def _property_faults(folder: Path) -> Iterator[str]:
     defined = set().union(*(sheet.defined for sheet in sheets))
     used = set().union(*(sheet.used for sheet in sheets))
     for path, sheet in sorted(own.items()):
-        yield from (f"static/{path}: nothing sets “{name}”." for name in sorted(sheet.required - defined))
-        yield from (f"static/{path}: nothing reads “{name}”." for name in sorted(sheet.defined - used))
+        yield from (f"static/{path}: “{name}” is used, but never set." for name in sorted(sheet.required - defined))
+        yield from (f"static/{path}: “{name}” is set, but never used." for name in sorted(sheet.defined - used))

@@ -37,7 +37,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
         return unavailable(request)
     if is_api_request(request):
         return problems.problem_response(Problem("failed"))
-    return _page(request, 500, _("Something went wrong"), _("The error was recorded. Please try again in a moment."))
+    return _page(request, 500, _("Something went wrong"), _("The error was logged. Please try again in a moment."))
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:
@@ -45,20 +45,23 @@ def unavailable(request: HttpRequest) -> HttpResponse:
     if is_api_request(request):
         return problems.problem_response(problems.unavailable())
     return _retry_page(
-        request, _("The site cannot reach its database right now. Nothing is lost: please try again in a few seconds.")
+        request, _("The site can't reach its database right now. Nothing is lost. Please try again in a few seconds.")
     )
 
 
 def busy(request: HttpRequest) -> HttpResponse:
     """Return status 503 because of too many long requests. The page contains the same form as in `unavailable`."""
     if is_api_request(request):
-        detail = "Other long requests keep the site busy: Retry-After says when to come back."
+        detail = "The site is busy with other long requests. Try again after the seconds in Retry-After."
         return problems.problem_response(
             Problem("unavailable", detail, headers={"Retry-After": str(problems.RETRY_AFTER)})
         )
     return _retry_page(
         request,
-        _("The site is busy with other long texts and uploads. Nothing was saved. Please try again in a few seconds."),
+        _(
+            "The site is busy with other long texts and uploads. Nothing was saved yet. Please try "
+            "again in a few seconds."
+        ),
     )
 
 

@@ -86,7 +86,7 @@ class Gate:
     def _record_check(self, answers: bool) -> None:
         with self._changed:
             if self._hangs == answers:
-                change = "answers again" if answers else "hangs: requests are refused until it answers"
+                change = "responds again" if answers else "doesn't respond, so requests are refused until it does"
                 logger.warning("The database %s.", change)
             self._hangs = not answers
             self._is_checking = False

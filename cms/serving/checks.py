@@ -12,7 +12,8 @@ def check_proxy(**kwargs: Any) -> list[CheckMessage]:
     if settings.BEHIND_PROXY:
         return []
     hint = (
-        "Put a proxy in front that buffers requests and responses (docs/how-to/deploy.md), and set BEHIND_PROXY=on. "
-        "The check reads only this setting. It can't see the proxy."
+        "Put a proxy that buffers requests and responses in front of the site "
+        "(docs/how-to/deploy.md), and set BEHIND_PROXY=on. This check reads only the setting. It "
+        "can't detect the proxy."
     )
     return [Warning("BEHIND_PROXY is off.", hint=hint, id="cms.W001")]

@@ -19,7 +19,7 @@ sys.path.insert(0, chdir)
 try:
     _settings = import_module(os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings"))
 except ImproperlyConfigured as error:  # exit with the same message and exit code as manage.py
-    sys.stderr.write(f"The settings are not right: {error}\n")
+    sys.stderr.write(f"The settings are invalid: {error}\n")
     sys.exit(2)
 
 # The folder in which worker processes store their metrics (cms.requests.metrics.multiprocess).

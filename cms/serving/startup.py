@@ -48,7 +48,7 @@ def claim_var_folder(path: Path, url: str) -> Iterator[Claim]:
     except Claimed as claimed:
         pid = claimed.facts.get("pid", "unknown")
         address = claimed.facts.get("url", "unknown")
-        raise CannotServe(f"Process {pid} serves this site already, at {address}.") from claimed
+        raise CannotServe(f"Process {pid} already serves this site at {address}. Stop it first.") from claimed
     claim.record(url=url)
     try:
         yield claim
@@ -66,7 +66,7 @@ def require_free_port(port: int) -> None:
     try:
         _wait_for_port(port)
     except (OSError, OverflowError) as error:
-        raise CannotServe(f"Port {port} cannot be listened on: {error}.") from error
+        raise CannotServe(f"Port {port} can't be used: {error}. Choose another one with PORT.") from error
 
 
 def _wait_for_port(port: int) -> None:
@@ -76,7 +76,7 @@ def _wait_for_port(port: int) -> None:
         is_own = holder is None or "cms.wsgi" in command_line(holder)
         if not is_own or time.monotonic() > deadline:
             program = f"process {holder} ({command_line(holder)[:80]})" if holder else "another program"
-            raise CannotServe(f"Port {port} is held by {program}; PORT={port + 1} make run takes another.")
+            raise CannotServe(f"Port {port} is in use by {program}. Run PORT={port + 1} make run to use another one.")
         time.sleep(0.1)
 
 
@@ -91,7 +91,9 @@ def set_up() -> None:
     except indexes.FormerFormat as error:
         scheme, _, folder = settings.DATABASES["default"]["HOST"].partition(":")
         raise CannotServe(
-            f"{folder}: {error} Another VAR_DIR begins anew." if scheme == "embedded" else str(error)
+            f"{folder}: {error} To start with an empty site, set another VAR_DIR."
+            if scheme == "embedded"
+            else str(error)
         ) from error
     call_command("migrate", interactive=False, verbosity=0)
     indexes.ensure()
@@ -192,7 +194,7 @@ def wait_until_ready(url: str, web: subprocess.Popen[bytes]) -> None:
     answer = "nothing"
     while time.monotonic() < deadline:
         if web.poll() is not None:
-            raise CannotServe(f"The web server ended (status {web.returncode}); its reason stands above.")
+            raise CannotServe(f"The web server ended (exit code {web.returncode}). See its messages above.")
         try:
             with _opener.open(urllib.request.Request(url, headers={"Host": host}), timeout=10) as page:
                 page.read()
@@ -204,7 +206,7 @@ def wait_until_ready(url: str, web: subprocess.Popen[bytes]) -> None:
             time.sleep(0.5)
         except OSError:
             time.sleep(0.05)
-    raise CannotServe(f"The site's first page does not come ({answer}); the reason stands above.")
+    raise CannotServe(f"The site's first page can't be loaded ({answer}). See the messages above.")
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

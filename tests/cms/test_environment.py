@@ -134,7 +134,7 @@ WRONG = [
     ({"ALLOWED_HOSTS": "example.org."}, "ALLOWED_HOSTS must list hosts"),
     ({"ALLOWED_HOSTS": "::1"}, "ALLOWED_HOSTS must list hosts"),
     ({"ALLOWED_HOSTS": "bücher.example"}, "ALLOWED_HOSTS must list hosts"),
-    ({"ALLOWED_HOSTS": "www.example.org"}, "SITE_URL has the host example.org, which ALLOWED_HOSTS doesn't contain"),
+    ({"ALLOWED_HOSTS": "www.example.org"}, "SITE_URL has the host example.org, which isn't in ALLOWED_HOSTS"),
     ({"SITE_URL": ""}, "SITE_URL is missing"),
     ({"SITE_URL": "http://example.org"}, "SITE_URL must begin with https://"),
     ({"SITE_URL": "https://example.net:8443"}, "SITE_URL has the host example.net"),
@@ -152,7 +152,7 @@ WRONG = [
         )
     ),
     ({"SECRET_KEY": ""}, "SECRET_KEY is missing"),
-    ({"SECRET_KEY": "replace-this-by-fifty-characters-that-no-one-can-guess-0123456789"}, "the example's"),
+    ({"SECRET_KEY": "replace-this-by-fifty-characters-that-no-one-can-guess-0123456789"}, "still the example"),
     ({"DEBUG": "on"}, "DEBUG is on"),
     ({"DEBUG": "perhaps"}, "DEBUG must be on or off"),
     ({"PORT": "0"}, "PORT must be 1 or more"),
@@ -164,13 +164,13 @@ WRONG = [
         {"PROMETHEUS_MULTIPROC_DIR": "/dev/null/counts"},
         "PROMETHEUS_MULTIPROC_DIR must be a folder that this process can write",
     ),
-    ({"MONGODB_URI": ""}, "MONGODB_URI names no user"),
-    ({"MONGODB_URI": "mongodb://db.example.org/?replicaSet=rs0"}, "MONGODB_URI names no user"),
-    ({"MONGODB_URI": "mongodb://db.example.org/?appname=u@p"}, "MONGODB_URI names no user"),
+    ({"MONGODB_URI": ""}, "MONGODB_URI has no user"),
+    ({"MONGODB_URI": "mongodb://db.example.org/?replicaSet=rs0"}, "MONGODB_URI has no user"),
+    ({"MONGODB_URI": "mongodb://db.example.org/?appname=u@p"}, "MONGODB_URI has no user"),
     ({"MONGODB_URI": "mongodb://@db.example.org/"}, "MONGODB_URI"),
     ({"MONGODB_URI": "http://db.example.org/"}, "MONGODB_URI must begin with mongodb://"),
     *(
-        ({"MONGODB_URI": uri}, "MONGODB_URI is no connection string. Percent-encode @ : / ? and %")
+        ({"MONGODB_URI": uri}, "MONGODB_URI is not a valid connection string. Percent-encode @ : / ? and %")
         for uri in (
             "mongodb://site:pass@word@db.example.org/",
             "mongodb://site:pass/word@db.example.org/",
@@ -192,11 +192,11 @@ WRONG = [
             ("journal=false", "must set journal to true"),
             ("RetryWrites=false", "must set RetryWrites to true"),
             ("retryReads=false", "must set retryReads to true"),
-            ("nonsense=1", "is not right: Unknown option: nonsense"),
-            ("replicaset=other", "is not right: Duplicate URI option 'replicaset'"),
-            ("maxPoolSize=-3", "is not right: The value of maxpoolsize must be"),
-            ("tlsCAFile=/no/such/ca.pem", "names a file that can't be read: /no/such/ca.pem: No such file"),
-            ("tlsCAFile=/dev/null", "names a file without a usable certificate"),
+            ("nonsense=1", "is invalid: Unknown option: nonsense"),
+            ("replicaset=other", "is invalid: Duplicate URI option 'replicaset'"),
+            ("maxPoolSize=-3", "is invalid: The value of maxpoolsize must be"),
+            ("tlsCAFile=/no/such/ca.pem", "refers to a file that can't be read: /no/such/ca.pem: No such file"),
+            ("tlsCAFile=/dev/null", "refers to a file without a usable certificate"),
         )
     ),
     *(
@@ -232,8 +232,8 @@ WRONG = [
     ({"EMAIL_URL": "consolemail://"}, "EMAIL_URL is missing or consolemail://"),
     ({"EMAIL_URL": "nonsense://"}, "EMAIL_URL must be a URL"),
     ({"EMAIL_URL": "smtp://site:pass/word@mail.example.org"}, "EMAIL_URL must be a URL"),
-    ({"EMAIL_URL": "smtp+tls://"}, "EMAIL_URL must name a mail server"),
-    ({"EMAIL_URL": "smtp://site:password@"}, "EMAIL_URL must name a mail server"),
+    ({"EMAIL_URL": "smtp+tls://"}, "EMAIL_URL must contain an email server"),
+    ({"EMAIL_URL": "smtp://site:password@"}, "EMAIL_URL must contain an email server"),
     ({"DEFAULT_FROM_EMAIL": "Marginalia"}, "DEFAULT_FROM_EMAIL must be an email address"),
     *(
         ({"MODERATORS": value}, "MODERATORS must list email addresses")
@@ -247,8 +247,8 @@ WRONG = [
         ({"METRICS_NETWORKS": value}, "METRICS_NETWORKS must list networks")
         for value in ("10.0.0.1/8", "10.0.0.0/33", "localhost", "10.0.0.0/8,*")
     ),
-    ({"METRICS_TOKEN": "t" * 19}, "METRICS_TOKEN must have 20 characters"),
-    ({"METRICS_TOKEN": "ü" * 20}, "METRICS_TOKEN must have 20 characters"),
+    ({"METRICS_TOKEN": "t" * 19}, "METRICS_TOKEN must have at least 20 ASCII characters"),
+    ({"METRICS_TOKEN": "ü" * 20}, "METRICS_TOKEN must have at least 20 ASCII characters"),
     ({"LOG_LEVEL": "LOUD"}, "LOG_LEVEL must be 'DEBUG', "),
     ({"LOG_FORMAT": "xml"}, "LOG_FORMAT must be 'line' or 'json', not 'xml'"),
     ({"MONGODB_URL": "mongodb://a/"}, "MONGODB_URL is not a setting. Did you mean MONGODB_URI?"),
@@ -273,7 +273,7 @@ def test_all_invalid_settings_are_listed_at_once(refusal_of):
 
 def test_embedded_server_has_no_other_members(refusal_of):
     assert refusal_of(MONGODB_WRITE_CONCERN="2") == [
-        "MONGODB_WRITE_CONCERN needs MONGODB_URI: the embedded server is a single member."
+        "MONGODB_WRITE_CONCERN needs MONGODB_URI, because the embedded server is a single member."
     ]
 
 
@@ -330,7 +330,7 @@ class TestFile:
 
     def test_line_without_a_variable_is_refused_by_number(self, refusal_of, tmp_path):
         file = self.write(tmp_path, "PORT=9000\nSECRET_KEY = my secret\n")
-        assert refusal_of() == [f"{file} has a line that is not NAME=value: line 2."]
+        assert refusal_of() == [f"{file} has an invalid line 2. Write NAME=value."]
 
     def test_world_readable_file_of_a_public_site_is_refused(self, settings_of, refusal_of, tmp_path):
         file = self.write(tmp_path, "PORT=9000\n", mode=0o644)
@@ -387,6 +387,6 @@ def test_invalid_settings_stop_every_command(tmp_path, command):
     done = run_python({"VAR_DIR": str(tmp_path), "PORT": "0", "MODERATORS": "ann"}, *command)
     assert done.returncode == 2
     assert done.stderr == (
-        "The settings are not right: PORT must be 1 or more, not 0.\n"
+        "The settings are invalid: PORT must be 1 or more, not 0.\n"
         "MODERATORS must list email addresses such as ann@example.org, not 'ann'.\n"
     )

@@ -11,17 +11,21 @@ from marginalia.mongo.management.base import COULD_NOT_RUN, MongoCommand, proble
 
 class Command(MongoCommand):
     help = (
-        "Name what the theme folder (THEME) overrides or uses that the site does not have (any more): templates, blocks, static"
-        " files, custom properties. Ends with 1 if there is any, with 2 if there is no theme."
+        "Check the theme folder (THEME) for templates, blocks, static files and custom properties "
+        "that the site doesn't have. Exit code 1: problems were found. Exit code 2: there is no "
+        "theme."
     )
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.THEME_DIR.is_dir():
-            raise CommandError(f"There is no theme: {settings.THEME_DIR}.", returncode=COULD_NOT_RUN)
+            raise CommandError(
+                f"The theme folder {settings.THEME_DIR} doesn't exist. Run manage.py start_theme to create it.",
+                returncode=COULD_NOT_RUN,
+            )
         faults = list(themes.find_faults(settings.THEME_DIR))
         for fault in faults:
             self.stdout.write(fault)
         if faults:
-            raise problems_error(f"{len(faults)} faults in {settings.THEME_DIR}.")
-        self.stdout.write(f"{settings.THEME_DIR}: nothing is wrong.")
+            raise problems_error(f"{settings.THEME_DIR} has {len(faults)} problems.")
+        self.stdout.write(f"{settings.THEME_DIR} has no problems.")

@@ -18,7 +18,9 @@ class Command(MongoCommand):
         accounts = parser.add_mutually_exclusive_group(required=True)
         accounts.add_argument("--user", metavar="NAME", help="the account to log out")
         accounts.add_argument("--all", action="store_true", help="log out every account and every visitor")
-        parser.add_argument("--dry-run", action="store_true", help="count the sessions and end none")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="count the sessions that would end, and change nothing"
+        )
 
     def handle(self, *args: Any, user: str | None, dry_run: bool, **options: Any) -> None:
         keys = self._keys(user) if user else list(Session.objects.values_list("session_key", flat=True))
@@ -32,4 +34,6 @@ class Command(MongoCommand):
         try:
             return sessions.session_keys(user_model.objects.get_by_natural_key(username))
         except user_model.DoesNotExist as error:
-            raise CommandError(f"There is no account {username!r}.", returncode=COULD_NOT_RUN) from error
+            raise CommandError(
+                f"The account {username!r} doesn't exist. Check the username.", returncode=COULD_NOT_RUN
+            ) from error

@@ -13,10 +13,10 @@ from nodes.errors import NodeError
 
 
 class Command(MongoCommand):
-    help = "Load the demo site: a small magazine. What is there already stays as it is."
+    help = "Load the demo site: a small magazine. Existing content is not changed."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--remove", action="store_true", help="delete all of the demo for good")
+        parser.add_argument("--remove", action="store_true", help="permanently delete the demo")
 
     def handle(self, *args: Any, remove: bool, **options: Any) -> None:
         self.quiet = options["verbosity"] == 0
@@ -30,8 +30,8 @@ class Command(MongoCommand):
         if self.quiet:
             return
         if remove:
-            self.stdout.write(f"Demo: {counts.done} deleted, {counts.left} kept for what others put there.")
+            self.stdout.write(f"Demo: {counts.done} deleted, {counts.left} kept because they contain other content.")
         else:
-            self.stdout.write(f"Demo: {counts.done} created, {counts.left} left as they were.")
+            self.stdout.write(f"Demo: {counts.done} created, {counts.left} already there.")
         for address in counts.kept:
             self.stdout.write(f"Kept: {address}")

@@ -14,14 +14,16 @@ from marginalia.mongo.management.base import COULD_NOT_RUN
 
 
 class Command(BaseCommand):
-    help = "Run the embedded MongoDB in the foreground until Ctrl-C; start it again when it dies."
+    help = "Run the embedded MongoDB in the foreground until Ctrl-C. It is restarted if it crashes."
     requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
         scheme, _, folder = settings.DATABASES["default"]["HOST"].partition(":")
         if scheme != "embedded":
             raise CommandError(
-                "MONGODB_URI names a server of its own: there is no embedded one to run.", returncode=COULD_NOT_RUN
+                "MONGODB_URI is set, so there is no embedded MongoDB to run. Remove it from the "
+                "settings to use the embedded MongoDB.",
+                returncode=COULD_NOT_RUN,
             )
         server = embedded.for_folder(Path(folder))
         _on_signals(signal.default_int_handler)
@@ -36,8 +38,8 @@ class Command(BaseCommand):
 
     def _run(self, server: embedded.Embedded) -> None:
         state = server.start()
-        self.stdout.write(f"mongod is process {state.pid} on port {state.port}, until Ctrl-C.")
-        self.stdout.write(f"Its address, with the password, is in {server.var / 'mongod.json'}.")
+        self.stdout.write(f"mongod is running as process {state.pid} on port {state.port}. Press Ctrl-C to stop it.")
+        self.stdout.write(f"Its URI, with the password, is in {server.var / 'mongod.json'}.")
         self.stdout.flush()
         # The signal sets an event instead of raising an exception. An exception raised inside a finalizer is lost, and
         # a second Ctrl-C would interrupt the shutdown.

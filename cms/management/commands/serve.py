@@ -22,13 +22,13 @@ from marginalia.mongo.management.base import COULD_NOT_RUN
 
 
 class Command(BaseCommand):
-    help = "Serve the site: MongoDB (unless MONGODB_URI names one), set-up and the web server, until Ctrl-C."
+    help = "Run the site until Ctrl-C: MongoDB (unless MONGODB_URI is set), the setup, the worker and the web server."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--port", type=int, default=settings.PORT, help="on 127.0.0.1; default: %(default)s (PORT)")
         parser.add_argument(
-            "--with-parent", action="store_true", help="end when the process that started this one does"
+            "--port", type=int, default=settings.PORT, help="port on 127.0.0.1 (default: %(default)s, from PORT)"
         )
+        parser.add_argument("--with-parent", action="store_true", help="stop when the parent process ends")
 
     def handle(self, *args: Any, **options: Any) -> None:
         os.umask(0o077)  # all processes that this command starts inherit it
@@ -67,7 +67,7 @@ class Command(BaseCommand):
             try:
                 self._watch(web, worker, server, parent)
             finally:
-                self._write("Ending: requests under way are answered first.")
+                self._write("Stopping. Requests in progress are completed first.")
 
     def _start_database(self, cleanup: ExitStack) -> Embedded | None:
         """Check the database of MONGODB_URI and return None, or start the embedded server and return it.
@@ -86,28 +86,30 @@ class Command(BaseCommand):
         state = server.start()
         cleanup.callback(server.stop)
         cleanup.callback(_ignore_signals)
-        self._write(f"MongoDB is process {state.pid} on port {state.port}, its data in {server.dbpath}.")
+        self._write(f"MongoDB is running as process {state.pid} on port {state.port}. Its data is in {server.dbpath}.")
         return server
 
     def _announce(self, url: str, login: startup.Login | None, seconds: float) -> None:
         lines = [f"\nThe site is up ({seconds:.1f} s):  {url}", f"  admin:     {url}admin/"]
         if login is None:
-            lines.append("  accounts:  manage.py createsuperuser makes one")
+            lines.append("  accounts:  run manage.py createsuperuser to create one")
         else:
             lines.append(f"  user:      {login.name}")
-            source = f"kept in {login.password_file}" if login.password_file else "the one you gave it"
+            source = f"stored in {login.password_file}" if login.password_file else "the one that you set"
             # The password is shown only on a terminal, because more people may read a log file than the password file.
             is_shown = login.password is not None and self.stdout.isatty()
             lines.append(f"  password:  {login.password}  ({source})" if is_shown else f"  password:  {source}")
-        lines.append("  for:       this machine; a public site needs a proxy in front (docs/how-to/deploy.md)")
-        self._write("\n".join([*lines, "Ctrl-C ends it."]))
+        lines.append("  reachable: only from this machine; for a public site, see docs/how-to/deploy.md")
+        self._write("\n".join([*lines, "Press Ctrl-C to stop it."]))
 
     def _watch(
         self, web: subprocess.Popen[bytes], worker: RestartingProcess, server: Embedded | None, parent: int | None
     ) -> None:
         while parent is None or os.getppid() == parent:
             if web.poll() is not None:
-                raise startup.CannotServe(f"The web server ended by itself (status {web.returncode}).")
+                raise startup.CannotServe(
+                    f"The web server ended unexpectedly (exit code {web.returncode}). See its messages above."
+                )
             worker.ensure_running()
             if server is not None:
                 server.ensure_running(self._write)

@@ -10,16 +10,14 @@ from marginalia.mongo.management.base import COULD_NOT_RUN, MongoCommand
 
 
 class Command(MongoCommand):
-    help = (
-        "Make a theme folder (THEME) with a template and a style sheet to begin with. Nothing that is there is changed."
-    )
+    help = "Create a theme folder (THEME) with a first template and style sheet. Existing files are not changed."
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             files = themes.create(settings.THEME_DIR)
         except OSError as error:
-            raise CommandError(f"No theme was made: {error}.", returncode=COULD_NOT_RUN) from error
+            raise CommandError(f"The theme was not created: {error}.", returncode=COULD_NOT_RUN) from error
         for name in files:
             self.stdout.write(f"  {settings.THEME_DIR / name}")
-        self.stdout.write(f"{len(files)} files made. Start the site again to see them.")
+        self.stdout.write(f"Created {len(files)} files. Restart the site to see the theme.")

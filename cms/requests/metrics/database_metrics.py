@@ -31,16 +31,16 @@ Values = Iterator[tuple[str, str, float]]
 def _comments() -> Values:
     yield (
         "comments_pending",
-        f"Comments that wait for a moderator, up to {COUNTED:,}.",
+        f"Pending comments, at most {COUNTED:,}.",
         backend().count_held(Verdict.WAITING, COUNTED),
     )
     oldest = backend().held(limit=1)
     age = (now() - oldest[0].posted).total_seconds() if oldest else 0
-    yield "comments_pending_oldest_seconds", "How long ago the comment was sent that waits longest.", age
+    yield "comments_pending_oldest_seconds", "Age of the oldest pending comment.", age
     claims = len(backend().claimed_before(now(), COUNTED))
     yield (
         "comment_claims_open",
-        "Discussions that are being written to: for a moment each, unless a writer died.",
+        "Discussions with a write in progress, or an interrupted one.",
         claims,
     )
 
@@ -48,20 +48,24 @@ def _comments() -> Values:
 def _worker() -> Values:
     yield (
         "worker_silent_seconds",
-        "Since a worker (manage.py work) last said that it runs.",
+        "Time since a worker (manage.py work) last reported.",
         _seconds_since(queue.last_tended()),
     )
     yield "workers", "Workers that reported in the last three minutes.", queue.running()
     numbers = [queue.numbers(COUNTED, alias) for alias in databases()]
-    yield "jobs_waiting", "Jobs waiting for their first try.", sum(number.waiting for number in numbers)
-    yield "jobs_retrying", "Jobs that failed and are tried again.", sum(number.retrying for number in numbers)
+    yield "jobs_waiting", "Jobs waiting for their first attempt.", sum(number.waiting for number in numbers)
+    yield "jobs_retrying", "Jobs that failed and will be retried.", sum(number.retrying for number in numbers)
     yield "jobs_failed", "Jobs that failed permanently, in the last 30 days.", sum(number.failed for number in numbers)
 
 
 def _caches() -> Values:
     if caches := settings.CDN_PURGE_URLS:
         seconds = max(_seconds_since(purging.last_notified(cache)) for cache in caches)
-        yield "caches_silent_seconds", "Since the worst of the caches in front was last told all that changed.", seconds
+        yield (
+            "caches_silent_seconds",
+            ("Time since the CDN or reverse-proxy cache that is furthest behind was last purged."),
+            seconds,
+        )
 
 
 def _seconds_since(moment: datetime | None) -> float:
@@ -76,29 +80,33 @@ def _members() -> Values:
             "Members of the replica set that are neither primary nor secondary.",
             len(members.down),
         )
-        yield "mongodb_election_term", "The primary's term: it rises with each election.", members.term
+        yield "mongodb_election_term", "Term of the primary. It increases with each election.", members.term
         if members.lag:
             worst = max(members.lag.values())
-            yield "mongodb_replication_lag_seconds", "How far the last of the secondaries is behind the primary.", worst
+            yield "mongodb_replication_lag_seconds", "Largest lag of a secondary behind the primary.", worst
 
 
 def _server() -> Values:
     if server := status.server():
-        yield "mongodb_connections_open", "Connections that the server has, of all its clients.", server.connections
-        yield "mongodb_connections_limit", "Connections that the server takes.", server.max_connections
+        yield "mongodb_connections_open", "Open connections of all clients to the server.", server.connections
+        yield "mongodb_connections_limit", "Connections that the server accepts.", server.max_connections
     if oplog := status.oplog():
         yield (
             "mongodb_oplog_window_seconds",
-            "How far back the oplog reaches: so long a member may be away.",
+            "Time that the oplog covers. A member can be away for that long.",
             oplog.seconds,
         )
-        yield "mongodb_oplog_filled_ratio", "How full the oplog is; at 1 its oldest entries go.", oplog.filled
+        yield (
+            "mongodb_oplog_filled_ratio",
+            "Fill level of the oplog. At 1, its oldest entries are removed.",
+            oplog.filled,
+        )
 
 
 def _disk() -> Values:
     if disk := status.disk():
-        yield "mongodb_disk_free_bytes", "Free bytes of the disk that holds the database.", disk.free
-        yield "mongodb_disk_bytes", "Bytes of that disk.", disk.total
+        yield "mongodb_disk_free_bytes", "Free bytes on the disk of the database.", disk.free
+        yield "mongodb_disk_bytes", "Total bytes of the disk of the database.", disk.total
 
 
 _QUERIES: tuple[Callable[[], Values], ...] = (_members, _server, _disk, _comments, _worker, _caches)
@@ -112,7 +120,7 @@ class DatabaseCollector:
         values: list[tuple[str, str, float]] = []
         with outage_after(SECONDS):
             is_up = all(_add_values(query, values) for query in _QUERIES)
-        values.append(("mongodb_up", "Whether MongoDB answered all that was asked in time.", float(is_up)))
+        values.append(("mongodb_up", "Whether MongoDB answered all queries for these metrics in time.", float(is_up)))
         return [GaugeMetricFamily(f"marginalia_{name}", text, value) for name, text, value in values]
 
 
@@ -121,6 +129,6 @@ def _add_values(query: Callable[[], Values], values: list[tuple[str, str, float]
     try:
         values += query()
     except Exception as error:  # noqa: BLE001 - a failing query must not hide the results of the others
-        logger.warning("%s could not be asked: %s: %s", query.__name__, type(error).__name__, error)
+        logger.warning("%s could not be read: %s: %s", query.__name__, type(error).__name__, error)
         return not is_outage(error)
     return True

@@ -12,37 +12,40 @@ _ROUTES = {name: name for name in ("admin", "api", "comments", "static")} | {"me
 
 REQUESTS = Histogram(
     "marginalia_request_seconds",
-    "Requests, and how long they took until their answer began, by kind of address and class of status.",
+    "Requests and their time to first byte, by kind of URL and class of status.",
     ("route", "status"),
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
     registry=REGISTRY,
 )
 PAGES = Counter(
     "marginalia_page_cache",
-    "Pages asked for, by what the cache did: hit, 304 (kept, and the browser had it), miss (made and kept), renewed (made anew "
-    "was its discussion alone), stale (kept before the database was away), unkeepable.",
+    "Requests for pages, by result of the page cache: hit, 304 (cached, and unchanged in the "
+    "browser), miss (rendered and cached), renewed (only the discussion was rendered again), stale "
+    "(cached before the database was unavailable), unkeepable (not cacheable).",
     ("result",),
     registry=REGISTRY,
 )
 GATE_WAITING = Gauge(
     "marginalia_gate_waiting",
-    "Requests that wait for others to end before they ask the database.",
+    "Requests that wait for other requests before they query the database.",
     multiprocess_mode="livesum",
     registry=REGISTRY,
 )
-GATE_REFUSED = Counter("marginalia_gate_refused", "Requests refused because the database hangs.", registry=REGISTRY)
+GATE_REFUSED = Counter(
+    "marginalia_gate_refused", "Requests refused because the database doesn't respond.", registry=REGISTRY
+)
 HEAVY_REFUSED = Counter(
-    "marginalia_heavy_refused", "Long requests refused because too many are under way.", registry=REGISTRY
+    "marginalia_heavy_refused", "Long requests refused because too many are in progress.", registry=REGISTRY
 )
 COMMANDS = Histogram(
     "marginalia_mongodb_command_seconds",
-    "How long MongoDB took to answer the commands that web processes sent.",
+    "Response times of MongoDB for commands of web processes.",
     buckets=(0.001, 0.005, 0.02, 0.1, 0.5, 2),
     registry=REGISTRY,
 )
 CONNECTIONS_IN_USE = Gauge(
     "marginalia_mongodb_connections_in_use",
-    "Connections of the web processes' pools that wait for MongoDB's answer.",
+    "Connections of the web processes that wait for a response of MongoDB.",
     multiprocess_mode="livesum",
     registry=REGISTRY,
 )

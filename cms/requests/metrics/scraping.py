@@ -27,7 +27,7 @@ def is_allowed_scrape(request: HttpRequest) -> bool:
 def metrics_response() -> HttpResponse:
     """Return all metrics in the text format of Prometheus."""
     registry = CollectorRegistry()
-    Info("marginalia_build", "Versions of the site and of what it runs on.", registry=registry).info(versions())
+    Info("marginalia_build", "Versions of the site and its platform.", registry=registry).info(versions())
     registry.register(AllProcessesCollector())
     registry.register(DatabaseCollector())
     return HttpResponse(

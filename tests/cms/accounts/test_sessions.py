@@ -49,7 +49,7 @@ def test_end_sessions_all_logs_everyone_out(logged_in):
 
 
 def test_end_sessions_of_unknown_account_exits_2(mongo):
-    with pytest.raises(CommandError, match="no account 'eve'") as refused:
+    with pytest.raises(CommandError, match="account 'eve' doesn't exist") as refused:
         run("end_sessions", "--user", "eve")
     assert refused.value.returncode == 2
 

@@ -224,8 +224,8 @@ def test_problems_are_shown_to_users_who_can_fix_them(person):
         assert author.post(address).status_code == 403
     assert "stopped.jpg" in root.get("/admin/nodes/photo/stalled/").content.decode()
     assert "no such kind" in root.get("/admin/jobs/").content.decode()
-    assert "1 upload was cleared away" in root.post("/admin/nodes/photo/stalled/", follow=True).content.decode()
-    assert "1 job is tried again" in root.post("/admin/jobs/", follow=True).content.decode()
+    assert "1 upload was deleted" in root.post("/admin/nodes/photo/stalled/", follow=True).content.decode()
+    assert "1 job will be retried" in root.post("/admin/jobs/", follow=True).content.decode()
     assert not {"Stalled uploads", "Failed jobs"} & set(cards(root))
     assert files.find_one({"_id": photo})
     assert "No upload has stalled" in root.get("/admin/nodes/photo/stalled/").content.decode()

@@ -51,7 +51,7 @@ def test_first_start_creates_a_site_and_stop_ends_it(site):
     assert site.url in said
     assert f"{site.url}admin/" in said
     kept = site.var / "editor-password"
-    assert f"password:  kept in {kept}\n" in said
+    assert f"password:  stored in {kept}\n" in said
     assert kept.read_text() not in said, "what is no terminal may have other readers"
     assert kept.stat().st_mode & 0o077 == 0
 
@@ -63,10 +63,10 @@ def test_first_start_creates_a_site_and_stop_ends_it(site):
 
 def test_site_is_served_once_and_survives_its_mongod(site):
     site.start()
-    assert refusal(site) == f"Process {site.run.pid} serves this site already, at {site.url}."
+    assert refusal(site) == f"Process {site.run.pid} already serves this site at {site.url}. Stop it first."
     neighbour = Site(site.var.with_name("neighbour"))
     neighbour.environment["PORT"] = str(site.port)
-    assert re.match(rf"Port {site.port} is held by process \d+ \(.*gunicorn.*\); PORT=", refusal(neighbour))
+    assert re.match(rf"Port {site.port} is in use by process \d+ \(.*gunicorn.*\)\. Run PORT=", refusal(neighbour))
     assert neighbour.remaining_processes() == []
 
     # Emails and other jobs run without another command.
@@ -80,7 +80,7 @@ def test_site_is_served_once_and_survives_its_mongod(site):
     os.kill(before.pid, signal.SIGKILL)
     until(lambda: site.mongod and site.mongod != before)
     assert site.fetch("admin/login/") == 200
-    assert f"it runs again as process {site.mongod.pid}" in site.output.read_text()
+    assert f"was restarted as process {site.mongod.pid}" in site.output.read_text()
 
 
 def test_terminal_shows_the_password_once(site):
@@ -90,10 +90,10 @@ def test_terminal_shows_the_password_once(site):
     site.run = subprocess.Popen(command, cwd=ROOT, env=site.environment, stdout=theirs, start_new_session=True)
     os.close(theirs)
     said = ""
-    while "Ctrl-C ends it" not in said:
+    while "Press Ctrl-C" not in said:
         said += os.read(ours, 65_536).decode()
     kept = site.var / "editor-password"
-    assert f"password:  {kept.read_text()}  (kept in {kept})" in said
+    assert f"password:  {kept.read_text()}  (stored in {kept})" in said
     assert site.stop() == 0
     os.close(ours)
 
@@ -129,8 +129,8 @@ def test_mongod_runs_in_the_foreground(site):
     )
     said = [run.stdout.readline(), run.stdout.readline()]
     state = site.mongod
-    assert said[0] == f"mongod is process {state.pid} on port {state.port}, until Ctrl-C.\n"
-    assert said[1] == f"Its address, with the password, is in {site.var / 'mongod.json'}.\n"
+    assert said[0] == f"mongod is running as process {state.pid} on port {state.port}. Press Ctrl-C to stop it.\n"
+    assert said[1] == f"Its URI, with the password, is in {site.var / 'mongod.json'}.\n"
     second = site.manage("mongod")
     assert second.returncode == COULD_NOT_RUN
     assert f"Process {run.pid} (" in second.stderr
@@ -156,7 +156,7 @@ def test_missing_mongod_is_reported_with_its_setting(site):
     site.environment["MONGOD"] = str(site.var / "none")
     result = site.manage("migrate")
     assert result.returncode == COULD_NOT_RUN
-    assert result.stderr.strip() == f"MONGOD names {site.var / 'none'}, which is not a program that can be run."
+    assert result.stderr.strip() == f"MONGOD is {site.var / 'none'}, which can't be executed. Correct the path."
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def test_second_start_is_quick_and_keeps_the_password(site):
     assert site.stop() == 0
     said = site.start()
     assert password not in said
-    assert f"password:  kept in {site.var / 'editor-password'}" in said
+    assert f"password:  stored in {site.var / 'editor-password'}" in said
     assert (site.var / "static" / "staticfiles.json").stat().st_mtime_ns == collected
     times = psutil.Process(site.run.pid).cpu_times()
     assert times.user + times.system < 5  # CPU seconds, because elapsed time depends on other processes
@@ -206,7 +206,7 @@ def test_site_restarts_after_kill_9(site, victims):
             os.kill(pid, signal.SIGKILL)
     if "run" not in victims:
         assert site.run.wait(30) == COULD_NOT_RUN
-        assert "The web server ended by itself" in site.output.read_text()
+        assert "The web server ended unexpectedly" in site.output.read_text()
     else:
         site.run.wait(30)
     site.start()
@@ -250,7 +250,7 @@ def test_site_stops_with_the_make_that_started_it(site):
             stdout=output,
             start_new_session=True,
         )
-    until(lambda: "Ctrl-C ends it" in (site.var / "output").read_text(), seconds=90)
+    until(lambda: "Press Ctrl-C" in (site.var / "output").read_text(), seconds=90)
     maker.kill()
     maker.wait()
     assert site.url in site.start()
@@ -280,4 +280,4 @@ def test_standalone_server_is_refused(site, tmp_path):
 
 def test_port_in_use_is_reported_with_its_process(site):
     with socket.create_server(("127.0.0.1", site.port)):
-        assert f"Port {site.port} is held by process {os.getpid()} (" in refusal(site)
+        assert f"Port {site.port} is in use by process {os.getpid()} (" in refusal(site)

@@ -50,7 +50,7 @@ def wrong_password(folder: Path, stack: ExitStack) -> tuple[str, str]:
         )
         until(lambda: client.admin.command("hello")["isWritablePrimary"])
     uri = server.uri.replace("mongodb://", "mongodb://site:wrong@")
-    return f"{uri}&authSource=admin", "MongoDB refuses the user name or password of MONGODB_URI"
+    return f"{uri}&authSource=admin", "MongoDB refuses the username or password in MONGODB_URI"
 
 
 def wrong_ca(folder: Path, stack: ExitStack) -> tuple[str, str]:

@@ -18,12 +18,10 @@ def var(settings, tmp_path, mongo):
 
 
 def test_unusable_port_is_refused_with_the_reason(monkeypatch):
-    with pytest.raises(startup.CannotServe, match=r"Port 70000 cannot be listened on: .*65535"):
+    with pytest.raises(startup.CannotServe, match=r"Port 70000 can't be used: .*65535"):
         startup.require_free_port(70_000)
     monkeypatch.setattr("marginalia.local.ports.LOOPBACK", "192.0.2.1")
-    with pytest.raises(
-        startup.CannotServe, match="Port 20000 cannot be listened on: .*Cannot assign requested address"
-    ):
+    with pytest.raises(startup.CannotServe, match="Port 20000 can't be used: .*Cannot assign requested address"):
         startup.require_free_port(20_000)
 
 
