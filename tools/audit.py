@@ -26,7 +26,7 @@ def verdict(output: str, errors: str) -> tuple[int, str]:
     try:
         packages = json.loads(output)["dependencies"]
     except (ValueError, KeyError):
-        return UNKNOWN, f"Not audited: {errors.strip().rpartition(chr(10))[2] or 'pip-audit said nothing.'}"
+        return UNKNOWN, f"Not audited: {errors.strip().rpartition(chr(10))[2] or 'pip-audit had no output.'}"
     skipped = [f"{package['name']} ({package['skip_reason']})" for package in packages if "vulns" not in package]
     locked = sum("==" in line for line in LOCK.read_text().splitlines())
     if skipped or len(packages) != locked:
@@ -39,7 +39,7 @@ def verdict(output: str, errors: str) -> tuple[int, str]:
     ]
     if lines:
         return VULNERABLE, "\n".join(lines)
-    return CLEAN, f"No advisory names any of {locked} packages."
+    return CLEAN, f"No advisory lists any of the {locked} packages."
 
 
 def audit(arguments: Sequence[str] = ()) -> tuple[int, str]:

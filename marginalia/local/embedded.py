@@ -77,7 +77,7 @@ class Embedded:
         except Claimed as claimed:
             owner = claimed.facts.get("pid", 0)
             who = f"Process {owner} ({command_line(owner)[-80:]})"
-            raise OwnedElsewhere(f"{who} runs the MongoDB of {self.var} already: end it first.") from claimed
+            raise OwnedElsewhere(f"{who} already runs the MongoDB of {self.var}. Stop it first.") from claimed
         try:
             self._owner = os.getpid()
             self._claim.record()
@@ -107,9 +107,9 @@ class Embedded:
         try:
             state = self._start()
         except MongodError as error:
-            report(f"mongod is down, next try in {PAUSE_SECONDS:.0f} s: {error}")
+            report(f"mongod is down. Next attempt in {PAUSE_SECONDS:.0f} s: {error}")
         else:
-            report(f"mongod had ended; it runs again as process {state.pid} on port {state.port}.")
+            report(f"mongod ended and was restarted as process {state.pid} on port {state.port}.")
         self._not_before = time.monotonic() + PAUSE_SECONDS
 
     def stop(self) -> None:
@@ -136,7 +136,7 @@ class Embedded:
                 client.admin.command("updateUser" if users else "createUser", USER, **account)
         except (MongodError, PyMongoError) as error:
             server.stop()
-            raise MongodError(f"mongod started and does not answer: {error}") from error
+            raise MongodError(f"mongod started, but doesn't respond: {error}") from error
         assert server.pid is not None
         self._claim.record(uri=uri, mongod=server.pid, port=server.port, folder=str(self.var))
         return State(uri=uri, pid=server.pid, port=server.port, owner=self._owner)
@@ -183,7 +183,9 @@ def uri_for(var: Path) -> str:
                 if time.monotonic() > deadline:
                     raise
             except PermissionError as error:
-                raise MongodError(f"{error.filename} belongs to another user: {error.strerror}.") from error
+                raise MongodError(
+                    f"{error.filename} belongs to another user: {error.strerror}. Change its owner with chown."
+                ) from error
             time.sleep(0.05)
 
 
@@ -196,5 +198,7 @@ def _wait_for_data_folder(server: Mongod) -> None:
     pid = server.pid
     while is_locked(server.dbpath / "mongod.lock"):
         if time.monotonic() > deadline:
-            raise MongodError(f"Another program (process {pid or 'unknown'}) holds the data in {server.dbpath}.")
+            raise MongodError(
+                f"Another program (process {pid or 'unknown'}) uses the data in {server.dbpath}. Stop it first."
+            )
         time.sleep(0.05)

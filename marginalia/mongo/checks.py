@@ -21,7 +21,11 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
         names = [index.name for index in collection.indexes]
         if len(names) != len(set(names)):
             messages.append(
-                Error(f"{collection.name} has two indexes of one name.", hint="Rename one.", id="mongo.E002")
+                Error(
+                    f"{collection.name} has two indexes with the same name.",
+                    hint="Rename one of them.",
+                    id="mongo.E002",
+                )
             )
         messages += [
             Error(f"{problem}.", hint="Begin the index with the shard key, or choose another key.", id="mongo.E003")
@@ -30,8 +34,8 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
         if collection.shard_key is None and not collection.unsharded_because:
             messages.append(
                 Warning(
-                    f"{collection.name} has no shard key and no reason for that.",
-                    hint="Give it a shard_key, or say unsharded_because.",
+                    f"{collection.name} has no shard key and no reason for it.",
+                    hint="Set shard_key or unsharded_because.",
                     id="mongo.W004",
                 )
             )

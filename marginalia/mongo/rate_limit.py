@@ -23,7 +23,7 @@ COLLECTIONS = (
         (Index("by_expiry", (("expires", 1),), expire_after_seconds=0),),
         validator=document({"_id": TEXT, "passed": array_of(document({"token": TEXT, "at": DATE})), "expires": DATE}),
         shard_key=ShardKey(
-            (("_id", "hashed"),), reason="one findAndModify a post or log-in, always by _id", least=least_hash
+            (("_id", "hashed"),), reason="one findAndModify per comment or login, always by _id", least=least_hash
         ),
     ),
 )

@@ -70,7 +70,7 @@ def check(uri: str, timeout: float = 5.0) -> str:
         reason = f"cannot be reached within {timeout:.0f} s: {first_clause(error)}"
     except OperationFailure as error:
         refused = error.code in (UNAUTHORIZED, AUTHENTICATION_FAILED)
-        reason = "refuses the user name or password of MONGODB_URI" if refused else f"answers: {first_clause(error)}"
+        reason = "refuses the username or password in MONGODB_URI" if refused else f"answers: {first_clause(error)}"
     except ConfigurationError as error:  # the server's wire protocol is too old for the driver
         reason = f"cannot be used: {first_clause(error)}"
     except PyMongoError as error:
@@ -159,7 +159,7 @@ def describe_outage(error: BaseException, alias: str = DEFAULT_DB_ALIAS) -> str:
         return _describe_unmet_write_concern(error)
     known = client(alias).topology_description
     if getattr(error, "code", None) == AUTHENTICATION_FAILED or _refuses_log_in(known):
-        return "MongoDB refuses the user name or password of MONGODB_URI."
+        return "MongoDB refuses the username or password in MONGODB_URI."
     servers = {f"{host}:{port}": server for (host, port), server in known.server_descriptions().items()}
     if known.has_writable_server():
         return f"MongoDB doesn't answer: {first_clause(error)}."
@@ -168,8 +168,8 @@ def describe_outage(error: BaseException, alias: str = DEFAULT_DB_ALIAS) -> str:
     if known.replica_set_name and reached:
         states = ", ".join(f"{name} ({type})" for name, type in sorted(reached.items()))
         return (
-            f"The replica set {known.replica_set_name} has no primary. Reached: {states}. "
-            f"Not reached: {away or 'none'}. A majority of the members must run."
+            f"The replica set {known.replica_set_name} has no primary. Reached: {states}. Not "
+            f"reached: {away or 'none'}. Start the missing members. A majority must run."
         )
     reasons = {name: first_clause(server.error) if server.error else "silent" for name, server in servers.items()}
     listed = "; ".join(f"{name}: {reason.removeprefix(f'{name}: ')}" for name, reason in sorted(reasons.items()))
@@ -270,5 +270,5 @@ def outage_after(seconds: float, alias: str = DEFAULT_DB_ALIAS) -> Iterator[None
             yield
     except (PyMongoError, DatabaseError) as error:
         if is_outage(error):
-            raise Outage(f"no answer within {seconds:g} s") from error
+            raise Outage(f"no response within {seconds:g} s") from error
         raise

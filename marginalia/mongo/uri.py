@@ -10,10 +10,10 @@ from pymongo.errors import ConfigurationError, InvalidURI
 
 # Options that the site needs, in lower case, with the only allowed value and the reason.
 _REQUIRED_OPTIONS = {
-    "readpreference": ("primary", "a secondary may not have yet what was acknowledged"),
+    "readpreference": ("primary", "a secondary may not have acknowledged data yet"),
     "retrywrites": ("true", "a write is sent again after a change of primary"),
     "retryreads": ("true", "a read is sent again after a change of primary"),
-    "journal": ("true", "a write that is only in memory dies with the machine"),
+    "journal": ("true", "a write that is only in memory is lost if the machine fails"),
     "w": ("majority", "MONGODB_WRITE_CONCERN sets how many members must have a write"),
 }
 
@@ -43,11 +43,13 @@ def problem(uri: str) -> str:
         # If / isn't encoded, the driver treats part of the password as the name of the database, and repeats it in its
         # message.
         message = "" if "database name" in str(error) else f" The driver reports: {error}"
-        return f"is no connection string. Percent-encode @ : / ? and % in user name and password.{message}".rstrip(".")
+        return (
+            f"is not a valid connection string. Percent-encode @ : / ? and % in the username and password.{message}"
+        ).rstrip(".")
     except ssl.SSLError as error:
-        return f"names a file without a usable certificate: {error.reason}"
+        return f"refers to a file without a usable certificate: {error.reason}"
     except OSError as error:
-        return f"names a file that can't be read: {error.filename}: {error.strerror}"
+        return f"refers to a file that can't be read: {error.filename}: {error.strerror}"
     except (ConfigurationError, Warning) as error:
-        return f"is not right: {str(error).partition(' Refer to')[0]}".rstrip(".")
+        return f"is invalid: {str(error).partition(' Refer to')[0]}".rstrip(".")
     return ""

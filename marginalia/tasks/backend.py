@@ -160,10 +160,12 @@ class MongoDBBackend(tasks.backends.base.BaseTaskBackend):
         """Check OPTIONS and INSTALLED_APPS."""
         name = f"TASKS[{self.alias!r}]"
         for option in sorted(set(self.options) - {"DATABASE"}):
-            yield Error(f"{name} has no option {option!r}.", hint="The only option is DATABASE.", id="tasks.E001")
+            yield Error(
+                f"{name} has the unknown option {option!r}.", hint="The only option is DATABASE.", id="tasks.E001"
+            )
         if self.database not in connections or connections[self.database].vendor != "mongodb":
             yield Error(
-                f"The DATABASE of {name} is {self.database!r}, which is no MongoDB connection in DATABASES.",
+                f"The DATABASE of {name} is {self.database!r}, which isn't a MongoDB connection in DATABASES.",
                 hint="Set OPTIONS['DATABASE'] to the alias of a connection with the engine 'marginalia.mongo.engine'.",
                 id="tasks.E002",
             )
@@ -185,7 +187,7 @@ def task_of(job: Job) -> Any:
     try:
         task = import_string(path)
     except ImportError as error:
-        raise InvalidTask(f"There is no task {job.name!r}.") from error
+        raise InvalidTask(f"The task {job.name!r} doesn't exist.") from error
     if not isinstance(task, tasks.base.Task):
         raise InvalidTask(f"{path!r} is not a task.")
     return task

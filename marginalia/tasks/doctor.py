@@ -39,15 +39,15 @@ def jobs_done(examination: Examination) -> Iterator[Finding]:
     if not examination.declared(queue.COLLECTION):
         return
     if not queue.is_tended(alias=examination.alias):
-        message = "No worker runs: mails are not sent, and what crashes leave behind waits."
-        yield Finding(WARNING, "no-worker", queue.WORKERS, message, "Run manage.py work beside the site.")
+        message = "No worker is running, so emails aren't sent and interrupted work isn't repaired."
+        yield Finding(WARNING, "no-worker", queue.WORKERS, message, "Run manage.py work alongside the site.")
     stored = examination.db[queue.COLLECTION]
     due = now() - OVERDUE
     if stored.find_one({"state": queue.RUNNING, "due": {"$lt": due}}):
-        message = "A worker died over a job, and no other has taken it."
+        message = "A worker died during a job, and no other worker has taken over."
         yield Finding(WARNING, "stale-lease", queue.COLLECTION, message, "Run manage.py work.")
     if stored.find_one({"state": queue.WAITING, "due": {"$lt": due}}):
-        message = f"Jobs have been due for more than {OVERDUE.seconds // 60} minutes."
+        message = f"Jobs have been overdue for more than {OVERDUE.seconds // 60} minutes."
         yield Finding(WARNING, "jobs-waiting", queue.COLLECTION, message, "Run manage.py work.")
     for host in queue.silent_hosts(alias=examination.alias):
         message = f"The worker of {host} stopped without notice in the last 24 hours."
@@ -55,12 +55,12 @@ def jobs_done(examination: Examination) -> Iterator[Finding]:
             WARNING, "worker-silent", queue.WORKERS, message, "Check its service and its log, then restart it."
         )
     if retried := stored.find_one({"state": queue.WAITING, "tries": {"$gte": MIN_TRIES}}):
-        message = f"Jobs fail and are tried again, such as {retried['kind']}: {retried['error']}."
+        message = f"Jobs fail and are retried, such as {retried['kind']}: {retried['error']}."
         yield Finding(
-            WARNING, "jobs-retrying", queue.COLLECTION, message, "Fix the cause. The worker tries them again."
+            WARNING, "jobs-retrying", queue.COLLECTION, message, "Fix the cause. The worker retries the jobs."
         )
     if failed := queue.failed_count(MAX_COUNTED, examination.alias):
         names = ", ".join(sorted({job.name for job in queue.failures(MAX_COUNTED, alias=examination.alias)}))
         message = f"{failed} jobs failed permanently: {names}."
-        fix = "manage.py work --failed lists them. Fix the cause, then run manage.py work --retry-failed."
+        fix = "Run manage.py work --failed to list them. Fix the cause, then run manage.py work --retry-failed."
         yield Finding(WARNING, "jobs-failed", queue.COLLECTION, message, fix)

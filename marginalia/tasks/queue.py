@@ -71,13 +71,13 @@ COLLECTIONS = (
                 "once": DATE,
             },
         ),
-        unsharded_because="a queue: findAndModify takes the one that is due first",
+        unsharded_because="a queue: findAndModify claims the job that is due first",
     ),
     Collection(
         WORKERS,
         (Index("silent_long_ago", (("at", 1),), expire_after_seconds=DAY),),
         validator=document({"at": DATE}, {"host": TEXT}),
-        unsharded_because="a document a worker",
+        unsharded_because="one document per worker",
     ),
 )
 
@@ -292,10 +292,12 @@ def failed(job: Job, error: str, *, path: str, is_final: bool) -> Job | None:
     if not _jobs(job.alias).update_one(_leased(job), update).matched_count:
         return None
     if is_final:
-        logger.error("Job %s (%s) failed permanently after %d tries: %s", job.id, job.name, job.tries, error)
+        logger.error("Job %s (%s) failed permanently after %d attempts: %s", job.id, job.name, job.tries, error)
     else:
         seconds = wait.total_seconds()
-        logger.warning("Job %s (%s): try %d failed, next in %.0f s: %s", job.id, job.name, job.tries, seconds, error)
+        logger.warning(
+            "Job %s (%s): attempt %d failed, next in %.0f s: %s", job.id, job.name, job.tries, seconds, error
+        )
     return replace(
         job,
         state=FAILED if is_final else WAITING,

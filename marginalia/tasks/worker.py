@@ -54,7 +54,7 @@ def work(alias: str = DEFAULT_DB_ALIAS, *, queues: Sequence[str] = (), urgent_on
     most = tries_of(result.task)
     if job.tries > most:
         # Every worker that claimed the job died, perhaps because of the job.
-        ended = _fail(job, RuntimeError(), job.error or "no worker survived it", is_final=True)
+        ended = _fail(job, RuntimeError(), job.error or "every worker crashed", is_final=True)
     else:
         signals.task_started.send_robust(type(backend), task_result=result)
         ended = _run(job, result, is_last=job.tries == most)
@@ -163,4 +163,4 @@ def _do(pieces: Iterable[Callable[[], object]]) -> None:
         try:
             work()
         except Exception:
-            logger.exception("A regular piece of work failed.")
+            logger.exception("Regular maintenance failed.")

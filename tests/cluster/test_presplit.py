@@ -122,7 +122,7 @@ def test_ranges_with_documents_are_not_moved_and_are_listed(presplit):
     for name in FILLED:
         assert set(places(cluster, name)) == {cluster.shard_ids[0]}
         # Every second range is already on its shard.
-        assert f"= {name}: {RANGES // 2} ranges hold something" in told
+        assert f"= {name}: {RANGES // 2} ranges contain data" in told
     db = cluster.primary[cluster.name]
     assert db["comments"].count_documents({}) == loaded.COMMENTS + 3
 
@@ -144,7 +144,7 @@ def test_second_run_does_nothing_and_a_finer_one_continues(presplit, mongo, monk
     with as_mongos(cluster, monkeypatch):
         told = StringIO()
         call_command("setup_shards", "--presplit", str(RANGES), stdout=told)
-        assert "0 cuts and moves made." in told.getvalue()
+        assert "0 splits and moves made." in told.getvalue()
         told = StringIO()
         call_command("setup_shards", "--plan", "--presplit", str(2 * RANGES), stdout=told)
     planned = [line for line in told.getvalue().splitlines() if line.startswith('db.adminCommand({"split"')]

@@ -60,7 +60,7 @@ def test_wrong_key_is_reported_and_the_rest_continues_later(cluster, mongo, monk
         assert message.startswith("second: ")
         assert "can't shard collection" in message
         assert "unique" in message
-        assert "1 of 3 done; running again goes on" in message
+        assert "1 of 3 done. Run the command again to resume." in message
         assert cluster.entry("first") is not None
         assert cluster.entry("second") is cluster.entry("third") is None
         assert set(db["second"].index_information()) == {"_id_", "a_1_b_1"}
@@ -79,7 +79,7 @@ def test_key_unique_on_one_shard_only_is_refused(mongo, monkeypatch):
     monkeypatch.setattr(
         "marginalia.mongo.collections.declared_collections", lambda: [DeclaredCollection("default", wrong)]
     )
-    with pytest.raises(CommandError, match="the unique index u does not begin with the shard key"):
+    with pytest.raises(CommandError, match="the unique index u doesn't begin with the shard key"):
         call_command("setup_shards", "--plan")
 
 

@@ -120,7 +120,7 @@ def test_other_processes_connect_and_only_the_owner_stops_it(server):
     state = server.running()
     other = Embedded(server.var)
     assert other.running() == state
-    with pytest.raises(MongodError, match=rf"Process {os.getpid()} \(.*\) runs the MongoDB of {server.var} already"):
+    with pytest.raises(MongodError, match=rf"Process {os.getpid()} \(.*\) already runs the MongoDB of {server.var}"):
         other.start(patience=0)
     other.stop()
     assert server.running() == state
@@ -167,7 +167,7 @@ def test_owner_restarts_mongod_on_the_same_port(server, victims):
         os.kill({"mongod": before.pid, "guard": guard}[victim], signal.SIGKILL)
     until(lambda: server.ensure_running(said.append) or said, seconds=40)
     after = server.running()
-    assert f"it runs again as process {after.pid} on port {after.port}." in said[-1]
+    assert f"was restarted as process {after.pid} on port {after.port}." in said[-1]
     assert (after.uri, after.port) == (before.uri, before.port)
     assert command_line(before.pid) == ""
     assert has_the_document(after)
@@ -180,7 +180,7 @@ def test_owner_retries_a_failed_restart(server):
     until(lambda: server.ensure_running(said.append) or said)
     server.ensure_running(said.append)
     assert len(said) == 1
-    assert "next try in 5 s: mongod did not start" in said[0]
+    assert "Next attempt in 5 s: mongod did not start" in said[0]
     (server.var / "mongod.key").chmod(0o600)
     until(lambda: server.ensure_running(said.append) or len(said) == 2)
     assert server.running()
@@ -239,6 +239,6 @@ def test_data_of_a_server_without_users_are_migrated(tmp_path):
 
 def test_data_in_use_by_another_program_are_refused(tmp_path):
     with Member(tmp_path / "mongod") as other:
-        with pytest.raises(MongodError, match=rf"process {other.pid}\) holds the data"):
+        with pytest.raises(MongodError, match=rf"process {other.pid}\) uses the data"):
             Embedded(tmp_path).start()
         assert other.alive

@@ -40,7 +40,7 @@ def test_three_members_elect_another_primary():
 
 def test_named_mongod_must_be_a_program(monkeypatch, tmp_path):
     monkeypatch.setenv("MONGOD", str(tmp_path / "none"))
-    with pytest.raises(MongodError, match="MONGOD names .*none"):
+    with pytest.raises(MongodError, match="MONGOD is .*none"):
         locate()
 
 

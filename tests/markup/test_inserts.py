@@ -152,14 +152,17 @@ def test_every_insert_has_menu_texts_and_an_example(name):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a\n\n::gallery{colour=red}", "Line 3: “gallery” has no attribute “colour”; it has: section, count, photos."),
-        ("::gallery{section=plates}", "Line 1: “gallery”, section: Write node: and an id."),
+        (
+            "a\n\n::gallery{colour=red}",
+            "Line 3: “gallery” has no attribute “colour”. Use one of: section, count, photos.",
+        ),
+        ("::gallery{section=plates}", "Line 1: “gallery”, section: Enter node: followed by an id."),
         ("::gallery{section=node:0123456789abcdef01234567 count=1000}", "Line 1: “gallery”, count: Ensure"),
-        ("::button{link=javascript:x text=y}", "Line 1: “button”, link: Write an address"),
-        ("::note{", "Line 1: This cannot be read: “note{”."),
-        ("a\n:::note\nb", "Line 2: “:::note” is not ended: a line “:::” is missing."),
-        ("a\n:::", "Line 2: This “:::” ends nothing"),
-        ("::contents\n\n::contents", "Line 3: A text has “contents” at most 1 times."),
+        ("::button{link=javascript:x text=y}", "Line 1: “button”, link: Enter a URL"),
+        ("::note{", "Line 1: This can't be read: “note{”."),
+        ("a\n:::note\nb", "Line 2: “:::note” isn't closed. Add a line with “:::” after it."),
+        ("a\n:::", "Line 2: This “:::” closes nothing"),
+        ("::contents\n\n::contents", "Line 3: Use “contents” at most 1 times in a text."),
         (":::note\n:::\n" * (MAX_INSERTS + 1), "at most"),
     ],
 )
@@ -184,7 +187,7 @@ def test_unknown_insert_is_shown_only_to_editors(mongo):
     html = rendering.to_html(source, "markdown")
     assert texts.render_for_readers(html) == "<p>a</p>\n\n<p>b</p>\n"
     typed = editable_nodes.unsaved_node("basic-page", {"detail.text": source}, (), ObjectId(), None)
-    assert "Line 3: There is no insert “map”" in texts.render_for_editor(typed, sees_photos=True, sees_all=True)
+    assert "Line 3: The insert “map” doesn" in texts.render_for_editor(typed, sees_photos=True, sees_all=True)
     assert isinstance(TextInserts(html).faults[0], UnknownInsert)
 
 
@@ -237,12 +240,12 @@ def test_plain_text_contains_the_words_of_inserts(mongo):
 
 
 def test_names_are_registered_once():
-    with pytest.raises(ImproperlyConfigured, match="two inserts"):
+    with pytest.raises(ImproperlyConfigured, match="Two inserts are called"):
         base.insert("note")(type("Other", (base.Insert,), {}))
     for name in ("", "Note", "a b", "-a", "a" * 41):
-        with pytest.raises(ImproperlyConfigured, match="cannot be called"):
+        with pytest.raises(ImproperlyConfigured, match="can't be called"):
             base.insert(name)
-    with pytest.raises(ImproperlyConfigured, match="no directive can spell"):
+    with pytest.raises(ImproperlyConfigured, match="can't be written in a text"):
         base.insert("fine")(type("Wrong", (base.Insert,), {"Attribute": forms.CharField()}))
 
 

@@ -194,4 +194,4 @@ def test_errors_do_not_contain_class_names(mongo):
     with pytest.raises(CommandError) as raised:
         call_command("check_nodes", stdout=io.StringIO())
     assert type(raised.value) is CommandError
-    assert str(raised.value) == "1 left as they were."
+    assert str(raised.value) == "1 problems remain."

@@ -45,7 +45,7 @@ def test_standalone_server_is_refused(tmp_path):
     with Member(tmp_path / "data", replset="") as server:
         for uri in (server.uri, f"mongodb://{server.address}/?replicaSet=rs0&w=majority"):
             assert "is a standalone server, and the site needs a replica set or a mongos" in refusal(uri)
-        assert "refuses the user name or password" in refusal(f"mongodb://ann:secret@{server.address}/")
+        assert "refuses the username or password" in refusal(f"mongodb://ann:secret@{server.address}/")
 
 
 @pytest.mark.parametrize("hosts", ["127.0.0.1:9", "127.0.0.1:9,127.0.0.1:10"])

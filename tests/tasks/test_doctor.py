@@ -10,7 +10,7 @@ from tests.support.doctor import findings
 
 def test_missing_worker_is_reported(mongo):
     (finding,) = findings("no-worker")
-    assert (finding.level, finding.fix) == (WARNING, "Run manage.py work beside the site.")
+    assert (finding.level, finding.fix) == (WARNING, "Run manage.py work alongside the site.")
     worker.tend()
     assert findings("no-worker") == []
     mongo.workers.update_one({}, {"$set": {"at": now() - timedelta(minutes=4)}})
@@ -30,9 +30,9 @@ def test_jobs_of_unserved_queues_are_reported(mongo):
 
 def test_failed_jobs_are_warnings_with_kind_and_error(mongo):
     queue.put("kind", [], {})
-    mongo.jobs.update_one({}, {"$set": {"tries": 5, "error": "the mail server: SMTPAuthenticationError (535)"}})
+    mongo.jobs.update_one({}, {"$set": {"tries": 5, "error": "the email server: SMTPAuthenticationError (535)"}})
     (retried,) = findings("jobs-retrying")
-    assert (retried.level, "kind: the mail server: SMTPAuth" in retried.message) == (WARNING, True)
+    assert (retried.level, "kind: the email server: SMTPAuth" in retried.message) == (WARNING, True)
     mongo.jobs.update_one({}, {"$set": {"state": queue.FAILED}})
     (failed,) = findings("jobs-failed")
     assert (failed.level, failed.message) == (WARNING, "1 jobs failed permanently: kind.")

@@ -20,13 +20,13 @@ Status = tasks.TaskResultStatus
 
 @tasks.task
 def call_mail_server(*args, **kwargs):
-    with needing("the mail server"):
+    with needing("the email server"):
         raise OSError(111, "Connection refused")
 
 
 @tasks.task
 def call_strict_mail_server():
-    with needing("the mail server"):
+    with needing("the email server"):
         raise SMTPResponseException(550, b"no mailbox of ann")
 
 
@@ -146,18 +146,18 @@ def test_each_try_is_logged_with_its_error_and_no_address(seen, clock, caplog, m
     work_all(clock)
     lines = [(record.levelname, record.getMessage().partition(" (")[2]) for record in caplog.records]
     called = "tests.tasks.test_queue.call_mail_server"
-    refused = "the mail server: ConnectionRefusedError (Connection refused)"
+    refused = "the email server: ConnectionRefusedError (Connection refused)"
     assert lines == [
         ("INFO", "tests.tasks.examples.note) done"),
-        ("WARNING", f"{called}): try 1 failed, next in 30 s: {refused}"),
-        ("ERROR", f"{called}) failed permanently after 2 tries: {refused}"),
+        ("WARNING", f"{called}): attempt 1 failed, next in 30 s: {refused}"),
+        ("ERROR", f"{called}) failed permanently after 2 attempts: {refused}"),
     ]
 
 
 def test_error_of_a_refused_email_has_no_text_of_the_server(mongo):
     call_strict_mail_server.enqueue()
     worker.work()
-    assert mongo.jobs.find_one()["error"] == "the mail server: SMTPResponseException (550)"
+    assert mongo.jobs.find_one()["error"] == "the email server: SMTPResponseException (550)"
 
 
 @pytest.mark.parametrize("name", ["comments.held", "comments.reply", "comments.confirm", "accounts.reset"])
@@ -204,7 +204,7 @@ def test_job_that_kills_its_workers_ends_as_failed(seen, clock):
     assert seen == []
     assert len(queue.failures()) == 1
     result.refresh()
-    assert (result.status, result.errors[-1].traceback) == (Status.FAILED, "no worker survived it")
+    assert (result.status, result.errors[-1].traceback) == (Status.FAILED, "every worker crashed")
 
 
 def test_done_job_keeps_no_arguments_and_no_error_text(mongo, clock):

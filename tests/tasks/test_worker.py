@@ -53,7 +53,7 @@ def test_command_works_once_lists_failures_and_retries_them(seen, mongo):
     note.enqueue(1)
     out = StringIO()
     call_command("work", "--once", stdout=out)
-    assert "1 jobs taken." in out.getvalue()
+    assert "1 jobs run." in out.getvalue()
     call_command("work", "--failed", stdout=StringIO())
     fail.enqueue()
     job = queue.take()

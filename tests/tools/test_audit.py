@@ -59,7 +59,7 @@ def report(**differing: object) -> str:
 def test_packages_without_advisories_pass():
     status, said = verdict(report(), "")
     assert status == CLEAN
-    assert said.startswith("No advisory names any of ")
+    assert said.startswith("No advisory lists any of the ")
 
 
 def test_advisory_is_reported():
@@ -87,7 +87,7 @@ def test_unreachable_service_is_reported():
 @pytest.mark.parametrize(
     ("options", "expected", "part"),
     [
-        ({}, CLEAN, "No advisory names any of "),
+        ({}, CLEAN, "No advisory lists any of the "),
         ({"about": "gunicorn"}, VULNERABLE, "TEST-1, mended in 99.0"),
         ({"status": 404}, UNKNOWN, "Not audited: "),
         ({"status": 503}, UNKNOWN, "Not audited: "),

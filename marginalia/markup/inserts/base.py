@@ -130,15 +130,19 @@ def insert(name: str) -> Callable[[type[Insert]], type[Insert]]:
         ImproperlyConfigured: The name is in use, or the name or an attribute is invalid in a directive.
     """
     if not _NAME.fullmatch(name):
-        raise ImproperlyConfigured(f"An insert cannot be called {name!r}: a-z, 0-9 and hyphens, at most 40.")
+        raise ImproperlyConfigured(
+            f"An insert can't be called {name!r}. Use at most 40 characters of a-z, 0-9 and hyphens."
+        )
 
     def register(insert_class: type[Insert]) -> type[Insert]:
         if invalid := [field for field in insert_class.base_fields if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", field)]:
             raise ImproperlyConfigured(
-                f"The insert “{name}” has an attribute {invalid[0]!r} that no directive can spell."
+                f"The insert “{name}” has the attribute {invalid[0]!r}, which can't be written in a text. Rename it."
             )
         if _REGISTRY.setdefault(name, insert_class) is not insert_class:
-            raise ImproperlyConfigured(f"There are two inserts “{name}”: {_REGISTRY[name]} and {insert_class}.")
+            raise ImproperlyConfigured(
+                f"Two inserts are called “{name}”: {_REGISTRY[name]} and {insert_class}. Rename one."
+            )
         insert_class.name = name
         insert_class.label = insert_class.label or name.capitalize()
         return insert_class

@@ -25,7 +25,7 @@ class NodeIdField(forms.CharField):
     def clean(self, value: Any) -> ObjectId | None:
         text = str(super().clean(value)).removeprefix(self.prefix)
         if text and not ObjectId.is_valid(text):
-            raise forms.ValidationError(_("Write %(prefix)s and an id."), params={"prefix": self.prefix})
+            raise forms.ValidationError(_("Enter %(prefix)s followed by an id."), params={"prefix": self.prefix})
         return ObjectId(text) if text else None
 
 
@@ -45,7 +45,7 @@ class PhotoIdsField(forms.CharField):
     def clean(self, value: Any) -> tuple[ObjectId, ...]:
         names = [name.strip() for name in str(super().clean(value)).split(",") if name.strip()]
         if len(names) > self.most:
-            raise forms.ValidationError(_("At most %(most)d photos."), params={"most": self.most})
+            raise forms.ValidationError(_("Too many photos. Use at most %(most)d."), params={"most": self.most})
         id_field = PhotoIdField()
         return tuple(found for name in names if (found := id_field.clean(name)))
 
@@ -59,7 +59,9 @@ class AddressField(forms.CharField):
     def clean(self, value: Any) -> str:
         address = str(super().clean(value))
         if not links.is_allowed(address) and not _NODE.fullmatch(address):
-            raise forms.ValidationError(_("Write an address such as https://example.org/, /about or node: and an id."))
+            raise forms.ValidationError(
+                _("Enter a URL such as https://example.org/ or /about, or node: followed by an id.")
+            )
         return address
 
     @staticmethod

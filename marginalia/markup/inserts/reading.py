@@ -129,24 +129,26 @@ def _read(placeholder: Placeholder, counts: Counter[str]) -> Insert | Fault:
     directive = placeholder.source
     counts[""] += 1
     if counts[""] > MAX_INSERTS:
-        return Fault(line, _("A text has at most %(most)d inserts.") % {"most": MAX_INSERTS})
+        return Fault(line, _("This text has too many inserts. Use at most %(most)d.") % {"most": MAX_INSERTS})
     if placeholder.fault:
         return Fault(line, _misplaced_message(placeholder))
     try:
         name, attributes = directives.parse(directive)
     except ValueError as error:
-        return Fault(line, _("This cannot be read: “%(text)s”. Attributes are written name=value.") % {"text": error})
+        return Fault(line, _("This can't be read: “%(text)s”. Write attributes as name=value.") % {"text": error})
     insert_class = base.find_insert(name)
     if insert_class is None:
-        return UnknownInsert(line, _("There is no insert “%(name)s”: readers see nothing here.") % {"name": name}, name)
+        return UnknownInsert(
+            line, _("The insert “%(name)s” doesn't exist, so readers see nothing here.") % {"name": name}, name
+        )
     for attribute in attributes:
         if attribute not in insert_class.base_fields:
             message = {"name": name, "attribute": attribute, "known": ", ".join(insert_class.base_fields) or "–"}
-            return Fault(line, _("“%(name)s” has no attribute “%(attribute)s”; it has: %(known)s.") % message)
+            return Fault(line, _("“%(name)s” has no attribute “%(attribute)s”. Use one of: %(known)s.") % message)
     counts[name] += 1
     if counts[name] > insert_class.most:
         return Fault(
-            line, _("A text has “%(name)s” at most %(most)d times.") % {"name": name, "most": insert_class.most}
+            line, _("Use “%(name)s” at most %(most)d times in a text.") % {"name": name, "most": insert_class.most}
         )
     bound = base.bind_insert(insert_class, attributes)
     for attribute, reasons in bound.errors.items():
@@ -158,7 +160,9 @@ def _read(placeholder: Placeholder, counts: Counter[str]) -> Insert | Fault:
 def _misplaced_message(placeholder: Placeholder) -> str:
     match placeholder.fault:
         case "closes nothing":
-            return _("This “:::” ends nothing: no line before it begins with “:::” and a name.")
+            return _("This “:::” closes nothing. Remove it, or add a line with “:::” and a name above it.")
         case "too deep":
-            return _("“:::%(name)s” stands in too many others.") % {"name": placeholder.source}
-    return _("“:::%(name)s” is not ended: a line “:::” is missing.") % {"name": placeholder.source}
+            return _("“:::%(name)s” is nested too deeply. Move it out of the other inserts.") % {
+                "name": placeholder.source
+            }
+    return _("“:::%(name)s” isn't closed. Add a line with “:::” after it.") % {"name": placeholder.source}

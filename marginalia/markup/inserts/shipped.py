@@ -17,14 +17,14 @@ class PhotoInsert(Insert):
     """A photo with an optional caption."""
 
     label = _("Photo with caption")
-    help = _("One photo, with words below it, as wide as the text or wider.")
+    help = _("A photo with a caption, as wide as the text or wider.")
     template = "nodes/inserts/photo.html"
 
     photo = PhotoIdField(label=_("Photo"))
     caption = forms.CharField(label=_("Caption"), max_length=500, required=False)
     width = forms.ChoiceField(
         label=_("Width"),
-        choices=[("text", _("As wide as the text")), ("wide", _("Wider")), ("full", _("As wide as the window"))],
+        choices=[("text", _("As wide as the text")), ("wide", _("Wider")), ("full", _("Full width"))],
         initial="text",
     )
 
@@ -41,19 +41,19 @@ class Gallery(Insert):
     """The newest photos of a gallery, or chosen photos, in rows."""
 
     label = _("Gallery")
-    help = _("Photos in rows: the newest of a gallery, or those that you choose.")
+    help = _("Photos in rows: the newest of a gallery, or photos that you choose.")
     template = "nodes/inserts/gallery.html"
     examples = {"section": "node:…"}  # noqa: RUF012
     most = 10
 
     section = NodeIdField(label=_("Gallery"), types=["gallery"], required=False)
-    count = forms.IntegerField(label=_("Photos at most"), min_value=1, max_value=48, initial=12)
-    photos = PhotoIdsField(label=_("Photos, in place of a gallery"), most=48, required=False)
+    count = forms.IntegerField(label=_("Maximum photos"), min_value=1, max_value=48, initial=12)
+    photos = PhotoIdsField(label=_("Photos, instead of a gallery"), most=48, required=False)
 
     def clean(self) -> dict[str, Any]:
         values: dict[str, Any] = super().clean() or self.cleaned_data
         if not self.errors and not values.get("section") and not values.get("photos"):
-            raise forms.ValidationError(_("Name a gallery (section) or photos."))
+            raise forms.ValidationError(_("Enter a gallery (section) or photos."))
         return values
 
     def context(self, context: Context) -> dict[str, Any] | None:
@@ -70,7 +70,7 @@ class Note(Insert):
     """A highlighted box around paragraphs."""
 
     label = _("Note")
-    help = _("A box around a few paragraphs: a note, a tip, a warning.")
+    help = _("A box around paragraphs, such as a note, a tip or a warning.")
     template = "nodes/inserts/note.html"
     is_container = True
 
@@ -103,10 +103,10 @@ class Button(Insert):
     """A link that looks like a button."""
 
     label = _("Button")
-    help = _("A link that stands out.")
+    help = _("A link that looks like a button.")
     template = "nodes/inserts/button.html"
 
-    link = AddressField(label=_("Address"))
+    link = AddressField(label=_("URL"))
     text = forms.CharField(label=_("Text"), max_length=200)
 
     def plain(self) -> str:
@@ -118,12 +118,12 @@ class Posts(Insert):
     """A list of the newest posts, optionally with one tag."""
 
     label = _("Newest posts")
-    help = _("A list of the newest posts, or of what is newest with a tag.")
+    help = _("A list of the newest posts, or of the newest posts with a tag.")
     template = "nodes/inserts/posts.html"
     most = 10
 
     tag = forms.CharField(label=_("Tag"), max_length=100, required=False)
-    count = forms.IntegerField(label=_("Posts at most"), min_value=1, max_value=20, initial=5)
+    count = forms.IntegerField(label=_("Maximum posts"), min_value=1, max_value=20, initial=5)
 
     def context(self, context: Context) -> dict[str, Any] | None:
         nodes = context.site.tagged(self.cleaned_data["tag"], self.cleaned_data["count"])
@@ -135,12 +135,12 @@ class Contents(Insert):
     """A table of contents with links to the headings of the text."""
 
     label = _("Table of contents")
-    help = _("The headings of this text, as links.")
+    help = _("Links to the headings of this text.")
     template = "nodes/inserts/contents.html"
     most = 1
 
     title = forms.CharField(label=_("Title"), max_length=200, required=False)
-    levels = forms.IntegerField(label=_("Levels of headings"), min_value=1, max_value=3, initial=2)
+    levels = forms.IntegerField(label=_("Heading levels"), min_value=1, max_value=3, initial=2)
 
     def context(self, context: Context) -> dict[str, Any] | None:
         # Feed readers can show several texts on one page and remove their ids, so there is no table of contents.
@@ -155,22 +155,23 @@ class Contents(Insert):
 class Embed(Insert):
     """A video or post of another site that loads when a reader clicks."""
 
-    label = _("Video or post of another site")
+    label = _("Video or post from another site")
     help = _(
-        "From YouTube, Vimeo, PeerTube or Mastodon: a link, with a picture if you choose one, until a reader clicks."
+        "From YouTube, Vimeo, PeerTube or Mastodon. Readers see a link, and a photo if you choose "
+        "one, until they click."
     )
     template = "nodes/inserts/embed.html"
     examples = {"url": "https://www.youtube.com/watch?v=aqz-KE-bpKQ"}  # noqa: RUF012
 
-    url = forms.URLField(label=_("Address"), max_length=500, assume_scheme="https")
+    url = forms.URLField(label=_("URL"), max_length=500, assume_scheme="https")
     title = forms.CharField(label=_("Title"), max_length=200, required=False)
-    photo = PhotoIdField(label=_("Picture, one of your own"), required=False)
+    photo = PhotoIdField(label=_("Photo from this site"), required=False)
 
     def clean_url(self) -> str:
         url = str(self.cleaned_data["url"])
         if players.find_player(url) is None:
             raise forms.ValidationError(
-                _("This is not the address of a video or post on YouTube, Vimeo, PeerTube or Mastodon.")
+                _("This isn't the URL of a video or post on YouTube, Vimeo, PeerTube or Mastodon.")
             )
         return url
 

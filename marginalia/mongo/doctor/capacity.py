@@ -23,14 +23,16 @@ def replication(examination: Examination) -> Iterator[Finding]:
     oplog = status.oplog(examination.alias)
     for name, seconds in (members.lag if members else {}).items():
         if seconds > MAX_LAG_SECONDS:
-            message = f"This member is {seconds:,.0f} s behind: majority writes may wait for it, and an election takes longer."
-            fix = "See its disk, its load and the network to it."
+            message = (
+                f"This member is {seconds:,.0f} s behind. Majority writes may wait for it, and elections take longer."
+            )
+            fix = "Check its disk, its load and its network."
             yield Finding(WARNING, "replication-lag", name, message, fix)
     # In a set without secondaries, no member can be down and catch up later.
     if members and members.lag and oplog and oplog.filled > FULL_OPLOG and oplog.seconds < MIN_OPLOG_SECONDS:
         hours = oplog.seconds / 3600
-        message = f"The oplog reaches {hours:,.1f} hours back: a member that is away for longer has to copy everything."
-        fix = "Make it larger on each member: replSetResizeOplog."
+        message = f"The oplog covers only {hours:,.1f} hours. A member that is away for longer has to copy all data."
+        fix = "Run replSetResizeOplog on each member to enlarge it."
         yield Finding(WARNING, "oplog-short", examination.alias, message, fix)
 
 
@@ -39,8 +41,11 @@ def disk_space(examination: Examination) -> Iterator[Finding]:
     """Check that the disk has room for the database to grow."""
     disk = status.disk(examination.alias)
     if disk and disk.free < min(MIN_FREE_SHARE * disk.total, ENOUGH_FREE_BYTES):
-        message = f"{disk.free / 1024**3:,.1f} GiB of {disk.total / 1024**3:,.0f} are free where the database lies."
-        fix = "Make room: MongoDB ends when its disk is full."
+        message = (
+            f"Only {disk.free / 1024**3:,.1f} GiB of {disk.total / 1024**3:,.0f} GiB are "
+            "free on the disk of the database."
+        )
+        fix = "Free some space. MongoDB stops when its disk is full."
         yield Finding(WARNING, "disk-low", examination.alias, message, fix)
 
 
@@ -48,8 +53,8 @@ def disk_space(examination: Examination) -> Iterator[Finding]:
 def scratch_databases(examination: Examination) -> Iterator[Finding]:
     """Check that no interrupted command left its scratch database behind."""
     for name in status.abandoned_scratch_databases(examination.alias):
-        message = "import_site --verify made this database, and was stopped before it deleted it."
-        fix = f'As a user who may, in mongosh: db.getSiblingDB("{name}").dropDatabase().'
+        message = "import_site --verify created this database, but was interrupted before deleting it."
+        fix = f'Run db.getSiblingDB("{name}").dropDatabase() in mongosh, as a user with permission to drop it.'
         yield Finding(WARNING, "scratch-left", name, message, fix)
 
 
@@ -63,11 +68,10 @@ def connections(examination: Examination) -> Iterator[Finding]:
     fix = "Raise net.maxIncomingConnections and the limit of open files, or lower maxPoolSize in MONGODB_URI."
     if pool is None or pool > server.max_connections:
         message = (
-            f"A process may open {pool or 'any number of'} connections; the server takes {server.max_connections:,}."
+            f"Each process can open {pool or 'any number of'} connections, but the server accepts "
+            f"only {server.max_connections:,}."
         )
         yield Finding(WARNING, "pool-above-limit", examination.alias, message, fix)
     if server.connections > (1 - MIN_FREE_CONNECTIONS_SHARE) * server.max_connections:
-        message = (
-            f"{server.connections:,} of the {server.max_connections:,} connections that the server takes are open."
-        )
+        message = f"{server.connections:,} of the server's {server.max_connections:,} connections are open."
         yield Finding(WARNING, "connections-few", examination.alias, message, fix)

@@ -21,15 +21,15 @@ def shards(examination: Examination) -> Iterator[Finding]:
     server = client(examination.alias)
     where = examination.alias
     if not is_balancing(server["config"]):
-        message = "The balancer is off: what is written from now on stays where it is, however uneven that becomes."
-        yield Finding(ADVICE, "balancer-off", where, message, "In mongosh: sh.startBalancer().")
+        message = "The balancer is off, so data may become unevenly distributed."
+        yield Finding(ADVICE, "balancer-off", where, message, "Run sh.startBalancer() in mongosh.")
     for namespace, number in jumbo_chunks(server["config"]).items():
-        message = f"{number} chunks are marked as jumbo: the balancer does not move them."
-        fix = "In mongosh: sh.status() names them; splitAt() divides those that hold several keys."
+        message = f"{number} chunks are marked as jumbo, so the balancer doesn't move them."
+        fix = "Run sh.status() in mongosh to list them. Use sh.splitAt() to split chunks that contain several keys."
         yield Finding(WARNING, "chunk-jumbo", namespace, message, fix)
     for shard in unreachable_shards(server["config"], server.admin.command("connPoolStats")):
-        message = "No primary of this shard is reached: what lies on it can be neither read nor written."
-        yield Finding(ERROR, "shard-unreachable", shard, message, "Start its members, or mend the network to them.")
+        message = "This shard has no reachable primary, so its data can't be read or written."
+        yield Finding(ERROR, "shard-unreachable", shard, message, "Start its members, or fix the network to them.")
 
 
 def is_balancing(config: Database[Document]) -> bool:

@@ -165,9 +165,15 @@ def _run_in_time(name: str, where: str, work: Callable[[], Iterable[Finding]]) -
                 findings.append(finding)  # noqa: PERF402 - findings before a timeout are kept
     except PyMongoError as error:
         if isinstance(error, OperationFailure) and error.code == UNAUTHORIZED:
-            message = f"The site's user may not see what “{name}” looks at."
+            message = f"The site's database user doesn't have permission for the check “{name}”."
             findings.append(
-                Finding(ADVICE, "not-allowed", where, message, "Grant clusterMonitor, or ask as an administrator.")
+                Finding(
+                    ADVICE,
+                    "not-allowed",
+                    where,
+                    message,
+                    "Grant the role clusterMonitor, or run the doctor as an administrator.",
+                )
             )
         elif error.timeout and not isinstance(error, ServerSelectionTimeoutError):
             findings.append(_timed_out_finding(name, where))
@@ -182,12 +188,12 @@ def _run_in_time(name: str, where: str, work: Callable[[], Iterable[Finding]]) -
 
 def _failed_finding(name: str, where: str, reason: str) -> Finding:
     log.exception("The doctor's check “%s” of %s failed", name, where)
-    fix = "manage.py setup_indexes --check lists malformed documents; the log shows where the check failed."
+    fix = "Run manage.py setup_indexes --check to list malformed documents. The log shows where the check failed."
     return Finding(ERROR, "check-failed", where, f"“{name}” failed: {reason}.", fix)
 
 
 def _timed_out_finding(name: str, where: str) -> Finding:
-    message = f"“{name}” was broken off after {CHECK_SECONDS:.0f} s: what it had found by then is listed."
+    message = f"“{name}” was interrupted after {CHECK_SECONDS:.0f} s. The findings until then are listed."
     return Finding(ADVICE, "not-looked-through", where, message, "Run the doctor again when the server is less busy.")
 
 

@@ -17,24 +17,32 @@ def declared_indexes(examination: Examination) -> Iterator[Finding]:
     try:
         changes = indexes.plan(alias=examination.alias)
     except indexes.FormerFormat as error:
-        yield Finding(ERROR, "former-format", "", str(error), "Begin with an empty database, or use that version on.")
+        yield Finding(
+            ERROR, "former-format", "", str(error), "Use an empty database, or continue with the older version."
+        )
         return
     for change in changes:
         message = (
             f"{change.description[0].upper()}{change.description[1:]}."
             if change.optional
-            else f"Not so: {change.description}."
+            else f"A declared change is missing: {change.description}."
         )
         if change.optional and change.sign == "-":
             yield Finding(
-                WARNING, "index-stray", change.collection, message, "manage.py setup_indexes --drop-unknown drops it."
+                WARNING,
+                "index-stray",
+                change.collection,
+                message,
+                "Run manage.py setup_indexes --drop-unknown to drop it.",
             )
         elif change.optional:
-            yield Finding(WARNING, "validator-foreign", change.collection, message, "manage.py setup_indexes --plan")
+            yield Finding(
+                WARNING, "validator-foreign", change.collection, message, "Run manage.py setup_indexes --plan."
+            )
         elif "index" in change.description:
-            yield Finding(ERROR, "index-missing", change.collection, message, "manage.py setup_indexes")
+            yield Finding(ERROR, "index-missing", change.collection, message, "Run manage.py setup_indexes.")
         else:
-            yield Finding(WARNING, "setup-incomplete", change.collection, message, "manage.py setup_indexes")
+            yield Finding(WARNING, "setup-incomplete", change.collection, message, "Run manage.py setup_indexes.")
 
 
 @check
@@ -48,8 +56,8 @@ def unused_indexes(examination: Examination) -> Iterator[Finding]:
                 ADVICE,
                 "index-unused",
                 row.collection,
-                f"{row.name} was not used since {row.since:%Y-%m-%d} ({row.size / 1024:,.0f} KiB).",
-                "If a full week of use needs none of it, declare it no longer and drop it.",
+                f"{row.name} has not been used since {row.since:%Y-%m-%d} ({row.size / 1024:,.0f} KiB).",
+                "If it stays unused during a full week, remove its declaration and drop it.",
             )
 
 

@@ -82,8 +82,8 @@ def explained_queries(examination: Examination) -> Iterator[Finding]:
                 ADVICE,
                 "query-broadcast",
                 query.collection,
-                f"“{query.name}” does not name the shard key: on a cluster it asks every shard.",
-                "Add the shard key to its filter, or say why not.",
+                f"“{query.name}” doesn't filter by the shard key, so it queries every shard of a cluster.",
+                "Add the shard key to its filter, or set broadcast_because.",
             )
 
 
@@ -108,7 +108,7 @@ def asks_every_shard(find: Mapping[str, Any], collection: Collection) -> bool:
 
 def judge(query: HotQuery, find: dict[str, Any], explained: Explanation) -> Iterator[Finding]:
     """Yield the problems of an explained query."""
-    fix = "manage.py setup_indexes, or declare an index for it."
+    fix = "Run manage.py setup_indexes, or declare an index for this query."
     if "COLLSCAN" in explained.stages:
         yield Finding(ERROR, "query-scan", query.collection, f"“{query.name}” reads the whole collection: {find}.", fix)
     if explained.sorts:

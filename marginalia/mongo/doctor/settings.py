@@ -19,7 +19,7 @@ def pending_migrations(examination: Examination) -> Iterator[Finding]:
         return
     for migration, _backwards in executor.migration_plan(executor.loader.graph.leaf_nodes()):
         yield Finding(
-            ERROR, "migration-pending", str(migration), "This migration has not been applied.", "manage.py migrate"
+            ERROR, "migration-pending", str(migration), "This migration has not been applied.", "Run manage.py migrate."
         )
 
 
@@ -28,21 +28,23 @@ def promises(examination: Examination) -> Iterator[Finding]:
     """Check that acknowledged writes survive the loss of a server, with the options of the driver."""
     options = client(examination.alias).options
     asked = options.write_concern.document
-    fix = "Leave w=majority, journal=true and retryWrites=true in the URI and the options of the connection."
+    fix = "Set w=majority, journal=true and retryWrites=true in the URI, or remove these options."
     members = asked.get("w", "majority")
     # A number or a tag can require more than a majority.
     if members in (0, 1) or asked.get("j") is False:
-        message = f"Writes are acknowledged under {asked}: what a reader was told is stored may be lost."
+        message = f"Writes are acknowledged with {asked}, so saved data can be lost."
         yield Finding(ERROR, "weak-writes", examination.alias, message, fix)
     if reason := unmet_write_concern(connections[examination.alias].settings_dict):
         fix = "Set MONGODB_WRITE_CONCERN to majority, or to at most the number of members that store data."
         yield Finding(ERROR, "unmet-writes", examination.alias, reason, fix)
     if not options.retry_writes:
-        message = "Writes are not retried: each election is an error page."
+        message = "Writes are not retried, so each election causes error pages."
         yield Finding(WARNING, "no-retries", examination.alias, message, fix)
     if options.read_preference.mode != 0:
-        message = f"Reads go to {options.read_preference.name}: readers may be shown what was replaced."
-        yield Finding(WARNING, "stale-reads", examination.alias, message, "Leave readPreference=primary.")
+        message = f"Reads go to {options.read_preference.name}, so readers may see outdated data."
+        yield Finding(
+            WARNING, "stale-reads", examination.alias, message, "Set readPreference=primary, or remove it from the URI."
+        )
 
 
 @check

@@ -57,11 +57,11 @@ def shapes(examination: Examination, collection: Collection) -> Iterator[Finding
     depth, deepest = statistics.deepest
     if depth > MAX_DEPTH:
         message = f"{deepest} is nested {depth} levels deep."
-        yield Finding(WARNING, "deep-nesting", name, message, "Flatten it: a path in place of nesting.")
+        yield Finding(WARNING, "deep-nesting", name, message, "Flatten it. Use a path instead of nesting.")
     length, path, longest = statistics.longest
     if length > MAX_ARRAY_LENGTH:
         message = f"{path} of {longest} has {length:,} elements."
-        fix = "Bound it, or give the elements documents of their own."
+        fix = "Limit its length, or store the elements as separate documents."
         yield Finding(WARNING, "array-unbounded", name, message, fix)
 
 
@@ -76,8 +76,8 @@ def big_documents(examination: Examination, collection: Collection) -> Iterator[
         {"$limit": _MAX_REPORTED},
     ]
     for document in examination.db[name].aggregate(too_big):
-        message = f"{document['_id']} has {document['size'] / 1024:,.0f} KiB."
-        yield Finding(WARNING, "document-big", name, message, "Move what grows into documents of its own.")
+        message = f"{document['_id']} is {document['size'] / 1024:,.0f} KiB in size."
+        yield Finding(WARNING, "document-big", name, message, "Move the growing part into separate documents.")
 
 
 @collection_check
@@ -92,7 +92,7 @@ def valid_documents(examination: Examination, collection: Collection) -> Iterato
             "invalid-document",
             collection.name,
             f"The document {violation.id} violates the validator.",
-            f"manage.py setup_indexes --check --collection {collection.name} lists them all.",
+            f"Run manage.py setup_indexes --check --collection {collection.name} to list them all.",
         )
 
 
@@ -106,8 +106,8 @@ def collections_by_user(examination: Examination) -> Iterator[Finding]:
                 WARNING,
                 "collection-a-user",
                 pattern,
-                f"{count} collections are named like this: one for each user or day?",
-                "Keep them in one collection, with the user as a field.",
+                f"{count} collections have names like this, perhaps one per user or day.",
+                "Use one collection with a field instead.",
             )
 
 
@@ -116,7 +116,7 @@ def _mixed_types(collection: Collection, statistics: Shapes) -> Iterator[Finding
         if len(type_counts) > 1 and not several_types(collection.validator or {}, path):
             formatted = ", ".join(f"{kind} {count}×" for kind, count in type_counts.most_common())
             message = f"{path} has several types: {formatted}."
-            yield Finding(WARNING, "mixed-type", collection.name, message, "Convert the rarer ones.")
+            yield Finding(WARNING, "mixed-type", collection.name, message, "Convert the values of the rarer types.")
 
 
 def _several_entities(name: str, statistics: Shapes) -> Iterator[Finding]:
@@ -127,8 +127,8 @@ def _several_entities(name: str, statistics: Shapes) -> Iterator[Finding]:
                 WARNING,
                 "several-entities",
                 name,
-                f"Some documents have nothing in common with others: {sorted(kind)}.",
-                "Keep each kind of entity in a collection of its own.",
+                f"Some documents have no fields in common with others: {sorted(kind)}.",
+                "Store each kind of entity in its own collection.",
             )
             return
 

@@ -29,12 +29,12 @@ class Fault:
 FAULTS = (
     Fault(
         "CVE-2025-14847",
-        "who reaches its port reads memory of the server without a password",
+        "anyone who can reach its port can read the server's memory without a password",
         {(6, 0): 27, (7, 0): 28, (8, 0): 17, (8, 2): 3},
     ),
     Fault(
         "the alert of April 2024",
-        "transactions on several shards may miss reads and writes while chunks are moved",
+        "transactions on several shards can lose reads and writes while chunks are moved",
         {(6, 0): 14, (7, 0): 8},
     ),
 )
@@ -50,7 +50,7 @@ def server_version(examination: Examination) -> Iterator[Finding]:
             ERROR, "server-too-old", examination.alias, f"MongoDB {version_text} is not supported.", "Upgrade to 8.0."
         )
     elif (end := END_OF_LIFE.get(series)) and end < datetime.now(UTC):
-        message = f"MongoDB {version_text} gets no more security fixes (since {end:%Y-%m-%d})."
+        message = f"MongoDB {version_text} has had no security fixes since {end:%Y-%m-%d}."
         yield Finding(
             examination.for_production, "server-end-of-life", examination.alias, message, "Upgrade to 7.0 or 8.0."
         )
@@ -62,7 +62,7 @@ def server_faults(examination: Examination) -> Iterator[Finding]:
     version = client(examination.alias).server_info()["versionArray"]
     for fault, fixed_version in known_faults(version):
         version_text = ".".join(map(str, version[:3]))
-        message = f"MongoDB {version_text} has a known fault ({fault.name}): {fault.effect}."
+        message = f"MongoDB {version_text} has a known bug ({fault.name}): {fault.effect}."
         yield Finding(
             examination.for_production,
             "server-faulty",
@@ -93,8 +93,8 @@ def server_topology(examination: Examination) -> Iterator[Finding]:
             ERROR,
             "standalone",
             examination.alias,
-            "The server is a standalone: no transactions, no retried writes.",
-            "Start it with --replSet and initiate the set.",
+            "The server is a standalone server, without transactions and retried writes.",
+            "Start it with --replSet and initiate the replica set.",
         )
         return
     members = len(hello["hosts"]) + len(hello.get("passives", ()))  # passive members never become the primary
@@ -103,13 +103,17 @@ def server_topology(examination: Examination) -> Iterator[Finding]:
             examination.for_production,
             "few-members",
             examination.alias,
-            f"The replica set has {members} member{'s' if members > 1 else ''}: when one fails, writes stop.",
-            "Add members until there are three, on machines of their own.",
+            f"The replica set has {members} member{'s' if members > 1 else ''}, so writes stop when one fails.",
+            "Add members until there are three, each on its own machine.",
         )
     members_status = status.members(examination.alias)
     for name in members_status.down if members_status else ():
         yield Finding(
-            WARNING, "member-down", name, "This member of the replica set is not healthy.", "See rs.status()."
+            WARNING,
+            "member-down",
+            name,
+            "This member of the replica set is not healthy.",
+            "Run rs.status() in mongosh.",
         )
 
 
@@ -120,7 +124,7 @@ def clocks(examination: Examination) -> Iterator[Finding]:
     server_time = client(examination.alias).admin.command("hello")["localTime"].replace(tzinfo=UTC)
     skew = max((started - server_time).total_seconds(), (server_time - now()).total_seconds())
     if skew > MAX_SKEW_SECONDS:
-        message = f"This machine's clock and MongoDB's differ by {skew:,.0f} s."
+        message = f"The clocks of this machine and MongoDB differ by {skew:,.0f} s."
         fix = "Synchronize the clocks of all machines, for example with chrony, then run the doctor again."
         yield Finding(ERROR, "clock-skewed", examination.alias, message, fix)
 
@@ -135,8 +139,8 @@ def transport(examination: Examination) -> Iterator[Finding]:
             examination.for_production,
             "no-authentication",
             examination.alias,
-            "The connection names no user.",
-            "Enable authentication and name a user in MONGODB_URI.",
+            "The connection has no user.",
+            "Enable authentication, and set a user in MONGODB_URI.",
         )
     if not options._options.get("tls"):
         yield Finding(
@@ -144,5 +148,5 @@ def transport(examination: Examination) -> Iterator[Finding]:
             "no-tls",
             examination.alias,
             "The connection is not encrypted.",
-            "Give the server a certificate and add tls=true to MONGODB_URI.",
+            "Install a certificate on the server, and add tls=true to MONGODB_URI.",
         )

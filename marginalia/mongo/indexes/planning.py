@@ -55,8 +55,9 @@ def require_present_format(alias: str = "") -> None:
         present = {"$nor": [item.collection.former]}
         if db[name].find_one(item.collection.former, {"_id": 1}) and not db[name].find_one(present, {"_id": 1}):
             raise FormerFormat(
-                f"The database {db.name} was written by an older version, and this one cannot read it ({name} have another"
-                " format). Nothing was changed. Begin with an empty database, or use that version on."
+                f"The database {db.name} was written by an older version in another format ({name}), "
+                "which this version can't read. Nothing was changed. Use an empty database, or "
+                "continue with the older version."
             )
 
 
@@ -110,7 +111,7 @@ def apply_change(change: Change) -> None:
     except OperationFailure as error:
         if error.code != UNAUTHORIZED:
             raise
-        raise CannotBuild(f"{change}: the database's user may not do this; grant it the role dbAdmin.") from error
+        raise CannotBuild(f"{change}: the database user doesn't have permission. Grant it the role dbAdmin.") from error
 
 
 def changes_of(alias: str, collection: Collection, db: Database[Document]) -> list[Change]:
@@ -187,7 +188,7 @@ def _index_changes(
         _drop_index(collection, index.name)(db)
 
     before = describe_index(from_listing(index.name, former))
-    description = f"{before} → {describe_keys(index)}, built as {new_name} before the old one goes"
+    description = f"{before} → {describe_keys(index)}, built as {new_name} before the old index is dropped"
     return [Change("~", alias, collection, description, rebuild, obstacles=obstacles)]
 
 
@@ -209,7 +210,9 @@ def _change_of_twin(alias: str, collection: str, index: Index, name: str, detail
         _drop_index(collection, name)(db)
         _build_index(collection, index, index.name)(db)
 
-    description = f"{before} → {describe_keys(index)}; the old one goes first: the server takes the two for one"
+    description = (
+        f"{before} → {describe_keys(index)}, built after the old index is dropped, because the server can't have both"
+    )
     return Change("~", alias, collection, description, replace, obstacles=_find_obstacles(collection, index))
 
 
@@ -254,7 +257,10 @@ def _find_obstacles(collection: str, index: Index) -> Callable[[Database[Documen
 
 
 def _cannot_build_message(collection: str, index: Index, offenders: str) -> str:
-    return f"{collection}: {describe_index(index)} cannot be built, these are there more than once:\n{offenders}"
+    return (
+        f"{collection}: {describe_index(index)} can't be built, because these values are not "
+        f"unique. Remove the duplicates:\n{offenders}"
+    )
 
 
 def _find_offenders(db: Database[Document], collection: str, index: Index) -> str:

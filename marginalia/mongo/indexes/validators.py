@@ -21,7 +21,7 @@ SETTINGS: dict[str, Any] = {"validationLevel": "moderate", "validationAction": "
 DEFAULTS: dict[str, Any] = {"validationLevel": "strict", "validationAction": "error"}
 # Maximum differences of two schemas to list.
 MAX_DIFFERENCES = 10
-FOREIGN = "the validator is not one of ours; it would be replaced"
+FOREIGN = "the validator was not declared by an app; it would be replaced"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def _describe(existing: Document, schema: Document, settings: dict[str, Any]) ->
     if not existing:
         return "validator"
     if not schema:
-        return "validator goes: none is declared"
+        return "validator is removed, because none is declared"
     differences = list(_differences(settings, SETTINGS))
     differences += _differences(dict(_fields(existing["$jsonSchema"])), dict(_fields(schema["$jsonSchema"])))
     more = f" and {len(differences) - MAX_DIFFERENCES} more" if len(differences) > MAX_DIFFERENCES else ""

@@ -62,8 +62,8 @@ class AuditCommand(MongoCommand):
             raise
         except Exception as error:
             reason = (
-                f"This could not be looked through: {type(error).__name__}: {error} (--traceback shows where;"
-                " manage.py setup_indexes --check names malformed documents)"
+                f"The check failed: {type(error).__name__}: {error}. Run it with --traceback to see "
+                "where, or run manage.py setup_indexes --check to list malformed documents."
             )
             raise CommandError(reason, returncode=COULD_NOT_RUN) from error
 

@@ -32,8 +32,8 @@ def scratch_database() -> Iterator[None]:
             if error.code != UNAUTHORIZED:
                 raise
             raise CommandError(
-                "The user of MONGODB_URI can't create a database beside the site's own. Set MONGODB_URI to a user with "
-                "the roles readWriteAnyDatabase and dbAdminAnyDatabase."
+                "The user of MONGODB_URI can't create another database. Set MONGODB_URI to a user "
+                "with the roles readWriteAnyDatabase and dbAdminAnyDatabase."
             ) from error
         yield
     finally:

@@ -76,12 +76,12 @@ def shard_key_problems(collection: Collection) -> list[str]:
     key = collection.shard_key.keys
     hashed = any(kind == "hashed" for _path, kind in key)
     key_problems = [
-        f"{collection.name}: the unique index {index.name} does not begin with the shard key ({_join_paths(key)})"
+        f"{collection.name}: the unique index {index.name} doesn't begin with the shard key ({_join_paths(key)})"
         for index in collection.indexes
         if index.unique and (hashed or not _starts_with(index.keys, key))
     ]
     if collection.shard_key.unique and not any(i.unique and _starts_with(i.keys, key) for i in collection.indexes):
-        key_problems.append(f"{collection.name}: its shard key is to be unique, and no unique index declares that")
+        key_problems.append(f"{collection.name}: the shard key is declared unique, but there is no such unique index")
     return key_problems
 
 

@@ -67,7 +67,7 @@ def presplit(count: int, *, zones: bool = False, shards: Sequence[str] = ()) -> 
         entries = keys.sharded(alias) if keys.is_mongos(alias) else {}
         names = shards or (keys.shards(alias) if keys.is_mongos(alias) else ())
         if not names:
-            raise CannotShard("Only a mongos knows which shards there are: name each by --shard.")
+            raise CannotShard("Only a mongos knows the shards. Specify each with --shard.")
         spread_collections = [item for item in mongodb_collections(alias) if _first_field(item)[1]]
         if spread_collections and zones:
             steps += [Step(alias, {"addShardToZone": name, "zone": name}) for name in names]

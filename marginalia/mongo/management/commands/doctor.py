@@ -16,15 +16,22 @@ LEVELS = tuple(NAMES)  # worst first
 
 class Command(AuditCommand):
     help = (
-        "Examine topology, indexes, hot queries, documents and settings. Ends with 1 when there are errors (or what"
-        " --fail-on names), with 2 when a database could not be reached."
+        "Check topology, indexes, hot queries, documents and settings. Exit code 1: there are "
+        "errors, or findings of the level in --fail-on. Exit code 2: a database could not be reached."
     )
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--production", action="store_true", help="what only production needs becomes an error")
-        parser.add_argument("--fail-on", choices=LEVELS, default=ERROR, help="the least that ends with 1 (%(default)s)")
+        parser.add_argument(
+            "--production", action="store_true", help="report problems that matter only in production as errors"
+        )
+        parser.add_argument(
+            "--fail-on",
+            choices=LEVELS,
+            default=ERROR,
+            help="lowest level that causes exit code 1 (default: %(default)s)",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         with tqdm(unit=" checks", leave=False, disable=options["json"] or not self.stdout.isatty()) as bar:

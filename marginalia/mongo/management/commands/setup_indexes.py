@@ -18,16 +18,16 @@ PROGRESS_SECONDS = 0.5
 
 
 class Command(MongoCommand):
-    help = "Plan, build or show indexes and validators. Without an option: build what is missing or changed."
+    help = "Plan, build or show indexes and validators. Without options, builds everything that is missing or changed."
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         mode = parser.add_mutually_exclusive_group()
-        mode.add_argument("--plan", action="store_true", help="show what would be done, do nothing")
+        mode.add_argument("--plan", action="store_true", help="show the planned changes, and change nothing")
         mode.add_argument("--status", action="store_true", help="show every index with its size and use")
         mode.add_argument("--check", action="store_true", help="list stored documents that violate the validators")
         parser.add_argument(
-            "--exit-code", action="store_true", help="with --plan: end with 1 if there is something to do"
+            "--exit-code", action="store_true", help="with --plan: exit with code 1 if there are changes to make"
         )
         parser.add_argument(
             "--json", action="store_true", help="with --plan: print the changes, with whole validators, as JSON"
@@ -35,16 +35,16 @@ class Command(MongoCommand):
         parser.add_argument(
             "--drop-unknown",
             action="store_true",
-            help="also drop indexes, and replace validators, that no app declares",
+            help="also drop indexes and replace validators that no app declares",
         )
         parser.add_argument(
-            "--collection", action="append", default=[], metavar="NAME", help="only this one (repeatable)"
+            "--collection", action="append", default=[], metavar="NAME", help="only this collection (can be repeated)"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         only: list[str] = options["collection"]
         if unknown := set(only) - {item.collection.name for item in collections.declared_collections()}:
-            raise CommandError(f"No app declares {', '.join(sorted(unknown))}.")
+            raise CommandError(f"No app declares the collections {', '.join(sorted(unknown))}. Check the names.")
         if options["json"] and not options["plan"]:
             raise CommandError("--json goes with --plan.")
         if options["status"]:
@@ -54,7 +54,7 @@ class Command(MongoCommand):
         else:
             changed = self._build(only, pretend=options["plan"], drop=options["drop_unknown"], as_json=options["json"])
             if options["plan"] and options["exit_code"] and changed:
-                raise problems_error(f"{changed} changes are to be made.")
+                raise problems_error(f"{changed} changes planned. Run manage.py setup_indexes to make them.")
 
     def _build(self, only: list[str], *, pretend: bool, drop: bool, as_json: bool) -> int:
         """Apply the plan, or only show it. Return the number of changes in it. Raises CommandError."""
@@ -67,7 +67,7 @@ class Command(MongoCommand):
             self.stdout.write(json.dumps([_as_dict(change) for change in changes], indent=2, default=str))
         impossible: list[str] = []
         for change in changes:
-            note = "" if change in wanted else "  (left alone: --drop-unknown does it)"
+            note = "" if change in wanted else "  (kept; use --drop-unknown to drop it)"
             if not as_json:
                 self.stdout.write(f"{change}{note}")
             if change in wanted and (reason := self._try(change, pretend)):
@@ -77,7 +77,7 @@ class Command(MongoCommand):
         if as_json:
             return len(wanted)
         if pretend:
-            self.stdout.write(f"{len(wanted)} changes to make." if wanted else "Nothing to do.")
+            self.stdout.write(f"{len(wanted)} changes planned." if wanted else "Nothing to do.")
         else:
             self.stdout.write(self.style.SUCCESS(f"{len(wanted)} changes made."))
         return len(wanted)
@@ -126,7 +126,7 @@ class Command(MongoCommand):
         for violation in found:
             self.stdout.write(f"{violation.collection}: {violation.id}")
         if found:
-            raise problems_error(f"{len(found)} documents violate their collection's validator.")
+            raise problems_error(f"{len(found)} documents violate the validator of their collection. Fix them.")
         self.stdout.write("Every stored document is valid.")
 
 

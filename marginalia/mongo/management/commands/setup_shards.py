@@ -14,11 +14,11 @@ from marginalia.mongo.sharding import ranges, targeting
 
 
 class Command(MongoCommand):
-    help = "Plan, apply or show the sharding of the declared collections. Needs a mongos to apply."
+    help = "Plan, apply or show the sharding of the declared collections. Applying it needs a mongos."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         mode = parser.add_mutually_exclusive_group()
-        mode.add_argument("--plan", action="store_true", help="show what would be done, do nothing")
+        mode.add_argument("--plan", action="store_true", help="show the planned changes, and change nothing")
         mode.add_argument("--status", action="store_true", help="show chunks, sizes and balance of each collection")
         parser.add_argument(
             "--presplit",
@@ -26,19 +26,19 @@ class Command(MongoCommand):
             default=0,
             metavar="N",
             help=(
-                f"cut collections with ids that spread into N ranges (2 to {ranges.MAX_RANGES}), and deal out those that"
-                " are empty"
+                "split collections with evenly distributed ids into N ranges (2 to "
+                f"{ranges.MAX_RANGES}), and distribute the empty ones over the shards"
             ),
         )
         parser.add_argument(
-            "--zones", action="store_true", help="with --presplit: have the balancer keep each range on its shard"
+            "--zones", action="store_true", help="with --presplit: make the balancer keep each range on its shard"
         )
         parser.add_argument(
             "--shard",
             action="append",
             default=[],
             metavar="NAME",
-            help="with --presplit: deal out to this one (repeatable; without it, to all that mongos knows)",
+            help="with --presplit: use this shard (can be repeated; default: all shards)",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -47,9 +47,9 @@ class Command(MongoCommand):
                 self._show(alias)
             return
         if options["presplit"] and not 2 <= options["presplit"] <= ranges.MAX_RANGES:
-            raise CommandError(f"--presplit takes a number from 2 to {ranges.MAX_RANGES}.")
+            raise CommandError(f"--presplit must be from 2 to {ranges.MAX_RANGES}.")
         if not options["presplit"] and (options["zones"] or options["shard"]):
-            raise CommandError("--zones and --shard go with --presplit.")
+            raise CommandError("--zones and --shard need --presplit.")
         try:
             statements = sharding.plan()
         except sharding.CannotShard as error:
@@ -65,7 +65,8 @@ class Command(MongoCommand):
             return
         if not all(sharding.is_mongos(alias) for alias in mongodb_aliases()):
             raise CommandError(
-                "This server is no mongos, so nothing was sharded: point MONGODB_URI at one and run this again."
+                "This server is not a mongos, so nothing was sharded. Set MONGODB_URI to a mongos "
+                "and run this command again."
             )
         if statements:
             self._apply(statements)
@@ -78,7 +79,9 @@ class Command(MongoCommand):
         if options["presplit"]:
             lines += [step.mongosh() for step in self._ranges(options).steps]
         if lines:
-            self.stdout.write("\nIn mongosh, connected to a mongos, the same by hand, after manage.py setup_indexes:\n")
+            self.stdout.write(
+                "\nTo do the same manually, run manage.py setup_indexes, then these commands in mongosh on a mongos:\n"
+            )
         for line in lines:
             self.stdout.write(line)
         self.stdout.write(f"\n{len(lines)} commands for mongos." if lines else "Nothing to do.")
@@ -90,7 +93,7 @@ class Command(MongoCommand):
         except sharding.CannotShard as error:
             raise CommandError(str(error)) from error
         for name, count in presplit_plan.not_moved.items():
-            why = "hold something or are cut finer, and stay: the balancer may move them"
+            why = "contain data or are already split further, and are kept"
             self.stdout.write(f"= {name}: {count} ranges {why}")
         return presplit_plan
 
@@ -100,22 +103,22 @@ class Command(MongoCommand):
             try:
                 ranges.apply(step)
             except sharding.CannotShard as error:
-                raise CommandError(f"{error} ({number - 1} of {len(steps)} done; running again goes on)") from error
-        self.stdout.write(self.style.SUCCESS(f"{len(steps)} cuts and moves made."))
+                raise CommandError(
+                    f"{error} ({number - 1} of {len(steps)} done. Run the command again to resume.)"
+                ) from error
+        self.stdout.write(self.style.SUCCESS(f"{len(steps)} splits and moves made."))
 
     def _show_broadcasts(self, alias: str) -> None:
         """Show the queries that go to every shard, with the declared reason or a note that there is none."""
         collections = [item.collection for item in mongodb_collections(alias)]
         for query, collection, find in queries.build_queries(database(alias), collections):
             if queries.asks_every_shard(find, collection):
-                reason = query.broadcast_because or "No reason is given: add the shard key to its filter."
-                self.stdout.write(f"! {collection.name}: “{query.name}” asks every shard  {reason}")
+                reason = query.broadcast_because or "No reason is given. Add the shard key to its filter."
+                self.stdout.write(f"! {collection.name}: “{query.name}” queries every shard  {reason}")
         for broadcast in targeting.broadcasts():
             if broadcast.collection in {collection.name for collection in collections}:
                 paths = ", ".join(broadcast.paths) or "nothing"
-                self.stdout.write(
-                    f"! {broadcast.collection}: what asks by {paths} asks every shard  {broadcast.reason}"
-                )
+                self.stdout.write(f"! {broadcast.collection}: queries by {paths} go to every shard  {broadcast.reason}")
 
     def _apply(self, statements: list[sharding.Statement]) -> None:
         try:
@@ -128,13 +131,13 @@ class Command(MongoCommand):
                 sharding.apply(statement)
             except sharding.CannotShard as error:
                 raise CommandError(
-                    f"{error} ({number - 1} of {len(statements)} done; running again goes on)"
+                    f"{error} ({number - 1} of {len(statements)} done. Run the command again to resume.)"
                 ) from error
         self.stdout.write(self.style.SUCCESS(f"{len(statements)} statements applied."))
 
     def _show(self, alias: str) -> None:
         if not sharding.is_mongos(alias):
-            self.stdout.write(f"{alias}: no mongos, nothing is sharded.")
+            self.stdout.write(f"{alias}: not a mongos, so nothing is sharded.")
             return
         rows = sharding.distribution(alias)
         for row in rows:

@@ -17,22 +17,27 @@ from marginalia.tasks.backend import databases
 
 
 class Command(MongoCommand):
-    help = "Do jobs as they come, until interrupted; with --once those that are due now, for cron."
+    help = (
+        "Run jobs as they become due, until interrupted. With --once, runs the jobs that are due "
+        "now, for example from cron."
+    )
     # The queues to take jobs from. If empty, all queues.
     queues: tuple[str, ...] = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--once", action="store_true", help="end when nothing more is due")
-        parser.add_argument("--failed", action="store_true", help="list the jobs that failed permanently, do nothing")
-        parser.add_argument("--retry-failed", action="store_true", help="try the failed ones again first")
+        parser.add_argument("--once", action="store_true", help="stop when no more jobs are due")
         parser.add_argument(
-            "--delete-failed", action="store_true", help="delete the jobs that --failed lists, do nothing"
+            "--failed", action="store_true", help="list the jobs that failed permanently, and run nothing"
+        )
+        parser.add_argument("--retry-failed", action="store_true", help="first retry the jobs that failed permanently")
+        parser.add_argument(
+            "--delete-failed", action="store_true", help="delete the jobs that failed permanently, and run nothing"
         )
         parser.add_argument(
-            "--database", default="", help="alias of a connection; without it, every one that has a queue"
+            "--database", default="", help="alias of a connection (default: all connections with a queue)"
         )
         parser.add_argument(
-            "--queue", action="append", default=[], metavar="NAME", help="take only jobs of this queue; may be repeated"
+            "--queue", action="append", default=[], metavar="NAME", help="only jobs of this queue (can be repeated)"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -52,7 +57,7 @@ class Command(MongoCommand):
             self.stdout.write(self.style.SUCCESS(f"{sum(map(queue.delete_failures, aliases))} failed jobs deleted."))
             return
         if options["retry_failed"]:
-            self.stdout.write(f"{sum(map(queue.retry_failures, aliases))} failed jobs will be tried again.")
+            self.stdout.write(f"{sum(map(queue.retry_failures, aliases))} failed jobs will be retried.")
         self.queues = tuple(options["queue"])
         autodiscover_modules("tasks")
         stopping = threading.Event()
@@ -66,7 +71,7 @@ class Command(MongoCommand):
             number = self.run(aliases, stopping)
             for alias in aliases:
                 queue.leave(alias)
-        self.stdout.write(self.style.SUCCESS(f"{number} jobs taken."))
+        self.stdout.write(self.style.SUCCESS(f"{number} jobs run."))
 
     def run(self, aliases: list[str], stopping: threading.Event) -> int:
         """Run jobs until `stopping` is set, and urgent ones also in a separate thread. Return the number of jobs.
