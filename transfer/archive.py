@@ -213,7 +213,7 @@ class Archive:
         self._sizes = dict(self._list_zip() if self._zip else self._list_folder())
         self.manifest = self._read_manifest()
         if missing := set(FILES) - set(self._sizes):
-            raise BadArchive(f"it lacks {', '.join(sorted(missing))}")
+            raise BadArchive(f"these files are missing: {', '.join(sorted(missing))}")
 
     @classmethod
     @contextmanager
@@ -245,10 +245,10 @@ class Archive:
                 records += 1
                 step()
             if (sha256.hexdigest(), self._sizes[name], records) != (entry["sha256"], entry["bytes"], entry["records"]):
-                raise BadArchive(f"{name} is not what the manifest says: it was changed, or is not whole")
+                raise BadArchive(f"{name} doesn't match the manifest. It was changed or is incomplete")
         for record in self.records(PHOTOS):
             if bool(record["length"]) is not bool(record["sha256"]):
-                raise BadArchive(f"{PHOTOS} does not say what bytes {record['_id']} has")
+                raise BadArchive(f"{PHOTOS} doesn't describe the bytes of {record['_id']}")
             if record["sha256"]:
                 self._check_picture(record)
 
@@ -261,11 +261,11 @@ class Archive:
         name = f"photos/{record['_id']}"
         sha256 = hashlib.sha256()
         if name not in self._sizes:
-            raise BadArchive(f"it lacks {name}")
+            raise BadArchive(f"{name} is missing")
         for piece in self.picture(record["_id"]):
             sha256.update(piece)
         if sha256.hexdigest() != record["sha256"] or self._sizes[name] != record.get("length"):
-            raise BadArchive(f"{name} is not what {PHOTOS} says: it was changed, or is not whole")
+            raise BadArchive(f"{name} doesn't match {PHOTOS}. It was changed or is incomplete")
 
     def records(self, name: str) -> Iterator[dict[str, Any]]:
         """Yield the documents of a file.
@@ -304,27 +304,27 @@ class Archive:
             with self._zip.open(name) if self._zip else (self.path / name).open("rb") as file:
                 yield file
         except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
-            raise BadArchive(f"{name} cannot be read: {error}") from error
+            raise BadArchive(f"{name} can't be read: {error}") from error
 
     def _read_manifest(self) -> Manifest:
         if MANIFEST not in self._sizes:
-            raise BadArchive(f"it has no {MANIFEST}: export_site did not write it, or was stopped")
+            raise BadArchive(f"{MANIFEST} is missing. It wasn't written by export_site, or the export was interrupted")
         if self._sizes[MANIFEST] > LARGEST_MANIFEST:
             raise BadArchive(f"{MANIFEST} is too large")
         with self._open(MANIFEST) as file:
             try:
                 data = json.loads(file.read(LARGEST_MANIFEST + 1))
             except (ValueError, RecursionError) as error:
-                raise BadArchive(f"{MANIFEST} is no JSON: {error}") from error
+                raise BadArchive(f"{MANIFEST} is not valid JSON: {error}") from error
         if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise BadArchive("it is no export of a site")
+            raise BadArchive("it is not an export of a site")
         if data.get("version") != VERSION:
-            raise BadArchive(f"it has the format {data.get('version')!r}, and this release reads {VERSION}")
+            raise BadArchive(f"it has the format version {data.get('version')!r}, but this release reads {VERSION}")
         files = data.get("files")
         if not isinstance(files, dict) or set(files) != set(FILES) or not all(map(_is_file_entry, files.values())):
-            raise BadArchive(f"{MANIFEST} does not say what each file is")
+            raise BadArchive(f"{MANIFEST} doesn't describe each file")
         if not isinstance(data.get("made"), str) or not isinstance(data.get("options"), dict):
-            raise BadArchive(f"{MANIFEST} does not say when and of what it was made")
+            raise BadArchive(f"{MANIFEST} lacks its date or source")
         return Manifest(data["made"], data["options"], files)
 
     def _list_zip(self) -> Iterator[tuple[str, int]]:
@@ -333,14 +333,14 @@ class Archive:
         entries = self._zip.infolist()
         # The sizes in a zip can be forged, so their sum is compared with the size of the zip.
         if sum(entry.compress_size for entry in entries) > self.path.stat().st_size:
-            raise BadArchive("it says that it holds more than it is long")
+            raise BadArchive("it claims more content than its size allows")
         for entry in entries:
             name = entry.orig_filename
             _check_name(name)
             if name in seen:
-                raise BadArchive(f"it has {name} twice")
+                raise BadArchive(f"it contains {name} twice")
             if entry.file_size > SMALL + MOST_GROWTH * entry.compress_size:
-                raise BadArchive(f"{name} would grow to more than {MOST_GROWTH} times its size")
+                raise BadArchive(f"{name} would expand to more than {MOST_GROWTH} times its size")
             seen.add(name)
             yield name, entry.file_size
 
@@ -351,7 +351,7 @@ class Archive:
                 continue
             _check_name(name)
             if path.is_symlink() or not path.is_file():
-                raise BadArchive(f"{name} is no file")
+                raise BadArchive(f"{name} is not a file")
             yield name, path.stat().st_size
 
 
@@ -359,23 +359,23 @@ def _open_zip(path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(path)
     except FileNotFoundError as error:
-        raise BadArchive("there is no such folder or file") from error
+        raise BadArchive("this folder or file doesn't exist") from error
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise BadArchive(f"it is no zip, or not whole: {error}") from error
+        raise BadArchive(f"it is not a zip file, or is incomplete: {error}") from error
 
 
 def _check_name(name: str) -> None:
     if name != MANIFEST and name not in FILES and not _PICTURE.fullmatch(name):
-        raise BadArchive(f"no export has a file called {name[:100]!r}")
+        raise BadArchive(f"it contains the unexpected file {name[:100]!r}")
 
 
 def _parse_document(name: str, number: int, line: bytes) -> dict[str, Any]:
     try:
         record = decode(line)
     except BadLine as error:
-        raise BadArchive(f"{name}, line {number}, is no document that an export holds: {error}") from error
+        raise BadArchive(f"line {number} of {name} is not a valid document: {error}") from error
     if not all(isinstance(record.get(field), type) for field, type in _KEYS.get(name, {}).items()):
-        raise BadArchive(f"{name}, line {number}, has not the keys of its kind")
+        raise BadArchive(f"line {number} of {name} has the wrong keys")
     return record
 
 

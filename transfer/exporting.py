@@ -148,12 +148,12 @@ class Export:
                 try:
                     sha256 = self.writer.picture(record["_id"], importing_photos.read_pieces(record["_id"]))
                 except MissingChunk:
-                    self.unreadable.append(f"{record['filename']} ({record['_id']}): its bytes are not whole")
+                    self.unreadable.append(f"{record['filename']} ({record['_id']}): its file is incomplete")
                     continue
             if not is_content and record["metadata"]["content_id"] != record["_id"]:
                 shown[record["metadata"]["content_id"]] = f"{record['filename']} ({record['_id']})"
             yield (record if is_content else self._add_id(record)) | {"sha256": sha256}
-        self.unreadable += [f"the picture that {photo} shows: it is not there" for photo in shown.values()]
+        self.unreadable += [f"the file of {photo}: it doesn't exist" for photo in shown.values()]
 
     def _discussions(self) -> None:
         with self.writer.lines(DISCUSSIONS) as lines:

@@ -48,7 +48,7 @@ from transfer.importing_nodes import ImportResult, Outcome, Unstored
 from wordpress import old_links
 
 Results = Iterator[ImportResult]
-CHANGED, NOT_HERE = "it was changed here since", "what it is about is not here"
+CHANGED, NOT_HERE = "it has been changed here", "its page doesn't exist here"
 
 
 @dataclass
@@ -188,7 +188,7 @@ class Import:
         }
         for record in records:
             if not importing_photos.has_shown_picture(record, content_ids):
-                yield importing_nodes.skip(record, "the picture that it shows is not in the export")
+                yield importing_nodes.skip(record, "its file is not in the export")
                 continue
             result = importing_photos.import_photo(
                 record, self.archive.picture(record["_id"]), dry_run=self.dry_run, unstored=self._unstored
@@ -197,14 +197,14 @@ class Import:
                 newer.add(record["_id"])
                 continue
             if result.outcome is Outcome.SAME and self.reads_photos and not importing_photos.has_same_bytes(record):
-                result = importing_nodes.skip(record, "its bytes here are not those of the export")
+                result = importing_nodes.skip(record, "its file here differs from the export")
             yield result
         for record in self.archive.records(PHOTOS) if newer else ():
             if record["_id"] in newer:
                 yield importing_photos.import_photo(record, (), replace=True)
 
     def _old_link(self, record: dict[str, Any]) -> ImportResult:
-        label = f"the old address {record.get('path')}"[:200]
+        label = f"the old URL {record.get('path')}"[:200]
         try:
             is_new = old_links.import_link(record, dry_run=self.dry_run)
         except ValueError as error:
@@ -218,19 +218,19 @@ class Import:
         defaults = asdict(StoredSettings())
         present = asdict(stored_site.read().settings)
         if name not in defaults:
-            return ImportResult(Outcome.SKIPPED, label, "this release has none of this name")
+            return ImportResult(Outcome.SKIPPED, label, "this release has no such setting")
         if present[name] == value:
             return ImportResult(Outcome.SAME, label)
         if present[name] != defaults[name]:
-            return ImportResult(Outcome.SKIPPED, label, "it is set to something else here")
+            return ImportResult(Outcome.SKIPPED, label, "it has another value here")
         try:
             form_value = str(value) if isinstance(value, ObjectId) else value
             if setting_fields.FIELDS[name].clean(form_value) != value:
-                raise ValidationError("it is not written as its form would write it")
+                raise ValidationError("its form would store it differently")
             if not self.dry_run:
                 save_settings({name: value}, {name: defaults[name]})
         except (ValidationError, SettingsConflict, TooBusy, *MALFORMED) as error:
-            return ImportResult(Outcome.SKIPPED, label, f"it cannot be stored: {error}")
+            return ImportResult(Outcome.SKIPPED, label, f"it can't be stored: {error}")
         return ImportResult(Outcome.NEW, label)
 
     def _discussions(self, records: Iterable[dict[str, Any]]) -> Results:
@@ -287,7 +287,7 @@ class Import:
 
     def _pending(self, record: dict[str, Any]) -> ImportResult:
         target = Target.parse(record["discussion"])
-        label = f"the comment that waits, {str(target)[:80]} {record.get('comment')}"[:200]
+        label = f"the pending comment {str(target)[:80]} {record.get('comment')}"[:200]
         if not self._will_exist(target):
             return ImportResult(Outcome.SKIPPED, label, NOT_HERE)
         try:
@@ -306,7 +306,7 @@ def _compare(target: Target, row: dict[str, Any], digests: dict[str, bytes]) -> 
         return ImportResult(Outcome.SAME, label)
     if "discussion" in row:
         if row.get("open"):
-            return ImportResult(Outcome.SKIPPED, f"the discussion {label}", "it was closed here")
+            return ImportResult(Outcome.SKIPPED, f"the discussion {label}", "it has been closed here")
         return ImportResult(Outcome.NEWER, label)
     if digest is None:
         return ImportResult(Outcome.NEW, label)

@@ -14,7 +14,6 @@ from typing import Any
 
 from bson import ObjectId
 from django.core.exceptions import ValidationError
-from django.utils.translation import gettext as _
 from pymongo.client_session import ClientSession
 from pymongo.errors import BulkWriteError, DuplicateKeyError, WriteError
 
@@ -23,6 +22,7 @@ from marginalia.mongo.reading import MALFORMED
 from nodes import content, merging
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH
 from nodes.content import declared_fields, upgrading, values
+from nodes.content.messages import invalid_value, photo_needs_file
 from nodes.errors import FieldRefused, InvalidField, NodeError
 from nodes.models import stored_site, tree
 from nodes.models.documents import Byline, Metadata
@@ -38,7 +38,7 @@ from transfer import exported
 
 # Number of revisions stored with one command. Each revision contains a whole text.
 BATCH = 20
-DATABASE_REFUSED = "the database refuses it: it is not what its collection holds"
+DATABASE_REFUSED = "it violates the validator of its collection"
 
 
 # Fields of all nodes that forms limit, and dates that are shown in the site's time zone.
@@ -52,7 +52,7 @@ class Outcome(StrEnum):
     NEW = "new"
     NEWER = "newer than here"
     SAME = "the same here"
-    SKIPPED = "left as they are"
+    SKIPPED = "skipped"
 
 
 @dataclass(frozen=True)
@@ -137,21 +137,21 @@ def compare(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collect
             return skip(record, "it is in the trash here")
         place = {f"metadata.{field}": record["metadata"][field] for field in ("parent_id", "slug")}
         if database()[collection].find_one({**place, "_id": {"$ne": record["_id"]}}, {"_id": 1}):
-            return skip(record, "something else has its address here")
+            return skip(record, "another page has its URL here")
         return ImportResult(Outcome.NEW, label)
     if exported.as_exported(stored) == exported_fields:
         return ImportResult(Outcome.SAME, label)
     known = {record["metadata"]["nonce"], *record["history"]}
     present = {stored["metadata"]["nonce"], stored.get("draft", {}).get("nonce", record["metadata"]["nonce"])}
     if not present <= known:
-        return skip(record, "it was changed here since")
+        return skip(record, "it has been changed here")
     if (record["metadata"]["nonce"], _draft_nonce(record)) == (stored["metadata"]["nonce"], _draft_nonce(stored)):
         # Some changes, such as tags and order, don't set a nonce, so the site of the latest change is unknown.
-        return skip(record, "it is the same version with other tags, in another order or the like")
+        return skip(record, "it has the same version, but other tags or another position")
     if stored["metadata"]["tags"] not in (record["metadata"]["tags"], _saved_tags(stored)):
-        return skip(record, "its tags were changed here since")
+        return skip(record, "its tags have been changed here")
     if _was_discarded(record, stored):
-        return skip(record, "its draft was discarded here")
+        return skip(record, "its draft has been discarded here")
     address = tree.current().url(stored["metadata"]["parent_id"], stored["metadata"]["slug"])
     return ImportResult(Outcome.NEWER, label, id=record["_id"], replaced=f"{describe(stored)} at {address}")
 
@@ -177,7 +177,7 @@ def check_history(record: Mapping[str, Any], unstored: Unstored | None = None) -
     revision = {"_id": record["metadata"]["nonce"], "node_id": record["_id"]}
     is_unstored = unstored is not None and revision["_id"] in unstored.revisions
     if not is_unstored and database()[REVISIONS].find_one(revision, {"_id": 1}) is None:
-        raise Refused("its present version is not in its history")
+        raise Refused("its current version is not in its history")
 
 
 def _saved_tags(stored: Mapping[str, Any]) -> Any:
@@ -202,7 +202,7 @@ def skip(record: Mapping[str, Any], reason: str) -> ImportResult:
 def explain(error: Exception) -> str:
     """Return the reason why a document cannot be stored, as text for an operator."""
     if isinstance(error, DuplicateKeyError):
-        return "something else has its address here"
+        return "another page has its URL here"
     if isinstance(error, WriteError):
         return DATABASE_REFUSED
     if isinstance(error, FieldRefused):
@@ -239,13 +239,13 @@ def _insert_revisions(missing: list[Document]) -> dict[ObjectId, ImportResult]:
 
 def import_redirect(record: Mapping[str, Any], *, dry_run: bool = False) -> ImportResult:
     """Store a former path of a node, unless the path is already known on this site."""
-    label = f"the former address {_format_place(record['_id'])}"[:200]
+    label = f"the former URL {_format_place(record['_id'])}"[:200]
     if stored := database()[REDIRECTS].find_one({"_id": record["_id"]}):
         # A redirect to the same node is the same redirect, even if its time differs or the node was deleted since.
         is_same = stored["node_id"] == record["node_id"]
         if is_same:
             return ImportResult(Outcome.SAME, label)
-        return ImportResult(Outcome.SKIPPED, label, "it leads elsewhere here")
+        return ImportResult(Outcome.SKIPPED, label, "it redirects elsewhere here")
     if not dry_run:
         try:
             database()[REDIRECTS].insert_one(dict(record))
@@ -268,7 +268,7 @@ def _compare_immutable(label: str, record: Mapping[str, Any], stored: Mapping[st
         return ImportResult(Outcome.NEW, label)
     if stored == record:
         return ImportResult(Outcome.SAME, label)
-    return ImportResult(Outcome.SKIPPED, label, "it is another here")
+    return ImportResult(Outcome.SKIPPED, label, "it is a different one here")
 
 
 def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
@@ -279,11 +279,11 @@ def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
     """
     metadata = record["metadata"]
     if unknown := set(record) - {"_id", "metadata", "position", "draft", "history"}:
-        raise Refused(f"it has a field {min(unknown)!r}")
+        raise Refused(f"it has the unknown field {min(unknown)!r}")
     if not isinstance(record["_id"], ObjectId) or database()[ASSET_FILES].find_one({"_id": record["_id"]}, {"_id": 1}):
-        raise Refused("its id is none, or that of a photo")
+        raise Refused("its id is invalid, or belongs to a photo")
     if content.get(metadata["type"]).is_file:
-        raise Refused(_("A photo begins with its file: upload one."))
+        raise Refused(photo_needs_file())
     rules.check_place(metadata["parent_id"], metadata["type"], unstored.types)
     slugs.check(metadata["slug"], metadata["parent_id"])
 
@@ -298,7 +298,7 @@ def check_fields(record: Mapping[str, Any]) -> None:
     for version in (metadata, upgrading.draft_metadata(record)) if "draft" in record else (metadata,):
         present = writable(version)
         if not isinstance(present["detail"], Mapping):
-            raise InvalidField("detail", _("The field does not take this value."))
+            raise InvalidField("detail", invalid_value())
         # Fields that only an earlier release of the type had are stored unchecked, because nothing reads them.
         fields = declared_fields.keep_declared(version["type"], merging.fields(present))
         cleaned = normalized(fields, version["type"])
@@ -308,7 +308,7 @@ def check_fields(record: Mapping[str, Any]) -> None:
         rules.check_tags(version["tags"])
         wrong += [name for name in _DATES if name in version and not _is_shown(version[name])]
         if wrong:
-            raise InvalidField(min(wrong), _("The field does not take this value."))
+            raise InvalidField(min(wrong), invalid_value())
         # Unscheduled drafts are not checked, because they are checked when an editor publishes them.
         if version is metadata or record["draft"].get("due"):
             rules.check_ready(present)
@@ -370,7 +370,7 @@ def _replace(stored: Document, document: Document) -> None:
     else:
         is_done = write()
     if not is_done:
-        raise Refused("it was changed here since")
+        raise Refused("it has been changed here")
     _invalidate_tree(document)
 
 

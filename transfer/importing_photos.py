@@ -153,7 +153,7 @@ def _compare(record: Mapping[str, Any], stored: Mapping[str, Any] | None) -> Imp
         return ImportResult(Outcome.NEW, describe(record))
     exported_fields = {name: value for name, value in record.items() if name != "sha256"}
     is_same = exported.as_exported(stored) == exported_fields
-    return ImportResult(Outcome.SAME, describe(record)) if is_same else skip(record, "it is another here")
+    return ImportResult(Outcome.SAME, describe(record)) if is_same else skip(record, "it is a different one here")
 
 
 def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
@@ -165,25 +165,25 @@ def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
     metadata = record["metadata"]
     id = record["_id"]
     if unknown := set(record) - {"_id", "metadata", "filename", "length", "uploadDate", "history", "sha256"}:
-        raise Refused(f"it has a field {min(unknown)!r}")
+        raise Refused(f"it has the unknown field {min(unknown)!r}")
     if not isinstance(id, ObjectId) or metadata["type"] not in (PHOTO, CONTENT):
-        raise Refused("it is no photo")
+        raise Refused("it is not a photo")
     if any(database()[home].find_one({"_id": id}, {"_id": 1}) for home in (NODES, TRASH)):
-        raise Refused("a page here has its id")
+        raise Refused("a page here has the same id")
     if clean_filename(record["filename"]) != record["filename"]:
-        raise Refused("its file has a name that none can have")
+        raise Refused("its file name is invalid")
     if metadata["type"] == CONTENT:
         place = {"type": CONTENT, **contents.place_filter(metadata["parent_id"], id)}
         if metadata != {name.removeprefix("metadata."): value for name, value in place.items()}:
-            raise Refused("it is no picture of a photo")
+            raise Refused("it is not the file of a photo")
         photo_id = metadata["parent_id"]
         photos = database()[ASSET_FILES]
         if photo_id not in unstored.types and photos.find_one({"_id": photo_id}, {"_id": 1}) is None:
-            raise Refused("its photo is not here")
+            raise Refused("its photo doesn't exist here")
         return
     rules.check_place(metadata["parent_id"], PHOTO, unstored.types)
     if not isinstance(metadata["content_id"], ObjectId) or (metadata["content_id"] == id and not record["sha256"]):
-        raise Refused("it shows nothing")
+        raise Refused("it has no file")
 
 
 def _delete_unfinished(stored: Mapping[str, Any]) -> None:
@@ -238,7 +238,7 @@ def _check_received(record: Mapping[str, Any], received: ReceivedPhoto) -> None:
         InvalidField: A field of the photo doesn't match.
     """
     if received.sha256 != record["sha256"]:
-        raise Refused("an upload here would leave something of its file out: upload that, it is in the export")
+        raise Refused("its file is not clean. Upload the file from the export instead")
     photo_id = record["metadata"]["parent_id"] if record["metadata"]["type"] == CONTENT else record["_id"]
     stored = database()[ASSET_FILES].find_one({"_id": photo_id}, {"metadata": 1}) or record
     photo = record if photo_id == record["_id"] else stored
@@ -256,7 +256,7 @@ def _check_detail(detail: Mapping[str, Any], received: ReceivedPhoto) -> None:
     actual = properties.content_type, list(properties.size), received.length, received.sha256
     for name, value in zip(_PICTURE_FIELDS, actual, strict=True):
         if detail[name] != value:
-            raise InvalidField(f"detail.{name}", "its file is another picture")
+            raise InvalidField(f"detail.{name}", "its file is a different one")
 
 
 def _read_content(photo_id: ObjectId, content_id: ObjectId) -> ReceivedPhoto:
@@ -268,7 +268,7 @@ def _read_content(photo_id: ObjectId, content_id: ObjectId) -> ReceivedPhoto:
         DecoderBusy: Other photos are being decoded.
     """
     if (stored := contents.find(photo_id, content_id)) is None:
-        raise Refused("the picture that it shows is not here")
+        raise Refused("its file doesn't exist here")
     cleaning = Cleaning("")
     for piece in read_pieces(content_id):
         deque(cleaning.feed(piece), maxlen=0)
@@ -306,7 +306,7 @@ def _replace(stored: Mapping[str, Any], record: Mapping[str, Any]) -> None:
     unchanged = {"_id": record["_id"], **_place(before), "metadata.locked": None}
     unchanged |= {f"metadata.{name}": before.get(name) for name in ("nonce", "content_id", "tags", "doomed")}
     if not database()[ASSET_FILES].update_one(unchanged, update).matched_count:
-        raise Refused("it was changed here since")
+        raise Refused("it has been changed here")
 
 
 def _place(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -62,14 +62,14 @@ def _check(value: Any, depth: int = 0) -> None:
         ValueError: The value has a field name or a depth that is not accepted.
     """
     if depth > DEEPEST:
-        raise ValueError("its parts stand too deep in each other")
+        raise ValueError("it is nested too deeply")
     if isinstance(value, dict):
         for name, inner in value.items():
             if name.startswith("$") or "." in name or "\0" in name:
-                raise ValueError(f"a field cannot be called {name[:40]!r}")
+                raise ValueError(f"a field can't be called {name[:40]!r}")
             _check(inner, depth + 1)
     elif isinstance(value, list):
         for inner in value:
             _check(inner, depth + 1)
     elif type(value) not in _VALUES:
-        raise TypeError(f"it holds a value of the type {type(value).__name__}")
+        raise TypeError(f"it contains a value of the type {type(value).__name__}")

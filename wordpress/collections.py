@@ -11,7 +11,7 @@ COLLECTIONS = (
     Collection(
         LINKS,
         (Index("by_path", PLACE, unique=True),),
-        shard_key=ShardKey(PLACE, unique=True, reason="Read by the requested path, if no page has it."),
+        shard_key=ShardKey(PLACE, unique=True, reason="Read by the requested path if no page has it."),
         validator=document({"path": TEXT, "source": TEXT, "host": TEXT, "node_id": ID}),
     ),
     Collection(

@@ -221,7 +221,7 @@ class Importer:
                 continue
             nonce = imports.unchanged_nonce(entry.id, previous_runs.import_actor())
             if nonce is None:
-                self.report.note("Not completed because somebody changed them", entry.label)
+                self.report.note("Not completed because they were edited here", entry.label)
                 wants = set()
             elif not self._save(entry, nonce, body, export.old.photo(source.picture)):
                 continue
@@ -322,7 +322,7 @@ class Importer:
                 if slug != entry.slug:
                     self.report.note("Renamed because the URL is taken", f"{entry.label}: {entry.slug} → {slug}")
                 return True
-        self.report.note("Not imported", f"{entry.label}: no address is free")
+        self.report.note("Not imported", f"{entry.label}: no URL is free")
         self.report.failed += 1
         return False
 
@@ -366,11 +366,11 @@ class Importer:
             reason = "they are not in the media library"
             if file := export.old.find_file(url):
                 is_picture = file.url.lower().endswith(tuple(importing.EXTENSIONS))
-                reason = "their files are missing" if is_picture else "they are not pictures"
+                reason = "their files are missing" if is_picture else "they are not photos"
             self.report.note(f"Shown as links because {reason}", f"{url} in {entry.label}")
         for url in library.unresolved:
             if url not in body.missing:
-                self.report.note("Links that still lead to the old site", f"{url} in {entry.label}")
+                self.report.note("Links that still point to the old site", f"{url} in {entry.label}")
         if body.lost:
             blocks = [name.removeprefix(LOST_BLOCK) for name in body.lost if name.startswith(LOST_BLOCK)]
             others = [name for name in body.lost if not name.startswith(LOST_BLOCK)]

@@ -96,7 +96,7 @@ def import_link(link: Mapping[str, Any], *, dry_run: bool = False) -> bool:
     """
     fields = {name: link.get(name) for name in ("path", "source", "host")}
     if not all(isinstance(value, str) for value in fields.values()) or not isinstance(link.get("node_id"), ObjectId):
-        raise ValueError("this is no old address")
+        raise ValueError("this is not an old URL")
     key = {"path": fields["path"], "source": fields["source"]}
     is_new = database()[LINKS].find_one(key, {"_id": 1}) is None
     if is_new and not dry_run:

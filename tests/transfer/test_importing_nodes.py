@@ -158,7 +158,7 @@ def test_discarded_draft_stays_discarded_and_a_later_one_comes(mongo):
     late = exported_page(page)
     drafts.discard_draft(page, second)
     for record in (early, late):
-        assert importing_nodes.import_node(record).reason == "its draft was discarded here"
+        assert importing_nodes.import_node(record).reason == "its draft has been discarded here"
     drafts.save_draft(build.EDITOR, page, build.nonce(page), {"title": "Three"})
     later = exported_page(page)
     # As on a site where that draft was not created.
@@ -174,12 +174,9 @@ def test_unversioned_change_is_skipped_without_an_author(mongo):
     page = build.node(tags=("a",))
     record = exported_page(page)
     editing.change_tags(page, TagChange(added=frozenset({"b"})))
-    assert (
-        importing_nodes.import_node(record).reason
-        == "it is the same version with other tags, in another order or the like"
-    )
+    assert importing_nodes.import_node(record).reason == "it has the same version, but other tags or another position"
     build.save(page, build.nonce(page), title="Ours")
-    assert importing_nodes.import_node(record).reason == "it was changed here since"
+    assert importing_nodes.import_node(record).reason == "it has been changed here"
 
 
 def test_old_address_is_imported_once_even_if_its_node_is_gone(mongo):
@@ -189,11 +186,11 @@ def test_old_address_is_imported_once_even_if_its_node_is_gone(mongo):
     for said in (record, record | {"deleted_at": build.PAST}):
         assert importing_nodes.import_redirect(said).outcome is Outcome.SAME
     other = importing_nodes.import_redirect(record | {"node_id": ObjectId()})
-    assert (other.label, other.reason) == ("the former address /news/post", "it leads elsewhere here")
+    assert (other.label, other.reason) == ("the former URL /news/post", "it redirects elsewhere here")
     place = {"parent_id": ObjectId(), "slug": "post"}
     assert (
         importing_nodes.import_redirect(record | {"_id": place}).label
-        == f"the former address 'post' in {place['parent_id']}"
+        == f"the former URL 'post' in {place['parent_id']}"
     )
     assert importing_nodes.import_redirect(record | {"_id": place}).outcome is Outcome.SAME
 

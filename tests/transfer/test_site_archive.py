@@ -103,21 +103,24 @@ def linked(path):
     [
         (
             lambda path: change_file(path, NODES, lambda data: data.replace(b"Lake", b"Pond")),
-            "nodes.jsonl is not what the man",
+            "nodes.jsonl doesn't match the man",
         ),
-        (lambda path: change_file(path, NODES, lambda data: data[:-20]), "nodes.jsonl, line 1, is no document"),
-        (lambda path: change_file(path, PICTURE, lambda data: data[:-1]), f"{PICTURE} is not what photos.jsonl says"),
-        (lambda path: (path / PICTURE).unlink(), f"it lacks {PICTURE}"),
-        (lambda path: (path / REVISIONS).unlink(), "it lacks revisions.jsonl"),
-        (lambda path: (path / MANIFEST).unlink(), "it has no manifest.json"),
-        (lambda path: (path / "other").write_text(""), "no export has a file called 'other'"),
+        (
+            lambda path: change_file(path, NODES, lambda data: data[:-20]),
+            "line 1 of nodes.jsonl is not a valid document",
+        ),
+        (lambda path: change_file(path, PICTURE, lambda data: data[:-1]), f"{PICTURE} doesn't match photos.jsonl"),
+        (lambda path: (path / PICTURE).unlink(), f"{PICTURE} is missing"),
+        (lambda path: (path / REVISIONS).unlink(), "these files are missing: revisions.jsonl"),
+        (lambda path: (path / MANIFEST).unlink(), "manifest.json is missing"),
+        (lambda path: (path / "other").write_text(""), "it contains the unexpected file 'other'"),
         (
             lambda path: change_file_and_manifest(path, NODES, lambda data: data.replace(b'"_id"', b'"id"')),
-            "has not the keys of its kind",
+            "has the wrong keys",
         ),
-        (linked, "nodes.jsonl is no file"),
-        (of_other_format, "it has the format 2, and this release reads 1"),
-        (shutil.rmtree, "there is no such folder or file"),
+        (linked, "nodes.jsonl is not a file"),
+        (of_other_format, "it has the format version 2, but this release reads 1"),
+        (shutil.rmtree, "this folder or file doesn't exist"),
     ],
 )
 def test_altered_folder_is_refused(tmp_path, spoil, message):
@@ -148,13 +151,13 @@ def boasting(path):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda path: path.write_bytes(path.read_bytes()[:-100]), "it is no zip, or not whole"),
-        (lambda path: path.write_bytes(path.read_bytes().replace(b"onetwo", b"twoone")), "cannot be read: Bad CRC-32"),
-        (lambda path: with_more(path, ("../../outside", b"x")), "no export has a file called '../../outside'"),
-        (lambda path: with_more(path, ("/etc/cron.d/x", b"x")), "no export has a file called '/etc/cron.d/x'"),
-        (lambda path: with_more(path, (NODES, b"x")), "it has nodes.jsonl twice"),
-        (lambda path: with_more(path, (f"photos/{'0' * 24}", bytes(9_000_000))), "would grow to more than 200 times"),
-        (boasting, "it says that it holds more than it is long"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-100]), "it is not a zip file, or is incomplete"),
+        (lambda path: path.write_bytes(path.read_bytes().replace(b"onetwo", b"twoone")), "can't be read: Bad CRC-32"),
+        (lambda path: with_more(path, ("../../outside", b"x")), "it contains the unexpected file '../../outside'"),
+        (lambda path: with_more(path, ("/etc/cron.d/x", b"x")), "it contains the unexpected file '/etc/cron.d/x'"),
+        (lambda path: with_more(path, (NODES, b"x")), "it contains nodes.jsonl twice"),
+        (lambda path: with_more(path, (f"photos/{'0' * 24}", bytes(9_000_000))), "would expand to more than 200 times"),
+        (boasting, "it claims more content than its size allows"),
     ],
 )
 def test_truncated_or_hostile_zip_is_refused(tmp_path, spoil, message):
@@ -182,7 +185,7 @@ def test_truncated_or_hostile_zip_is_refused(tmp_path, spoil, message):
 def test_values_no_site_stores_are_refused(tmp_path, value):
     path = written(tmp_path / "export")
     change_file_and_manifest(path, NODES, lambda data: data.replace(b'"Lake"', value.encode()))
-    with pytest.raises(BadArchive, match="nodes.jsonl, line 1, is no document that an export holds"):
+    with pytest.raises(BadArchive, match="line 1 of nodes.jsonl is not a valid document"):
         check(path)
 
 

@@ -44,7 +44,7 @@ from transfer.archive import DISCUSSIONS, NODES, PENDING, PHOTOS, REVISIONS, SEC
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
-VERIFIED = "Verified: all of it is here as in the export."
+VERIFIED = "Verified: everything matches the export."
 
 
 def exported(path, *words):
@@ -112,7 +112,7 @@ def test_local_changes_are_kept_and_older_pages_updated(tmp_path):
     history = database()["cms.revisions"].count_documents({"node_id": ids["mine"]})
     code, said = run("import_site", tmp_path / "new.zip")
     assert code == FOUND_PROBLEMS
-    assert f"“Mine” ({ids['mine']}): it was changed here since" in said
+    assert f"“Mine” ({ids['mine']}): it has been changed here" in said
     assert f"“Gone” ({ids['gone']}): it is in the trash here" in said
     texts = {slug: build.stored(ids[slug])["detail"]["text"] for slug in ("mine", "theirs")}
     assert texts == {"mine": "here", "theirs": "two"}
@@ -139,9 +139,9 @@ def test_concurrent_edit_is_kept_and_moved_section_moves(tmp_path):
     here = partial(build.save, ids["page"], build.nonce(ids["page"]), detail__text="here")
     with before_command("update", "cms.nodes", here, lambda command: command["updates"][0]["q"]["_id"] == ids["page"]):
         code, said = run("import_site", tmp_path / "new.zip")
-    assert (code, f"“Page” ({ids['page']}): it was changed here since" in said) == (FOUND_PROBLEMS, True), said
+    assert (code, f"“Page” ({ids['page']}): it has been changed here" in said) == (FOUND_PROBLEMS, True), said
     assert build.stored(ids["page"])["detail"]["text"] == "here"
-    assert f"“Tagged” ({ids['tagged']}): its tags were changed here since" in said
+    assert f"“Tagged” ({ids['tagged']}): its tags have been changed here" in said
     assert build.stored(ids["tagged"])["tags"] == ["here"]
     assert build.stored(ids["in"])["parent_id"] == ids["out"]
     assert tree.fresh().ancestors(ids["in"]) is not None
@@ -153,12 +153,16 @@ def test_invalid_node_is_skipped_and_invalid_archive_refused(tmp_path):
     empty()
     change_file(path, NODES, lambda data: data.replace(b"kept", b"other"))
     code, said = run("import_site", path)
-    assert (code, "nodes.jsonl is not what the manifest says" in said) == (COULD_NOT_RUN, True), said
+    assert (code, "nodes.jsonl doesn't match the manifest" in said) == (COULD_NOT_RUN, True), said
     assert database()["cms.revisions"].count_documents({}) == 0
     change_file(path, NODES, lambda data: data.replace(b"other", b"kept"))
     change_file_and_manifest(path, NODES, lambda data: data.replace(b'"slug":"spoiled"', b'"slug":"../up"'))
     code, said = run("import_site", path)
-    assert (code, f"“Bad” ({bad})" in said, "documents are not here" in said) == (FOUND_PROBLEMS, True, False), said
+    assert (code, f"“Bad” ({bad})" in said, "documents differ from the export" in said) == (
+        FOUND_PROBLEMS,
+        True,
+        False,
+    ), said
     assert [node["_id"] for node in database()["cms.nodes"].find()] == [kept]
 
 
@@ -182,8 +186,11 @@ def test_file_that_is_no_picture_is_skipped(tmp_path):
 
 def test_export_overwrites_nothing_and_reports_a_wrong_section(tmp_path):
     path = exported(tmp_path / "export")
-    assert run("export_site", path) == (COULD_NOT_RUN, f"There is something at {path} already.")
-    assert run("export_site", tmp_path / "b", "--section", "/no") == (COULD_NOT_RUN, "There is no section /no.")
+    assert run("export_site", path) == (COULD_NOT_RUN, f"{path} already exists. Specify another path.")
+    assert run("export_site", tmp_path / "b", "--section", "/no") == (
+        COULD_NOT_RUN,
+        "The section /no doesn't exist. Check the path.",
+    )
     assert [found.name for found in tmp_path.iterdir()] == ["export"]
 
 
@@ -199,7 +206,7 @@ def test_unreadable_content_is_reported_and_the_rest_exported(tmp_path):
     lost, kept = upload(parent), upload(parent, slug="kept")
     database()["cms.assets.chunks"].delete_many({"files_id": lost})
     code, said = run("export_site", tmp_path / "export.zip")
-    assert (code, f"Left out: lake.jpg ({lost}): its bytes are not whole" in said) == (FOUND_PROBLEMS, True), said
+    assert (code, f"Left out: lake.jpg ({lost}): its file is incomplete" in said) == (FOUND_PROBLEMS, True), said
     assert [one["_id"] for one in read(tmp_path / "export.zip")[PHOTOS]] == [kept]
     empty()
     assert run("import_site", tmp_path / "export.zip")[0] == 0
@@ -212,15 +219,15 @@ def test_photo_without_its_content_is_reported_by_both(tmp_path):
     lost, there = replace(bare, pictures.png()), replace(kept, pictures.png())
     database()["cms.assets.files"].delete_one({"_id": lost})
     code, said = run("export_site", tmp_path / "export.zip")
-    named = f"Left out: the picture that lake.jpg ({bare}) shows: it is not there"
+    named = f"Left out: the file of lake.jpg ({bare}): it doesn't exist"
     assert (code, named in said, str(kept) in said) == (FOUND_PROBLEMS, True, False), said
     empty()
     code, said = run("import_site", tmp_path / "export.zip")
-    assert (code, f"Left: “lake” ({bare}): the picture that it shows is not in the export" in said) == (
+    assert (code, f"Left: “lake” ({bare}): its file is not in the export" in said) == (
         FOUND_PROBLEMS,
         True,
     )
-    assert "All else is here as in the export; 1 were left as they are." in said
+    assert "1 documents were skipped. All others match the export." in said
     assert set(database()["cms.assets.files"].distinct("_id")) == {kept, there}
     audit()
 
@@ -389,7 +396,7 @@ def test_incremental_export_cannot_be_verified_alone(tmp_path):
     build.node(slug="page")
     path = exported(tmp_path / "week.zip", "--since", "2026-01-31")
     code, said = run("import_site", path, "--verify")
-    assert (code, "goes on top of an earlier export: it cannot be verified" in said) == (COULD_NOT_RUN, True), said
+    assert (code, "can't be verified on its own" in said) == (COULD_NOT_RUN, True), said
 
 
 @pytest.mark.slow

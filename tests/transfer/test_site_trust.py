@@ -102,14 +102,14 @@ def test_overwritten_page_is_named_by_its_local_title(tmp_path):
     assert run("import_site", tmp_path / "old.zip")[0] == 0
     over = [f"“Ours [2J” ({post}) at /news/post", f"“Lake” ({photo}) at /lakes/lake"]
     code, said = run("import_site", path, "--dry-run")
-    assert (code, [f"Would write over: {one}" in said for one in over]) == (FOUND_PROBLEMS, [True, True]), said
-    assert f"Left: “Theirs” ({bare}): its present version is not in its history" in said
+    assert (code, [f"Would overwrite: {one}" in said for one in over]) == (FOUND_PROBLEMS, [True, True]), said
+    assert f"Left: “Theirs” ({bare}): its current version is not in its history" in said
     assert (build.stored(post)["title"], str(kept) in said) == ("Ours\x1b[2J", False)
     code, said = run("import_site", path)
-    assert (code, [f"Written over: {one}" in said for one in over]) == (FOUND_PROBLEMS, [True, True]), said
-    assert f"Left: “Theirs” ({bare}): its present version is not in its history" in said
+    assert (code, [f"Overwritten: {one}" in said for one in over]) == (FOUND_PROBLEMS, [True, True]), said
+    assert f"Left: “Theirs” ({bare}): its current version is not in its history" in said
     assert [build.stored(id)["title"] for id in (post, bare)] == ["Theirs", "Bare"]
-    assert f"Written over: “Bare” ({bare})" not in said
+    assert f"Overwritten: “Bare” ({bare})" not in said
 
 
 def test_properties_of_a_replaced_picture_come_from_its_file(tmp_path):
@@ -124,7 +124,7 @@ def test_properties_of_a_replaced_picture_come_from_its_file(tmp_path):
     before = document(photo)["metadata"]
     change_records(path, PHOTOS, lambda records: of(records, photo)["metadata"]["detail"].update(resolution=[3_000, 2]))
     code, said = run("import_site", path)
-    assert (code, f"({photo}): detail.resolution: its file is another picture" in said) == (FOUND_PROBLEMS, True), said
+    assert (code, f"({photo}): detail.resolution: its file is a different one" in said) == (FOUND_PROBLEMS, True), said
     assert document(photo)["metadata"] == before
     change_records(path, PHOTOS, lambda records: of(records, photo)["metadata"]["detail"].update(resolution=size))
     code, said = run("import_site", path)

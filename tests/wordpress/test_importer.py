@@ -360,7 +360,7 @@ class TestOutput:
         data = export(item(1, "One", "a\x0bb"), item(2, "Two &nbsp;")) + b"<br />\n<b>Warning</b>: in foo.php"
         said = run(b"\n" + data)
         assert said[said.index("Characters that XML forbids, left out:") + 1].startswith("  on line ")
-        assert "Skipped in front of the document:" in said
+        assert "Skipped before the document:" in said
         assert "Skipped after the end of the document:" in said
         assert said[-1] == "3 changes: 1 section, 2 posts"
 

@@ -86,7 +86,7 @@ def test_report_lists_missing_and_completed_items(run, uploads):
     assert "  page 3 “Below”" in said[said.index("Put at the top because the parent page is missing:") :]
     assert "  post 1 “First”: attachment 11" in said[said.index("Missing featured images:") :]
     assert (
-        "  https://old.example/?p=2 in post 1 “First”" in said[said.index("Links that still lead to the old site:") :]
+        "  https://old.example/?p=2 in post 1 “First”" in said[said.index("Links that still point to the old site:") :]
     )
     assert "  post 1 “First”: the synced pattern 9" in said[said.index("Left out of texts:") :]
     assert run(SECOND, media=uploads, dry_run=True)[-1].endswith("1 completed page, 1 completed post")
@@ -100,13 +100,13 @@ def test_changes_of_editors_are_kept(mongo, run, uploads):
     child, nonce, _metadata = found(mongo, "page-3")
     editing.save(ANN, child, nonce, {"title": "Mine"})
     said = run(SECOND, media=uploads)
-    assert "  post 1 “First”" in said[said.index("Not completed because somebody changed them:") :]
+    assert "  post 1 “First”" in said[said.index("Not completed because they were edited here:") :]
     nodes = stored(mongo)
     assert nodes["blog/post-1"]["detail"]["text"] == "Mine"
     assert nodes["page-3"]["title"] == "Mine"
     assert nodes["page-4"]["type"] == "basic-page"
     said = run(SECOND, media=uploads)
-    assert "Not completed because somebody changed them:" not in said
+    assert "Not completed because they were edited here:" not in said
 
 
 def test_edited_page_does_not_become_a_folder(mongo, run, uploads):

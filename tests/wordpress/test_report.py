@@ -65,7 +65,7 @@ def test_report_lists_links_to_the_old_site(run):
         '<a href="https://old.example/wp-content/uploads/a.pdf">a</a> <a href="https://elsewhere.example/">e</a>'
     )
     said = run(export(item(1, "One", body), item(2, "Two", "x", status="draft")))
-    assert listed(said, "Links that still lead to the old site") == [
+    assert listed(said, "Links that still point to the old site") == [
         "https://old.example/category/x/ in post 1 “One”",
         "https://old.example/?p=2 in post 1 “One”",
         "https://old.example/wp-content/uploads/a.pdf in post 1 “One”",
@@ -77,4 +77,4 @@ def test_report_lists_files_that_are_no_pictures(run, tmp_path):
     (tmp_path / "b.jpg").write_bytes(pictures.jpeg())
     uploads = "https://old.example/wp-content/uploads"
     said = run(export(attachment(1, f"{uploads}/a.pdf"), attachment(2, f"{uploads}/b.jpg")), media=tmp_path)
-    assert listed(said, "Files left out because only pictures become photos") == ["a.pdf"]
+    assert listed(said, "Files left out because they are not photos") == ["a.pdf"]

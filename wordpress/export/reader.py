@@ -125,12 +125,12 @@ def read(stream: BinaryIO, repairs: Repairs | None = None) -> Iterator[Record]:
 def _explain(error: SAXParseException | DefusedXmlException, line: int) -> WxrError:
     """Return a WxrError with the line and the reason for an error of the parser."""
     if isinstance(error, EntitiesForbidden):
-        return WxrError(line, f"it declares the entity {error.name!r}, which a WordPress export never does")
+        return WxrError(line, f"it declares the entity {error.name!r}, so it is not a WordPress export")
     if isinstance(error, DefusedXmlException):
-        return WxrError(line, "it refers to something outside the file, which a WordPress export never does")
+        return WxrError(line, "it refers to something outside the file, so it is not a WordPress export")
     message = error.getMessage()
     if message in TRUNCATION_ERRORS:
-        message = f"the file ends too early ({message})"
+        message = f"the file is incomplete ({message})"
     return WxrError(error.getLineNumber() or line, message)
 
 
@@ -174,10 +174,10 @@ class _Handler(ContentHandler):
         declared = {key.partition(":")[2]: attrs[key] for key in attrs.getNames() if XMLNS.match(key)}
         self.prefixes.append(self.prefixes[-1] | declared if declared else self.prefixes[-1])
         if self.depth > MAX_DEPTH or len(self.prefixes[-1]) > MAX_PREFIXES:
-            raise WxrError(self._line(), "it has more elements or namespaces in each other than an export has")
+            raise WxrError(self._line(), "its elements or namespaces are nested too deeply")
         key = self._key(name)
         if self.depth == 1 and key != "rss":
-            raise WxrError(self._line(), f"this is no WordPress export: its outermost element is {key}")
+            raise WxrError(self._line(), f"this is not a WordPress export, because its outermost element is {key}")
         if self.leaf:
             return
         if self.depth == 3 and key in RECORDS:
@@ -281,9 +281,11 @@ class _Handler(ContentHandler):
         channel = self.channel
         version = channel.get("wp:wxr_version", "").strip() or self.namespace_version
         if not version:
-            raise WxrError(self._line(), "this is RSS, but no WordPress export: it names no WXR version")
+            raise WxrError(self._line(), "this is RSS, but not a WordPress export, because it has no WXR version")
         if version not in VERSIONS:
-            raise WxrError(self._line(), f"it is of WXR version {version}; known are {', '.join(VERSIONS)}")
+            raise WxrError(
+                self._line(), f"it has the WXR version {version}, but only {', '.join(VERSIONS)} are supported"
+            )
         url = channel.get("wp:base_blog_url", "").strip() or channel.get("link", "").strip()
         self.site = Site(channel.get("title", "").strip(), url.rstrip("/"), version)
         self.done.append(self.site)

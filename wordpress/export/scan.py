@@ -217,7 +217,7 @@ def _add_attachment(export: Export, attachment: Attachment, media: Path | None, 
         return
     path = add_file(export, attachment, media, report)
     if path and path.suffix.lower() not in importing.EXTENSIONS:
-        report.note("Files left out because only pictures become photos", path.name)
+        report.note("Files left out because they are not photos", path.name)
 
 
 def add_file(export: Export, attachment: Attachment, media: Path | None, report: Report) -> Path | None:
@@ -230,7 +230,7 @@ def add_file(export: Export, attachment: Attachment, media: Path | None, report:
     else:
         if attachment.url:
             export.missing_files.append(attachment)
-        report.missing.append(attachment.url or f"attachment {attachment.id}, which has no address")
+        report.missing.append(attachment.url or f"attachment {attachment.id}, which has no URL")
     return path
 
 

@@ -47,9 +47,9 @@ _XML_ENTITIES = frozenset({"lt", "gt", "amp", "quot", "apos"})
 
 FORBIDDEN = "Characters that XML forbids, left out"
 FOREIGN = "Bytes that are not UTF-8, read as Windows-1252"
-ODD = "Wrong UTF-8, replaced or left out"
-AMPERSANDS = "Ampersands that begin no entity, read as text"
-BEFORE = "Skipped in front of the document"
+ODD = "Invalid UTF-8, replaced or left out"
+AMPERSANDS = "Ampersands that don't begin an entity, read as text"
+BEFORE = "Skipped before the document"
 AFTER = "Skipped after the end of the document"
 
 
@@ -92,7 +92,7 @@ def pieces(stream: BinaryIO, repairs: Repairs) -> Iterator[str]:
     reader = _Reader(repairs)
     head = stream.read(CHUNK)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise WxrError(1, "the file is in UTF-16; WordPress exports UTF-8")
+        raise WxrError(1, "the file is in UTF-16, but WordPress exports UTF-8")
     decode = _decoder(head, reader)
     is_first = True
     chunk = head
@@ -117,7 +117,7 @@ def _decoder(head: bytes, reader: "_Reader") -> Callable[[bytes, bool], str]:
     if _UTF_8.fullmatch(name):
         return reader.utf_8
     if not _OTHER_ENCODINGS.fullmatch(name):
-        raise WxrError(1, f"its encoding cannot be read: {name}")
+        raise WxrError(1, f"its encoding {name} is not supported")
     return codecs.getincrementaldecoder(name)("replace").decode
 
 

@@ -22,7 +22,7 @@ PIECE = 64 * 1024
 # Maximum number of redirects per file. Redirects must stay on the same host, but can switch to https or to the name
 # with or without "www.".
 MAX_REDIRECTS = 3
-LIMIT_REACHED = "that was as much as is downloaded in one run"
+LIMIT_REACHED = "the limit for one run was reached"
 # The assigned part of IPv6, and the prefix of addresses that represent IPv4 addresses (RFC 6052).
 _UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
@@ -78,7 +78,7 @@ class Downloader:
             DownloadsStopped: If the run has reached a limit.
         """
         if self.failures >= self.limits.failures:
-            raise DownloadsStopped(f"the old site did not answer {self.failures} times in a row")
+            raise DownloadsStopped(f"the old site didn't respond {self.failures} times in a row")
         if self.bytes >= self.limits.total_bytes or time.monotonic() - self.started > self.limits.total_seconds:
             raise DownloadsStopped(LIMIT_REACHED)
         deadline = time.monotonic() + self.limits.file_seconds
@@ -95,8 +95,8 @@ class Downloader:
                 raise DownloadError(f"it took more than {self.limits.file_seconds:g} seconds") from error
             raise DownloadError(str(error) or type(error).__name__) from error
         except ValueError as error:
-            raise DownloadError("it has no usable address") from error
-        raise DownloadError("it is redirected again and again")
+            raise DownloadError("its URL is invalid") from error
+        raise DownloadError("it has too many redirects")
 
     def _fetch(self, url: str, into: BinaryIO, deadline: float) -> str:
         """Download the file and return "", or return the new URL of a redirect."""
@@ -110,7 +110,7 @@ class Downloader:
             if response.status in (301, 302, 303, 307, 308):
                 return response.getheader("Location") or ""
             if response.status != 200:
-                raise DownloadError(f"the old site answered {response.status}")
+                raise DownloadError(f"the old site returned {response.status}")
             self._copy(response, into, deadline)
         return ""
 
@@ -129,15 +129,15 @@ class Downloader:
         if is_too_large:
             raise DownloadError(f"it has more than {max_bytes} bytes")
         if time.monotonic() > deadline or (declared is not None and copied != declared):
-            raise OSError("it ended too early")
+            raise OSError("it is incomplete")
         into.flush()
 
     def _check_url(self, url: str) -> SplitResult:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or parts.username is not None:
-            raise DownloadError("it is not on the web")
+            raise DownloadError("its URL is not on the web")
         if host_of(url) not in self.hosts or parts.port not in self.ports:
-            raise DownloadError("it is not on the old site's own host")
+            raise DownloadError("it is on another host than the old site")
         return parts
 
 

@@ -106,9 +106,9 @@ class PictureImporter:
                     photo_id = upload.execute(importing.read_pieces(path)).id
                 self.report.written["photo"] += 1
                 if "detail.alt" in fields and not fields["published"]:
-                    self.report.note("Pictures of what was not public, unpublished here", path.name)
+                    self.report.note("Photos of private pages, unpublished here", path.name)
         except (NodeError, OSError) as error:
-            self.report.note("Pictures that were refused", f"{path.name}: {error}")
+            self.report.note("Photos that were refused", f"{path.name}: {error}")
             return None
         if self.dry_run:
             publish_time = fields.get("published")
@@ -143,7 +143,7 @@ class PictureImporter:
                 with path.open("xb") as file:
                     downloader.fetch(attachment.url, file)
             except DownloadError as error:
-                self.report.note("Pictures that could not be downloaded", f"{attachment.url}: {error}")
+                self.report.note("Photos that could not be downloaded", f"{attachment.url}: {error}")
                 return
             self.report.downloaded = downloader.files
             self.report.downloaded_bytes = downloader.bytes

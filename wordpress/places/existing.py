@@ -37,6 +37,7 @@ def find_known(export: Export) -> None:
             different += abs(entry.known.posted - entry.posted) > TOLERANCE
     if different * 2 > dated:
         raise SourceError(
-            f"{different} of the {dated} posts and pages that were imported from {export.key} before are others than those in "
-            f"this file. If it comes from another site with the same address, name that site: --source NAME."
+            f"{different} of the {dated} posts and pages that were imported from {export.key} differ "
+            "from this file. If the file is from another site with the same URL, specify --source "
+            "NAME."
         )

@@ -81,7 +81,7 @@ class Sections:
         previous = imports.existing_nodes([id]).get(id)
         if previous and previous.trashed:
             raise SectionError(
-                f"The section “{previous.slug}” of this import is in the trash: restore it, or delete it there."
+                f"The section “{previous.slug}” of this import is in the trash. Restore it or permanently delete it."
             )
         existing = sections.sections.get(id) or sections.child(parent.id, slug)
         if existing and existing.type == kind:
@@ -89,7 +89,9 @@ class Sections:
             is_live = existing.is_live(self.moment) and sections.is_live(existing.parent_id, self.moment)
             return TargetSection(existing.id, path, is_live=is_live)
         if existing and kind == Folder.type_name:
-            raise SectionError(f"--section: “{slug}” is a {str(get(existing.type).label).lower()}; name a folder.")
+            raise SectionError(
+                f"“{slug}” is a {str(get(existing.type).label).lower()}, not a folder. Specify a folder with --section."
+            )
         slug = slug if slug and not imports.taken_slugs(parent.id, [slug]) else slugs.find_free(slug, parent.id)
         try:
             slugs.check(slug, parent.id)

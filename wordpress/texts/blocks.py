@@ -105,7 +105,7 @@ def expand_patterns(source: str, pattern: Callable[[int], str | None], lost: dic
             lost.setdefault(f"{LOST_PATTERN}{number}")
             return ""
         if values.get("content"):
-            lost.setdefault(f"what the post changed in the synced pattern {number}")
+            lost.setdefault(f"the post's changes to the synced pattern {number}")
         return _PATTERN.sub(lambda inner_match: replace_pattern(inner_match, (*ancestors, number)), body)
 
     return _PATTERN.sub(lambda match: replace_pattern(match, ()), source)

@@ -154,7 +154,7 @@ def _html(
         numbers = [int(number) for number in re.findall(r"\d{1,18}", values.get("ids", ""))]
         files = library.gallery(numbers)
         if len(files) < len(numbers) and files:
-            lost.setdefault(f"{len(numbers) - len(files)} of the {len(numbers)} pictures of a gallery")
+            lost.setdefault(f"{len(numbers) - len(files)} of the {len(numbers)} photos of a gallery")
         gallery_inserts = inserts.gallery_inserts([file.src for file in files])
         if gallery_inserts and gallery_count + len(gallery_inserts) <= Gallery.most:
             gallery_count += len(gallery_inserts)
@@ -169,7 +169,7 @@ def _html(
     lost |= dict.fromkeys(f"[{name}]" for name in expanded.dropped)
     notes = blocks.read_footnotes(footnotes)
     if notes is None:
-        lost.setdefault("the footnotes, which cannot be read")
+        lost.setdefault("footnotes that can't be read")
     text = blocks.link_footnotes(_without_markers(expanded.text, lost), notes or [], lost)
     rewriter = _Rewriter(base, library, missing, lost)
     html = rewriter.rewrite(text)
@@ -283,7 +283,7 @@ class _Rewriter:
         url = next((url for name in SOURCES if (url := self.absolute(values.get(name, "")))), "")
         if not url:
             if values.get("src", "").lstrip().lower().startswith("data:"):
-                self.lost.setdefault("a picture stored in the text")
+                self.lost.setdefault("an image embedded in the text")
             return escape(alt, quote=False)
         file = self.library.file(url, self.number(values))
         return _picture(file, self.missing, alt or values.get("title", "").strip(), linked=self.in_link)

@@ -103,9 +103,9 @@ class TestFetching:
             "/round": "/round",
         }
         assert fetched(old, "/a") == b"here"
-        with pytest.raises(DownloadError, match="own host"):
+        with pytest.raises(DownloadError, match="another host"):
             fetched(old, "/out")
-        with pytest.raises(DownloadError, match="again and again"):
+        with pytest.raises(DownloadError, match="too many redirects"):
             fetched(old, "/round")
 
     @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ class TestFetching:
     def test_files_of_wordpress_com_are_downloaded(self):
         with pytest.raises(DownloadError, match="not on the web"):
             Downloader("https://a.wordpress.com", Limits()).fetch("ftp://a.files.wordpress.com/x", io.BytesIO())
-        with pytest.raises(DownloadError, match="own host"):
+        with pytest.raises(DownloadError, match="another host"):
             Downloader("https://a.wordpress.com", Limits()).fetch("https://b.files.wordpress.com/x", io.BytesIO())
 
     def test_files_are_downloaded_in_constant_memory(self, old):
@@ -193,7 +193,7 @@ class TestFetching:
             assert into.tell() == LARGE
         assert peak < 2**20
 
-    @pytest.mark.parametrize(("path", "reason"), [("/none", "answered 404"), ("/short", "too early")])
+    @pytest.mark.parametrize(("path", "reason"), [("/none", "returned 404"), ("/short", "incomplete")])
     def test_failed_downloads_report_the_reason(self, old, path, reason):
         old.answers["/short"] = "short"
         with pytest.raises(DownloadError, match=reason):
@@ -226,7 +226,7 @@ class TestFetching:
         for _attempt in range(2):
             with pytest.raises(DownloadError):
                 downloader.fetch(f"{old.url}/a", io.BytesIO())
-        with pytest.raises(DownloadsStopped, match="did not answer 2 times"):
+        with pytest.raises(DownloadsStopped, match="didn't respond 2 times"):
             downloader.fetch(f"{old.url}/a", io.BytesIO())
 
 
@@ -260,8 +260,8 @@ class TestImporting:
         assert f'data-insert="gallery{{photos=photo:{photos["A"]},photo:{photos["B"]}}}"' in text
         assert "4 attachments missing, 2 found" in said
         assert any(line.startswith("3 pictures downloaded, ") for line in said)
-        assert any("gone.jpg: the old site answered 404" in line for line in said)
-        assert any("elsewhere.example/x.jpg: it is not on the old site's own host" in line for line in said)
+        assert any("gone.jpg: the old site returned 404" in line for line in said)
+        assert any("elsewhere.example/x.jpg: it is on another host than the old site" in line for line in said)
         assert any(line.startswith("  no.jpg: ") for line in said)
         assert said[-1] == "5 changes: 2 sections, 1 post, 2 photos"
         assert client.get("/?attachment_id=1")["Location"] == "/pictures/a"
@@ -328,7 +328,7 @@ class TestImporting:
     def test_unreachable_site_is_reported(self, mongo, run, old):
         data = self.data(old, *(attachment(20 + n, f"{old.url}/{n}.jpg") for n in range(20)))
         old.end()
-        with pytest.raises(CommandError, match="did not answer 10 times in a row. No text was imported"):
+        with pytest.raises(CommandError, match="didn't respond 10 times in a row. No text was imported"):
             run(data, download_media=True, private_network=True)
         assert stored(mongo) == {}
 

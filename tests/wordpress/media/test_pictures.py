@@ -61,7 +61,7 @@ def test_picture_is_published_with_its_post(mongo, run, uploads):
         "5.png": LATER,
     }
     assert set(found) == {f"{number}.png" for number in range(1, 14) if number != 12}
-    listed = said[said.index("Pictures of what was not public, unpublished here:") + 1 :]
+    listed = said[said.index("Photos of private pages, unpublished here:") + 1 :]
     assert listed[:7] == [f"  {number}.png" for number in (2, 3, 4, 6, 7, 9, 11)]
     assert any("1 attachment in the state trash" in line for line in said)
 
@@ -126,7 +126,7 @@ def test_only_the_undecodable_picture_is_refused(mongo, run, uploads, monkeypatc
     monkeypatch.setattr(Cleaner, "feed", fail)
     said = run(export(picture(1), picture(2), item(3)), media=uploads)
     assert set(published(mongo)) == {"2.png"}
-    assert said[said.index("Pictures that were refused:") + 1].startswith("  1.png: The picture is damaged")
+    assert said[said.index("Photos that were refused:") + 1].startswith("  1.png: This file is damaged")
     assert said[-1] == "4 changes: 2 sections, 1 post, 1 photo"
 
 

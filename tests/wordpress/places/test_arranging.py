@@ -179,7 +179,7 @@ class TestSection:
 
     def test_node_that_is_no_folder_is_refused(self, mongo, run):
         build.node("blog", "old")
-        with pytest.raises(CommandError, match="name a folder"):
+        with pytest.raises(CommandError, match="Specify a folder"):
             run(export(item(1, "One")), section="old")
         assert set(stored(mongo)) == {"old"}
 

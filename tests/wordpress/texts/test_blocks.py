@@ -39,7 +39,7 @@ class TestFootnotes:
     @pytest.mark.parametrize("stored", ["{", '{"a": 1}', "[1]", '[{"id": "x"}]', "[" * 100_000, "7"])
     def test_unreadable_notes_are_reported(self, stored):
         found = convert("Text", BASE, Library(), stored)
-        assert found.lost == ("the footnotes, which cannot be read",)
+        assert found.lost == ("footnotes that can't be read",)
         assert found.html == "<p>Text</p>"
 
     def test_notes_hidden_on_the_old_site_are_dropped(self):
@@ -82,7 +82,7 @@ class TestPatterns:
     def test_changes_of_a_pattern_in_a_post_are_reported(self):
         found = body('<!-- wp:block {"ref":8,"content":{"x":{"content":"Open 8 to 4."}}} /-->')
         assert "Open 9 to 5." in found.html
-        assert found.lost == ("what the post changed in the synced pattern 8",)
+        assert found.lost == ("the post's changes to the synced pattern 8",)
 
 
 class TestDroppedBlocks:

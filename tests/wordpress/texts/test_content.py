@@ -109,7 +109,7 @@ class TestPictures:
         assert html(source) == '<p><img src="/photo/here" alt="A"></p>'
 
     def test_picture_embedded_as_data_is_reported(self):
-        assert body('x <img src="data:image/png;base64,x" alt="B">').lost == ("a picture stored in the text",)
+        assert body('x <img src="data:image/png;base64,x" alt="B">').lost == ("an image embedded in the text",)
 
     @pytest.mark.parametrize(
         "style",

@@ -30,21 +30,24 @@ def parse_moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise ArgumentTypeError(f"{text!r} is no date such as 2026-01-31, and no time of it.") from error
+        raise ArgumentTypeError(f"{text!r} is not a date or time. Use a format such as 2026-01-31.") from error
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 class Command(MongoCommand):
     help = (
-        "Write pages, photos, history, discussions and settings to a folder, or to one file if PATH ends in .zip, for"
-        " import_site. Accounts, tokens, sessions, the trash and what is typed and not saved are not in it."
+        "Export pages, photos, history, discussions and settings for import_site: to a folder, or to "
+        "one file if PATH ends in .zip. Accounts, tokens, sessions, the trash and unsaved changes "
+        "are left out."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("path", metavar="PATH", type=Path)
-        parser.add_argument("--section", default="", metavar="ADDRESS", help="only this section and what is below it")
-        parser.add_argument("--since", type=parse_moment, metavar="DATE", help="only what was changed from then on")
-        parser.add_argument("--addresses", action="store_true", help="with the e-mail addresses of comments")
+        parser.add_argument("--section", default="", metavar="ADDRESS", help="only this section and its subsections")
+        parser.add_argument(
+            "--since", type=parse_moment, metavar="DATE", help="only content that has changed since this date or time"
+        )
+        parser.add_argument("--addresses", action="store_true", help="include the email addresses of comments")
 
     def handle(self, *args: Any, path: Path, section: str, since: datetime | None, **options: Any) -> None:
         try:
@@ -53,13 +56,13 @@ class Command(MongoCommand):
                     path, section=section, since=since, addresses=options["addresses"], step=bar.update
                 )
         except exporting.NoSuchSection as error:
-            raise CommandError(f"There is no section {error}.") from error
+            raise CommandError(f"The section {error} doesn't exist. Check the path.") from error
         except FileExistsError as error:
-            raise CommandError(f"There is something at {error} already.") from error
+            raise CommandError(f"{error} already exists. Specify another path.") from error
         except NotADirectoryError as error:
-            raise CommandError(f"The folder {error} doesn't exist. Create it, or mount its disk, first.") from error
+            raise CommandError(f"The folder {error} doesn't exist. Create it or mount its disk first.") from error
         except OSError as error:
-            raise CommandError(f"The export cannot be written: {error}.") from error
+            raise CommandError(f"The export can't be written: {error}. Check the disk and the permissions.") from error
         assert export.manifest
         counts = ", ".join(f"{export.manifest.count(name)} {label}" for name, label in COUNTED.items())
         self.stdout.write(self.style.SUCCESS(f"{path}: {counts}."))
@@ -67,5 +70,6 @@ class Command(MongoCommand):
             for description in export.unreadable:
                 self.stdout.write(f"Left out: {description}")
             raise problems_error(
-                f"{len(export.unreadable)} could not be read; check_nodes --files and check_comments say more."
+                f"{len(export.unreadable)} documents could not be read. Run check_nodes --files and "
+                "check_comments for details."
             )

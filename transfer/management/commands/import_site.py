@@ -21,39 +21,41 @@ NAMED = 100
 
 class Command(MongoCommand):
     help = (
-        "Take in what export_site wrote. What is here already stays, a version that was changed here since too; a second run"
-        " changes nothing, and one that was stopped goes on."
+        "Import an export written by export_site. Content that was changed here is kept. Run the "
+        "command again to resume after an interruption. A second complete run changes nothing."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("path", metavar="PATH", type=Path)
         mode = parser.add_mutually_exclusive_group()
-        mode.add_argument("--dry-run", action="store_true", help="only say what would change")
-        mode.add_argument("--verify", action="store_true", help="try it in a database of its own, and change nothing")
+        mode.add_argument("--dry-run", action="store_true", help="report what would change, and change nothing")
+        mode.add_argument(
+            "--verify", action="store_true", help="test the import in a temporary database, and change nothing"
+        )
 
     def handle(self, *args: Any, path: Path, dry_run: bool, verify: bool, **options: Any) -> None:
         try:
             with Archive.open(path) as archive:
                 self._import(archive, dry_run=dry_run, verify=verify)
         except BadArchive as error:
-            raise CommandError(f"{path} cannot be imported: {error}.") from error
+            raise CommandError(f"{path} can't be imported: {error}.") from error
 
     def _import(self, archive: Archive, *, dry_run: bool, verify: bool) -> None:
         if verify and archive.manifest.options.get("since"):
             raise CommandError(
-                "What was exported with --since goes on top of an earlier export: it cannot be verified by itself."
+                "An export made with --since can't be verified on its own, because it needs an earlier export."
             )
         with self._progress_bar("checking", archive) as step:
             archive.check(step)
         if dry_run:
             summary = self._run("comparing", archive, dry_run=True)
-            self._report("Dry run: would import", summary, "Would write over")
+            self._report("Dry run: would import", summary, "Would overwrite")
             if summary.skipped:
-                raise problems_error(f"{len(summary.skipped)} would be left as they are.")
+                raise problems_error(f"{len(summary.skipped)} documents would be skipped.")
         elif verify:
             with scratch_database():
                 self._import_and_verify(archive)
-            self.stdout.write("Nothing of it was stored here.")
+            self.stdout.write("Nothing was imported.")
         else:
             self._import_and_verify(archive)
 
@@ -65,14 +67,14 @@ class Command(MongoCommand):
         """
         before = self._run("comparing", archive, dry_run=True)
         imported = self._run("importing", archive, skipped_before=before.skipped_by_label)
-        self._report("Imported", imported, "Written over")
+        self._report("Imported", imported, "Overwritten")
         skipped = imported.skipped_by_label
         verified = self._run("verifying", archive, dry_run=True, reads_photos=True, skipped_before=skipped)
         if differing := verified.count_differing(imported):
-            raise problems_error(f"{differing} documents are not here as the export has them: run it again.")
+            raise problems_error(f"{differing} documents differ from the export. Run the command again.")
         if imported.skipped:
-            raise problems_error(f"All else is here as in the export; {len(imported.skipped)} were left as they are.")
-        self.stdout.write(self.style.SUCCESS("Verified: all of it is here as in the export."))
+            raise problems_error(f"{len(imported.skipped)} documents were skipped. All others match the export.")
+        self.stdout.write(self.style.SUCCESS("Verified: everything matches the export."))
 
     def _run(self, description: str, archive: Archive, **options: Any) -> ImportSummary:
         with self._progress_bar(description, archive) as step:

@@ -28,26 +28,24 @@ class Command(MongoCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, help="the XML file that WordPress exported")
+        parser.add_argument("file", type=Path, help="XML file exported by WordPress")
         parser.add_argument(
-            "--media", type=Path, metavar="DIR", help="the old site's uploads: its pictures become photos"
+            "--media", type=Path, metavar="DIR", help="folder with the old site's uploads, which become photos"
         )
-        parser.add_argument(
-            "--download-media", action="store_true", help="fetch the old site's pictures from its own host"
-        )
+        parser.add_argument("--download-media", action="store_true", help="download photos from the old site")
         parser.add_argument(
             "--private-network",
             action="store_true",
-            help="allow a host in a private network, or this machine",
+            help="allow downloads from a private network or this machine",
         )
         parser.add_argument(
-            "--section", default="", metavar="SLUG", help="put everything into this folder at the top level"
+            "--section", default="", metavar="SLUG", help="import everything into this folder at the top level"
         )
         parser.add_argument(
             "--source",
             default="",
             metavar="NAME",
-            help="a name for the old site, if another one with the same URL was imported before",
+            help="name of the old site, if another site with the same URL was imported before",
         )
         parser.add_argument("--dry-run", action="store_true", help="report what would be imported, and change nothing")
 
@@ -55,9 +53,9 @@ class Command(MongoCommand):
         path = options["file"]
         media = options["media"]
         if not path.is_file():
-            raise CommandError(f"There is no file {path}.")
+            raise CommandError(f"The file {path} doesn't exist. Check the path.")
         if media is not None and not media.is_dir():
-            raise CommandError(f"--media: there is no folder {media}.")
+            raise CommandError(f"The folder {media} doesn't exist. Check --media.")
         dry_run = options["dry_run"]
         self.stdout.write(f"{'Dry run: would import' if dry_run else 'Importing'} {path.name}")
         progress = Progress(self.stdout, quiet=options["verbosity"] == 0)
@@ -91,7 +89,7 @@ class Command(MongoCommand):
         self._write_report(importer, progress, options["verbosity"])
         if importer.report.failed:
             raise problems_error(
-                f"{importer.report.failed} of the posts and pages could not be imported. The report names them."
+                f"{importer.report.failed} of the posts and pages could not be imported. The report lists them."
             )
 
     def _write_report(self, importer: Importer, progress: "Progress", verbosity: int) -> None:
