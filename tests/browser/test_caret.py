@@ -73,7 +73,7 @@ def test_click_in_the_preview_moves_the_caret(browsing, account, width):
 def test_click_works_after_toggling_the_preview(browsing, account):
     ann = browsing(account("ann"))
     ann.goto(f"/admin/nodes/node/{node(text=long_text())}/change/")
-    beside = ann.get_by_role("button", name=re.compile("Preview beside"))
+    beside = ann.get_by_role("button", name=re.compile("Side-by-side preview"))
     for is_wide in ("< 600", "> 600"):
         beside.click()
         ann.wait_for_function(f"document.querySelector('.CodeMirror').offsetWidth {is_wide}")

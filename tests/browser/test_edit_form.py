@@ -56,15 +56,15 @@ def test_post_is_written_and_published_by_keyboard(ann):
     assert ann.evaluate(CTRL_S)
     ann.keyboard.press("Control+Enter")
     asked = ann.get_by_role("dialog", name="Publish?")
-    expect(asked).to_contain_text("Readers see it at once.")
+    expect(asked).to_contain_text("Readers see it immediately.")
     assert not ann.evaluate(CTRL_S), "what a dialog holds would be gone"
     asked.get_by_role("button", name="Cancel").click()
     assert stored(made)["published"] is None
     ann.keyboard.press("Control+Enter")
     asked.get_by_role("button", name="Publish").press("Enter")
-    expect(ann.locator(".messagelist")).to_contain_text("Published. View it.")
+    expect(ann.locator(".messagelist")).to_contain_text("Published. View page.")
     assert stored(made)["title"].strip("!") == "By keys"
-    ann.get_by_role("link", name="View it.").click()
+    ann.get_by_role("link", name="View page.").click()
     expect(ann.locator("article")).to_contain_text("Words.")
 
 
@@ -86,7 +86,7 @@ def test_future_date_turns_publish_into_schedule(ann):
     asked = ann.get_by_role("dialog", name="Schedule?")
     expect(asked).to_contain_text(f"{ahead:%Y-%m-%d} 09:00")
     asked.get_by_role("button", name="Schedule").click()
-    expect(ann.locator(".messagelist")).to_contain_text("Scheduled. Readers see it from")
+    expect(ann.locator(".messagelist")).to_contain_text("Scheduled. Readers will see it from")
     expect(state(ann)).to_contain_text("Appears")
     assert stored(node_id)["published"].date() == ahead.date()
 
@@ -101,7 +101,7 @@ def test_future_date_of_a_live_page_is_refused_in_the_form(ann):
     ann.locator("#id_published_0").fill(f"{ahead:%Y-%m-%d}")
     expect(primary).to_have_text("Update")
     primary.click()
-    expect(ann.locator(".field-published .errorlist")).to_contain_text("Readers see this page")
+    expect(ann.locator(".field-published .errorlist")).to_contain_text("This is already public")
     expect(ann.locator("#id_title")).to_have_value("Later")
     assert (stored(node_id)["title"], stored(node_id)["published"] < now()) == ("Live", True)
 
@@ -174,7 +174,7 @@ def test_page_is_published_and_unpublished_without_scripts(browsing, account):
     expect(page.locator(".messagelist")).to_contain_text("Draft saved. Readers still see the live version.")
     assert editable_nodes.load(node_id).draft.fields["detail.text"] == "More words."
     page.get_by_role("button", name="Publish changes").click()
-    expect(page.locator(".messagelist")).to_contain_text("Changes published. View it.")
+    expect(page.locator(".messagelist")).to_contain_text("Changes published. View page.")
     assert stored(node_id)["detail"]["text"] == "More words."
     write(page, "Later words.")
     page.get_by_role("button", name="Save draft").click()
@@ -187,6 +187,6 @@ def test_page_is_published_and_unpublished_without_scripts(browsing, account):
     menu(page)
     page.get_by_role("link", name="Unpublish").click()
     page.get_by_role("button", name="Unpublish").click()
-    expect(page.locator(".messagelist")).to_contain_text("This took the page down")
+    expect(page.locator(".messagelist")).to_contain_text("The page was unpublished")
     expect(state(page)).to_contain_text("Draft · not public")
     assert stored(node_id)["published"] is None

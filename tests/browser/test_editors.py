@@ -31,7 +31,7 @@ def test_disjoint_edits_both_survive(two):
     bob.click("[name=_continue]")
     write(ann, "one of Ann\n\ntwo\n\nthree")
     ann.click("[name=_continue]")
-    expect(ann.locator(".messagelist")).to_contain_text("Merged with the changes of bob to: Title, Text")
+    expect(ann.locator(".messagelist")).to_contain_text("Merged with changes by bob: Title, Text")
     assert stored(node_id)["title"] == "Bob's title"
     assert stored(node_id)["detail"]["text"] == "one of Ann\n\ntwo\n\nthree of Bob"
 
@@ -135,7 +135,7 @@ def test_offline_text_is_kept_in_the_browser_until_saved(browsing, account):
     other.get_by_role("button", name="Continue with them").click()
     expect(other.locator("#id_text")).to_have_value("typed on the train")
     other.click("[name=_continue]")
-    expect(other.locator(".messagelist")).to_contain_text("Merged with the changes of Ann to: Title")
+    expect(other.locator(".messagelist")).to_contain_text("Merged with changes by Ann: Title")
     assert stored(node_id)["detail"]["text"] == "typed on the train"
     assert stored(node_id)["title"] == "Saved by somebody else meanwhile"
     expect(other.locator(".unsaved")).to_have_count(0)
@@ -178,7 +178,7 @@ def test_text_of_a_page_trashed_since_is_restored(browsing, account, mongo):
     trash.trash(EDITOR, node_id, nonce(node_id))
     ann.click("[name=_continue]")
     expect(ann.locator(".errornote").first).to_contain_text("moved to the trash")
-    ann.get_by_role("button", name="Save as a new page").click()
+    ann.get_by_role("button", name="Save as new page").click()
     expect(ann.locator(".messagelist")).to_contain_text("Published.")
     assert mongo["cms.nodes"].find_one()["metadata"]["detail"]["text"] == "typed"
 

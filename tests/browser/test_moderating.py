@@ -114,5 +114,5 @@ def test_moderator_decides_by_keyboard_and_undoes(browsing, account, target):
     page.keyboard.press("j")
     page.keyboard.press("x")
     page.get_by_role("button", name="Approve selected").click()
-    expect(page.get_by_text("2 comments are published.")).to_be_visible()
+    expect(page.get_by_text("2 comments were published.")).to_be_visible()
     assert selectors.count(target) == 2

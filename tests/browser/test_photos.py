@@ -30,7 +30,7 @@ def test_dropped_files_are_uploaded_with_a_result_each(browsing, account):
     expect(results).to_have_count(3)
     expect(results.nth(0)).to_contain_text("one")
     expect(results.nth(0)).to_contain_text("done")
-    expect(results.nth(1)).to_contain_text("This is a web page, not a picture")
+    expect(results.nth(1)).to_contain_text("This is a web page, not a photo")
     expect(results.nth(2).locator("img")).to_be_visible()
     places = {d["metadata"]["parent_id"] for d in database()["cms.assets.files"].find()}
     assert places == {second}
@@ -104,7 +104,7 @@ def test_ten_pictures_dropped_into_a_text_keep_their_order(browsing, account):
         row.get_by_label("Alternative text").fill(f"Lake {number}" if number != 7 else "")
     dialog.get_by_role("button", name="Insert").click()
     expect(dialog.locator(".photo-row.done")).to_have_count(10)
-    expect(rows.nth(5)).to_contain_text("This is a web page, not a picture")
+    expect(rows.nth(5)).to_contain_text("This is a web page, not a photo")
     rows.nth(5).get_by_role("button", name="Leave out").click()
     dialog.get_by_role("button", name="Insert").click()
     expect(dialog).to_be_hidden()

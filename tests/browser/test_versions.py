@@ -40,7 +40,7 @@ def test_draft_is_previewed_and_published(browsing, account):
     ann.get_by_role("link", name="Review the changes").click()
     expect(ann.locator(".difference")).to_contain_text("Drafted")
     ann.locator("#confirm_form [type=submit]").click()
-    expect(ann.locator(".messagelist")).to_contain_text("Changes published. View it.")
+    expect(ann.locator(".messagelist")).to_contain_text("Changes published. View page.")
     reader.goto("/page")
     expect(reader.locator("article")).to_contain_text("Drafted text")
 

@@ -29,7 +29,7 @@ def ann(browsing, account):
 def test_tools_shortcuts_and_word_count_work(ann):
     node_id = node(text="one two")
     ann.goto(change(node_id))
-    expect(ann.locator(".editor-words")).to_have_text("2 words · 1 min to read")
+    expect(ann.locator(".editor-words")).to_have_text("2 words · 1 min read")
     ann.locator(".CodeMirror-code").click()
     ann.keyboard.press("Control+a")
     ann.get_by_role("button", name=re.compile("Bold")).click()
@@ -123,7 +123,7 @@ def test_side_preview_follows_the_typed_text(ann):
     pane = ann.get_by_role("region", name="Preview")
     page = pane.frame_locator("iframe")
     expect(pane).to_be_hidden()
-    ann.get_by_role("button", name=re.compile("Preview beside")).click()
+    ann.get_by_role("button", name=re.compile("Side-by-side preview")).click()
     expect(page.locator("h2")).to_have_text("First")
     write(ann, "A | B\n--|--\n1 | 2\n\n> quoted\n" + "\n\nmore" * 60)
     expect(page.locator("td").first).to_have_text("1")
@@ -153,7 +153,7 @@ def test_help_opens_at_its_top_on_a_phone(browsing, account):
 def test_preview_is_below_the_text_on_a_phone(browsing, account):
     page = browsing(account("ann"), viewport=PHONE, has_touch=True)
     page.goto(change(node(text="Text")))
-    page.get_by_role("button", name=re.compile("Preview beside")).click()
+    page.get_by_role("button", name=re.compile("Side-by-side preview")).click()
     pane = page.get_by_role("region", name="Preview")
     expect(pane.frame_locator("iframe").locator("article")).to_contain_text("Text")
     editor, below = page.locator(".CodeMirror").bounding_box(), pane.bounding_box()
@@ -180,7 +180,7 @@ def test_photo_is_searched_and_inserted_at_the_cursor(ann):
     picker.get_by_role("button", name="Lake at dawn").click()
     expect(picker).to_be_hidden()
     expect(ann.locator("#id_text")).to_have_value(f"Before.\n\n![Mist](photo:{lake})\n\nAfter.")
-    ann.get_by_role("button", name=re.compile("Preview beside")).click()
+    ann.get_by_role("button", name=re.compile("Side-by-side preview")).click()
     shown = ann.get_by_role("region", name="Preview").frame_locator("iframe").locator("article img")
     expect(shown).to_have_js_property("complete", True)
 
@@ -247,7 +247,7 @@ def test_failed_preview_is_reported_and_keeps_the_text(ann):
     ann.goto(change(node_id))
     write(ann, "typed")
     ann.context.clear_cookies(name="sessionid")
-    ann.get_by_role("button", name=re.compile("Preview beside")).click()
+    ann.get_by_role("button", name=re.compile("Side-by-side preview")).click()
     expect(ann.get_by_role("region", name="Preview")).to_contain_text("Your text is safe")
     expect(ann.locator("#id_text")).to_have_value("typed")
 
@@ -259,7 +259,7 @@ def test_writing_uploading_and_moderating_work_without_scripts(browsing, account
     write(page, "Words.")
     page.fill("#id_tags", "paper, plain")
     page.click("[name=_publish]")
-    expect(page.locator(".messagelist")).to_contain_text("Published. View it.")
+    expect(page.locator(".messagelist")).to_contain_text("Published. View page.")
     expect(page.locator("#id_text")).to_have_value("Words.")
     node_id = Node.objects.get(metadata__slug="plain-paper").pk
     assert stored(node_id)["tags"] == ["paper", "plain"]
@@ -267,13 +267,13 @@ def test_writing_uploading_and_moderating_work_without_scripts(browsing, account
     picture = {"name": "lake.jpg", "mimeType": "image/jpeg", "buffer": pictures.jpeg()}
     page.set_input_files("input[type=file]", picture)
     page.get_by_role("button", name="Upload").click()
-    expect(page.locator(".messagelist")).to_contain_text("is there")
+    expect(page.locator(".messagelist")).to_contain_text("was uploaded")
     target = Target("nodes.node", str(node_id))
     services.hold(target, author=CommentAuthor("Newcomer"), source="May I?", token="held", reasons=["first"])
     page.goto("/admin/")
     page.get_by_role("link", name="1 Pending comments").click()
     page.get_by_role("button", name="Approve", exact=True).click()
-    expect(page.locator(".messagelist")).to_contain_text("1 comment is published")
+    expect(page.locator(".messagelist")).to_contain_text("1 comment was published")
     page.goto(f"/admin/nodes/node/{node_id}/delete/")
     page.locator("#confirm_form [type=submit]").click()
     page.get_by_role("button", name="Undo").click()
@@ -343,7 +343,7 @@ def test_long_text_keeps_the_cursor_in_sight(browsing, account, screen):
     assert 0 <= seen["tools"] <= 150, "the toolbar stays in view"
     ann.keyboard.type("some words", delay=20)
     assert ann.evaluate(SEEN)["scrolled"] == seen["scrolled"], "typing does not move the page"
-    ann.get_by_role("button", name=re.compile("Preview beside")).click()
+    ann.get_by_role("button", name=re.compile("Side-by-side preview")).click()
     expect(ann.frame_locator(".editor-preview-side iframe").locator("article")).to_contain_text("some words")
     if screen == DESKTOP:
         expect(ann.locator(".editor-preview-side")).to_be_in_viewport(ratio=0.9)

@@ -27,9 +27,9 @@ CHANGED = {
 }
 # Meaning of exit code 1, for commands that have it.
 PROBLEMS = {
-    "check_comments": "faults are left",
+    "check_comments": "problems remain",
     "check_links": "a page refers to something that readers can't see",
-    "check_nodes": "faults are left",
+    "check_nodes": "problems remain",
     "check_theme": "the theme has faults",
     "convert_comments": "a discussion couldn't be converted",
     "doctor": "there are errors, or findings of the level in `--fail-on`",

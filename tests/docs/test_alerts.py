@@ -96,7 +96,7 @@ def test_runbooks_search_for_words_in_the_log():
     """journald doesn't know the site's levels. The tests of purging check the words about caches."""
     pages = {page.name: page.read_text() for page in (ROOT / "docs/runbooks").glob("*.md")}
     assert not [name for name, page in pages.items() if re.search(r"journalctl [^`|]*-p", page)]
-    assert "grep 'hear of changes'" in pages["cache-not-told.md"]
+    assert "grep 'receive purges'" in pages["cache-not-told.md"]
 
 
 def promtool(*arguments: str) -> str:

@@ -115,7 +115,7 @@ def test_theme_made_by_the_guide_works_and_passes_the_check(mongo, client, theme
     html = client.get("/about").content.decode()
     assert html.index("media/look/") < html.index("theme.css")
     call_command("check_theme")
-    assert "nothing is wrong" in capsys.readouterr().out
+    assert "has no problems" in capsys.readouterr().out
     with pytest.raises(CommandError):
         call_command("start_theme")
     assert "masthead" in (folder / "templates/base.html").read_text()
@@ -125,7 +125,7 @@ def test_started_theme_passes_the_check(theme, capsys):
     call_command("start_theme")
     theme()
     call_command("check_theme")
-    assert "nothing is wrong" in capsys.readouterr().out
+    assert "has no problems" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("there", themes.FILES)
@@ -133,7 +133,7 @@ def test_no_theme_is_started_over_existing_files(settings, theme, there):
     folder = settings.THEME_DIR
     (folder / there).parent.mkdir(parents=True)
     (folder / there).write_text("mine")
-    with pytest.raises(CommandError, match=f"No theme was made: .*{there} is there already"):
+    with pytest.raises(CommandError, match=f"The theme was not created: .*{there} already exists"):
         call_command("start_theme")
     assert [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()] == [there]
     assert (folder / there).read_text() == "mine"
@@ -143,19 +143,23 @@ WRONG = [
     (
         "templates/base.html",
         '{% extends "base.html" %}{% block masthead %}{% endblock %}',
-        "block “masthead” is in no template that it extends.",
+        "the block “masthead” doesn't exist in the extended templates.",
     ),
     (
         "templates/nodes/base.html",
         '{% extends "base.html" %}{% block content %}{% block margin %}{% endblock %}{% endblock %}',
-        "block “more” is missing, which nodes/folder.html fills.",
+        "the block “more” is missing. nodes/folder.html needs it.",
     ),
-    ("templates/nodes/blog-post.html", "x", "the site has no such template, and no other of the theme uses it."),
-    ("templates/nodes/tag.html", '{% include "nodes/_list.html" %}', "there is no template “nodes/_list.html”."),
-    ("templates/nodes/tag.html", '{% load static %}{% static "gone.css" %}', "there is no static file “gone.css”."),
+    ("templates/nodes/blog-post.html", "x", "the site has no such template, and the theme doesn't use it."),
+    ("templates/nodes/tag.html", '{% include "nodes/_list.html" %}', "the template “nodes/_list.html” doesn't exist."),
+    (
+        "templates/nodes/tag.html",
+        '{% load static %}{% static "gone.css" %}',
+        "the static file “gone.css” doesn't exist.",
+    ),
     ("templates/nodes/tag.html", "{% block x %}", "Unclosed tag on line 1: 'block'. Looking for one of: endblock."),
-    ("static/theme.css", ".a { color: var(--acent); }", "nothing sets “--acent”."),
-    ("static/theme.css", ":root { --acent: red; }", "nothing reads “--acent”."),
+    ("static/theme.css", ".a { color: var(--acent); }", "“--acent” is used, but never set."),
+    ("static/theme.css", ":root { --acent: red; }", "“--acent” is set, but never used."),
 ]
 
 
@@ -167,7 +171,7 @@ def test_problems_of_a_theme_are_reported(theme, capsys):
         assert f"{path}: {words}" in checked(capsys)
         (folder / path).unlink() if before is None else (folder / path).write_text(before)
     (folder / "templates/.DS_Store").write_bytes(b"\x00\xff")
-    assert "templates/.DS_Store: it is no text in UTF-8." in checked(capsys)
+    assert "templates/.DS_Store: it is not UTF-8 text." in checked(capsys)
     (folder / "templates/.DS_Store").unlink()
     call_command("check_theme")
 

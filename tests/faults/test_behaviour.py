@@ -188,7 +188,7 @@ def test_logs_state_the_cause_and_no_personal_data(place, browser):
     They contain an outage, a hang and an interrupted upload, a name and two addresses.
     """
     # A worker logs this at its next request, and on a busy machine the other worker may have served all.
-    until(lambda: is_well(browser) and "The database answers again" in place.site.output.read_text(), 30)
+    until(lambda: is_well(browser) and "The database responds again" in place.site.output.read_text(), 30)
     lines = place.site.output.read_text().splitlines()
     logged = [line for line in lines if re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ [A-Z]+ ", line)]
     requests = {match[1]: int(match[2]) for line in logged if (match := REQUEST.search(line))}
@@ -201,7 +201,7 @@ def test_logs_state_the_cause_and_no_personal_data(place, browser):
     for line in logged:
         if " ERROR " in line and line.split()[4] in failed:
             assert re.search(r" ⏎ \w+(Error|Timeout|Reconnect|Failure): ", line)
-    assert any("The database hangs" in line for line in logged)
+    assert any("The database doesn't respond" in line for line in logged)
     assert not [line for line in lines if line.startswith(("Traceback", '  File "'))]
     texts = [place.site.output.read_text(), *(p.read_text() for p in (place.site.var / "log").glob("*.log"))]
     for text in texts:

@@ -75,7 +75,7 @@ class Site:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        until(lambda: "Ctrl-C ends it" in self.output.read_text() or self.run.poll() is not None, seconds=90)
+        until(lambda: "Press Ctrl-C" in self.output.read_text() or self.run.poll() is not None, seconds=90)
         assert self.run.poll() is None, self.output.read_text()
         return self.output.read_text()
 

@@ -190,9 +190,7 @@ class Converter(Traffic):
 
     def _may_fail(self, layout: str, began: float, ended: float, why: str) -> bool:
         # The discussion may not exist yet, or be too long to be embedded again.
-        if "There is no discussion" in why or (
-            layout == "embedded" and "more comments than its target can hold" in why
-        ):
+        if "doesn't exist" in why or (layout == "embedded" and "more comments than its target can store" in why):
             return True
         # A converter that died blocks others for half a minute.
-        return "is being converted" in why or (self.ledger.broken(began, ended) and "copy" not in why)
+        return "being converted" in why or (self.ledger.broken(began, ended) and "copy" not in why)

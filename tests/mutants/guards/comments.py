@@ -169,7 +169,7 @@ MUTANTS = (
     Mutant(
         "comments that are lost, as a fault of their own",
         "comments/backends/upkeep/repairing.py::Tally.faults",
-        'yield Fault(name, "lost", f"{comparison}: the others are lost", repairable=False)',
+        'yield Fault(name, "lost", f"{comparison}. The other comments are lost", repairable=False)',
         'yield Fault(name, "count", comparison)',
         "tests/comments/operations/test_lost.py::test_lost_comments_are_reported_and_still_counted",
         marked="slow",
