@@ -26,6 +26,7 @@ test-slow: .venv/dev.stamp chromium checkers java promtool varnish nginx builder
 lint: .venv/dev.stamp checkers ## check style, types, imports, and the words of docs and interface
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/djlint --lint --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	node_modules/.bin/biome ci --error-on-warnings .

@@ -118,7 +118,7 @@ FORCE_SCRIPT_NAME = ""
 # Paths of pages have no trailing slash (/about). reader.views.pages redirects paths with a trailing slash.
 APPEND_SLASH = False
 
-_LOADERS = ["django.template.loaders.filesystem.Loader", "django.template.loaders.app_directories.Loader"]
+_LOADERS = ["cms.template_indentation.FilesystemLoader", "cms.template_indentation.AppDirectoriesLoader"]
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
@@ -135,6 +135,8 @@ TEMPLATES = [
         },
     }
 ]
+
+FORM_RENDERER = "cms.template_indentation.FormRenderer"
 
 AUTHENTICATION_BACKENDS = [
     "cms.accounts.throttling.ThrottledBackend",

@@ -126,7 +126,7 @@ def test_own_drafts_are_listed_last_changed_first(person):
     html = editor.get("/admin/").content.decode().partition('id="drafts"')[2].partition("</section>")[0]
     assert "You have no drafts" not in html
     assert html.count("just now") == 3
-    found = re.findall(r'change/">(\w+)</a><span>(Live|Draft)', html)
+    found = re.findall(r'change/">(\w+)</a> <span>(Live|Draft)', html)
     assert set(found) == {("second", "Draft"), ("first", "Draft"), ("public", "Live")}
     assert found.index(("second", "Draft")) < found.index(("first", "Draft"))
 
@@ -140,7 +140,7 @@ def test_drafts_of_old_pages_show_when_they_were_saved(person, mongo):
         editing.create(editor_is, type="basic-page", parent_id=None, slug=f"new-{n}", title=f"new {n}", fields={})
     drafts.save_draft(editor_is, public, nonce(public), {"detail.text": "Drafted"}, TagChange())
     html = editor.get("/admin/").content.decode().partition('id="drafts"')[2].partition("</section>")[0]
-    assert 'change/">public</a><span>Live, changes not published · just now' in html
+    assert 'change/">public</a> <span>Live, changes not published · just now' in html
 
 
 def test_unsaved_text_is_offered(person):
