@@ -49,7 +49,7 @@ _BEFORE_CONDITIONAL_ATTRIBUTE = re.compile(
     r"\s*\n\s*({%\s*if\b[^%]*%})(?=\S(?:(?!{%\s*(?:if|el|endif)).)*{%\s*endif)", re.DOTALL
 )
 _IN_HTML_TAG = re.compile(r"\s*\n\s*(>?)")
-_NAME = re.compile(r"(?:</?|{%\s*)([^\s>]+)")
+_NAME = re.compile(r"(?:</?|{%\s*)([^\s>{%]+)")
 
 
 class _WithoutIndentation(filesystem.Loader):
