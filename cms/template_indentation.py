@@ -21,7 +21,7 @@ def _names(names: str) -> frozenset[str]:
 
 # Browsers show no space before or after the tags of these elements.
 _BLOCKS = _names(
-    "!doctype address article aside base blockquote body caption col colgroup datalist dd details dialog div dl dt fieldset "
+    "!doctype address article aside base blockquote body br caption col colgroup datalist dd details dialog div dl dt fieldset "
     "figcaption figure footer h1 h2 h3 h4 h5 h6 head header hgroup hr html legend li link main menu meta nav ol optgroup "
     "option p pre search section summary table tbody td template tfoot th thead title tr ul"
 )

@@ -55,7 +55,7 @@ def test_chosen_node_is_shown_with_its_state(stew, recipes, editor):
     def shown():
         html = ann.client.get(change(stew)).content.decode()
         return " ".join(
-            re.findall(r'<p class="chosen">(?:<img[^>]*>)?<strong>(.*?)</strong><small>(.*?)</small>', html)[0]
+            re.findall(r'<p class="chosen">(?:<img[^>]*>)? ?<strong>(.*?)</strong> <small>(.*?)</small>', html)[0]
         )
 
     ann, hidden = editor(), node(slug="hidden", title="Plans", published=None)
