@@ -37,7 +37,7 @@ def test_insert_is_placed_at_the_cursor(ann):
     form = choose(ann, "Button")
     form.get_by_role("button", name="Insert").click()
     expect(form).to_be_visible()
-    form.get_by_label("Address").fill("/about")
+    form.get_by_label("URL").fill("/about")
     form.get_by_label("Text").fill('Read "more" \\ now')
     form.get_by_label("Text").press("Enter")
     expect(form).to_be_hidden()
