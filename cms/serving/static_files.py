@@ -24,6 +24,8 @@ class HashedFilesStorage(CompressedManifestStaticFilesStorage):
 
     def _save(self, name: str, content: File[Any]) -> str:
         if name.startswith(OWN_FOLDERS) and name.endswith((".css", ".js")):
+            # The file was read before, for its digest.
+            content.seek(0)
             text = content.read().decode()
             content = ContentFile((jsmin(text) if name.endswith(".js") else shorten_css(text)).encode())
         return super()._save(name, content)

@@ -25,3 +25,12 @@ def test_own_files_are_stored_without_comments(tmp_path):
     assert (tmp_path / "site/double.js").read_text() == "export function double(n){return`${n}  // kept`;}"
     assert (tmp_path / "site/box.css").read_text() == ".box {\n& :hover {\ncolor: red;\n}\n}"
     assert (tmp_path / "vendor/other.js").read_bytes() == script
+
+
+def test_files_with_digests_have_the_content_of_their_originals(tmp_path):
+    storage = HashedFilesStorage(location=tmp_path, base_url="/static/")
+    storage.save("site/box.css", ContentFile(b"/* A box. */\n.box { color: red; }\n"))
+    [(_, hashed, _)] = [
+        done for done in storage.post_process({"site/box.css": (storage, "site/box.css")}) if done[0] == "site/box.css"
+    ]
+    assert (tmp_path / hashed).read_text() == ".box { color: red; }"
