@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from bson import ObjectId
@@ -32,6 +33,7 @@ from nodes.types import Expected
 # The part of a page that can be rendered separately, and its delimiters. No text of an editor or reader contains HTML
 # comments.
 DISCUSSION_TEMPLATE = "nodes/_discussion.html"
+SHIPPED_DISCUSSION = Path(__file__).parents[1] / "templates" / DISCUSSION_TEMPLATE
 DISCUSSION_START = b"<!-- discussion -->"
 DISCUSSION_END = b"<!-- end of discussion -->"
 # Every entry expires after this time, even if its versions are current. A writer may have crashed in the millisecond
@@ -145,7 +147,7 @@ class Entry:
         """
         content = self.content
         template = get_template(DISCUSSION_TEMPLATE)
-        is_shipped = template.origin.name == str(settings.BASE_DIR / "templates" / DISCUSSION_TEMPLATE)
+        is_shipped = Path(template.origin.name) == SHIPPED_DISCUSSION
         if len(self.discussions) != 1 or DISCUSSION_START not in content or not is_shipped:
             return None
         with watch_reads() as reads, dependencies.recorded() as nodes, versions.recorded() as seen:

@@ -45,6 +45,9 @@ def test_comment_renders_only_the_discussion_again(post, client, commands):
     with commands.recorded():
         renewed = client.get("/blog/post")
     assert len(commands) == 4  # all versions, node, discussion, comments
+    rendered = {template.name for template in renewed.templates}
+    assert "nodes/_discussion.html" in rendered
+    assert "base.html" not in rendered
     kept = client.get("/blog/post")
     page_cache.storage.clear()
     anew = client.get("/blog/post")
