@@ -120,8 +120,8 @@ def test_html_element_works_like_its_directive(name, ids):
         f'<h2>One</h2>\n<div data-insert="{quoted}" data-line="9" onclick="x" class="language-x"></div>\n<h2>Two</h2>'
     )
     as_directive = shown(name, said, "" if base.find_insert(name).is_container else None)
-    lines = [line for line in as_directive.splitlines() if line.strip()]
-    assert [line for line in shown(name, said, text=by_hand, text_format="html").splitlines() if line.strip()] == lines
+    as_element = shown(name, said, text=by_hand, text_format="html")
+    assert re.sub(r"\s+(?=<)", "", as_element) == re.sub(r"\s+(?=<)", "", as_directive)
 
 
 @pytest.mark.parametrize(
