@@ -32,7 +32,7 @@ LABELS = {
     TAG: gettext_lazy("Add tags"),
     UNTAG: gettext_lazy("Remove tags"),
     MOVE: gettext_lazy("Move to section"),
-    TRASH: gettext_lazy("Move to the trash"),
+    TRASH: gettext_lazy("Move to trash"),
 }
 ACTIONS: dict[str, type[NodeAction]] = {
     PUBLISH: PublishListed,
@@ -113,7 +113,7 @@ def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedN
     if action == UNPUBLISH and not node_uses.is_used:
         return None
     if action == TRASH:
-        title = ngettext("Move %(n)d page to the trash?", "Move %(n)d pages to the trash?", count)
+        title = ngettext("Move %(n)d page to trash?", "Move %(n)d pages to trash?", count)
     else:
         title = ngettext("Unpublish %(n)d page?", "Unpublish %(n)d pages?", count)
     below = [section.id for node_id in ids for section in tree.current().descendants(node_id)]

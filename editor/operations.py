@@ -154,7 +154,7 @@ def move_to_trash(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     text = " ".join([_("Readers can no longer see it. You can restore it from the trash."), _contents_notice(editable)])
     node_uses = uses.find_with_contents(request.user, [node_id])
     return _render_confirmation(
-        request, editable, form, _("Move to the trash"), button=_("Move to the trash"), text=text, uses=node_uses
+        request, editable, form, _("Move to trash"), button=_("Move to trash"), text=text, uses=node_uses
     )
 
 

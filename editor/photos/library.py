@@ -174,7 +174,7 @@ def render_confirmation(
         back: The URL of "Cancel". If it is empty, "Cancel" leads to the page itself.
     """
     if action == bulk_forms.TRASH:
-        title = ngettext("Move %(n)d photo to the trash?", "Move %(n)d photos to the trash?", len(chosen))
+        title = ngettext("Move %(n)d photo to trash?", "Move %(n)d photos to trash?", len(chosen))
     else:
         title = ngettext("Unpublish %(n)d photo?", "Unpublish %(n)d photos?", len(chosen))
     return render_page(

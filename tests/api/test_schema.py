@@ -47,8 +47,8 @@ def test_reference_page_lists_every_operation_without_cdn(mongo, commands):
     for row in (
         "limit integer Nodes per page. 20 by default, at most 100.",
         "state public or removed or pending",
-        "title string, needed",
-        "If-Match string, needed The ETag of the version that the change is based on.",
+        "title string, required",
+        "If-Match string, required The ETag of the version that the change is based on.",
         "state string The list of the admin: any , live , scheduled , unpublished , expiring , expired , drafted , due .",
     ):
         assert row in rows

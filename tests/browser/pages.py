@@ -159,7 +159,7 @@ def _difference(page: Page, site: Site) -> Response:
     )
     page.goto(f"/admin/nodes/node/{site.folder_page}/history/")
     with page.expect_navigation() as navigation:
-        page.get_by_role("button", name="Show the difference").click()
+        page.get_by_role("button", name="Show differences").click()
     return navigation.value
 
 

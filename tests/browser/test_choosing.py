@@ -63,7 +63,7 @@ def test_link_is_chosen_by_title_url_or_brackets(ann, server):
     fees, page = node(slug="fees", title="Our [new] fees"), node(slug="page", text="")
     photo = upload(gallery(), name="lake.jpg", tags=("lake district",))
     write(ann, page)
-    text, box = ann.locator("#id_text"), ann.get_by_role("combobox", name="Page, photo, tag or address")
+    text, box = ann.locator("#id_text"), ann.get_by_role("combobox", name="Page, photo, tag or URL")
     offered = ann.locator("#link-dialog [role=option]")
     ann.keyboard.type("See [[")
     expect(box).to_be_focused()

@@ -250,7 +250,7 @@ def test_leaving_an_unposted_reply_asks_first(page, target):
     expect(text).to_have_value("Half a reply")
     more.click()
     expect(page.get_by_text("Number 59.")).to_be_visible()
-    assert asked == ["Your reply is not posted. Leave it?"] * 2
+    assert asked == ["Your reply hasn't been posted. Leave this page?"] * 2
 
 
 @SELDOM_WITHOUT
@@ -332,7 +332,7 @@ def test_held_comment_is_shown_to_its_author_as_waiting(reader, target, rules, b
     open_form(reader)
     write(reader, "Please let me in")
     reader.get_by_role("button", name="Post").click()
-    expect(reader.get_by_text("Only you see it").or_(reader.get_by_text("only you see it"))).to_be_visible()
+    expect(reader.get_by_text("Only you can see it").or_(reader.get_by_text("only you can see it"))).to_be_visible()
     open_form(reader)
     expect(reader.get_by_text("Please let me in")).to_be_visible()
     stranger = browsing()

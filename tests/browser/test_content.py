@@ -28,7 +28,7 @@ def test_rows_are_added_and_saved(stew, browsing, account, viewport):
     ann.goto(f"/admin/nodes/node/{stew}/change/")
     for number, name in enumerate(("One", "Two", "Three", "Four"), 2):
         if number > 4:
-            ann.get_by_role("button", name="Add a row").first.click()
+            ann.get_by_role("button", name="Add row").first.click()
         ann.locator(f"#id_steps-{number}-what").fill(name)
     assert ann.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     ann.locator("#id_steps-0-DELETE").check()

@@ -132,7 +132,7 @@ def test_offline_text_is_kept_in_the_browser_until_saved(browsing, account):
     editing.save(EDITOR, node_id, nonce(node_id), {"title": "Saved by somebody else meanwhile"})
     other.goto(change(node_id))
     expect(other.locator("#id_text")).to_have_value("old")
-    other.get_by_role("button", name="Continue with them").click()
+    other.get_by_role("button", name="Continue editing").click()
     expect(other.locator("#id_text")).to_have_value("typed on the train")
     other.click("[name=_continue]")
     expect(other.locator(".messagelist")).to_contain_text("Merged with changes by Ann: Title")
@@ -177,7 +177,7 @@ def test_text_of_a_page_trashed_since_is_restored(browsing, account, mongo):
     write(ann, "typed")
     trash.trash(EDITOR, node_id, nonce(node_id))
     ann.click("[name=_continue]")
-    expect(ann.locator(".errornote").first).to_contain_text("moved to the trash")
+    expect(ann.locator(".errornote").first).to_contain_text("moved to trash")
     ann.get_by_role("button", name="Save as new page").click()
     expect(ann.locator(".messagelist")).to_contain_text("Published.")
     assert mongo["cms.nodes"].find_one()["metadata"]["detail"]["text"] == "typed"

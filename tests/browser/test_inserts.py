@@ -22,7 +22,7 @@ def ann(browsing, account):
 def choose(page, label):
     """Open the menu and the form of an insert, and return the dialog."""
     page.get_by_role("button", name=re.compile("^Insert")).click()
-    page.get_by_role("dialog", name="Insert into the text").get_by_role("button", name=label).click()
+    page.get_by_role("dialog", name="Insert into text").get_by_role("button", name=label).click()
     return page.get_by_role("dialog", name=label).locator("form:not([hidden])")
 
 
@@ -88,7 +88,7 @@ def test_photo_insert_is_chosen_by_keyboard(ann):
     ann.goto(change(""))
     form = choose(ann, "Note")
     form.get_by_role("button", name="Back").press("Enter")
-    menu = ann.get_by_role("dialog", name="Insert into the text")
+    menu = ann.get_by_role("dialog", name="Insert into text")
     menu.get_by_role("button", name="Photo with caption").press("Enter")
     form = ann.get_by_role("dialog", name="Photo with caption").locator("form:not([hidden])")
     form.get_by_role("button", name="Choose a photo").click()
@@ -133,7 +133,7 @@ def test_every_insert_form_produces_a_valid_directive(browsing, account):
 def test_inserts_are_explained_without_scripts(browsing, account):
     page = browsing(account("ann"), java_script_enabled=False)
     page.goto(change(""))
-    page.get_by_text("What you can insert").click()
+    page.get_by_text("Available inserts").click()
     for made in base.registered_inserts():
         expect(page.locator(".insert-spellings")).to_contain_text(base.example_directive(made).split("\n")[0])
 
@@ -149,7 +149,7 @@ def test_player_loads_nothing_before_a_click(browsing):
     )
     for _made_then_kept in range(2):
         page.goto("/film")
-        expect(page.get_by_text("A click loads it from YouTube.")).to_be_visible()
+        expect(page.get_by_text("Click to load it from YouTube.")).to_be_visible()
         assert fetched == []
         page.locator("main").get_by_role("link", name="Film").press("Enter")
         expect(page.frame_locator(".insert-embed iframe").get_by_text("Playing")).to_be_visible()

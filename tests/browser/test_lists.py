@@ -24,8 +24,8 @@ def test_bulk_actions_run_from_the_list(browsing, account):
     editing.save(EDITOR, made[0], nonce(made[0]), {"title": "Changed meanwhile"})
     ann.select_option("#bulk-action", "trash")
     ann.get_by_role("button", name="Go").click()
-    expect(ann.locator("h1")).to_have_text("Move 3 pages to the trash?")
-    ann.get_by_role("button", name="Move to the trash").click()
+    expect(ann.locator("h1")).to_have_text("Move 3 pages to trash?")
+    ann.get_by_role("button", name="Move to trash").click()
     expect(ann.locator(".messagelist")).to_contain_text("2 pages done")
     expect(ann.locator(".messagelist")).to_contain_text("Changed meanwhile: Another editor changed this page")
     ann.get_by_role("button", name="Undo").click()
@@ -85,7 +85,7 @@ def test_interrupted_bulk_action_resumes(browsing, account):
 
     ann.route("**/admin/nodes/node/**", break_the_second)
     ann.get_by_role("button", name="Go").click()
-    expect(ann.locator(".working")).to_contain_text("What was done stays done")
+    expect(ann.locator(".working")).to_contain_text("Completed changes are saved")
     assert sum(stored(m)["published"] is not None for m in made) == 5
     ann.get_by_role("button", name="Go").click()
     expect(ann.locator(".messagelist")).to_contain_text("12 pages done")
@@ -109,7 +109,7 @@ def test_page_is_moved_copied_trashed_and_restored(browsing, account, mongo):
     expect(ann.locator("#id_title")).to_have_value("Copy of Page")
     ann.goto(change(node_id))
     ann.get_by_label("More", exact=True).click()
-    ann.get_by_role("link", name="Move to the trash").click()
+    ann.get_by_role("link", name="Move to trash").click()
     ann.locator("#confirm_form [type=submit]").click()
     ann.get_by_role("button", name="Undo").click()
     expect(ann.locator(".messagelist")).to_contain_text("Restored.")

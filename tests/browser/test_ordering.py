@@ -36,7 +36,7 @@ def test_rows_are_dragged_and_saved(browsing, account, book):
     row(ann, "e").locator(".grip").drag_to(row(ann, "b"), target_position={"x": 200, "y": 2})
     expect(row(ann, "e").get_by_role("spinbutton")).to_have_value("2")
     assert order(book) == "abcde"
-    ann.get_by_role("button", name="Save the order").click()
+    ann.get_by_role("button", name="Save order").click()
     expect(ann.locator(".messagelist")).to_contain_text("The order was saved.")
     assert order(book) == "aebcd"
 
@@ -45,7 +45,7 @@ def test_rows_are_ordered_without_scripts(browsing, account, book):
     ann = browsing(account("ann"), java_script_enabled=False)
     ann.goto(f"/admin/nodes/node/{book}/order/")
     expect(row(ann, "a").locator(".grip")).to_be_hidden()
-    ann.get_by_label("Place of “Chapter e”").fill("1")
+    ann.get_by_label("Position of “Chapter e”").fill("1")
     # Enter in a box saves the form and presses no arrow.
     ann.keyboard.press("Enter")
     expect(ann.locator(".messagelist")).to_contain_text("The order was saved.")

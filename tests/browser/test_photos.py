@@ -56,7 +56,7 @@ def test_ten_dropped_pictures_are_published_together(browsing, account):
     expect(page.locator(".photo-lacking")).to_contain_text("p0, p1, p2")
     for number in range(9):
         rows.nth(number).get_by_label("Alternative text").fill(f"Lake {number}")
-    expect(page.locator(".photo-lacking")).to_have_text("Still without alternative text, so not published: p9")
+    expect(page.locator(".photo-lacking")).to_have_text("Not published, because the alternative text is missing: p9")
     rows.nth(9).get_by_label("Alternative text").fill("Lake 9")
     expect(page.locator(".photo-lacking")).to_have_text("")
     rows.nth(0).get_by_label("Tags").fill("lake")
@@ -93,7 +93,7 @@ def test_ten_pictures_dropped_into_a_text_keep_their_order(browsing, account):
     page.get_by_role("button", name="Photo", exact=True).click()
     sent = [{"name": f"{name}.jpg", "mimeType": "image/jpeg", "buffer": pictures.jpeg()} for name in ("one", "two")]
     page.set_input_files("#photo-picker input[type=file]", sent)
-    dialog = page.get_by_role("dialog", name="Insert images")
+    dialog = page.get_by_role("dialog", name="Insert photos")
     expect(dialog.locator(".photo-row")).to_have_count(2)
     dialog.get_by_role("button", name="Cancel").click()
     bad = given("bad.jpg", b"<html>" * 50)
@@ -105,7 +105,7 @@ def test_ten_pictures_dropped_into_a_text_keep_their_order(browsing, account):
     dialog.get_by_role("button", name="Insert").click()
     expect(dialog.locator(".photo-row.done")).to_have_count(10)
     expect(rows.nth(5)).to_contain_text("This is a web page, not a photo")
-    rows.nth(5).get_by_role("button", name="Leave out").click()
+    rows.nth(5).get_by_role("button", name="Skip").click()
     dialog.get_by_role("button", name="Insert").click()
     expect(dialog).to_be_hidden()
     written = re.findall(r"!\[(.*?)\]\(photo:([0-9a-f]{24})\)", page.input_value("#id_text"))
@@ -153,7 +153,7 @@ def test_cancelled_pictures_are_not_uploaded(browsing, account):
     gallery("pictures")
     page.goto(f"/admin/nodes/node/{node(text='Before.')}/change/")
     page.locator(".CodeMirror-code").click()
-    dialog = page.get_by_role("dialog", name="Insert images")
+    dialog = page.get_by_role("dialog", name="Insert photos")
     insert = dialog.get_by_role("button", name="Insert")
 
     def begin(files):
@@ -164,7 +164,7 @@ def test_cancelled_pictures_are_not_uploaded(browsing, account):
         expect(dialog.locator("progress")).to_have_count(2)
 
     begin(drawn[:4])
-    dialog.get_by_role("button", name="Leave out").last.click()
+    dialog.get_by_role("button", name="Skip").last.click()
     page.unroute(UPLOADS)
     expect(dialog).to_be_hidden()
     begin(drawn[4:8])
@@ -226,7 +226,7 @@ def test_replacing_a_file_keeps_a_typed_focal_point(browsing, account):
     expect(page.get_by_label("From the left")).to_have_value("20")
     page.get_by_label("From the left").fill("30")
     with page.expect_navigation():
-        page.get_by_role("button", name="Show it again").click()
+        page.get_by_role("button", name="Restore file").click()
     expect(page.locator(".photo-facts")).not_to_contain_text("new.jpg")
     page.click("[name=_continue]")
     expect(page.locator(".messagelist")).to_contain_text("Saved")
@@ -254,14 +254,14 @@ def test_crop_is_dragged_moved_by_keyboard_and_rotated(browsing, account):
     page.keyboard.press("Shift+ArrowUp")
     assert 20.5 < float(page.input_value("#id_crop_0")) < 21.5
     assert 58 < float(page.input_value("#id_crop_3")) < 60
-    page.get_by_role("button", name="Turn right").click()
+    page.get_by_role("button", name="Rotate right").click()
     expect(page.locator("#id_rotation")).to_have_value("90")
     page.click("[name=_continue]")
     expect(page.locator(".messagelist")).to_contain_text("Saved: lake")
     detail = document(photo_id)["metadata"]["detail"]
     assert detail["rotation"] == 90
     assert 0.48 < detail["crop"][2] < 0.52
-    page.get_by_role("button", name="Show all of it").click()
+    page.get_by_role("button", name="Show whole photo").click()
     expect(page.locator("#id_crop_0")).to_have_value("")
 
 

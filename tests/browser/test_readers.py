@@ -118,7 +118,7 @@ def test_edit_link_opens_the_form_of_the_page(browsing, account, site):
 def test_missing_page_offers_help(page, site):
     page.expected.append("404")
     page.goto("/guide/strat")
-    expect(page.get_by_role("heading", level=1)).to_have_text("This page is not here")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Page not found")
     page.get_by_label("Search for").fill("st")
     expect(page.locator("#search-suggestions option")).to_have_text("Start here")
 

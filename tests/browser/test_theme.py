@@ -34,7 +34,7 @@ def test_colours_follow_the_device_until_chosen(browsing, mongo):
     page = browsing(color_scheme="dark")
     page.goto("/search")
     assert paper(page) == DARK
-    switch = page.get_by_role("button", name="Colours: as your device")
+    switch = page.get_by_role("button", name="Colours: same as device")
     switch.click()
     expect(page.get_by_role("button", name="Colours: light")).to_be_focused()
     assert paper(page) == LIGHT

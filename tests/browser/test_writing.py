@@ -233,7 +233,7 @@ def test_unsaved_text_is_restored_into_the_editor(ann, browsing):
     write(ann, "typed on the train")
     ann.goto("/admin/")
     ann.goto(change(node_id))
-    ann.get_by_role("button", name="Continue with them").click()
+    ann.get_by_role("button", name="Continue editing").click()
     expect(ann.locator(".CodeMirror-code")).to_have_text("typed on the train")
     ann.click("[name=_continue]")
     expect(ann.locator(".messagelist")).to_contain_text("Updated.")

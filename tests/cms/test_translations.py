@@ -92,6 +92,6 @@ def test_settings_choose_the_language_of_the_site(client, mongo):
     assert '<html lang="zh-hans">' in page
     for text in ("跳到正文", "搜索", "还没有评论", "写评论", "登录"):
         assert text in page
-    assert "这里没有这个页面" in client.get("/nowhere").content.decode()
+    assert "找不到页面" in client.get("/nowhere").content.decode()
     save_settings({"language": "en"}, {"language": "zh-hans"})
     assert "Skip to content" in client.get("/news/hello").content.decode()

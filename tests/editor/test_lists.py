@@ -278,8 +278,8 @@ def test_bulk_trash_asks_with_counts_and_can_be_undone(mongo, editor):
     chosen = [(m, nonce(m)) for m in (folder, page)]
     sent = {"action": "trash", "chosen": [str(folder), str(page)], **{f"nonce-{m}": str(n) for m, n in chosen}}
     html = ann.client.post(LIST, sent).content.decode()
-    assert "Move 2 pages to the trash?" in html
-    assert "3 things that stand in them" in html
+    assert "Move 2 pages to trash?" in html
+    assert "3 items in these sections" in html
     assert mongo["cms.trash"].count_documents({}) == 0
     told = bulk(ann, "trash", *chosen, **{k: v[0] for k, v in fields(html, "confirm_form").items() if k == "confirmed"})
     assert mongo["cms.trash"].count_documents({}) == 2

@@ -133,7 +133,7 @@ def test_date_that_unpublishes_a_page_needs_confirmation(editor, client, button)
     asked = ann.send(change(node_id), ann.open(change(node_id)), button, title="Typed", **typed)
     html = asked.content.decode()
     assert f"This unpublishes the page. {until}" in unescape(html)
-    assert f'name="{button}" value="1">Take the page down' in html
+    assert f'name="{button}" value="1">Unpublish page' in html
     assert client.get("/page").status_code == 200
     again = fields(html)
     assert again["title"] == ["Typed"]

@@ -126,13 +126,13 @@ class TestSettings:
     @pytest.mark.parametrize("setting", ["share_picture", "logo", "logo_dark"])
     def test_trashing_the_share_picture_needs_confirmation(self, photo, editor, setting):
         ann, address = editor(), f"/admin/nodes/photo/{photo}/"
-        told = "It is the logo or the share picture of the site"
+        told = "This photo is the site's logo or link preview photo"
         throw = {"nonce": document(photo)["metadata"]["nonce"]}
         assert told not in ann.client.get(f"{address}change/").content.decode()
         ann.send(SETTINGS, self.form(ann), **{setting: "/plates/boats"})
         shown = ann.client.get(f"{address}change/").content.decode()
         assert told in shown
-        assert "No text shows it." not in shown
+        assert "No text shows this photo." not in shown
         asked = ann.client.post(f"{address}trash/", throw).content.decode()
         assert told in asked
         assert f'class="closelink" href="{address}change/"' in asked

@@ -49,7 +49,7 @@ def text(answer) -> str:
 class TestUsedOn:
     def test_pages_are_listed_and_drafts_marked(self, editor):
         target = node(slug="target")
-        assert "No text links to it." in text(editor.get(f"{NODES}{target}/change/"))
+        assert "No text links to this page." in text(editor.get(f"{NODES}{target}/change/"))
         node(slug="page", title="On lakes", text=f"[a](node:{target})")
         drafted = node(slug="drafted", title="On hills")
         drafts.save_draft(EDITOR, drafted, nonce(drafted), {"detail.text": f"[a](node:{target})"})
@@ -70,7 +70,7 @@ class TestUsedOn:
         assert 'href="/public"' in page
         assert "Secret one" not in page
         assert "Drafted one" not in page
-        assert "and on 2 pages that are not listed here" in page
+        assert "and on 2 pages that aren't listed here" in page
 
 
 def author_id(client: Client) -> ObjectId:
@@ -85,7 +85,7 @@ class TestWarnings:
         return target
 
     def test_trash_and_deletion_list_linking_pages(self, editor, target):
-        warned = "Used on 1 page, which will show words alone in its place:"
+        warned = "Used on 1 page, which will show only its words instead:"
         page = text(editor.get(f"{NODES}{target}/delete/"))
         assert warned in page
         assert "On lakes" in page
@@ -130,7 +130,7 @@ class TestWarnings:
         address = f"{NODES}{target}/change/"
         said = fields(text(editor.get(address))) | {"published_0": "", "published_1": "", "_save": "x"}
         asked = editor.post(address, said)
-        assert "Nothing is saved yet." in text(asked)
+        assert "Nothing has been saved yet." in text(asked)
         assert "On lakes" in text(asked)
         assert stored(target)["published"]
         assert editor.post(address, said | {"confirmed": "1"}).status_code == 302
@@ -190,7 +190,7 @@ class TestReport:
 
     def test_empty_list_says_that_no_link_is_broken(self, editor):
         node(slug="page", text=f"[fine](node:{node(slug='fine')})")
-        assert "No link is broken." in text(editor.get(BROKEN))
+        assert "No broken links." in text(editor.get(BROKEN))
 
     def test_list_is_paged(self, editor, monkeypatch):
         gone = ObjectId()
@@ -301,7 +301,7 @@ class TestBrokenLinksInForm:
         page = node(slug="page", text="\r\n".join(lines))
         trash.trash(EDITOR, trashed, nonce(trashed))
         assert self.listed(editor, page) == (
-            "Readers cannot see what these lead to: "
+            "Readers can't see the targets of these links: "
             "Line 1: “our plans” → Plans (not public) "
             "Line 3: “again” → Plans (not public) "
             "Line 5: “fees” → Old fees (in the trash) "

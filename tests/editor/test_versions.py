@@ -71,7 +71,7 @@ def test_page_of_a_newer_release_is_shown_read_only(stew, editor):
         assert ann.send(address(stew), ann.open(address(stew)), servings="8").status_code == 302
     before = stored(stew)
     html = ann.client.get(address(stew)).content.decode()
-    assert "A newer release of the site has saved this." in html
+    assert "A newer release of the site has saved this page." in html
     assert "node_form" not in html
     # An open form is not lost.
     response = ann.send(address(stew), form, title="Bean stew")
@@ -88,7 +88,7 @@ def test_newer_draft_is_shown_and_kept(stew, editor, mongo):
         drafts.save_draft(EDITOR, stew, nonce(stew), {"detail.servings": 6})
     before = mongo["cms.nodes"].find_one({"_id": stew})
     html = editor().client.get(address(stew)).content.decode()
-    assert "A newer release of the site has saved this." in html
+    assert "A newer release of the site has saved this page." in html
     assert mongo["cms.nodes"].find_one({"_id": stew}) == before
 
 
@@ -97,7 +97,7 @@ def test_page_that_cannot_be_upgraded_is_shown_as_stored(stew, editor, mongo):
     ann = editor()
     with installed(NewDish):
         html = ann.client.get(address(stew)).content.decode()
-        assert "cannot be brought to the present version" in html
+        assert "be upgraded to the current version" in html
         assert "unreadable" in html
         assert "node_form" not in html
         assert ann.client.post(address(stew), {"title": "x"}).status_code == 403

@@ -186,7 +186,7 @@ def test_unsaved_text_of_a_new_page_is_shown(mongo, editor):
     assert re.findall(r"<h2>(.*?)</h2>", shown) == ["Title", "Text", "Tags"]
     assert "<p>One &amp; two.</p>\n\n<p>Three.</p>" in shown
     assert 'class="difference"' not in shown
-    assert "Kept, not saved" in page(ann, "/admin/")
+    assert "Not saved" in page(ann, "/admin/")
 
 
 def test_continued_text_merges_from_its_own_base(mongo, editor):
@@ -212,15 +212,15 @@ def test_own_working_copy_causes_no_conflict(mongo, editor):
 def test_unsaved_new_page_is_offered_on_the_add_page(mongo, editor):
     ann = editor()
     type_into(ann, ann.open(ADD), text="no title yet")
-    assert "You wrote “Untitled” and did not save it" in page(ann, ADD)
-    assert "did not save it" not in page(ann, ADD.replace("basic-page", "folder"))
+    assert "You wrote “Untitled”, but didn't save it" in page(ann, ADD)
+    assert "didn't save it" not in page(ann, ADD.replace("basic-page", "folder"))
     shown = go_on(ann, ADD, mongo)
     assert b"This field is required" not in shown.content
     assert ann.send(ADD, ann.fields(shown), title="Titled").status_code == 302
     assert mongo["cms.nodes"].find_one()["metadata"]["detail"]["text"] == "no title yet"
-    assert "did not save it" not in page(ann, ADD)
+    assert "didn't save it" not in page(ann, ADD)
     type_into(ann, ann.open(ADD), title="On <lakes>")
-    assert "You wrote “On &lt;lakes&gt;” and did not save it" in page(ann, ADD)
+    assert "You wrote “On &lt;lakes&gt;”, but didn't save it" in page(ann, ADD)
 
 
 def test_unsaved_photo_is_offered(mongo, editor):
@@ -256,7 +256,7 @@ def test_saved_text_is_not_offered(mongo, editor):
     new = ann.open(ADD)
     type_into(ann, new, title="New")
     ann.send(ADD, {**new, "_copy": "", "title": "New"})
-    assert "did not save it" not in page(ann, ADD)
+    assert "didn't save it" not in page(ann, ADD)
 
 
 @pytest.mark.parametrize("typed", ["one\n\ntwo\n\n\n", "\n\none\n\ntwo", "one\n\n\n\n\ntwo", "one\n\ntwo\n"])
@@ -266,15 +266,15 @@ def test_blank_lines_are_no_unsaved_text(mongo, editor, typed):
     type_into(ann, ann.open(ADD), text="\n\n\n")
     assert len(kept(mongo)) == 2
     assert "that were not saved" not in page(ann, change(node_id))
-    assert "did not save it" not in page(ann, ADD)
-    assert "Kept, not saved" not in page(ann, "/admin/")
+    assert "didn't save it" not in page(ann, ADD)
+    assert "Not saved" not in page(ann, "/admin/")
 
 
 def test_lines_of_code_are_unsaved_text(mongo, editor):
     ann, node_id = editor(), node(text="one\n\ntwo")
     type_into(ann, ann.open(change(node_id)), text="one\n\n    two")
     assert "that were not saved" in page(ann, change(node_id))
-    assert "Kept, not saved" in page(ann, "/admin/")
+    assert "Not saved" in page(ann, "/admin/")
 
 
 def test_save_deletes_its_copy_and_ignores_late_ones(mongo, editor):

@@ -85,10 +85,10 @@ def test_preview_queries_no_comments(editor, published):
     for _time in range(2):
         html = client.get(f"/admin/nodes/node/{post}/preview/").content.decode()
         assert "data-comments-form" not in html
-    assert "Comments appear here on the published page" in html
+    assert "The published page shows comments here" in html
     services.post(Target("nodes.node", str(post)), author=CommentAuthor("A"), source="Said", token="x" * 24)
     html = client.get(f"/admin/nodes/node/{post}/preview/").content.decode()
-    assert "1 comment stands here on the published page." in html
+    assert "The published page shows 1 comment here." in html
     assert "data-comments-form" not in html
 
 

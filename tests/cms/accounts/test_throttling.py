@@ -36,7 +36,7 @@ def test_right_password_is_refused_after_too_many_wrong_ones(page):
     assert refused.status_code == 429
     assert refused["Retry-After"] == "900"
     assert "no-store" in refused["Cache-Control"]
-    assert "Too many tries" in refused.content.decode()
+    assert "Too many attempts" in refused.content.decode()
     assert "sessionid" not in refused.cookies
 
 

@@ -228,8 +228,8 @@ def test_problems_are_shown_to_users_who_can_fix_them(person):
     assert "1 job will be retried" in root.post("/admin/jobs/", follow=True).content.decode()
     assert not {"Stalled uploads", "Failed jobs"} & set(cards(root))
     assert files.find_one({"_id": photo})
-    assert "No upload has stalled" in root.get("/admin/nodes/photo/stalled/").content.decode()
-    assert "No job has failed" in root.get("/admin/jobs/").content.decode()
+    assert "No stalled uploads" in root.get("/admin/nodes/photo/stalled/").content.decode()
+    assert "No failed jobs" in root.get("/admin/jobs/").content.decode()
 
 
 def test_empty_site_explains_the_first_steps(person):

@@ -252,14 +252,14 @@ def test_form_that_is_too_large_returns_413(mongo, client, settings):
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 100
     answer = client.post("/log-in", {"username": "a" * 200})
     assert answer.status_code == 413
-    assert "<h1>Too much at once</h1>" in answer.content.decode()
+    assert "<h1>Too much data</h1>" in answer.content.decode()
     assert "100\xa0bytes" in answer.content.decode()
 
 
 def test_invalid_request_returns_400(mongo, client):
     answer = client.get("/", headers={"host": "elsewhere.example"})
     assert answer.status_code == 400
-    assert "<h1>This request made no sense</h1>" in answer.content.decode()
+    assert "<h1>Invalid request</h1>" in answer.content.decode()
 
 
 def test_missing_permission_returns_403_in_the_sites_layout(mongo, client):
@@ -267,8 +267,8 @@ def test_missing_permission_returns_403_in_the_sites_layout(mongo, client):
     answer = client.get("/admin/nodes/sitesettings/")
     page = answer.content.decode()
     assert answer.status_code == 403
-    assert "You may not see this</h1>" in page
-    assert "Your account does not allow it" in page
+    assert "Access denied</h1>" in page
+    assert "Your account doesn't have permission to view this page" in page
     assert "site-header" in page
 
 

@@ -19,7 +19,7 @@ from nodes.services.site import save_settings
 from reader import page_cache
 from tests.support.nodes.build import EDITOR, node, nonce, save
 
-LINE = '<ul class="messages" role="status"><li class="message warning">This is a copy of the page'
+LINE = '<ul class="messages" role="status"><li class="message warning">This is a stored copy of the page'
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

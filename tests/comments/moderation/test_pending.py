@@ -98,7 +98,7 @@ def test_released_comments_can_be_taken_by_others(staff, post_page):
     assert "2 comments were released." in page
     assert 'value="release"' not in queue(staff)
     assert len(pending.available_to("bob", 3)) == len(pending.lease("bob", 3)) == 2
-    assert "Other moderators are deciding about all pending comments." in queue(staff)
+    assert "Other moderators are reviewing all pending comments." in queue(staff)
 
 
 def test_decision_on_a_busy_discussion_is_reported(post_page, mongo, monkeypatch):
@@ -323,7 +323,7 @@ def test_flags_of_deleted_comments_are_deleted(staff, post_page, commands):
     services.remove(post_page, removed.slug)
     page = reverse("admin:marginalia_comments_moderation_published")
     with commands.recorded():
-        assert "2 flagged comments are gone." in staff.get(page).content.decode()
+        assert "2 flagged comments no longer exist." in staff.get(page).content.decode()
     assert commands.written == set()
     assert "gone" not in staff.post(page, follow=True).content.decode()
     assert [flag.slug for flag in flags.list_flagged()] == [comment.slug]

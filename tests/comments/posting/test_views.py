@@ -199,7 +199,7 @@ def test_held_comment_is_shown_only_to_its_author(client, post_page, rules):
     response = site.post(client, post_page, "First words")
     assert "First words" in client.get(response["Location"]).content.decode()
     form = site.form_url(post_page)
-    assert "waits for a moderator" in client.get(form).content.decode()
+    assert "waiting for approval" in client.get(form).content.decode()
     stranger = Client()
     assert "First words" not in stranger.get(form).content.decode()
     assert stranger.get(response["Location"]).status_code == 404

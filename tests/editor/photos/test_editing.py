@@ -48,7 +48,7 @@ def test_crop_is_stored_and_reset(editor):
     assert (metadata["detail"]["crop"], metadata["detail"]["rotation"]) == ([0.1, 0.2, 0.5, 0.4], 90)
     page = editor.get(admin_path(photo_id)).content.decode()
     assert "160 × 300 (of 600 × 400)" in page
-    assert "readers get what is shown" in page
+    assert "Readers get the visible part" in page
     # A photo has no draft that could wait for a future date.
     assert "If in the future, the photo appears at that time." in page
     assert "what changed on a live one" not in page
@@ -206,7 +206,7 @@ def test_hidden_drafts_that_show_the_photo_are_not_named(client):
     client.force_login(user("add_node", "change_node"))
     page = client.get(admin_path(photo_id)).content.decode()
     assert 'href="/public"' in page
-    assert "and on 1 page that is not listed here" in page
+    assert "and on 1 page that isn't listed here" in page
     assert "Secret" not in page
 
 

@@ -82,7 +82,7 @@ def test_bulk_actions_publish_move_tag_and_trash_photos(editor):
     photos.save(build.EDITOR, ids[0], stored[0]["nonce"], {"detail.alt": ""} | {"published": None})
     text = unescape(run(action="publish").content.decode())
     assert "alternative text" in text
-    assert "Move 3 photos to the trash?" in run(action="trash").content.decode()
+    assert "Move 3 photos to trash?" in run(action="trash").content.decode()
     assert document(ids[0])
     so_far = run(action="trash", confirmed="1", more="1").json()["so_far"]
     assert [document(i) for i in ids] == [None, None, None]

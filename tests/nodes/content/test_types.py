@@ -209,7 +209,7 @@ def test_uninstalled_type_is_kept_and_shown_to_editors(uninstalled, editor):
     assert "recipe (not installed)" in ann.client.get("/admin/nodes/node/").content.decode()
     address = f"/admin/nodes/node/{uninstalled['stew']}/change/"
     html = ann.client.get(address).content.decode()
-    assert "No installed app declares the type “recipe”" in html
+    assert "No installed app declares the content type “recipe”" in html
     assert re.search(r"servings.*>6<", html)
     assert "node_form" not in html
     assert ann.client.post(address, {"title": "x"}).status_code == 403

@@ -115,7 +115,7 @@ def test_empty_result_links_to_all(read, client, query):
     html = answer.content.decode()
     assert answer.status_code == 200
     assert listed(html) == []
-    assert 'Nothing here has all of this. <a href="/cooking">Show all</a>' in html
+    assert 'No pages match all these filters. <a href="/cooking">Show all</a>' in html
     assert meta(html)[1]
     assert "<script>alert" not in html
 

@@ -197,8 +197,8 @@ class TestSearch:
 
     def test_several_words_without_results_suggest_fewer(self, client):
         one, two = (client.get("/search", {"q": query}).content.decode() for query in ("nowhere", "nowhere else"))
-        assert all("Nothing was found" in page for page in (one, two))
-        assert ["fewer of them" in page for page in (one, two)] == [False, True]
+        assert all("No results for" in page for page in (one, two))
+        assert ["fewer words" in page for page in (one, two)] == [False, True]
 
     @pytest.mark.parametrize(
         "query",

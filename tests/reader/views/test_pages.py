@@ -335,7 +335,7 @@ class TestAddresses:
         node("blog-entry", "post", parent=blog)
         answer = client.get(path)
         assert answer.status_code == 404
-        assert "This page is not here" in answer.content.decode()
+        assert "Page not found" in answer.content.decode()
 
     def test_no_redirect_leaves_the_site(self, client, mongo):
         for path in ("//evil.example/", "///evil.example/", "/\\evil.example/"):

@@ -47,7 +47,7 @@ def test_preview_link_shows_no_later_draft(mongo, editor, client):
     answer = client.get(path)
     assert answer.status_code == 410
     assert "secret" not in answer.content.decode()
-    assert "Ask for a new one" in answer.content.decode()
+    assert "Ask for a new link" in answer.content.decode()
     assert "no-store" in answer["Cache-Control"]
     assert answer["X-Robots-Tag"] == "noindex"
     assert "A later secret" in client.get(preview_link(ann, node_id)).content.decode()

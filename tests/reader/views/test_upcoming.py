@@ -64,7 +64,7 @@ def test_both_lists_are_filtered_by_facets(read):
     html = read("hall=Barn&from=past").content.decode()
     assert "/season/gone" in html
     assert 'href="/season?hall=Barn"' in html
-    assert "Nothing here has all of this." in read("hall=Opera&from=past").content.decode()
+    assert "No pages match all these filters." in read("hall=Opera&from=past").content.decode()
 
 
 def test_undated_event_is_neither_listed_nor_counted(mongo, client):
