@@ -20,7 +20,7 @@ def test_bulk_actions_run_from_the_list(browsing, account):
     made = [node(slug=f"p{i}", title=f"Page {i}", published=None) for i in range(3)]
     ann.goto("/admin/nodes/node/?state=unpublished")
     ann.check("#choose-all")
-    expect(ann.locator(".chosen-count")).to_have_text("3 chosen")
+    expect(ann.locator(".chosen-count")).to_have_text("3 selected")
     editing.save(EDITOR, made[0], nonce(made[0]), {"title": "Changed meanwhile"})
     ann.select_option("#bulk-action", "trash")
     ann.get_by_role("button", name="Go").click()
