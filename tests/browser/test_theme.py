@@ -81,7 +81,7 @@ def test_colours_follow_the_device_without_scripts(browsing, mongo):
 def test_blocked_storage_breaks_nothing(page, mongo):
     page.add_init_script("Object.defineProperty(window, 'localStorage', {get() { throw new Error('refused'); }})")
     page.goto("/search")
-    for state in ("light", "dark", "as your device"):
+    for state in ("light", "dark", "same as device"):
         page.get_by_role("button", name="Colours").click()
         expect(page.get_by_role("button", name=f"Colours: {state}")).to_be_visible()
 
