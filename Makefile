@@ -31,7 +31,7 @@ lint: .venv/dev.stamp checkers ## check style, types, imports, and the words of 
 	$(BIN)/lint-imports
 	node_modules/.bin/biome ci --error-on-warnings .
 	node_modules/.bin/tsc
-	node_modules/.bin/textlint --format unix --config tools/prose/docs.json --ignore-path tools/prose/ignored *.md deploy docs
+	node_modules/.bin/textlint --format unix --config tools/prose/docs.json *.md deploy docs
 	$(BIN)/python -m tools.strings
 	node_modules/.bin/textlint --format unix --config tools/prose/strings.json build/strings
 

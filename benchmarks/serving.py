@@ -140,18 +140,18 @@ def _tables(all_ways: list[Way]) -> list[report.Table]:
     shares = [way.share() for way in all_ways if (way.workers, way.threads) == (usual.workers, usual.threads)]
     return [
         report.Table("Worker processes, threads and servers", ABOUT, COLUMNS, rows),
-        report.Table("The server's share of a kept page", ABOUT_SHARES, SHARES, shares),
+        report.Table("The server's share of a cached page", ABOUT_SHARES, SHARES, shares),
     ]
 
 
 COLUMNS = ["Page", "Server", "Workers", "Threads", "Pages/s", "× default", "Least–most", "p99, ms"]
-ABOUT = f"""A post with {pages.COMMENTS} comments, 100 of them shown, kept and made anew, and the bare view of *Pages
-per second*. The first line of each is the default, gunicorn with a worker for each core; the others have other numbers
-of workers (`WEB_CONCURRENCY`), or of threads in each (`REQUESTS_AT_ONCE` and four more), or another server (Granian
-where it is installed). wrk over {CONNECTIONS} connections a core, so that requests wait for threads; medians of
-{ROUNDS} rounds of {SECONDS} s in which all take their turns, and ratios to the default in the same round. wrk and
-MongoDB share the cores. `python -m benchmarks serving`."""
-SHARES = ["Server", "Bare view, ms", "Kept page, ms", "Share", "MongoDB, ms"]
-ABOUT_SHARES = """Of the same rounds, with the default's workers and threads: the processors' milliseconds that the web
-server's processes spend on a bare view (the server itself, and the least that Django does), and on a kept page with its
-one command; MongoDB's are apart."""
+ABOUT = f"""A post with {pages.COMMENTS} comments, 100 of them shown, both cached and rendered again, and the bare view of
+*Pages per second*. The first line of each page is the default: gunicorn with a worker for each core. The other lines
+change the number of workers (`WEB_CONCURRENCY`), the threads of each worker (`REQUESTS_AT_ONCE` and four more), or the
+server (Granian, if it is installed). wrk uses {CONNECTIONS} connections per core, so requests wait for threads. The
+figures are medians of {ROUNDS} rounds of {SECONDS} s with all variants in turn, and ratios to the default in the same
+round. wrk and MongoDB share the cores. `python -m benchmarks serving`."""
+SHARES = ["Server", "Bare view, ms", "Cached page, ms", "Share", "MongoDB, ms"]
+ABOUT_SHARES = """Processor time in milliseconds in the same rounds, with the default workers and threads. The web
+server spends it on a bare view, which is the server and the minimum of Django, and on a cached page with its one
+command. MongoDB's time is listed separately."""

@@ -78,7 +78,7 @@ class Unsaved:
 
 @require_POST
 def keep_typed(request: HttpRequest) -> JsonResponse:
-    """Store the working copy of a form, only for its editor. Return {"told": …} with the state in words."""
+    """Store the working copy of a form, only for its editor. Return {"state": …} with the state in words."""
     if not (access.may_list(request.user) or access.may_see_photos(request.user)):
         raise PermissionDenied
     form = _CopyForm(request.POST)
@@ -94,7 +94,7 @@ def keep_typed(request: HttpRequest) -> JsonResponse:
     store(user_id, copy_id, seq, _fields(request.POST, _form_class(type)), type=type, node_id=node_id)
     _settle(request, "_continued")
     html = {"html": _render_offers(request, type, node_id)} if "_offer" in request.POST else {}
-    return JsonResponse({"told": edit_form.describe_working_copy(now()), **html})
+    return JsonResponse({"state": edit_form.describe_working_copy(now()), **html})
 
 
 @require_safe

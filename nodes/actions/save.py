@@ -106,21 +106,7 @@ class SaveNode(SaveAction):
         return self.fields
 
     def execute(self) -> Saved:
-        """Check, then save the node.
-
-        Raises:
-            EditConflict: Both sides changed the same field or paragraph.
-            NodeGone: The node no longer exists.
-            Published: The node was published, so the user can no longer change it.
-            SlugTaken: Another node of the section has the slug.
-            InvalidSlug: The slug can't be part of a URL, or is reserved.
-            InvalidPlace: The section can't contain the node.
-            FieldRefused: A value can't be stored.
-            NotReady: The node lacks something that publishing requires.
-            NewerVersion: A newer release stored the node.
-            NotUpgraded: An upgrader failed on the node.
-            TooBusy: Other writers kept changing the node.
-        """
+        """Check, then save the node. The errors are those of `save`."""
         return self.save(self.check(), self.tags, self.act)
 
 

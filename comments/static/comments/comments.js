@@ -53,9 +53,9 @@
   const fetchFragment = async (url) => {
     const address = new URL(url, location.href);
     address.searchParams.set("fragment", "1");
-    const found = (await fetchPage(address.href)).querySelector("[data-comments-fragment]");
-    if (!found) throw new Error("no fragment");
-    return /** @type {HTMLElement} */ (document.adoptNode(found));
+    const fragment = (await fetchPage(address.href)).querySelector("[data-comments-fragment]");
+    if (!fragment) throw new Error("no fragment");
+    return /** @type {HTMLElement} */ (document.adoptNode(fragment));
   };
 
   const fill = async (place) => {

@@ -117,8 +117,8 @@ class Autosave {
   #number = 0;
   /** When the first field was typed that isn't sent yet, or 0. */
   #since = 0;
-  /** What the server said about the fields that were sent last. */
-  #told = "";
+  /** The state of the fields that were sent last, in words of the server. */
+  #lastState = "";
   #sending = false;
   #leaving = false;
   #sendTimer = 0;
@@ -212,7 +212,7 @@ class Autosave {
     const typed = this.#typed(fields);
     if (typed === this.sent) {
       // An event changed nothing, or the user has undone the change.
-      if (this.#told) this.#tell(this.#told);
+      if (this.#lastState) this.#tell(this.#lastState);
       return;
     }
     if (this.#sending && !options) return;
@@ -222,7 +222,7 @@ class Autosave {
     this.#sending = true;
     try {
       answer = await send(this.#numbered(fields, number), options);
-      if (answer.ok) this.#told = (await answer.json()).told;
+      if (answer.ok) this.#lastState = (await answer.json()).state;
     } catch {
       // No connection.
     }
@@ -235,7 +235,7 @@ class Autosave {
     this.#since = 0;
     const entry = readStored(this.key);
     if (entry && Number(new Map(entry.fields).get("_seq")) <= number) storage?.removeItem(this.key);
-    if (this.#typed() === typed) this.#tell(this.#told);
+    if (this.#typed() === typed) this.#tell(this.#lastState);
     else this.#sendLater(QUIET);
   }
 

@@ -98,9 +98,9 @@ function enhance(input) {
   let isWanted = false;
   let isOurs = false;
 
-  /** @param {Choice[]} found */
-  const fill = (found) => {
-    choices = found;
+  /** @param {Choice[]} newChoices */
+  const fill = (newChoices) => {
+    choices = newChoices;
     box.fill(choices.map(described), input.value.trim() && choices.length ? 0 : -1);
   };
   const close = () => {
@@ -136,10 +136,10 @@ function enhance(input) {
     const number = asked;
     const typed = input.value.trim();
     try {
-      const found = await findChoices(source, typed, "addresses" in input.dataset);
+      const newChoices = await findChoices(source, typed, "addresses" in input.dataset);
       if (number !== asked) return;
-      fill(found);
-      status.textContent = found.length || !typed ? "" : (words.none ?? "");
+      fill(newChoices);
+      status.textContent = newChoices.length || !typed ? "" : (words.none ?? "");
     } catch {
       if (number !== asked) return;
       fill([]);

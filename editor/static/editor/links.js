@@ -127,9 +127,9 @@ function setUp(dialog, input) {
   dialog.addEventListener("close", () => {
     if (!place) return;
     const { cm, words, mark } = place;
-    const found = mark.find();
+    const range = mark.find();
     mark.clear();
-    if (chosen && found) write(cm, found, words, chosen, input.value.trim());
+    if (chosen && range) write(cm, range, words, chosen, input.value.trim());
     chosen = null;
     cm.focus();
   });
@@ -160,13 +160,13 @@ async function pasteOwn(cm, url, pasted) {
   const mark = cm.markText(cm.getCursor("from"), cm.getCursor("to"));
   cm.setCursor(cm.getCursor("to"));
   const { ref, title } = await fetchJson(`${source}?address=${encodeURIComponent(url.pathname)}`).catch(() => ({}));
-  const found = mark.find();
+  const range = mark.find();
   mark.clear();
   // If the editor has changed the text meanwhile, it stays.
-  if (!ref || !found || cm.getRange(found.from, found.to) !== pasted) return;
+  if (!ref || !range || cm.getRange(range.from, range.to) !== pasted) return;
   const words = chosen && !chosen.includes("\n") ? chosen : escaped(title);
   const target = ref + url.hash;
-  cm.replaceRange(inLink ? target : `[${words}](${target})`, found.from, found.to, "*link");
+  cm.replaceRange(inLink ? target : `[${words}](${target})`, range.from, range.to, "*link");
 }
 
 /**

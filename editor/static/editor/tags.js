@@ -45,10 +45,10 @@ function complete(input, source) {
     const typed = input.value.slice(start, end).trim();
     if (!typed) return close();
     try {
-      const found = await fetchJson(`${source}?${new URLSearchParams({ q: typed })}`);
+      const answer = await fetchJson(`${source}?${new URLSearchParams({ q: typed })}`);
       if (number !== asked) return undefined;
       const given = input.value.split(",").map((tag) => tag.trim().toLowerCase());
-      tags = found.tags.filter((/** @type {string} */ tag) => !given.includes(tag.toLowerCase()));
+      tags = answer.tags.filter((/** @type {string} */ tag) => !given.includes(tag.toLowerCase()));
       box.fill(tags.map((tag) => [tag]));
     } catch {
       close(); // The editor can type the rest of the tag.
