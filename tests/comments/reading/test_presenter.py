@@ -9,6 +9,7 @@ from django.template import Context, Template
 
 from marginalia.comments import conf
 from marginalia.comments.posting import services
+from marginalia.comments.reading import presenter
 from marginalia.comments.reading.presenter import HUES, avatar
 from marginalia.comments.types import CommentAuthor
 from nodes.selectors import stored_nodes
@@ -92,3 +93,19 @@ def test_only_page_authors_and_moderators_have_a_badge(client, post_page, mongo,
 def test_page_without_an_account_shows_no_author_badge(post_page):
     services.post(post_page, author=CommentAuthor("None"), source="Hello", token="a")
     assert badges(post_page) == {"None": []}
+
+
+def test_equal_comments_render_the_shipped_template_once(post_page, monkeypatch):
+    for name in ("Ann", "Bob", "Cleo"):
+        services.post(post_page, author=CommentAuthor(name), source="Hello", token=name)
+    rendered = []
+    render = Template.render
+
+    def record(template, context):
+        rendered.append(template.name)
+        return render(template, context)
+
+    monkeypatch.setattr(Template, "render", record)
+    presenter._forms.clear()
+    assert list(badges(post_page)) == ["Ann", "Bob", "Cleo"]
+    assert rendered.count("comments/comment.html") == 1
