@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Number of test processes. It is one more than the number of cores, because tests wait for MongoDB and browsers.
 TESTERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: help run test test-slow lint docs bench soak mutants screenshots vendor clean chromium wrk checkers java promtool varnish nginx lighthouse lock sbom audit image builders
+.PHONY: help run test test-slow lint docs bench soak mutants screenshots vendor package clean chromium wrk checkers java promtool varnish nginx lighthouse lock sbom audit image builders
 .DEFAULT_GOAL := help
 
 help: ## list all targets
@@ -59,6 +59,11 @@ vendor: ## update the third-party files in static/vendor (needs npm)
 
 image: .venv/dev.stamp builders ## build a container image of the last commit in build/marginalia.tar
 	@deploy/build.sh $(BIN)/python
+
+package: .venv/dev.stamp ## build the package django-marginalia in build/package, and check its description
+	rm -rf build/package
+	$(BIN)/python -m build --no-isolation --outdir build/package
+	$(BIN)/twine check --strict build/package/*
 
 lock: .venv/dev.stamp ## write requirements.lock with the hashes of the versions in requirements.txt
 	$(BIN)/python -m tools.lock

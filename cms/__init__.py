@@ -1,3 +1,3 @@
 """The project: settings, URLs, commands, and the code that connects nodes with comments."""
 
-__version__ = "0.1.0"
+from marginalia import __version__ as __version__

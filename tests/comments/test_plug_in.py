@@ -102,25 +102,53 @@ print("visited without")
 """
 
 
+QUIET = ["--quiet", "--disable-pip-version-check"]
+
+
 @pytest.fixture(scope="module")
-def python(tmp_path_factory):
-    """The Python of a new virtual environment with the wheel and its dependencies, created as the guide describes."""
-    folder = tmp_path_factory.mktemp("wheel")
-    source = folder / "source"
-    # A copy, so that nothing is built into the clone.
-    source.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-    for name in ("comments", "marginalia"):
-        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-    build, install = [text.split()[1:] for _, _, text in BLOCK.findall(GUIDE) if text.startswith("python -m pip")]
-    quiet = ["--quiet", "--disable-pip-version-check"]
-    subprocess.run([sys.executable, *build, *quiet], cwd=source, check=True)
-    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
-    python = folder / "venv/bin/python"
-    wheels = [str(path) for word in install if "*" in word for path in source.glob(word)]
-    subprocess.run([python, *(word for word in install if "*" not in word), *wheels, *quiet], check=True)
+def wheel(tmp_path_factory):
+    """The wheel, built as the guide describes from a copy of the repository's files, so that nothing is built into it."""
+    source = copy_clone(tmp_path_factory.mktemp("source"))
+    (build,) = [text.split()[1:] for _, _, text in BLOCK.findall(GUIDE) if text.startswith("python -m pip wheel")]
+    subprocess.run([sys.executable, *build, *QUIET], cwd=source, check=True)
+    (wheel,) = source.glob("dist/*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def python(wheel, tmp_path_factory):
+    """The Python of a new virtual environment with the wheel and its dependencies."""
+    folder = tmp_path_factory.mktemp("venv")
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    python = folder / "bin/python"
+    subprocess.run([python, "-m", "pip", "install", *QUIET, wheel], check=True)
     return python
+
+
+def copy_clone(folder, *without):
+    """Copy the files of the repository that git knows to `folder`, except for the top-level folders `without`."""
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, names.split("\0")):
+        if name.partition("/")[0] not in without:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name, follow_symlinks=False)
+    return folder
+
+
+@pytest.mark.slow
+def test_suite_of_comments_passes_over_the_installed_wheel(wheel, tmp_path):
+    clone = copy_clone(tmp_path / "clone", "comments", "marginalia")
+    installed = tmp_path / "installed"
+    subprocess.run([sys.executable, "-m", "pip", "install", *QUIET, "--no-deps", "-t", installed, wheel], check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "-m", "not slow", "tests/comments"],
+        cwd=clone,
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-5000:]
 
 
 @pytest.mark.slow
