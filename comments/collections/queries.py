@@ -100,21 +100,21 @@ HOT_QUERIES = (
 # Queries that deliberately ask all shards. docs/how-to/scale-out.md contains the same list.
 BROADCASTS = (
     Broadcast(
-        "comments", ("author.id",), "An author's comments, and those that spam rules count, can be in any discussion."
+        "comments", ("author.id",), "An author's comments, and comments that spam rules count, can be in any discussion."
     ),
     Broadcast("comment_pages", ("comments.author.id",), "An author's comments can be in any discussion."),
     Broadcast(
-        "discussions", ("label",), "The discussions of a label are on all shards, because their ids begin with a hash."
+        "discussions", ("label",), "A model's discussions are on all shards, because their ids begin with a hash."
     ),
     Broadcast("comments.pending", ("_id",), "Moderators and authors identify a pending comment only by its id."),
     Broadcast(
         "comments.pending",
         ("state",),
-        "The queue of the whole site is read. Each shard returns its oldest pending comments.",
+        "Moderators review the queue of the whole site. Each shard returns its oldest pending comments.",
     ),
     Broadcast(
         "discussions",
         (),
-        "The newest comments of the whole site are read. Each shard returns its most recent discussions.",
+        "The newest comments on the whole site are listed. Each shard returns its most recent discussions.",
     ),
 )

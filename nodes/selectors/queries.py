@@ -225,28 +225,30 @@ BROADCASTS = (
     Broadcast(
         NODES,
         ("_id",),
-        "Admin URLs, search results and permalinks contain only the id, so they survive a move. The write filters by place.",
+        "Admin URLs, search results and permalinks contain only the id, so that they survive a move.",
     ),
     Broadcast(
         NODES,
         ("metadata.type",),
-        "The section tree is read once per version of the site. The admin lists a type across the whole site.",
+        "The section tree is read again after site-wide changes. The admin lists pages by type across the whole site.",
     ),
     Broadcast(
         NODES,
         ("metadata.tags",),
-        "The admin lists a tag across the whole site. Readers' lists filter by live sections.",
+        "The admin lists pages by tag across the whole site.",
     ),
     Broadcast(NODES, ("metadata.author._id",), "The admin lists an author's pages in all sections."),
     Broadcast(NODES, ("metadata.published",), "The admin lists public and scheduled pages across the whole site."),
     Broadcast(
-        NODES, ("metadata.expires",), "The time of the next scheduled change is read once per version of the site."
+        NODES, ("metadata.expires",), "The time of the next scheduled change is read again after site-wide changes."
     ),
-    Broadcast(NODES, ("metadata.updated",), "The admin lists the last changes across the whole site."),
+    Broadcast(NODES, ("metadata.updated",), "The admin lists the most recent changes across the whole site."),
     Broadcast(NODES, ("draft.saved_at",), "The admin lists open drafts across the whole site."),
-    Broadcast(NODES, ("draft.due",), "Scheduled changes in all sections are listed, and published by the worker."),
-    Broadcast(NODES, ("comments.author.id",), "Embedded comments of an author may be in any post."),
-    Broadcast(NODES, ("derived.refs", "draft.refs"), "Pages in any section may use a node, a photo or an insert."),
+    Broadcast(
+        NODES, ("draft.due",), "The admin lists scheduled changes in all sections, and the worker publishes them."
+    ),
+    Broadcast(NODES, ("comments.author.id",), "An author's embedded comments can be in any post."),
+    Broadcast(NODES, ("derived.refs", "draft.refs"), "Pages in any section can refer to a node, a photo or an insert."),
     Broadcast(NODES, ("derived.title_words",), "Editors choose link targets in any section by title."),
     Broadcast(
         NODES,
@@ -256,26 +258,26 @@ BROADCASTS = (
     Broadcast(
         ASSET_FILES,
         ("_id",),
-        "Texts, settings, the API and locks contain only a photo's id, so they survive a move. Pages cache the photos in them.",
+        "Pages, settings, the API and locks refer to photos by id, so that the references survive a move.",
     ),
-    Broadcast(ASSET_FILES, ("metadata.type",), "The photo library of the admin lists the photos of all galleries."),
-    Broadcast(ASSET_FILES, ("metadata.detail.sha256",), "The same file may be in any gallery."),
+    Broadcast(ASSET_FILES, ("metadata.type",), "The photo library lists the photos in all galleries."),
+    Broadcast(ASSET_FILES, ("metadata.detail.sha256",), "The same file can be in any gallery."),
     Broadcast(
-        ASSET_FILES, ("metadata.detail.exif",), "Cameras, lenses and years of photos in all galleries are listed."
+        ASSET_FILES, ("metadata.detail.exif",), "The photo library lists cameras, lenses and years in all galleries."
     ),
     Broadcast(
         ASSET_FILES,
         ("metadata.content_id",),
-        "The last changed photo shows whether these lists are outdated.",
+        "The most recently changed photo shows whether the lists of cameras, lenses and years are outdated.",
     ),
     Broadcast(
         ASSET_FILES,
         ("metadata.locked",),
-        "The sweeper finds interrupted uploads in all galleries. Only uploads are locked.",
+        "The sweeper finds interrupted uploads in all galleries.",
     ),
     Broadcast(ASSET_FILES, ("derived.title_words",), "Editors choose photos in any gallery by title."),
     Broadcast(
         ASSET_FILES, ("metadata.author._id",), "The gallery of an editor's last photo is suggested for new photos."
     ),
-    Broadcast(ASSET_FILES, (), "Tags and authors of photos are listed for filters and author pages."),
+    Broadcast(ASSET_FILES, (), "Filters and author pages list the tags and authors of photos in all galleries."),
 )
