@@ -100,7 +100,7 @@ HOT_QUERIES = (
 # Queries that deliberately ask all shards. docs/how-to/scale-out.md contains the same list.
 BROADCASTS = (
     Broadcast(
-        "comments", ("author.id",), "An author's comments, and comments that spam rules count, can be in any discussion."
+        "comments", ("author.id",), "An author's comments, which spam rules also count, can be in any discussion."
     ),
     Broadcast("comment_pages", ("comments.author.id",), "An author's comments can be in any discussion."),
     Broadcast(
