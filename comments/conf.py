@@ -96,7 +96,7 @@ def load(key: str) -> Any:
     """Import and return the object that COMMENTS[key] refers to.
 
     Raises:
-        ImproperlyConfigured: If the import fails. The message contains the name of the setting.
+        ImproperlyConfigured: The import fails. The message contains the name of the setting.
     """
     path = get(key)
     try:
@@ -110,7 +110,7 @@ def load_all(key: str) -> tuple[Any, ...]:
     """Import and return the objects that the list COMMENTS[key] refers to.
 
     Raises:
-        ImproperlyConfigured: If one of the imports fails.
+        ImproperlyConfigured: One of the imports fails.
     """
     try:
         return tuple(import_string(path) for path in get(key))

@@ -24,7 +24,7 @@ def register(model: type[Model], visible: Visible) -> None:
             Comments on other objects are never shown.
 
     Raises:
-        ImproperlyConfigured: If `model` is already registered.
+        ImproperlyConfigured: `model` is already registered.
     """
     if model in _registered:
         raise ImproperlyConfigured(f"comments.register: {model._meta.label} is already registered.")
@@ -35,7 +35,7 @@ def unregister(model: type[Model]) -> None:
     """Disallow comments on objects of `model`. Stored comments are not deleted.
 
     Raises:
-        KeyError: If `model` is not registered.
+        KeyError: `model` is not registered.
     """
     del _registered[model]
 
@@ -54,7 +54,7 @@ def check_registered(label: str) -> None:
     """Check that the model of `label` is registered.
 
     Raises:
-        ImproperlyConfigured: If it is not registered. The message explains how to register it.
+        ImproperlyConfigured: It is not registered. The message explains how to register it.
     """
     if label not in {model._meta.label_lower for model in _registered}:
         raise ImproperlyConfigured(
@@ -66,7 +66,7 @@ def target_for(obj: Model | Target) -> Target:
     """Return the target for `obj`. A Target is returned unchanged.
 
     Raises:
-        TargetNotFound: If `obj` has not been saved yet.
+        TargetNotFound: `obj` has not been saved yet.
     """
     if isinstance(obj, Target):
         return obj
@@ -79,7 +79,7 @@ def get_model(label: str) -> type[Model]:
     """Return the model for `label`, which can come from a request.
 
     Raises:
-        TargetNotFound: If there is no such model, or `label` is not in lowercase.
+        TargetNotFound: There is no such model, or `label` is not in lowercase.
     """
     try:
         model = apps.get_model(label)
@@ -95,7 +95,7 @@ def parse_key(target: Target) -> Any:
     """Return the primary key of `target`, converted to the type that its collection stores.
 
     Raises:
-        TargetNotFound: If the model does not exist, or the key is invalid for it.
+        TargetNotFound: The model does not exist, or the key is invalid for it.
     """
     try:
         field = get_model(target.label)._meta.pk
@@ -111,7 +111,7 @@ def resolve(target: Target) -> Model:
     """Return the object of `target`.
 
     Raises:
-        TargetNotFound: If the object does not exist, readers can't see it, or its model is not registered.
+        TargetNotFound: The object does not exist, readers can't see it, or its model is not registered.
     """
     obj = resolve_many([target]).get(target)
     if obj is None:

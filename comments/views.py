@@ -32,7 +32,7 @@ class _ErrorMiddleware:
         """Return an error response, or None if `error` is not an error of the comments app.
 
         Raises:
-            Http404: If the comment or its target does not exist.
+            Http404: The comment or its target does not exist.
         """
         if isinstance(error, (Http404, CommentNotFound, TargetNotFound)):
             if "text" in request.POST:
@@ -68,7 +68,7 @@ def get_target_or_404(label: str, pk: str) -> tuple[Target, Model]:
     """Return the target and its object.
 
     Raises:
-        Http404: If readers can't see the object.
+        Http404: Readers can't see the object.
     """
     target = Target(label, pk)
     try:

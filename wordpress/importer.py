@@ -100,10 +100,10 @@ class Importer:
         """Import the file and return the report. If nothing can be imported, no section is created.
 
         Raises:
-            WxrError: If the file is damaged. Everything before the error was imported.
-            SectionError: If the section can't be used. No text was imported.
-            SourceError: If a previous import was from another site. No text was imported.
-            DownloadsStopped: If a limit of downloads was reached. No text was imported.
+            WxrError: The file is damaged. Everything before the error was imported.
+            SectionError: The section can't be used. No text was imported.
+            SourceError: A previous import was from another site. No text was imported.
+            DownloadsStopped: A limit of downloads was reached. No text was imported.
         """
         self.begin(self.path.stat().st_size, "B")
         export = scan(self.path, self.options.media, self.report, self.step, source=self.options.source)

@@ -92,7 +92,7 @@ def import_link(link: Mapping[str, Any], *, dry_run: bool = False) -> bool:
     """Store an old URL from a site export if it does not exist yet. Return whether it was new.
 
     Raises:
-        ValueError: If `link` is not a valid old URL.
+        ValueError: `link` is not a valid old URL.
     """
     fields = {name: link.get(name) for name in ("path", "source", "host")}
     if not all(isinstance(value, str) for value in fields.values()) or not isinstance(link.get("node_id"), ObjectId):

@@ -30,7 +30,7 @@ class CheckedList(ChangeList):
         """Return the matching rows.
 
         Raises:
-            IncorrectLookupParameters: If MongoDB refuses a filter. The admin then shows the whole list.
+            IncorrectLookupParameters: MongoDB refuses a filter. The admin then shows the whole list.
         """
         with self._checked():
             return super().get_queryset(request, **kwargs)
@@ -39,7 +39,7 @@ class CheckedList(ChangeList):
         """Read the page.
 
         Raises:
-            IncorrectLookupParameters: If MongoDB refuses a filter.
+            IncorrectLookupParameters: MongoDB refuses a filter.
         """
         with self._checked():
             super().get_results(request)

@@ -61,9 +61,9 @@ class Backend(Protocol):
             The stored comment. `new` is False if the comment had already been stored, even if it was removed since.
 
         Raises:
-            InvalidParent: If `new.parent` is not a public comment in this discussion.
-            DiscussionClosed: If the discussion no longer accepts comments.
-            DiscussionBusy: If the post had to wait too long, for example because 1,000 posts are in progress. The post
+            InvalidParent: `new.parent` is not a public comment in this discussion.
+            DiscussionClosed: The discussion no longer accepts comments.
+            DiscussionBusy: The post had to wait too long, for example because 1,000 posts are in progress. The post
                 can be sent again.
         """
 
@@ -80,7 +80,7 @@ class Backend(Protocol):
             The number of new comments.
 
         Raises:
-            InvalidParent: If a parent does not exist. All comments before the invalid comment are stored.
+            InvalidParent: A parent does not exist. All comments before the invalid comment are stored.
         """
 
     def edit(self, target: Target, slug: str, *, source: str, html: str, rev: int, token: str, by: str = "") -> Comment:
@@ -90,8 +90,8 @@ class Backend(Protocol):
             The comment with `rev` increased by one and `edited` set to the current time.
 
         Raises:
-            CommentNotFound: If the comment does not exist or was removed.
-            EditConflict: If the stored revision differs from `rev`.
+            CommentNotFound: The comment does not exist or was removed.
+            EditConflict: The stored revision differs from `rev`.
         """
 
     def remove(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
@@ -100,8 +100,8 @@ class Backend(Protocol):
         `count` decreases by one. A comment that is already removed is returned unchanged.
 
         Raises:
-            CommentNotFound: If the comment does not exist.
-            EditConflict: If the stored revision differs from `rev`.
+            CommentNotFound: The comment does not exist.
+            EditConflict: The stored revision differs from `rev`.
         """
 
     def restore(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
@@ -110,9 +110,9 @@ class Backend(Protocol):
         A public comment is returned unchanged.
 
         Raises:
-            CommentNotFound: If the comment does not exist.
-            EditConflict: If the stored revision differs from `rev`.
-            NothingToRestore: If the author was erased, or the tombstone was imported.
+            CommentNotFound: The comment does not exist.
+            EditConflict: The stored revision differs from `rev`.
+            NothingToRestore: The author was erased, or the tombstone was imported.
         """
 
     def erase_author(self, *, id: str = "", email: str = "") -> int:
@@ -162,9 +162,9 @@ class Backend(Protocol):
             reasons: The reasons why the comment waits for a moderator.
 
         Raises:
-            InvalidParent: If `new.parent` is not a public comment in this discussion.
-            DiscussionClosed: If the discussion no longer accepts comments.
-            DiscussionBusy: If the write had to wait too long.
+            InvalidParent: `new.parent` is not a public comment in this discussion.
+            DiscussionClosed: The discussion no longer accepts comments.
+            DiscussionBusy: The write had to wait too long.
         """
 
     def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
@@ -178,8 +178,8 @@ class Backend(Protocol):
             rev: The revision that the moderator saw, or 0 for any revision.
 
         Raises:
-            CommentNotFound: If the queue has no such comment, it was withdrawn, or its author is being erased.
-            HeldChanged: If the stored revision differs from `rev`.
+            CommentNotFound: The queue has no such comment, it was withdrawn, or its author is being erased.
+            HeldChanged: The stored revision differs from `rev`.
         """
 
     def change_held(self, held_id: str, *, source: str, html: str, rev: int) -> HeldComment:
@@ -188,15 +188,15 @@ class Backend(Protocol):
         If a moderator had already read the comment, that moderator's approval no longer publishes it.
 
         Raises:
-            CommentNotFound: If the comment is no longer pending, or is being approved.
-            HeldChanged: If the stored revision differs from `rev`, and the stored text from `source`.
+            CommentNotFound: The comment is no longer pending, or is being approved.
+            HeldChanged: The stored revision differs from `rev`, and the stored text from `source`.
         """
 
     def withdraw(self, held_id: str) -> HeldComment:
         """Withdraw a pending comment for its author. An empty entry remains, so that its token can't be used again.
 
         Raises:
-            CommentNotFound: If the comment is no longer pending, or is being approved.
+            CommentNotFound: The comment is no longer pending, or is being approved.
         """
 
     def reject(self, held_id: str, by: str = "", verdict: Verdict = Verdict.REJECTED) -> HeldComment:
@@ -205,7 +205,7 @@ class Backend(Protocol):
         An approved comment is returned unchanged.
 
         Raises:
-            CommentNotFound: If the queue has no such comment.
+            CommentNotFound: The queue has no such comment.
         """
 
     def held(self, **wanted: Unpack[HeldQuery]) -> tuple[HeldComment, ...]:
@@ -225,7 +225,7 @@ class Backend(Protocol):
         """Return one queued comment.
 
         Raises:
-            CommentNotFound: If the queue has no such comment.
+            CommentNotFound: The queue has no such comment.
         """
 
     def count_held(self, verdict: Verdict, limit: int) -> int:
@@ -271,14 +271,14 @@ class Backend(Protocol):
             comments, the page is empty.
 
         Raises:
-            CommentNotFound: If there is no comment with the slug `at`.
+            CommentNotFound: There is no comment with the slug `at`.
         """
 
     def get(self, target: Target, slug: str) -> Comment:
         """Return one comment, which can be a tombstone.
 
         Raises:
-            CommentNotFound: If there is no comment with this slug.
+            CommentNotFound: There is no comment with this slug.
         """
 
     def newest(self, target: Target, limit: int = 50) -> Page:
@@ -291,7 +291,7 @@ class Backend(Protocol):
         """Return a page with a comment and its descendants in threaded order.
 
         Raises:
-            CommentNotFound: If there is no comment with this slug.
+            CommentNotFound: There is no comment with this slug.
         """
 
     def iterate(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[Comment]:
@@ -300,7 +300,7 @@ class Backend(Protocol):
         Memory use is constant if `order` is the order in which the discussion is stored (OLDEST or THREADED).
 
         Raises:
-            DiscussionBusy: If the discussion was converted during the iteration and the old copy was deleted.
+            DiscussionBusy: The discussion was converted during the iteration and the old copy was deleted.
         """
 
     def recent(self, limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
@@ -359,7 +359,7 @@ class Backend(Protocol):
             The number of copied comments, or None if the discussion already has this layout and order.
 
         Raises:
-            ConversionFailed: If another process is converting the discussion, the target can't store the comments,
+            ConversionFailed: Another process is converting the discussion, the target can't store the comments,
                 writers do not finish, or the copies differ.
         """
 
@@ -390,7 +390,7 @@ class Backend(Protocol):
             The number of repairs.
 
         Raises:
-            ConversionFailed: If another process is converting the discussion.
+            ConversionFailed: Another process is converting the discussion.
         """
 
     def tidy(self) -> int:

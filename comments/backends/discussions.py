@@ -139,9 +139,9 @@ class Discussions:
         Waits while a conversion has shut the gate or too many writes are in progress.
 
         Raises:
-            DiscussionClosed: If the intent needs an open discussion, and the discussion is closed.
-            DiscussionBusy: If no claim was possible for PATIENCE seconds.
-            CommentNotFound: If the intent is a change, and there is no discussion.
+            DiscussionClosed: The intent needs an open discussion, and the discussion is closed.
+            DiscussionBusy: No claim was possible for PATIENCE seconds.
+            CommentNotFound: The intent is a change, and there is no discussion.
         """
         patience = time.monotonic() + PATIENCE
         pace = POLL_SECONDS

@@ -71,7 +71,7 @@ class Part(Backend):
         """Renumber the comments of a discussion by (posted, slug).
 
         Raises:
-            ConversionFailed: If the conversion to the new numbers fails.
+            ConversionFailed: The conversion to the new numbers fails.
         """
         discussion = self.discussion(target)
         return self.convert(target, discussion.layout, discussion.order, renumber=True)

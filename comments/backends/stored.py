@@ -171,7 +171,7 @@ def check_comment(document: Any) -> Document:
     """Return a stored comment unchanged after checking its format.
 
     Raises:
-        Malformed: If a field is missing or has the wrong type.
+        Malformed: A field is missing or has the wrong type.
     """
     if not isinstance(document, dict):
         raise Malformed("it is not a document")
@@ -209,7 +209,7 @@ def read_discussion(document: Mapping[str, Any]) -> Discussion:
     """Return the discussion in a document.
 
     Raises:
-        DiscussionDamaged: If a field is missing or malformed.
+        DiscussionDamaged: A field is missing or malformed.
     """
     with _raise_if_damaged(document):
         return Discussion(
@@ -231,7 +231,7 @@ def read_place(document: Mapping[str, Any]) -> Place:
     """Return the place of the current copy of a discussion.
 
     Raises:
-        DiscussionDamaged: If a field is missing or malformed.
+        DiscussionDamaged: A field is missing or malformed.
     """
     with _raise_if_damaged(document):
         return Place(
@@ -247,7 +247,7 @@ def read_held(document: Mapping[str, Any]) -> HeldComment:
     """Return the queued comment in a document.
 
     Raises:
-        ValueError, KeyError, TypeError: If the document is malformed.
+        ValueError, KeyError, TypeError: The document is malformed.
     """
     _check(document, _FORM | _HELD_FORM)
     _check(document["author"], _AUTHOR_FORM)
@@ -283,7 +283,7 @@ def slug_of(new: NewComment) -> str:
     """Return the slug that a new comment will have.
 
     Raises:
-        InvalidParent: If its parent is not a valid slug.
+        InvalidParent: Its parent is not a valid slug.
     """
     if new.parent and not slugs.is_slug(new.parent):
         raise InvalidParent(new.parent)

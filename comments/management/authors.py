@@ -22,7 +22,7 @@ def author(options: dict[str, Any]) -> Person:
     """Return the author selected by the options.
 
     Raises:
-        CommandError: If no author or an unknown account is selected.
+        CommandError: No author or an unknown account is selected.
     """
     key = options["id"]
     email = options["email"]

@@ -21,7 +21,7 @@ def decide(sender: Sender, action: str, ids: Iterable[str], *, seen: Verdict) ->
     """Apply one of `pending.ACTIONS` to comments in the queue, as `pending.decide` does.
 
     Raises:
-        PermissionDenied: If the sender is not a moderator.
+        PermissionDenied: The sender is not a moderator.
     """
     by = _check(sender)
     decisions = pending.decide(action, ids, by, links.origin(sender.request), seen=seen)
@@ -36,10 +36,10 @@ def approve(sender: Sender, held_id: str, *, rev: int) -> Comment:
     """Publish a queued comment. `rev` is the revision that the moderator saw, or 0 for any revision.
 
     Raises:
-        PermissionDenied: If the sender is not a moderator.
-        CommentNotFound: If the queue has no such comment, or it was withdrawn.
-        HeldChanged: If the stored revision differs from `rev`.
-        TargetNotFound: If the target does not exist.
+        PermissionDenied: The sender is not a moderator.
+        CommentNotFound: The queue has no such comment, or it was withdrawn.
+        HeldChanged: The stored revision differs from `rev`.
+        TargetNotFound: The target does not exist.
     """
     comment = pending.approve(held_id, by=_check(sender), rev=rev)
     mails.notify_subscribers(comment, links.origin(sender.request))
@@ -51,8 +51,8 @@ def restore(sender: Sender, target: Target, slug: str, *, rev: int | None = None
     """Restore a removed comment. `rev` is the revision that the moderator saw, or None for any revision.
 
     Raises:
-        PermissionDenied: If the sender is not a moderator.
-        CommentError: If the comment can't be restored.
+        PermissionDenied: The sender is not a moderator.
+        CommentError: The comment can't be restored.
     """
     comment = services.restore(target, slug, rev=rev, by=_check(sender))
     flags.clear(target, slug)
@@ -63,8 +63,8 @@ def edit(sender: Sender, target: Target, slug: str, *, text: str, rev: int, nonc
     """Replace the text of a public comment. `nonce` identifies the form.
 
     Raises:
-        PermissionDenied: If the sender is not a moderator.
-        CommentError: If the comment can't be changed.
+        PermissionDenied: The sender is not a moderator.
+        CommentError: The comment can't be changed.
     """
     comment = services.edit(target, slug, source=text, rev=rev, token=nonce, by=_check(sender))
     flags.clear(target, slug)
@@ -75,7 +75,7 @@ def clear_flags(sender: Sender, target: Target, slug: str) -> None:
     """Delete the flags of a comment.
 
     Raises:
-        PermissionDenied: If the sender is not a moderator.
+        PermissionDenied: The sender is not a moderator.
     """
     _check(sender)
     flags.clear(target, slug)
@@ -85,7 +85,7 @@ def _check(sender: Sender) -> str:
     """Return the primary key of the moderator.
 
     Raises:
-        PermissionDenied: If the sender is not a moderator.
+        PermissionDenied: The sender is not a moderator.
     """
     if not sender.is_moderator:
         raise PermissionDenied

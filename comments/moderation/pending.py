@@ -168,7 +168,7 @@ def _check_seen(held_id: str, seen: Verdict) -> None:
     """Check that the comment still has the verdict that the moderator saw.
 
     Raises:
-        CommentNotFound: If another moderator has rejected the comment since.
+        CommentNotFound: Another moderator has rejected the comment since.
     """
     if selectors.get_held(held_id).verdict not in (seen, Verdict.APPROVED):
         raise CommentNotFound(held_id)
@@ -183,9 +183,9 @@ def approve(held_id: str, *, by: str = "", rev: int = 0) -> Comment:
         rev: The revision that the moderator saw, or 0 for any revision.
 
     Raises:
-        CommentNotFound: If the queue has no such comment, or it was withdrawn.
-        HeldChanged: If the stored revision differs from `rev`.
-        TargetNotFound: If the target does not exist.
+        CommentNotFound: The queue has no such comment, or it was withdrawn.
+        HeldChanged: The stored revision differs from `rev`.
+        TargetNotFound: The target does not exist.
     """
     return backend().approve(held_id, by, rev)
 
@@ -194,7 +194,7 @@ def reject(held_id: str, *, by: str = "", verdict: Verdict = Verdict.REJECTED) -
     """Reject a queued comment (REJECTED or SPAM), or return it to the queue (WAITING).
 
     Raises:
-        CommentNotFound: If the queue has no such comment.
+        CommentNotFound: The queue has no such comment.
     """
     return backend().reject(held_id, by, verdict)
 

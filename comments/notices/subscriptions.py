@@ -55,7 +55,7 @@ def get(subscription_id: str) -> Subscription:
     """Return a subscription.
 
     Raises:
-        NoSubscription: If the subscription does not exist.
+        NoSubscription: The subscription does not exist.
     """
     if (subscription := backend().subscriptions.get(subscription_id)) is None:
         raise NoSubscription(subscription_id)
@@ -74,8 +74,8 @@ def read(signed: str, purpose: str) -> Subscription:
     """Return the subscription of a signed link.
 
     Raises:
-        BadLink: If the link is invalid or has expired, or has another purpose.
-        NoSubscription: If the subscription does not exist.
+        BadLink: The link is invalid or has expired, or has another purpose.
+        NoSubscription: The subscription does not exist.
     """
     try:
         return get(signing.loads(signed, salt=f"{SALT}.{purpose}", max_age=DAYS[purpose] * 86_400))

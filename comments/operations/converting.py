@@ -19,7 +19,7 @@ def convert(target: Target, layout: str, order: Order) -> bool | None:
         order.
 
     Raises:
-        ConversionFailed: If the discussion can't be converted.
+        ConversionFailed: The discussion can't be converted.
     """
     discussion = maintenance.discussion(next(maintenance.select_targets(discussion=str(target))))
     if not maintenance.needs_converting(discussion, layout, order):

@@ -22,8 +22,8 @@ def import_(target: Model | Target, comments: Iterable[NewComment]) -> int:
         The number of new comments.
 
     Raises:
-        InvalidComment: If a comment is empty or too long.
-        InvalidParent: If a parent does not exist.
+        InvalidComment: A comment is empty or too long.
+        InvalidParent: A parent does not exist.
     """
     return backend().import_(targets.target_for(target), (clean(new) for new in comments))
 
@@ -34,8 +34,8 @@ def hold_imported(target: Model | Target, new: NewComment, *, reasons: Iterable[
     The comment keeps its `posted`, and the discussion can be closed.
 
     Raises:
-        InvalidComment: If the comment is empty or too long.
-        InvalidParent: If its parent does not exist.
+        InvalidComment: The comment is empty or too long.
+        InvalidParent: Its parent does not exist.
     """
     return backend().hold(targets.target_for(target), clean(new), tuple(reasons))
 

@@ -24,7 +24,7 @@ def select_targets(*, label: str = "", discussion: str = "") -> Iterator[Target]
     """Yield targets with discussions: the one named "app.model:pk" in `discussion`, those of `label`, or all.
 
     Raises:
-        TargetNotFound: If `discussion` does not exist.
+        TargetNotFound: `discussion` does not exist.
     """
     if not discussion:
         yield from backend().targets(label=label)
@@ -40,7 +40,7 @@ def discussion(target: Target) -> Discussion:
     """Return a discussion as it is stored.
 
     Raises:
-        DiscussionDamaged: If a field is missing or malformed.
+        DiscussionDamaged: A field is missing or malformed.
     """
     return backend().discussion(target)
 
@@ -72,7 +72,7 @@ def convert(
         The number of copied comments, or None if the discussion already has this layout and order.
 
     Raises:
-        ConversionFailed: If the discussion can't be converted.
+        ConversionFailed: The discussion can't be converted.
     """
     native = order.native if order else backend().discussion(target).order
     if layout_classes()[layout].in_target:

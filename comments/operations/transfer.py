@@ -59,8 +59,8 @@ def read_rows(target: Target, collect: Callable[[Rows], T], *, addresses: bool =
     If the discussion is converted meanwhile, `collect` is called again.
 
     Raises:
-        DiscussionBusy: If the discussion is converted again and again.
-        DiscussionDamaged: If the discussion is damaged.
+        DiscussionBusy: The discussion is converted again and again.
+        DiscussionDamaged: The discussion is damaged.
     """
     for _attempt in range(ATTEMPTS - 1):
         with suppress(DiscussionBusy):
@@ -92,8 +92,8 @@ def import_held(row: dict[str, Any], *, dry_run: bool = False) -> bool:
     """Hold a comment from `held_rows`, unless it was already posted or decided here. Return whether it was new.
 
     Raises:
-        BrokenFile: If the dict is not valid.
-        CommentError: If the comment can't be held.
+        BrokenFile: The dict is not valid.
+        CommentError: The comment can't be held.
     """
     target = _target(row, 0)
     new = _comment(row, 0)
@@ -126,7 +126,7 @@ def import_(lines: Iterable[bytes], *, dry_run: bool = False, step: Callable[[],
         The counts of discussions, comments and new comments.
 
     Raises:
-        BrokenFile: If a line can't be imported. The lines before it were imported.
+        BrokenFile: A line can't be imported. The lines before it were imported.
     """
     reading = _Reading(lines, step)
     while reading.head:

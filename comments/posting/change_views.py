@@ -117,7 +117,7 @@ def _get_comment(request: HttpRequest, label: str, pk: str, slug: str) -> tuple[
     """Return a public comment, or a held comment if the user is its author, and its object.
 
     Raises:
-        Http404: If there is no such comment for this user.
+        Http404: There is no such comment for this user.
     """
     target, obj = get_target_or_404(label, pk)
     if held := own.find_held(target, slug, sent_comments(request), request.user):

@@ -23,7 +23,7 @@ def validate_length(text: str) -> None:
     """Check the length of a text with the same rule as the services.
 
     Raises:
-        ValidationError: If the text is empty or too long.
+        ValidationError: The text is empty or too long.
     """
     try:
         preparation.check_length(text)
@@ -96,7 +96,7 @@ class CommentForm(forms.Form):
         """Return the name on one line.
 
         Raises:
-            ValidationError: If the name contains no visible characters.
+            ValidationError: The name contains no visible characters.
         """
         name = preparation.one_line(self.cleaned_data["name"])
         if not name:

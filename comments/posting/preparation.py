@@ -59,7 +59,7 @@ def check_same_text(stored: Comment | HeldComment, token: str, source: str) -> N
     """Check that the stored comment of a form still exists, and was sent with the text `source`.
 
     Raises:
-        TokenUsed: If the comment was removed or withdrawn, or was sent with another text.
+        TokenUsed: The comment was removed or withdrawn, or was sent with another text.
     """
     if stored.removed if isinstance(stored, Comment) else stored.verdict is Verdict.WITHDRAWN:
         raise TokenUsed(_("This comment was deleted. To post it again, send it once more."))
@@ -71,7 +71,7 @@ def prepare(**fields: Unpack[CommentFields]) -> NewComment:
     """Return a new comment that is ready to be stored.
 
     Raises:
-        InvalidComment: If the comment is empty or too long.
+        InvalidComment: The comment is empty or too long.
     """
     source = fields["source"]
     check_length(source)
@@ -82,7 +82,7 @@ def check_length(source: str) -> None:
     """Check the length of a text before it is processed.
 
     Raises:
-        InvalidComment: If the text is empty or too long.
+        InvalidComment: The text is empty or too long.
     """
     limit = conf.get("MAX_LENGTH")
     if len(source) > limit:
@@ -110,7 +110,7 @@ def clean(new: NewComment) -> NewComment:
     """Return `new` with the author's data on one line.
 
     Raises:
-        InvalidComment: If the comment can't be stored.
+        InvalidComment: The comment can't be stored.
     """
     author = replace(new.author, name=one_line(new.author.name), url=one_line(new.author.url))
     new = replace(new, author=author, email=one_line(new.email))

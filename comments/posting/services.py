@@ -88,9 +88,9 @@ def submit(sender: Sender, obj: Model, submission: Submission) -> PostResult:
         The public or held comment.
 
     Raises:
-        Refused: If the comment is not accepted.
-        DiscussionBusy: If it can't be determined whether the token was already used.
-        DiscussionDamaged: If it can't be determined whether the token was already used.
+        Refused: The comment is not accepted.
+        DiscussionBusy: It can't be determined whether the token was already used.
+        DiscussionDamaged: It can't be determined whether the token was already used.
     """
     if earlier := find_earlier(submission):
         if not submission.token.expired:
@@ -137,9 +137,9 @@ def delete(sender: Sender, comment: Comment | HeldComment, *, rev: int | None = 
         rev: The revision that the sender saw, or None for any revision.
 
     Raises:
-        Refused: If the sender can't delete the comment.
-        CommentNotFound: If the comment no longer exists, or no longer waits.
-        EditConflict: If the stored revision differs from `rev`.
+        Refused: The sender can't delete the comment.
+        CommentNotFound: The comment no longer exists, or no longer waits.
+        EditConflict: The stored revision differs from `rev`.
     """
     if not may_delete(sender, comment):
         raise Refused("final", _("This comment can no longer be deleted."))
@@ -164,7 +164,7 @@ def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: 
         nonce: The nonce of the form, which identifies the change.
 
     Raises:
-        Refused: If the change is not accepted.
+        Refused: The change is not accepted.
     """
     if not may_edit(sender, obj, comment):
         raise Refused("final", _("This comment can no longer be edited. Your text:"))
@@ -256,7 +256,7 @@ def find_earlier(submission: Submission) -> PostResult | None:
     An author can go back in the browser and send the same form with another text. Neither text must be lost.
 
     Raises:
-        Refused: If the form was sent with another text.
+        Refused: The form was sent with another text.
     """
     posted = find_posted(submission.token)
     if posted is None:
@@ -299,7 +299,7 @@ def _reasons(sender: Sender, mode: Mode, submission: Submission) -> tuple[str, .
     """Return the reasons why a moderator has to review a comment, or () if there are none.
 
     Raises:
-        Refused: If the comment is not accepted.
+        Refused: The comment is not accepted.
     """
     reasons = () if sender.is_moderator else _hold_reasons(sender, mode, submission)
     _veto(sender.request, submission)
@@ -353,12 +353,12 @@ def post(target: Model | Target, **fields: Unpack[CommentFields]) -> PostResult:
         The public comment.
 
     Raises:
-        InvalidComment: If the comment is empty or too long.
-        InvalidParent: If the parent is not a public comment in this discussion.
-        DiscussionClosed: If the discussion no longer accepts comments.
-        DiscussionBusy: If the comment can't be stored now. It can be sent again.
-        TargetNotFound: If the target does not exist.
-        TokenUsed: If the token was already used with another text, or its comment was removed.
+        InvalidComment: The comment is empty or too long.
+        InvalidParent: The parent is not a public comment in this discussion.
+        DiscussionClosed: The discussion no longer accepts comments.
+        DiscussionBusy: The comment can't be stored now. It can be sent again.
+        TargetNotFound: The target does not exist.
+        TokenUsed: The token was already used with another text, or its comment was removed.
     """
     new = preparation.prepare(**fields)
     return _check_posted(backend().post(targets.target_for(target), new), new)
@@ -376,7 +376,7 @@ def hold(target: Model | Target, *, reasons: Iterable[str] = (), **fields: Unpac
         The held comment, or the public comment if the token was already posted or approved.
 
     Raises:
-        CommentError: If the comment can't be stored. The errors are those of `post`.
+        CommentError: The comment can't be stored. The errors are those of `post`.
     """
     new = preparation.prepare(**fields)
     return _check_posted(backend().hold(targets.target_for(target), new, tuple(reasons)), new)
@@ -386,7 +386,7 @@ def _check_posted(posted: PostResult, new: NewComment) -> PostResult:
     """Return `posted` if its comment has the text of `new`.
 
     Raises:
-        TokenUsed: If the token was already used with another text.
+        TokenUsed: The token was already used with another text.
     """
     if stored := posted.comment or posted.held:
         preparation.check_same_text(stored, new.token, new.source)
@@ -397,9 +397,9 @@ def change_held(held_id: str, *, source: str, rev: int) -> HeldComment:
     """Replace the text of a waiting comment for its author.
 
     Raises:
-        InvalidComment: If the text is empty or too long.
-        CommentNotFound: If the comment no longer waits.
-        HeldChanged: If the stored revision differs from `rev`.
+        InvalidComment: The text is empty or too long.
+        CommentNotFound: The comment no longer waits.
+        HeldChanged: The stored revision differs from `rev`.
     """
     new = preparation.prepare(author=CommentAuthor(""), source=source, token="held")
     return backend().change_held(held_id, source=source, html=new.html, rev=rev)
@@ -409,7 +409,7 @@ def withdraw(held_id: str) -> HeldComment:
     """Remove a waiting comment from the moderation queue for its author, and delete its IP hash.
 
     Raises:
-        CommentNotFound: If the comment no longer waits.
+        CommentNotFound: The comment no longer waits.
     """
     withdrawn = backend().withdraw(held_id)
     ip_hash.erase(withdrawn.target, withdrawn.slug)
@@ -428,9 +428,9 @@ def edit(target: Model | Target, slug: str, *, source: str, rev: int, token: str
         by: The primary key of the user, or "".
 
     Raises:
-        InvalidComment: If the text is empty or too long.
-        CommentNotFound: If the comment does not exist or was removed.
-        EditConflict: If the stored revision differs from `rev`.
+        InvalidComment: The text is empty or too long.
+        CommentNotFound: The comment does not exist or was removed.
+        EditConflict: The stored revision differs from `rev`.
     """
     new = preparation.prepare(author=CommentAuthor(""), source=source, token=token)
     return backend().edit(
@@ -449,8 +449,8 @@ def remove(target: Model | Target, slug: str, *, rev: int | None = None, token: 
         by: The primary key of the user, or "".
 
     Raises:
-        CommentNotFound: If the comment does not exist.
-        EditConflict: If the stored revision differs from `rev`.
+        CommentNotFound: The comment does not exist.
+        EditConflict: The stored revision differs from `rev`.
     """
     subject = targets.target_for(target)
     seen = selectors.get(subject, slug).rev if rev is None else rev
@@ -461,9 +461,9 @@ def restore(target: Model | Target, slug: str, *, rev: int | None = None, token:
     """Restore the text and author of a removed comment. The arguments are those of `remove`.
 
     Raises:
-        CommentNotFound: If the comment does not exist.
-        EditConflict: If the stored revision differs from `rev`.
-        NothingToRestore: If the author was erased, or the tombstone was imported.
+        CommentNotFound: The comment does not exist.
+        EditConflict: The stored revision differs from `rev`.
+        NothingToRestore: The author was erased, or the tombstone was imported.
     """
     subject = targets.target_for(target)
     seen = selectors.get(subject, slug).rev if rev is None else rev

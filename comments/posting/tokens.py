@@ -72,7 +72,7 @@ def read_form(signed: str) -> FormToken:
     """Return the token of a submitted form. If the token is too old, its `expired` is True.
 
     Raises:
-        BadToken: If the token was not signed by this site, or was modified.
+        BadToken: The token was not signed by this site, or was modified.
     """
     try:
         discussion, parent, nonce, begun, user = signing.loads(signed, salt=FORM_SALT)

@@ -169,8 +169,8 @@ def _preview(request: HttpRequest, token: FormToken, obj: Model, form: CommentFo
     """Show a preview of the comment.
 
     Raises:
-        Refused: If there were too many previews.
-        CommentError: If the comment can't be stored.
+        Refused: There were too many previews.
+        CommentError: The comment can't be stored.
     """
     if not spam.may_preview(ip_hash=ip_hash.key(request), user=forms.user_key(request.user)):
         raise Refused(

@@ -16,6 +16,6 @@ def requested(request: HttpRequest) -> str:
     It is safe if ALLOWED_HOSTS only contains the site's own hosts.
 
     Raises:
-        DisallowedHost: If the host is not in ALLOWED_HOSTS. Django then returns a 400 response.
+        DisallowedHost: The host is not in ALLOWED_HOSTS. Django then returns a 400 response.
     """
     return f"{request.scheme}://{request.get_host()}"

@@ -28,7 +28,7 @@ def limit_waiting(shared: MutableMapping[Any, Any]) -> Iterator[None]:
             immediately.
 
     Raises:
-        Outage: If the database did not respond in time, or if an earlier block of the page failed.
+        Outage: The database did not respond in time, or if an earlier block of the page failed.
     """
     if conf.database_alias() == DEFAULT_DB_ALIAS:
         yield

@@ -69,7 +69,7 @@ def page(
         at: The slug of a comment on the requested page.
 
     Raises:
-        CommentNotFound: If there is no comment with the slug `at`.
+        CommentNotFound: There is no comment with the slug `at`.
     """
     result = backend().page(
         targets.target_for(target),
@@ -112,7 +112,7 @@ def get(target: Model | Target, slug: str) -> Comment:
     """Return one comment, which can be a tombstone.
 
     Raises:
-        CommentNotFound: If there is no comment with this slug.
+        CommentNotFound: There is no comment with this slug.
     """
     versions.note_unversioned()
     return backend().get(targets.target_for(target), slug)
@@ -122,7 +122,7 @@ def permalink(target: Model | Target, slug: str, *, order: Order | str | None = 
     """Return the page that contains a comment, in the order that the reader uses.
 
     Raises:
-        CommentNotFound: If there is no comment with this slug.
+        CommentNotFound: There is no comment with this slug.
     """
     return page(target, order=order, size=size, at=slug)
 
@@ -134,7 +134,7 @@ def subdiscussion(target: Model | Target, slug: str, *, size: int | None = None,
     `after` is the cursor of the previous page.
 
     Raises:
-        CommentNotFound: If there is no comment with this slug.
+        CommentNotFound: There is no comment with this slug.
     """
     page_size = max(1, min(size or conf.get("PAGE_SIZE"), conf.get("MAX_PAGE_SIZE")))
     result = backend().subdiscussion(targets.target_for(target), slug, size=page_size, after=after)
@@ -197,7 +197,7 @@ def get_held(held_id: str) -> HeldComment:
     """Return one queued comment, for moderators.
 
     Raises:
-        CommentNotFound: If the queue has no such comment.
+        CommentNotFound: The queue has no such comment.
     """
     return backend().get_held(held_id)
 

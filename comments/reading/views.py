@@ -25,7 +25,7 @@ def get_comment_or_404(label: str, pk: str, slug: str) -> tuple[Comment, Model]:
     """Return a comment, which can be a tombstone, and its object.
 
     Raises:
-        Http404: If the comment does not exist, or readers can't see the object.
+        Http404: The comment does not exist, or readers can't see the object.
     """
     target, obj = get_target_or_404(label, pk)
     try:

@@ -90,7 +90,7 @@ def read(stream: BinaryIO, repairs: Repairs | None = None) -> Iterator[Record]:
         repairs: An object that counts the repairs that were necessary to read the file.
 
     Raises:
-        WxrError: If the file is damaged or truncated, is not a WXR file of a known version, declares entities, or
+        WxrError: The file is damaged or truncated, is not a WXR file of a known version, declares entities, or
             refers to anything outside itself. All complete records before the error are yielded first.
     """
     repairs = Repairs() if repairs is None else repairs
@@ -274,7 +274,7 @@ class _Handler(ContentHandler):
         """Add the Site to `done`, once, before all other records.
 
         Raises:
-            WxrError: If the file is not from WordPress.
+            WxrError: The file is not from WordPress.
         """
         if self.site is not None:
             return

@@ -174,7 +174,7 @@ def scan(path: Path, media: Path | None, report: Report, step: Callable[[int], o
         The contents. If the export is damaged after the description of the site, `error` contains the error.
 
     Raises:
-        WxrError: If the description of the site can't be read.
+        WxrError: The description of the site can't be read.
     """
     export: Export | None = None
     repairs = Repairs()

@@ -87,7 +87,7 @@ def pieces(stream: BinaryIO, repairs: Repairs) -> Iterator[str]:
     The XML declaration is removed, because the text no longer has the declared encoding.
 
     Raises:
-        WxrError: If the encoding is unknown.
+        WxrError: The encoding is unknown.
     """
     reader = _Reader(repairs)
     head = stream.read(CHUNK)
@@ -110,7 +110,7 @@ def _decoder(head: bytes, reader: "_Reader") -> Callable[[bytes, bool], str]:
     """Return the function that decodes the file chunk by chunk.
 
     Raises:
-        WxrError: If the encoding is unknown.
+        WxrError: The encoding is unknown.
     """
     declared = _ENCODING.search(head)
     name = declared[1].decode("ascii", "replace") if declared else "UTF-8"

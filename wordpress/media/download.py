@@ -74,8 +74,8 @@ class Downloader:
         """Download a URL into a file.
 
         Raises:
-            DownloadError: If this file can't be downloaded.
-            DownloadsStopped: If the run has reached a limit.
+            DownloadError: This file can't be downloaded.
+            DownloadsStopped: The run has reached a limit.
         """
         if self.failures >= self.limits.failures:
             raise DownloadsStopped(f"the old site didn't respond {self.failures} times in a row")
@@ -170,7 +170,7 @@ class _Connection(http.client.HTTPConnection):
         """Connect to the host.
 
         Raises:
-            DownloadsStopped: If its name resolves to a private address.
+            DownloadsStopped: Its name resolves to a private address.
         """
         results = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(address[0]) for *_kind, address in results))

@@ -130,7 +130,7 @@ class PictureImporter:
         """Download pictures of the old site and upload them.
 
         Raises:
-            DownloadsStopped: If a limit of the run is reached.
+            DownloadsStopped: A limit of the run is reached.
         """
         for attachment in attachments:
             self._fetch(attachment, downloader)

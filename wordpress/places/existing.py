@@ -22,7 +22,7 @@ def find_known(export: Export) -> None:
     Therefore, the dates of entries are compared with those of existing nodes.
 
     Raises:
-        SourceError: If most of the dates differ.
+        SourceError: Most of the dates differ.
     """
     known = imports.existing_nodes([entry.id for entry in export.entries.values()])
     # A previous run has read these entries, but could not import them, or they were deleted since.

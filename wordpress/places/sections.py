@@ -47,7 +47,7 @@ class Sections:
         """Return the folder with a slug at the top level, or the top level itself for "".
 
         Raises:
-            SectionError: If the folder can't be used.
+            SectionError: The folder can't be used.
         """
         if not slug:
             return TOP
@@ -74,7 +74,7 @@ class Sections:
         """Return the section from a previous run, an existing section with the slug, or a planned section.
 
         Raises:
-            SectionError: If the section is in the trash, has the wrong type, or has an invalid slug.
+            SectionError: The section is in the trash, has the wrong type, or has an invalid slug.
         """
         id = identifier(self.export.key, name, 0)
         sections = tree.fresh()

@@ -49,7 +49,7 @@ def storage(label: str) -> Storage:
     """Return the storage of new discussions of `label`, as configured in COMMENTS.
 
     Raises:
-        ImproperlyConfigured: If COMMENTS specifies a layout that does not exist.
+        ImproperlyConfigured: COMMENTS specifies a layout that does not exist.
     """
     entry = conf.entry(label)
     try:
@@ -65,7 +65,7 @@ def storage_of(target: Target) -> Storage:
     The layout is the result of COMMENTS["CHOOSE_LAYOUT"], or the layout configured for the label if the result is "".
 
     Raises:
-        ImproperlyConfigured: If the layout does not exist.
+        ImproperlyConfigured: The layout does not exist.
     """
     default = storage(target.label)
     layout = conf.load("CHOOSE_LAYOUT")(target)
@@ -77,7 +77,7 @@ def _check_name(layout: str, owner: str) -> str:
     """Return `layout` if a layout with this name exists.
 
     Raises:
-        ImproperlyConfigured: If it does not exist. The message contains `owner`, the setting to fix.
+        ImproperlyConfigured: It does not exist. The message contains `owner`, the setting to fix.
     """
     if layout not in layout_classes():
         raise ImproperlyConfigured(

@@ -88,9 +88,9 @@ class Layout(ABC):
         `lookup` is the result of a look after the claim.
 
         Raises:
-            TargetNotFound: If comments are stored in the target, and it no longer exists.
-            DiscussionFull: If comments are stored in the target, and it has no room.
-            DiscussionBusy: If comments are stored in the target, and it was moved too often meanwhile.
+            TargetNotFound: Comments are stored in the target, and it no longer exists.
+            DiscussionFull: Comments are stored in the target, and it has no room.
+            DiscussionBusy: Comments are stored in the target, and it was moved too often meanwhile.
         """
 
     @abstractmethod
@@ -219,7 +219,7 @@ class Layout(ABC):
         """Return the collections of other apps whose documents can contain discussions of `label`.
 
         Raises:
-            ImproperlyConfigured: If there is no model for `label`.
+            ImproperlyConfigured: There is no model for `label`.
         """
         return ()
 

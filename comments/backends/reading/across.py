@@ -42,7 +42,7 @@ class Across(Erasing):
         """Return the time of the newest comment in a discussion, its place and its layout.
 
         Raises:
-            Malformed: If the document can't be read.
+            Malformed: The document can't be read.
         """
         try:
             place = read_place(document)

@@ -66,8 +66,8 @@ class Reading(Part):
         If `read` finds nothing because the copy was replaced, it is called again.
 
         Raises:
-            CommentNotFound: If the requested comment does not exist.
-            DiscussionBusy: If the copy was replaced again and again.
+            CommentNotFound: The requested comment does not exist.
+            DiscussionBusy: The copy was replaced again and again.
         """
         patience = time.monotonic() + PATIENCE
         while True:

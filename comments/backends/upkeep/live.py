@@ -65,7 +65,7 @@ class LiveConversion:
         """Convert the discussion. Return the number of copied comments.
 
         Raises:
-            ConversionFailed: If another process is converting the discussion, the target can't store the comments, some
+            ConversionFailed: Another process is converting the discussion, the target can't store the comments, some
                 comments are malformed, writers do not finish, or the copies differ.
         """
         # Malformed comments prevent the conversion, because reads skip them, so the copy would not contain them.
@@ -105,7 +105,7 @@ class LiveConversion:
         """Start the conversion and return the epoch of its copy. A dead conversion is replaced.
 
         Raises:
-            ConversionFailed: If another process is converting the discussion.
+            ConversionFailed: Another process is converting the discussion.
         """
         moving = {
             "id": self.conversion_id,
@@ -141,7 +141,7 @@ class LiveConversion:
         """Record that this converter is alive.
 
         Raises:
-            ConversionFailed: If the conversion was ended by another process.
+            ConversionFailed: The conversion was ended by another process.
         """
         if not self.collection.update_one(
             self._own_filter(), [{"$set": {"moving.beat": "$$NOW", **changes}}]
@@ -236,7 +236,7 @@ class LiveConversion:
         Missing comments are inserted, and older revisions are replaced by newer ones, never the reverse.
 
         Raises:
-            ConversionFailed: If the copies of a comment differ in the same revision, or a comment only exists in the
+            ConversionFailed: The copies of a comment differ in the same revision, or a comment only exists in the
                 copy.
         """
         source = self.source_layout.look(self.source, slugs).comments
@@ -263,7 +263,7 @@ class LiveConversion:
         """Shut the gate, wait until no writer is active, and switch to the new copy.
 
         Raises:
-            ConversionFailed: If writers do not finish in time.
+            ConversionFailed: Writers do not finish in time.
         """
         deadline = None if self.patience is None else time.monotonic() + self.patience
         while True:

@@ -89,9 +89,9 @@ class Changing(Part):
         """Make a change once. Return the stored comment.
 
         Raises:
-            CommentNotFound: If the comment does not exist, or an edited comment was removed.
-            EditConflict: If the stored revision differs from `rev`.
-            NothingToRestore: If there is no version to restore.
+            CommentNotFound: The comment does not exist, or an edited comment was removed.
+            EditConflict: The stored revision differs from `rev`.
+            NothingToRestore: There is no version to restore.
         """
         if not slugs.is_slug(slug):
             raise CommentNotFound(slug)
@@ -132,8 +132,8 @@ class Changing(Part):
         """Return the stored comment if the same token already changed it, or if the change would have the same result.
 
         Raises:
-            CommentNotFound: If the comment to edit was removed.
-            EditConflict: If the comment was changed otherwise.
+            CommentNotFound: The comment to edit was removed.
+            EditConflict: The comment was changed otherwise.
         """
         entry = {"discussion_id": target.id, "slug": stored["slug"], "op": op}
         if stored["op"] == op or self.store.history.find_one(entry, {"_id": 1}):

@@ -162,7 +162,7 @@ class Pending(Posting):
         """Return a queued comment in any state.
 
         Raises:
-            CommentNotFound: If the queue has no such comment.
+            CommentNotFound: The queue has no such comment.
         """
         document = self.store.pending.find_one({"_id": ObjectId(held_id)}) if ObjectId.is_valid(held_id) else None
         if document is None or read_document(self.store.pending.name, document, read_held) is None:
@@ -175,8 +175,8 @@ class Pending(Posting):
         Return the comment.
 
         Raises:
-            CommentNotFound: If the queue has no such comment, or it was withdrawn.
-            HeldChanged: If the stored revision differs from `rev`.
+            CommentNotFound: The queue has no such comment, or it was withdrawn.
+            HeldChanged: The stored revision differs from `rev`.
         """
         seen = self._get(held_id)
         query = {**_key(seen), "state": {"$ne": Verdict.WITHDRAWN.value}, **(_at_revision(rev) if rev else {})}

@@ -16,7 +16,7 @@ class Command(MongoCommand, dumpdata.Command):
         """Dump everything except comments.
 
         Raises:
-            CommandError: If comments are requested.
+            CommandError: Comments are requested.
         """
         if any(label.partition(".")[0] == "marginalia_comments" for label in app_labels):
             raise CommandError("dumpdata doesn't support comments. Use export_comments.")
