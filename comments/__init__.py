@@ -1,4 +1,4 @@
-"""Discussions about any object, stored in one of several layouts on MongoDB, behind one contract."""
+"""Discussions about any object, stored in MongoDB. All storage layouts share one contract."""
 
 from marginalia.comments.targets import register, unregister
 

@@ -1,4 +1,4 @@
-"""System checks for the setting COMMENTS. docs/reference/checks.md lists every check id and its fix."""
+"""System checks for the COMMENTS setting. docs/reference/checks.md lists every check id and its fix."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ ENTRY = {"LAYOUT", "ORDER", "OPTIONS", "EMBEDDED"}
 
 @register(Tags.compatibility)
 def check_comments_setting(**kwargs: Any) -> list[CheckMessage]:
-    """Check the setting COMMENTS and the registered models: E001–E011 and W012."""
+    """Check the COMMENTS setting and the registered models: E001–E011 and W012."""
     return [*_keys(), *_tasks(), *_storage(), *_paths(), *_bounds(), *_embedding(), *_registered()]
 
 

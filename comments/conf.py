@@ -1,4 +1,4 @@
-"""Access to the setting COMMENTS, which is read when it is used, never at import.
+"""Access to the COMMENTS setting, which is read when it is used, never at import time.
 
 docs/reference/comments-settings.md explains each key.
 """
@@ -42,7 +42,7 @@ DEFAULTS: dict[str, Any] = {
     "AUTHORS": "marginalia.comments.targets.no_authors",
     # Number of minutes in which authors can edit and delete their comments.
     "EDIT_MINUTES": 15,
-    # Number of hours after which a form expires, and number of seconds in which only a program can complete it.
+    # Number of hours after which a form expires, and minimum number of seconds that a person needs to complete it.
     "FORM_HOURS": 24,
     "MIN_SECONDS": 3,
     # Import paths of the spam rules, in the order in which they are applied.
@@ -56,7 +56,7 @@ DEFAULTS: dict[str, Any] = {
     "RATE": (8, 600),
     # Email addresses that receive notices about pending comments. If empty, settings.MANAGERS is used.
     "MODERATORS": (),
-    # Import path of a function that accepts a request and returns the client's network address.
+    # Import path of a function that accepts a request and returns the client's IP address.
     "ADDRESS": "marginalia.comments.posting.ip_hash.remote",
     # Import path of a function that accepts a request and returns the scheme and host for links in emails and feeds.
     "ORIGIN": "marginalia.comments.reading.links.requested",
@@ -79,7 +79,7 @@ def entries(label: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the default entry of COMMENTS, and the entry for `label`.
 
     Returns:
-        The entry DEFAULT, completed with default values for LAYOUT, ORDER and OPTIONS, and the entry for `label` in
+        The DEFAULT entry, completed with default values for LAYOUT, ORDER and OPTIONS, and the entry for `label` in
         TARGETS, which is {} if there is none.
     """
     return {**DEFAULTS["DEFAULT"], **get("DEFAULT")}, get("TARGETS").get(label, {})
@@ -107,7 +107,7 @@ def load(key: str) -> Any:
 
 @lru_cache(maxsize=8)
 def load_all(key: str) -> tuple[Any, ...]:
-    """Import and return the objects that the list COMMENTS[key] refers to.
+    """Import and return the objects that the paths in COMMENTS[key] refer to.
 
     Raises:
         ImproperlyConfigured: One of the imports fails.

@@ -14,16 +14,15 @@ from marginalia.mongo.doctor import ERROR, WARNING, Examination, Finding, check
 
 __all__ = ["BROADCASTS", "HOT_QUERIES"]
 
-# Maximum number of discussions that the check of counts reads completely, and maximum number of comments in each of
-# them.
+# Maximum number of discussions that the count check reads in full, and maximum number of comments in each of them.
 MAX_AUDITED_DISCUSSIONS = 100
 MAX_AUDITED_COMMENTS = 2_000
 # Maximum number of discussions listed in one message.
 MAX_LISTED = 3
-# A process counts as dead if its claim or conversion has been open for longer than this.
+# A process is considered dead if its claim or conversion has been open for longer than this.
 OVERDUE = timedelta(minutes=10)
 DAMAGE, LOST = "comments-damaged", "comments-lost"
-# Names of findings by kind of Fault. Kinds that are missing here are reported by another check, or are being repaired.
+# Names of findings by kind of Fault. Any other kind is reported by another check, or is being repaired.
 _FAULTS = {
     "count": "counter-drift",
     "numbers": "counter-drift",
@@ -37,7 +36,7 @@ _FAULTS = {
 
 @check
 def stale_claims(examination: Examination) -> Iterator[Finding]:
-    """Report writers that announced a comment and never finished, and conversions whose process died."""
+    """Report claims whose writer never finished, and conversions whose process died."""
     if examination.alias != conf.database_alias():
         return
     due = now() - OVERDUE
@@ -52,7 +51,7 @@ def stale_claims(examination: Examination) -> Iterator[Finding]:
 
 @check
 def mail_server(examination: Examination) -> Iterator[Finding]:
-    """Report if the mail server refuses a connection or the login. No email is sent."""
+    """Report if the mail server rejects a connection or the login. No email is sent."""
     if not examination.production or examination.alias != conf.database_alias():
         return
     try:
@@ -79,7 +78,7 @@ def discussions_gone(examination: Examination) -> Iterator[Finding]:
 def counters(examination: Examination) -> Iterator[Finding]:
     """Report discussions with wrong counts.
 
-    Only a sample of short discussions is checked, because each is read completely.
+    Only a sample of short discussions is checked, because each discussion is read in full.
     """
     if examination.alias != conf.database_alias():
         return

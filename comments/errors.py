@@ -60,7 +60,7 @@ class InvalidComment(CommentError):
 
 
 class TokenUsed(CommentError):
-    """The form token was already used for another text, or for a comment that was deleted since.
+    """The form token was already used for another text, or for a comment that has been deleted since.
 
     `sentence` contains the reason.
     """

@@ -1,6 +1,6 @@
-"""Django's admin for comments: the moderation queue, flagged comments, and one comment with its history.
+"""Admin pages for comments: the moderation queue, flagged comments, and single comments with their history.
 
-These pages don't read through the ORM.
+These pages don't use the ORM to read comments.
 """
 
 from typing import Any
@@ -34,7 +34,7 @@ from marginalia.comments.views import handle_comment_errors
 __all__ = ["ModerationAdmin", "stored"]
 
 PAGE_SIZE = 25
-# Messages after a decision, by action.
+# Messages shown after a decision, by action.
 DONE = {
     "approve": lambda n: ngettext("%(n)d comment was published.", "%(n)d comments were published.", n),
     "reject": lambda n: ngettext("%(n)d comment was rejected.", "%(n)d comments were rejected.", n),
@@ -85,7 +85,7 @@ class ModerationAdmin(admin.ModelAdmin):
     def queue(self, request: HttpRequest) -> HttpResponse:
         """Show the waiting comments that no other moderator has leased, or the decided comments.
 
-        Viewing leases nothing.
+        Viewing the comments doesn't lease them.
         """
         verdict = _verdict(request.GET.get("state", ""))
         waiting = verdict is Verdict.WAITING
@@ -199,9 +199,9 @@ class ModerationAdmin(admin.ModelAdmin):
         return self._page(request, "comment", _("Comment by %(name)s") % {"name": comment.author.name}, **context)
 
     def _change(self, request: HttpRequest, comment: Comment, form: EditForm) -> bool:
-        """Apply the requested change. Return whether this was possible.
+        """Apply the requested change, and return whether it succeeded.
 
-        If not, show a message, and keep the text in the form.
+        If it fails, show a message, and keep the text in the form.
         """
         sender = Sender(request, ())
         rev = forms.parse_revision(request.POST.get("rev", "")) or None
@@ -239,7 +239,7 @@ def _user_key(request: HttpRequest) -> str:
 
 
 def _focus(request: HttpRequest, action: str, ids: list[str], verdict: Verdict) -> str:
-    """Return the URL fragment of the comment that the next key press decides: the undone comment or the next one.
+    """Return the URL fragment of the comment that the next key press applies to: the undone comment or the next one.
 
     Skipped comments are left out.
     """
@@ -259,7 +259,7 @@ def _verdict(state: str) -> Verdict:
 
 
 def _row(case: pending.Case) -> dict[str, Any]:
-    """Return the template context of a pending comment. Its texts are stored as clean HTML."""
+    """Return the template context of a pending comment. Its HTML was sanitized before it was stored."""
     parent = case.parent
     return {
         "case": case,

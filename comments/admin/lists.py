@@ -1,4 +1,4 @@
-"""Admin lists that handle filters and searches that MongoDB refuses."""
+"""Admin lists that handle filters and searches that MongoDB rejects."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,22 +15,22 @@ from django.http import HttpRequest
 from marginalia.comments.errors import CommentError
 from marginalia.mongo.servers import is_outage
 
-# Errors for invalid patterns, wrong ids, and numbers or dates out of range. They are raised by the database backend,
-# BSON and the server.
+# Errors that the database backend, BSON and the server raise for invalid patterns, invalid ids, and numbers or dates
+# that are out of range.
 REFUSED = (DatabaseError, BSONError, CommentError, OverflowError, ValidationError, ValueError, TypeError)
 
 
 class CheckedList(ChangeList):
-    """A list that is shown without filters if its URL contains a filter that MongoDB refuses.
+    """A list that is shown without filters if its URL contains a filter that MongoDB rejects.
 
-    Django only handles filters that its own fields refuse. MongoDB refuses other filters when rows are read.
+    Django handles only the filters that its own fields reject. MongoDB rejects other filters when the rows are read.
     """
 
     def get_queryset(self, request: HttpRequest, **kwargs: Any) -> QuerySet:
         """Return the matching rows.
 
         Raises:
-            IncorrectLookupParameters: MongoDB refuses a filter. The admin then shows the whole list.
+            IncorrectLookupParameters: MongoDB rejects a filter. The admin then shows the whole list.
         """
         with self._checked():
             return super().get_queryset(request, **kwargs)
@@ -39,11 +39,11 @@ class CheckedList(ChangeList):
         """Read the page.
 
         Raises:
-            IncorrectLookupParameters: MongoDB refuses a filter.
+            IncorrectLookupParameters: MongoDB rejects a filter.
         """
         with self._checked():
             super().get_results(request)
-            # Read the rows now, because an error in the template could not be handled.
+            # Read the rows now, because an error could no longer be handled while the template is being rendered.
             self.result_list = list(self.result_list)  # type: ignore[has-type]
 
     @contextmanager
@@ -51,7 +51,7 @@ class CheckedList(ChangeList):
         try:
             yield
         except REFUSED as error:
-            # Without a filter, the error has another cause.
+            # If there is no filter, the error has a different cause.
             if is_outage(error) or not self.filter_params:
                 raise
             raise IncorrectLookupParameters(str(error)) from error
@@ -61,5 +61,5 @@ class CheckedLists:
     """A mixin for admins whose list is a CheckedList."""
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        """Return the class of the list."""
+        """Return the change list class."""
         return CheckedList

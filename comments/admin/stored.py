@@ -1,4 +1,4 @@
-"""Stored documents in Django's admin: viewing them, and converting discussions."""
+"""Admin pages that show stored documents and convert discussions."""
 
 from collections import Counter
 from typing import Any
@@ -25,7 +25,7 @@ from marginalia.comments.types import Order, Target
 
 
 class Pages(Paginator):
-    """A paginator that only counts rows if they are filtered."""
+    """A paginator that counts rows only if the list is filtered."""
 
     @cached_property
     def count(self) -> int:
@@ -35,10 +35,10 @@ class Pages(Paginator):
 
 
 class StoredAdmin(CheckedLists, admin.ModelAdmin):
-    """A read-only admin. It needs the view permission, which moderators don't have by default."""
+    """A read-only admin. It requires the view permission, which moderators don't have by default."""
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the list with the name of the model as its title."""
+        """Show the list, with the model's name as the title."""
         context = {"title": capfirst(str(self.opts.verbose_name_plural)), **(extra_context or {})}
         response: HttpResponse = super().changelist_view(request, context)
         return response
@@ -64,7 +64,7 @@ class Discussions(CheckedList):
     """A list of discussions with their objects, which are looked up with one query per model."""
 
     def get_results(self, request: HttpRequest) -> None:
-        """Read the page. If readers can't see an object, `about` of its row remains None."""
+        """Read the page. If readers can't see an object, the `about` attribute of its row remains None."""
         super().get_results(request)
         rows: list[StoredDiscussion] = self.result_list
         objects = targets.resolve_many(row.target for row in rows)
@@ -83,7 +83,7 @@ class DiscussionAdmin(StoredAdmin):
     ordering = ("-newest",)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
-        """Search for one discussion by the name of its target, or for all discussions of a label."""
+        """Search for one discussion by the name of its target, or for all discussions with a label."""
         term = search_term.strip()
         if not term:
             return queryset, False
@@ -95,7 +95,7 @@ class DiscussionAdmin(StoredAdmin):
 
     @admin.display(description=gettext_lazy("discussed object"), ordering="id")
     def about(self, row: StoredDiscussion) -> str:
-        """Return the title of the object if readers can see it, and its key."""
+        """Return the key of the object, with its title if readers can see it."""
         key = format_html("<small>{}</small>", row.target)
         return format_html("{}<br>{}", row.about, key) if row.about else key
 
@@ -104,7 +104,7 @@ class DiscussionAdmin(StoredAdmin):
         """Return the progress of a conversion. A script in the admin updates it."""
         if row.moving is None:
             return None
-        # Tombstones are copied too, but they are not part of the count.
+        # Tombstones are copied too, but the count doesn't include them.
         done = min(row.moving.done or 0, row.count)
         total = row.count
         text = _("to %(layout)s: %(done)d of %(total)d") % {"layout": row.moving.to, "done": done, "total": total}
@@ -112,7 +112,7 @@ class DiscussionAdmin(StoredAdmin):
         return format_html(bar, row.pk, done, max(total, 1), text, text)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Return an action for each layout and order, only for moderators."""
+        """Return an action for each layout and order if the user is a moderator."""
         if not is_moderator(request.user):
             return {}
         return {
@@ -154,12 +154,12 @@ def _conversion_action(layout: str, order: Order) -> Any:
 
 
 class InDiscussion(StoredAdmin):
-    """An admin for documents of a discussion, which can be searched by the discussion's name."""
+    """An admin for documents that belong to a discussion, with a search by the discussion's name."""
 
     search_fields = ("discussion_id__exact",)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
-        """Search for the documents of the discussion with the name app.model:key."""
+        """Search for the documents of the discussion that is named app.model:key."""
         term = search_term.strip()
         return queryset.filter(discussion_id=Target.parse(term).id) if term else queryset, False
 
@@ -177,9 +177,9 @@ class CommentAdmin(InDiscussion):
     ordering = ("-id",)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
-        """Search for comments by discussion or author, each with an index.
+        """Search for comments by discussion or author. Each search uses an index.
 
-        Django's own search would convert the key of each author.
+        Django's own search would convert the author key of every comment.
         """
         term = search_term.strip()
         if not term or ":" in term:

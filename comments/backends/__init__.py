@@ -1,6 +1,6 @@
-"""The storage of discussions. Other packages use `backend()`, whose contract is `base.Backend`.
+"""Storage for discussions. Other packages call `backend()`, which returns an implementation of `base.Backend`.
 
-This package also contains the storage layouts and chooses among them as COMMENTS specifies.
+This package also contains the storage layouts, and chooses a layout according to COMMENTS.
 """
 
 import threading
@@ -16,7 +16,7 @@ __all__ = ["VERSIONS", "backend", "backends", "bucket_size", "layout_classes", "
 
 
 class Backends(threading.local):
-    """The back ends by alias of the database connection. Each thread has its own back ends, like Django's `caches`."""
+    """The backends by database alias. Each thread has its own instances, as with Django's `caches`."""
 
     def __init__(self) -> None:
         self._made = dict[str, MongoBackend]()
@@ -33,5 +33,5 @@ backends = Backends()
 
 
 def backend() -> Backend:
-    """Return the back end on the connection COMMENTS["DATABASE"]. It supports all layouts."""
+    """Return the backend for the connection COMMENTS["DATABASE"]. It supports all layouts."""
     return backends[conf.database_alias()]

@@ -1,21 +1,21 @@
-"""The contract of back ends. The tests in tests/comments/backends/contract.py check it.
+"""The contract that every backend fulfils. The tests in tests/comments/backends/contract.py verify it.
 
 Terms used in this contract:
 
 - *Target*: identifies a discussion. Reading a discussion that is not stored yet returns an empty discussion. The first
-  post stores it.
+  post creates it.
 - *Order*: comments are sorted by `(number, posted, slug)`, or by `full_slug` in threads. No other field affects the
   order.
 - *Page k of size s*: the comments numbered s(k−1)+1 to sk. A page can contain fewer comments, because some numbers are
-  never used, or more, because approved comments share a number. Page numbers only change when a discussion is
+  never used, or more, because approved comments share a number. Page numbers change only when a discussion is
   renumbered by `(posted, slug)`: after older comments were imported, and by `repair` if more than 300 comments share
   100 numbers.
-- *Acknowledged*: the method has returned. Every later read returns an acknowledged comment exactly once.
+- *Acknowledged*: the method that stores a comment has returned. Every later read returns the comment exactly once.
 - *Token*: identifies one intent. Sending a token again changes nothing and returns the first result. (It may use up a
   number.)
-- *`rev`*: each change specifies the revision that the user saw. If the stored comment has another revision, the change
-  raises EditConflict with the stored comment. But if the stored comment already is the result of the change, the change
-  succeeds.
+- *`rev`*: each change specifies the revision that the user saw. If the stored comment has a different revision, the
+  change raises EditConflict with the stored comment. However, if the stored comment is already the result of the
+  change, the change succeeds.
 """
 
 from collections.abc import Iterable, Iterator
@@ -55,10 +55,11 @@ class Backend(Protocol):
 
         `number` is one more than the highest number assigned so far. `posted` is the server's time, at least 1 ms later
         than every `posted` assigned so far. A reply below MAX_DEPTH is stored under the deepest allowed ancestor, and
-        its `answers` is the slug of the comment that it replies to.
+        its `answers` contains the slug of the comment that it replies to.
 
         Returns:
-            The stored comment. `new` is False if the comment had already been stored, even if it was removed since.
+            The stored comment. `new` is False if the comment had already been stored, even if it has been removed
+            since.
 
         Raises:
             InvalidParent: `new.parent` is not a public comment in this discussion.
@@ -73,7 +74,7 @@ class Backend(Protocol):
         If an imported comment is older than a stored comment, the discussion is renumbered by `(posted, slug)`.
 
         Args:
-            target: The target of the discussion, which can be closed.
+            target: The target of the discussion. The discussion can be closed.
             comments: The comments. Parents must come before their replies.
 
         Returns:
@@ -95,7 +96,7 @@ class Backend(Protocol):
         """
 
     def remove(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
-        """Replace a comment with a tombstone, without text and author. Its slug, its number and its replies remain.
+        """Replace a comment with a tombstone, which has no text or author. Its slug, number and replies are kept.
 
         `count` decreases by one. A comment that is already removed is returned unchanged.
 
@@ -116,10 +117,10 @@ class Backend(Protocol):
         """
 
     def erase_author(self, *, id: str = "", email: str = "") -> int:
-        """Permanently erase text and author of all comments by an account (`id`) or an email address.
+        """Permanently erase the text and author of all comments by an account (`id`) or an email address.
 
-        History and queue entries are deleted. `sweep_erasures` finds comments that were being written at the same time.
-        After a crash, the method can be called again.
+        History and queue entries are deleted too. `sweep_erasures` finds comments that were being written at the same
+        time. After a crash, call the method again.
 
         Returns:
             The number of comments that were blanked or deleted.
@@ -135,10 +136,10 @@ class Backend(Protocol):
         """
 
     def close(self, target: Target) -> None:
-        """Close a discussion for new comments. Existing comments can still be changed."""
+        """Close a discussion to new comments. Existing comments can still be changed."""
 
     def open(self, target: Target) -> None:
-        """Open a closed discussion for new comments."""
+        """Reopen a closed discussion, so that it accepts new comments."""
 
     def delete_discussion(self, target: Target) -> int:
         """Delete the discussion of a permanently deleted target, including its queue and history.
@@ -159,7 +160,7 @@ class Backend(Protocol):
         Args:
             target: The target of the discussion.
             new: The comment.
-            reasons: The reasons why the comment waits for a moderator.
+            reasons: The reasons why the comment has to wait for a moderator.
 
         Raises:
             InvalidParent: `new.parent` is not a public comment in this discussion.
@@ -168,9 +169,9 @@ class Backend(Protocol):
         """
 
     def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
-        """Publish a held comment in its original place. If several moderators approve it, it is published once.
+        """Publish a held comment in its original place. If several moderators approve it, it is published only once.
 
-        Comments that were rejected before, or whose parent was removed since, can be approved too.
+        Comments that were rejected, or whose parent has since been removed, can also be approved.
 
         Args:
             held_id: The id of the comment in the queue.
@@ -185,15 +186,15 @@ class Backend(Protocol):
     def change_held(self, held_id: str, *, source: str, html: str, rev: int) -> HeldComment:
         """Replace the text of a pending comment. Return it with `rev` increased by one.
 
-        If a moderator had already read the comment, that moderator's approval no longer publishes it.
+        If a moderator has already read the old text, that moderator's approval no longer publishes the comment.
 
         Raises:
             CommentNotFound: The comment is no longer pending, or is being approved.
-            HeldChanged: The stored revision differs from `rev`, and the stored text from `source`.
+            HeldChanged: The stored revision differs from `rev`, and the stored text differs from `source`.
         """
 
     def withdraw(self, held_id: str) -> HeldComment:
-        """Withdraw a pending comment for its author. An empty entry remains, so that its token can't be used again.
+        """Withdraw a pending comment for its author. An empty entry is kept, so that its token can't be used again.
 
         Raises:
             CommentNotFound: The comment is no longer pending, or is being approved.
@@ -209,7 +210,7 @@ class Backend(Protocol):
         """
 
     def held(self, **wanted: Unpack[HeldQuery]) -> tuple[HeldComment, ...]:
-        """Return queued comments with a verdict, the oldest first.
+        """Return queued comments with a given verdict, oldest first.
 
         Args:
             **wanted: Filters.
@@ -232,7 +233,7 @@ class Backend(Protocol):
         """Return the number of queued comments with `verdict`, counting up to `limit`."""
 
     def lease(self, by: str, until: datetime) -> HeldComment | None:
-        """Lease a comment to the moderator `by`: the oldest pending comment without a lease.
+        """Lease the oldest pending comment that has no lease to the moderator `by`.
 
         Args:
             by: The primary key of the moderator.
@@ -267,8 +268,8 @@ class Backend(Protocol):
                 `at` is the slug of a comment on the requested page.
 
         Returns:
-            The page. Up to 20 pages without comments are skipped in reading order. If none of the following pages has
-            comments, the page is empty.
+            The page. Up to 20 consecutive pages without comments are skipped in reading order. If even the last of them
+            has no comments, an empty page is returned.
 
         Raises:
             CommentNotFound: There is no comment with the slug `at`.
@@ -304,7 +305,7 @@ class Backend(Protocol):
         """
 
     def recent(self, limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
-        """Return the newest public comments of all discussions, or of discussions of `label`, newest first."""
+        """Return the newest public comments, newest first: of all discussions, or only of discussions of `label`."""
 
     def by_author(self, author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:
         """Return the public comments of an account in all discussions, newest first.
@@ -351,7 +352,7 @@ class Backend(Protocol):
             layout: The name of the new layout.
             order: The new order.
             **how: Options.
-                `renumber` numbers the comments again by `(posted, slug)`.
+                `renumber` renumbers the comments by `(posted, slug)`.
                 `patience` is the maximum number of seconds to wait for active writers.
                 `progress` is called with the number of comments copied so far.
 
@@ -359,19 +360,19 @@ class Backend(Protocol):
             The number of copied comments, or None if the discussion already has this layout and order.
 
         Raises:
-            ConversionFailed: Another process is converting the discussion, the target can't store the comments,
-                writers do not finish, or the copies differ.
+            ConversionFailed: Another process is converting the discussion, the target can't store the comments, writers
+                don't finish in time, or the copies differ.
         """
 
     def drop_old_copies(self, target: Target) -> int:
-        """Delete the old copies that conversions kept for slow readers, once they are due.
+        """Delete the old copies that conversions kept for slow readers, if they have been kept long enough.
 
         Returns:
             The number of copies that are still kept.
         """
 
     def audit(self, target: Target) -> list[Fault]:
-        """Return the faults of a stored discussion.
+        """Return the faults in a stored discussion.
 
         Copies and claims that are not overdue yet don't count as faults.
         """
@@ -384,7 +385,7 @@ class Backend(Protocol):
         Args:
             target: The target of the discussion.
             faults: The result of `audit`.
-            accept_loss: Whether to accept that comments are lost, and to lower the count accordingly.
+            accept_loss: Whether to accept the loss of comments and lower the count accordingly.
 
         Returns:
             The number of repairs.
@@ -394,7 +395,7 @@ class Backend(Protocol):
         """
 
     def tidy(self) -> int:
-        """Do the maintenance that a worker does every minute. It never blocks readers or writers.
+        """Run the maintenance that a worker does every minute. It never blocks readers or writers.
 
         It completes or removes the claims of dead writers, ends dead conversions, deletes old copies and searches again
         for comments to erase.
@@ -416,8 +417,8 @@ class Backend(Protocol):
         """Return targets that have comments but no discussion document.
 
         Args:
-            sample: The number of documents to read from a large collection. They are chosen at random.
+            sample: The number of documents to read, chosen at random, from a large collection.
 
         Returns:
-            The targets as "app.model:pk", by name of the collection that contains their comments.
+            The targets as "app.model:pk", keyed by the name of the collection that contains their comments.
         """

@@ -1,4 +1,4 @@
-"""Additional data in separate collections: flags, subscriptions, and hashes of network addresses."""
+"""Data in separate collections: flags, subscriptions, and hashes of IP addresses."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -10,13 +10,13 @@ from marginalia.comments.types import FlaggedComment, Subscription, Target
 from marginalia.mongo.clock import now
 from marginalia.mongo.reading import Malformed, read_documents
 
-# Maximum number of readers recorded per comment. More are not needed to report a comment to moderators.
+# Maximum number of readers recorded per comment. This is enough to report a comment to moderators.
 MAX_READERS = 50
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Flags:
-    """Flags by readers, one document per comment. `who` identifies a reader, who is counted once."""
+    """Flags by readers, one document per comment. `who` identifies a reader, and each reader is counted once."""
 
     def __init__(self, db: Database[Any]) -> None:
         self.stored = db["comments.flags"]
@@ -98,7 +98,7 @@ class Subscriptions:
         return asked
 
     def confirm(self, id: str) -> None:
-        """Record that the owner of the email address confirmed the subscription."""
+        """Record that the owner of the email address has confirmed the subscription."""
         self.stored.update_one({"_id": id}, {"$set": {"confirmed": now()}, "$unset": {"asked": 1}})
 
     def end(self, id: str) -> None:

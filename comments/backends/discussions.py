@@ -1,8 +1,8 @@
-"""Discussion documents, which contain the active writers (claims), the counts, and the place of the comments.
+"""Discussion documents. Each contains a claim for every active writer, the counts, and the place of the comments.
 
-Every write has four steps: claim, look, write, commit. The claim announces the write before any comment is touched. The
-commit removes the claim after the comment can be read. A single findAndModify assigns number and time, so a writer
-never has to wait until another one has finished. Values in pipelines are wrapped in $literal, because MongoDB would
+Every write has four steps: claim, look, write and commit. The claim records the write before any comment is touched.
+The commit removes the claim once the comment can be read. A single findAndModify assigns the number and the time, so no
+writer has to wait until another one has finished. Values in pipelines are wrapped in $literal, because MongoDB would
 evaluate a string that begins with $ as an expression.
 """
 
@@ -26,41 +26,42 @@ from marginalia.mongo.clock import now
 
 MAX_CLAIMS = 1_000
 # Maximum number of comments that a converter has to copy again. At this limit, writers have to wait, because every
-# write carries the list of these comments.
+# write rewrites the list of these comments.
 MAX_TOUCHED = 300
 # Lifetimes of a claim in seconds. After LEASE, a writer has to claim again. After ABANDONED, a claim without a stored
 # comment is dropped, because no process can still be writing under it.
 LEASE = 60
 ABANDONED = 600
-# Number of seconds without a heartbeat after which a converter counts as dead.
+# Number of seconds without a heartbeat after which a converter is considered dead.
 DEAD_AFTER = 20
-# Seconds between attempts to claim while the gate is shut (first POLL_SECONDS, then up to MAX_POLL_SECONDS), and
-# seconds until a writer gives up (PATIENCE). The conversion of a dead converter ends earlier than that.
+# Number of seconds between attempts to claim while the gate is shut (at first POLL_SECONDS, later up to
+# MAX_POLL_SECONDS), and until a writer gives up (PATIENCE). The conversion of a dead converter is ended before that.
 POLL_SECONDS = 0.02
 MAX_POLL_SECONDS = 0.2
 PATIENCE = 30
-# A commit does not wait for other members of the replica set, because the comment itself is already safe from a failing
-# server. If a commit is lost, its claim remains and is repaired, as if the writer had stopped before the commit.
+# A commit does not wait for other members of the replica set, because the comment itself already survives a server
+# failure. If a commit is lost, its claim remains and is repaired later, as if the writer had stopped before the commit.
 PRIMARY_ONLY = WriteConcern(w=1)
 
 BEGINNING = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 # The collection and the fields that determine the version of a discussion, for code that reads the version together
 # with other documents.
 VERSIONS = ("discussions", ("version", "claims"))
-# A projection of the discussion document without the lists that grow while people post.
+# A projection of the discussion document that leaves out the lists that grow while people post.
 BRIEF_PROJECTION = {"claims": {"$slice": 1}, "touched": 0}
 
 
 @dataclass(frozen=True)
 class Intent:
-    """A write to be announced.
+    """A write that needs a claim.
 
     Attributes:
-        op: An id derived from the token. While a write is in progress, the same op gets the same claim.
+        op: An id derived from the token. While a write is in progress, another claim with the same op joins the
+            existing claim.
         number: True to assign a new number and time, None to assign neither. An int is used unchanged, together with
             `posted`.
         delta: The number that the commit adds to `count`.
-        rev: The revision that the user of a change saw.
+        rev: The revision that the user saw, if the write is a change.
         slugs: The slugs of a batch. The batch gets one number per slug; the claim contains the highest.
     """
 
@@ -77,11 +78,11 @@ class Intent:
 
 @dataclass(frozen=True)
 class Claim:
-    """An announced write and its place in the discussion.
+    """A write in progress and its place in the discussion.
 
     Attributes:
         place: The copy to write to. It does not change until the claim is removed.
-        is_joined: Whether another process announced the claim, and may be about to write under it.
+        is_joined: Whether another process made the claim, and may still be about to write under it.
     """
 
     op: str
@@ -105,10 +106,10 @@ class Claim:
 
 
 class Discussions:
-    """Access to the collection `discussions`."""
+    """Access to the `discussions` collection."""
 
     def __init__(self, db: Database[Document], storage: Callable[[Target], Storage]) -> None:
-        """Initialize with the database, and a function that returns the storage of a new discussion for a target."""
+        """Initialize with the database, and a function that returns the storage of a target's new discussion."""
         self.storage = storage
         self.collection = db[VERSIONS[0]]
         self.committing = self.collection.with_options(write_concern=PRIMARY_ONLY)
@@ -118,7 +119,7 @@ class Discussions:
         return self.collection.find_one({"_id": target.id}, {"touched": 0} if whole else BRIEF_PROJECTION)
 
     def begin(self, target: Target) -> bool:
-        """Create the discussion of a target as configured in the settings. Return False if it already exists."""
+        """Create the discussion of a target according to COMMENTS. Return False if it already exists."""
         storage = self.storage(target)
         try:
             self.collection.insert_one(new_document(target, storage.layout, storage.order, storage.bucket))
@@ -134,9 +135,9 @@ class Discussions:
     # Claims ----------------------------------------------------------------------------------------------------------
 
     def claim(self, target: Target, intent: Intent) -> Claim:
-        """Announce a write and return its claim.
+        """Record that a write is about to start, and return its claim.
 
-        Waits while a conversion has shut the gate or too many writes are in progress.
+        The method waits while a conversion has shut the gate or too many writes are in progress.
 
         Raises:
             DiscussionClosed: The intent needs an open discussion, and the discussion is closed.
@@ -168,8 +169,8 @@ class Discussions:
             free["state"] = "open"
         change = ObjectId()
         document = self.collection.find_one_and_update(
-            # Joining a claim needs no further condition, because a conversion waits for all claims before it passes the
-            # gate.
+            # Joining a claim needs no further condition, because a conversion waits until no claims are left before it
+            # switches.
             {"_id": target.id, "$or": [free, {"claims.op": intent.op}]},
             _announce(intent, change),
             projection={
@@ -193,23 +194,23 @@ class Discussions:
         Args:
             claim: The claim to remove.
             newest: The time of the new comment, if there is one.
-            is_safe: Whether the write under the claim is known to survive a failing server. Then it does not matter if
-                the commit is lost.
+            is_safe: Whether the claimed write is known to survive a server failure. If so, losing the commit does no
+                harm.
         """
         return self._remove(claim, claim.delta, newest, self.committing if is_safe else self.collection)
 
     def refuse(self, claim: Claim) -> None:
         """Remove a claim whose write was refused.
 
-        If another process joined the claim and may decide otherwise, the claim remains.
+        If another process has joined the claim and may decide differently, the claim is kept.
         """
         if not claim.is_joined:
             self.drop(claim)
 
     def drop(self, claim: Claim) -> None:
-        """Remove a claim under which this process writes nothing.
+        """Remove a claim under which this process won't write anything.
 
-        If another process has joined the claim since, it remains.
+        If another process has joined the claim in the meantime, the claim is kept.
 
         This also changes the version, because the writer of an existing comment may have stopped before it set a new
         version.
@@ -219,7 +220,7 @@ class Discussions:
     def _remove(
         self, claim: Claim, delta: int, newest: datetime | None, collection: Collection[Document], **also: Any
     ) -> bool:
-        # Compare both op and change, because a third submit of the form may have a newer claim with the same op.
+        # Compare both op and change, because a third submission of the form may have a newer claim with the same op.
         is_it = [{"$eq": ["$$this.op", {"$literal": claim.op}]}, {"$eq": ["$$this.change", claim.change]}]
         entries = [{"slug": {"$literal": slug}, "id": ObjectId()} for slug in claim.slugs or (claim.slug,)]
         is_moving = {"$eq": [{"$type": "$moving"}, "object"]}

@@ -1,4 +1,4 @@
-"""The back end on MongoDB, composed of mixin classes."""
+"""The MongoDB backend, composed of mixin classes."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from marginalia.comments.types import Target
 
 
 class MongoBackend(Pending, Importing, Reading, Across, Conversions, Repairing):
-    """The back end on one MongoDB database. It supports all layouts."""
+    """The backend for one MongoDB database. It supports all layouts."""
 
     def __init__(self, db: Any = None) -> None:
         self.store = Store(db)

@@ -1,4 +1,4 @@
-"""The store that all parts of the MongoDB back end share, and the base class of these parts."""
+"""The store that all parts of the MongoDB backend share, and the base class of these parts."""
 
 import logging
 from collections.abc import Mapping
@@ -63,7 +63,7 @@ class Store:
 
 
 class Part(Backend):
-    """Base class of the parts of the MongoDB back end. Each part implements a part of the contract."""
+    """Base class for the parts of the MongoDB backend. Each part implements a part of the contract."""
 
     store: Store
 
@@ -80,7 +80,7 @@ class Part(Backend):
         """Convert a discussion that has outgrown its layout to `layout`. Do nothing if `layout` is "".
 
         Return whether it was converted. If the conversion fails, the comment is stored anyway, and the next writer
-        tries again.
+        tries to convert the discussion again.
         """
         try:
             if layout:

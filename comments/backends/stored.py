@@ -48,7 +48,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Storage:
-    """The storage of new discussions of one label.
+    """The storage that new discussions of one label use.
 
     Attributes:
         layout: The name of the layout, which stored documents call "schema".
@@ -64,12 +64,12 @@ class Storage:
 
 
 def author_document(author: CommentAuthor, email: str) -> Document:
-    """Return the document of an author. Fields that few authors have are omitted if empty."""
+    """Return the document for an author. Fields that few authors use are omitted if they are empty."""
     stored: Document = {"id": author.id, "name": author.name, "url": author.url}
     if author.is_moderator:
         stored["moderator"] = True
     if email:
-        stored["email"] = email.lower()  # queries ignore case
+        stored["email"] = email.lower()  # queries by email address are case-insensitive
     return stored
 
 
@@ -98,7 +98,7 @@ def content_document(new: NewComment) -> Document:
 def comment_document(
     content: Document, slug: str, number: int, posted: datetime, parent_comment: Mapping[str, Any] | None = None
 ) -> Document:
-    """Return the document of a comment, with its place and the fields in `content`.
+    """Return the document for a comment, with its place and the fields in `content`.
 
     `parent_comment` is the stored comment that it replies to, if any. If that comment is at the deepest level, the new
     comment is stored at the same level, and `answers` contains the slug of that comment.
@@ -121,8 +121,8 @@ def comment_document(
 
 def read_comment(target: Target, document: Mapping[str, Any]) -> Comment:
     """Return the comment in a document."""
-    # Use positional arguments and dictionaries instead of calling the enums, because this code runs for each of about
-    # 100 comments on a page.
+    # To save time, use positional arguments and dictionaries instead of calling the enums. This code runs for each of
+    # about 100 comments on a page.
     above = document["parent_id"] or ""
     return Comment(
         target,

@@ -1,7 +1,7 @@
 """The MongoDB collections of the comments app, on the connection COMMENTS["DATABASE"].
 
 Each copy of a discussion has its own `epoch`. All indexes on comments begin with the discussion, so that a read needs
-only one range of the index. They also contain the epoch, so that a copy in progress is never mixed with the current
+only one range of the index. They also contain the epoch, so that reads never mix a copy in progress with the current
 copy.
 """
 
@@ -20,7 +20,7 @@ STATIC = (
             Index("by_newest", (("newest", -1), ("_id", -1))),
             Index("by_label", (("label", 1), ("_id", 1))),
             Index("label_by_newest", (("label", 1), ("newest", -1), ("_id", -1))),
-            # The worker reads these indexes every minute. They only contain discussions with open claims, conversions
+            # The worker reads these indexes every minute. They contain only discussions with open claims, conversions
             # or old copies.
             Index("by_claim", (("claims.at", 1),), sparse=True),
             Index("by_beat", (("moving.beat", 1),), sparse=True),

@@ -1,4 +1,4 @@
-"""Frequent queries that the doctor explains, and queries that deliberately ask all shards."""
+"""Frequent queries that the doctor explains, and queries that are deliberately sent to all shards."""
 
 from typing import Any
 
@@ -97,7 +97,7 @@ HOT_QUERIES = (
 )
 
 
-# Queries that deliberately ask all shards. docs/how-to/scale-out.md contains the same list.
+# Queries that are deliberately sent to all shards. docs/how-to/scale-out.md contains the same list.
 BROADCASTS = (
     Broadcast(
         "comments", ("author.id",), "An author's comments, which spam rules also count, can be in any discussion."

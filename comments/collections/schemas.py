@@ -1,4 +1,4 @@
-"""Validators for the documents of discussions. MongoDB refuses documents that don't match."""
+"""Validators for the documents of discussions. MongoDB rejects documents that don't match."""
 
 from marginalia.comments.types import Kind, Order, State, Verdict
 from marginalia.mongo.schemas import (
@@ -81,9 +81,9 @@ DISCUSSION = document(
     },
 )
 COMMENT = document(_IN_DISCUSSION | _COMMENT)
-# `page` is a number in chronological buckets and a path in threaded ones. The validator does not check the comments in
-# the array: MongoDB would validate all of about 90 comments with each post, which takes about 0.3 ms
-# (benchmarks/validators).
+# `page` is a number in chronological buckets and a path in threaded buckets. The validator does not check the comments
+# in the array, because MongoDB would then validate all comments in the bucket (about 90) on each post, which takes
+# about 0.3 ms (benchmarks/validators).
 BUCKET = document(
     _IN_DISCUSSION | {"page": either(INTEGER, TEXT), "count": INTEGER, "comments": array_of(ANYTHING)}, {"until": TEXT}
 )

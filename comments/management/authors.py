@@ -22,7 +22,7 @@ def author(options: dict[str, Any]) -> Person:
     """Return the author selected by the options.
 
     Raises:
-        CommandError: No author or an unknown account is selected.
+        CommandError: The options select no author, or an account that does not exist.
     """
     key = options["id"]
     email = options["email"]

@@ -1,4 +1,4 @@
-"""The Django models of the app: the moderators' permission, and read-only models. Comments are values (see `types`)."""
+"""The Django models of the app: the moderators' permission, and read-only models of stored documents."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _

@@ -1,6 +1,6 @@
 """Read-only Django models of the stored documents, for the ORM and the admin.
 
-They also include copies that a conversion is still making, and old copies. The field `epoch` distinguishes the copies.
+They include copies that a conversion has not finished, and old copies. The field `epoch` distinguishes the copies.
 """
 
 from django.db import models

@@ -22,7 +22,7 @@ _registered: dict[tuple[str, Order], type[Layout]] = {}
 
 
 def register(layout: type[Layout]) -> type[Layout]:
-    """Register a layout class for discussions in the orders that it supports. Can be used as a decorator."""
+    """Register a layout class for the orders that it supports. This function can be used as a decorator."""
     _registered.update({(layout.name, order): layout for order in layout.supported_orders})
     return layout
 
@@ -34,7 +34,7 @@ def unregister(layout: type[Layout]) -> None:
 
 
 def layout_classes() -> Mapping[str, type[Layout]]:
-    """Return the layout classes by name. Layouts with the same name have the same options."""
+    """Return the layout classes by name. Classes with the same name have the same options."""
     by_name: dict[str, type[Layout]] = {}
     for (name, _order), layout in _registered.items():
         by_name.setdefault(name, layout)
@@ -46,7 +46,7 @@ for _layout in (Documents, Embedded, Buckets, ThreadedBuckets):
 
 
 def storage(label: str) -> Storage:
-    """Return the storage of new discussions of `label`, as configured in COMMENTS.
+    """Return the storage for new discussions of `label`, as configured in COMMENTS.
 
     Raises:
         ImproperlyConfigured: COMMENTS specifies a layout that does not exist.
@@ -60,7 +60,7 @@ def storage(label: str) -> Storage:
 
 
 def storage_of(target: Target) -> Storage:
-    """Return the storage of a new discussion of `target`.
+    """Return the storage for a new discussion of `target`.
 
     The layout is the result of COMMENTS["CHOOSE_LAYOUT"], or the layout configured for the label if the result is "".
 
@@ -77,7 +77,7 @@ def _check_name(layout: str, owner: str) -> str:
     """Return `layout` if a layout with this name exists.
 
     Raises:
-        ImproperlyConfigured: It does not exist. The message contains `owner`, the setting to fix.
+        ImproperlyConfigured: The layout does not exist. The message contains `owner`, the setting to fix.
     """
     if layout not in layout_classes():
         raise ImproperlyConfigured(
@@ -87,7 +87,7 @@ def _check_name(layout: str, owner: str) -> str:
 
 
 def can_store(layout: str, label: str) -> bool:
-    """Return whether a layout can store discussions of `label`. Embedding is only possible for some labels."""
+    """Return whether a layout can store discussions of `label`. Only some labels support embedding."""
     layout_class = layout_classes()[layout]
     return not layout_class.in_target or layout_class.is_configured_for(label)
 
@@ -98,7 +98,7 @@ def stock(target: Target) -> str:
 
 
 def bucket_size(label: str) -> int:
-    """Return the number of comments per bucket in new discussions of `label`, from the option SIZE."""
+    """Return the number of comments per bucket in new discussions of `label`, from the SIZE option."""
     return int(Buckets.options_of(label)["SIZE"])
 
 

@@ -1,8 +1,8 @@
 """The interface of storage layouts: capabilities, and basic read and write operations.
 
-Every method works on one copy of one discussion, which is specified by a Place. It only reads and writes documents with
-the epoch of that place. The methods that are not abstract are correct for every layout. Layouts override them for
-better performance.
+Every method works on one copy of one discussion, which is specified by a Place. It reads and writes only documents with
+the epoch of that place. The methods that are not abstract are correct for every layout. Layouts override them to
+improve performance.
 """
 
 from abc import ABC, abstractmethod
@@ -51,7 +51,7 @@ class Layout(ABC):
     # Whether comments are stored in the documents of their targets. Then there is only one copy, and it is deleted
     # together with the target.
     in_target: ClassVar[bool] = False
-    # Whether `put` refuses a slug that exists anywhere in the discussion. Then a root comment can be posted without a
+    # Whether `put` rejects a slug that exists anywhere in the discussion. If so, a root comment can be posted without a
     # look.
     put_checks_slug: ClassVar[bool] = False
     # The collection that contains all copies, distinguished by (discussion_id, epoch), and additional collections to
@@ -85,12 +85,12 @@ class Layout(ABC):
 
         Return the existing comment, or None if the comment was stored.
 
-        `lookup` is the result of a look after the claim.
+        `lookup` is the result of a look that was done after the claim.
 
         Raises:
-            TargetNotFound: Comments are stored in the target, and it no longer exists.
-            DiscussionFull: Comments are stored in the target, and it has no room.
-            DiscussionBusy: Comments are stored in the target, and it was moved too often meanwhile.
+            TargetNotFound: Comments are stored in the target, which no longer exists.
+            DiscussionFull: Comments are stored in the target, which has no room left.
+            DiscussionBusy: Comments are stored in the target, which was moved too often during the call.
         """
 
     @abstractmethod
@@ -101,7 +101,7 @@ class Layout(ABC):
 
     @abstractmethod
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
-        """Store many comments, which are passed in the order `copy_order`. Skip comments whose slug already exists."""
+        """Store many comments, which must be in the order `copy_order`. Skip comments whose slug already exists."""
 
     def begin_copy(self, place: Place) -> object:
         """Make the copy at `place` valid, even if no comments are copied."""
@@ -148,9 +148,10 @@ class Layout(ABC):
     def by_author(
         self, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
     ) -> Iterator[tuple[str, int, Document]]:
-        """Yield (discussion id, epoch, comment) from all copies, for {"id": …} or {"email": …}.
+        """Yield (discussion id, epoch, comment) for an author's comments in all copies.
 
-        With `limit`, only comments that readers can see are returned, newest first.
+        `query` is {"id": …} or {"email": …}. With `limit`, only comments that readers can see are yielded, newest
+        first.
         """
 
     def by_number(self, place: Place, low: int, high: int) -> list[Document]:
@@ -179,7 +180,7 @@ class Layout(ABC):
         return {int(epoch) for epoch in self.stored.distinct("epoch", {"discussion_id": place.target.id})}
 
     def faults(self, place: Place) -> Iterable[str]:
-        """Yield a sentence for each fault in the structure of the copy. Faults of single comments are not included."""
+        """Yield a message for each fault in the structure of the copy. Faults in single comments are not included."""
         return ()
 
     def scan(self, place: Place) -> Iterator[tuple[Any, Any]]:
@@ -188,7 +189,7 @@ class Layout(ABC):
             yield from ((document["_id"], item) for item in elements(document))
 
     def malformed(self, place: Place) -> Iterator[str]:
-        """Yield a sentence for each malformed comment, with the reason."""
+        """Yield a message for each malformed comment that explains what is wrong."""
         for key, item in self.scan(place):
             try:
                 check_comment(item)
@@ -232,23 +233,23 @@ def sort_key(document: Mapping[str, Any], order: Order) -> Any:
 
 
 def pushes(document: Document, order: Mapping[str, int]) -> list[tuple[Document, Any]]:
-    """Return two ways to insert a comment into a sorted array `comments`.
+    """Return two ways to insert a comment into the sorted array `comments`.
 
-    Each is a pair (condition on the array, value for $push). The first appends a comment that comes after all others,
-    which is the usual case. Then only the comment is logged and replicated. The second sorts the comment into the
-    array. Then the whole array is logged and replicated.
+    Each is a pair (condition on the array, value for $push). The first way appends a comment that sorts after all
+    others, which is the usual case. Only the comment is then logged and replicated. The second way sorts the comment
+    into the array, so the whole array is logged and replicated.
     """
     sort_field = next(iter(order))
     above_all = {f"comments.{sort_field}": {"$not": {"$gte": document[sort_field]}}}
     return [(above_all, document), ({}, {"$each": [document], "$sort": dict(order)})]
 
 
-# In a damaged document, `comments` may have another type.
+# In a damaged document, `comments` may have a different type.
 PRESENT: Document = {"$cond": [{"$isArray": "$comments"}, "$comments", []]}
 
 
 def only(condition: Document) -> Document:
-    """Return the projection of the comments in an array that match a condition on $$this."""
+    """Return a projection that selects the comments in an array that match a condition on $$this."""
     return {"$filter": {"input": PRESENT, "cond": condition}}
 
 

@@ -1,4 +1,4 @@
-"""The layout of buckets by number, and the base class of both bucket layouts.
+"""The layout that stores comments in buckets by number, and the base class of both bucket layouts.
 
 A bucket is a document with about 100 comments in the collection `comment_pages`. A page of 100 comments is read as one
 document. In `Buckets`, the number of a comment determines its bucket permanently. The layout for threads is in
@@ -129,7 +129,7 @@ class Buckets(InBuckets):
                     {"$push": {"comments": pushed}, "$inc": {"count": 1}},
                     upsert=True,
                 )
-            # The bucket has higher numbers or the slug, or another writer created it.
+            # The bucket already contains higher numbers or the slug, or another writer has created the bucket.
             except DuplicateKeyError:
                 if not condition and (stored := self.look(place, [slug]).comments.get(slug)):
                     return stored
@@ -147,8 +147,8 @@ class Buckets(InBuckets):
         return [item for item in descendants if item["full_slug"] > after][:limit]
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
-        # Run one query per batch. A single cursor might exceed the time limit of the connection, which includes all the
-        # time that the server spends on a cursor.
+        # Run one query per batch. A single cursor might exceed the time limit of the connection, which applies to all
+        # the time that the server spends on a cursor.
         page = 0
         while batch := list(self.stored.find({**self.of(place), "page": {"$gt": page}}).sort("page", 1).limit(BATCH)):
             for bucket in batch:

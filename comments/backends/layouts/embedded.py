@@ -1,9 +1,9 @@
-"""The layout that stores comments in the document of their target. It is the fastest to show, but limited in size.
+"""The layout that stores comments in the document of their target. It is the fastest to read, but limited in size.
 
-The array `comments` belongs to the copy whose epoch is `comments_epoch`. The filter of a write contains the whole shard
-key of the target, as found by the look. With a filter by `_id`, the write would go to all shards. If the target was
-moved meanwhile, it is looked up again. A target in the trash still contains its comments. They can be read and changed
-there, so reports and erasures also work for targets in the trash.
+The array `comments` belongs to the copy whose epoch is `comments_epoch`. The filter of a write contains the complete
+shard key of the target, as found by the look. A filter with only the `_id` would send the write to all shards. If the
+target has been moved since the look, it is looked up again. A target in the trash still contains its comments, which
+can be read and changed there. Therefore, reports and erasures also work for targets in the trash.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,9 +43,9 @@ class Embedded(Layout):
     """The layout that stores all comments of an object in the object's document."""
 
     name = "embedded"
-    # COLLECTION is the collection of the targets, "" for that of the model. TRASH is the collection that contains
-    # targets, with their comments, while they are in the trash. If a discussion exceeds BOUND comments or BOUND_BYTES,
-    # it is converted to PROMOTE_TO.
+    # COLLECTION is the collection that contains the targets, or "" to use the model's own collection. TRASH is the
+    # collection that contains targets, with their comments, while they are in the trash. If a discussion exceeds BOUND
+    # comments or BOUND_BYTES, it is converted to PROMOTE_TO.
     options = {"COLLECTION": "", "TRASH": "", "BOUND": 200, "BOUND_BYTES": 100_000, "PROMOTE_TO": "buckets"}
     setting = "EMBEDDED"
     in_target = True
@@ -173,9 +173,9 @@ class Embedded(Layout):
         yield from sorted(entries, key=lambda entry: entry[2]["posted"], reverse=True) if limit else entries
 
     def _labels(self) -> list[str]:
-        """Return all labels with discussions that are, were or are becoming embedded, whatever COMMENTS specifies.
+        """Return all labels whose discussions are, were or are becoming embedded, regardless of COMMENTS.
 
-        An erasure searches all of these labels, so that it misses no comment.
+        An erasure searches the objects of all these labels, so that it misses no comment.
         """
         query: Document = {"$or": [{path: self.name} for path in ("schema", "moving.to", "leftovers.schema")]}
         used = set(self.db.discussions.distinct("label", query))
@@ -222,5 +222,5 @@ class Embedded(Layout):
 
 
 def _configured() -> list[str]:
-    """Return the labels that COMMENTS allows to be embedded."""
+    """Return the labels for which COMMENTS allows embedding."""
     return [label for label in conf.get("TARGETS") if Embedded.is_configured_for(label)]

@@ -1,9 +1,9 @@
-"""The layout of threaded buckets. A bucket contains the comments with page ≤ full slug < until.
+"""The layout of threaded buckets. A bucket contains the comments with `page` ≤ full slug < `until`.
 
 Full buckets are split.
 
-The bucket for any cursor can be found by the end of its range. Therefore, every page takes the same time to read,
-whatever thread it belongs to.
+The bucket for any cursor can be found by the end of its range. Therefore, reading a page takes the same time,
+regardless of its thread.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from marginalia.mongo.connection import transaction
 FIRST = ""
 # A string that sorts after every full slug, because full slugs begin with a digit.
 LAST = "~"
-# A bucket that waits to be split can contain up to SLACK times its size.
+# A bucket that is waiting to be split can contain up to SLACK times its size.
 SLACK = 2
 BY_PATH = {"full_slug": ASCENDING}
 READ_AGAIN = 20
@@ -33,7 +33,7 @@ READ_AGAIN = 20
 class ThreadedBuckets(InBuckets):
     """A layout for threads.
 
-    `page` is the lowest full slug that a bucket can contain, `until` the start of the next bucket.
+    `page` is the lowest full slug that a bucket can contain, and `until` is the start of the next bucket.
     """
 
     supported_orders = orders = (Order.THREADED,)
@@ -47,7 +47,7 @@ class ThreadedBuckets(InBuckets):
         while True:
             if (leaf := self._leaf_of(place, key)) is None:
                 first = {"page": FIRST, "until": LAST, "count": 1, "comments": [document]}
-                # Ignore that another writer may have stored the first comment at the same time.
+                # Ignore the error if another writer stored the first comment at the same time.
                 with contextlib.suppress(DuplicateKeyError):
                     self.stored.insert_one({**self.of(place), **first})
                     return None
@@ -92,8 +92,8 @@ class ThreadedBuckets(InBuckets):
                 comments = sorted([*comments, *missing], key=lambda item: str(item["full_slug"]))
             elif len(comments) <= place.bucket:
                 return True
-            # The last bucket usually grows at its end, so its comments fill complete buckets. Elsewhere, comments are
-            # distributed evenly, which leaves room in each bucket.
+            # The last bucket usually grows at its end, so its comments are distributed over full buckets. Elsewhere,
+            # comments are distributed evenly, which leaves room in each bucket.
             size = place.bucket if leaf["until"] == LAST else -(-len(comments) // (len(comments) // place.bucket + 1))
             parts = [comments[start : start + size] for start in range(0, len(comments), size)]
             starts = [page, *(part[0]["full_slug"] for part in parts[1:]), leaf["until"]]
@@ -108,13 +108,14 @@ class ThreadedBuckets(InBuckets):
 
         try:
             return transaction(split_leaf, conf.database_alias())
-        # Two processes that split the same bucket create the same new bucket. The first has already done the work.
+        # Two processes that split the same bucket create the same new bucket. The other process has already done the
+        # work.
         except DuplicateKeyError:
             return False
 
     def by_path(self, place: Place, low: str, high: str, limit: int, *, backwards: bool = False) -> list[Document]:
-        # The number of buckets to read if all are full, as when comments are only added at the end. Half-full buckets
-        # need a second query.
+        # The number of buckets to read if all of them are full, as they are when comments are added only at the end.
+        # Half-full buckets need a second query.
         leaves = limit // place.bucket + 1
         comments: list[Document] = []
         bound = high if backwards else low
@@ -128,7 +129,7 @@ class ThreadedBuckets(InBuckets):
                 return comments[:limit]
 
     def _chain(self, place: Place, bound: str, limit: int, backwards: bool, inside: Document) -> list[Document]:
-        """Return adjacent buckets, upwards or downwards.
+        """Return adjacent buckets, in ascending or descending order.
 
         The first bucket is the one that contains `bound`, or with `backwards`, the bucket just below it.
 
@@ -152,7 +153,7 @@ class ThreadedBuckets(InBuckets):
             starts_right = upwards[-1]["until"] >= bound if backwards else upwards[0]["page"] <= bound
             if starts_right and all(a["until"] == b["page"] for a, b in pairwise(upwards)):
                 return chain
-        # The damage is not caused by a split. `check_comments` reports it.
+        # The damage was not caused by a split. `check_comments` reports it.
         return chain
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:

@@ -1,4 +1,4 @@
-"""Read operations across all discussions, whatever their layouts."""
+"""Read operations across all discussions, regardless of their layouts."""
 
 import heapq
 from collections.abc import Iterator
@@ -24,9 +24,9 @@ class Across(Erasing):
     """Read operations on many discussions."""
 
     def recent(self, limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
-        # The `newest` of a discussion is never earlier than its newest public comment. Read the discussions in this
-        # order until no other discussion can contain a newer comment than those found so far (threshold algorithm,
-        # Fagin 2001).
+        # The `newest` of a discussion is never earlier than its newest public comment. Read the discussions in
+        # descending order of `newest` until no other discussion can contain a newer comment than those found so far
+        # (threshold algorithm, Fagin 2001).
         newest: list[Comment] = []
         fields = {"claims": 0, "touched": 0}
         cursor = self.store.discussions.collection.find(label_filter(label), fields, batch_size=limit)
@@ -39,7 +39,7 @@ class Across(Erasing):
         return tuple(newest)
 
     def _locate(self, document: Document) -> tuple[datetime, Place, Layout]:
-        """Return the time of the newest comment in a discussion, its place and its layout.
+        """Return the time of a discussion's newest comment, and the discussion's place and layout.
 
         Raises:
             Malformed: The document can't be read.
@@ -54,8 +54,8 @@ class Across(Erasing):
         return document["newest"], place, layout
 
     def by_author(self, author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:
-        # Use target and slug as the key, because a comment may be found in two layouts if its discussion is converted
-        # meanwhile.
+        # Use the target and the slug as the key, because a comment may be found in two layouts if its discussion is
+        # converted during the search.
         by_slug: dict[tuple[str, str], Comment] = {}
         for layout in self.store.layouts.all:
             current = self.current(layout, {"id": author_id}, limit=limit, before=before)

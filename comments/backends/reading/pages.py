@@ -1,9 +1,9 @@
 """Read operations for pages by number, by cursor or around one comment.
 
-A page takes two commands, whatever the length of the discussion. The first reads the discussion, the second its current
-copy. A conversion keeps the old copy for an hour, so a reader that finds anything finds everything. A reader that finds
-nothing checks whether the copy was replaced meanwhile, and reads again. It only gives up if discussions are converted
-again and again for longer than PATIENCE.
+Reading a page takes two commands, regardless of the length of the discussion. The first reads the discussion, and the
+second reads its current copy. A conversion keeps the old copy for an hour, so a reader that finds anything finds
+everything. A reader that finds nothing checks whether the copy has been replaced, and reads again. It gives up only if
+the discussion is converted repeatedly for longer than PATIENCE.
 """
 
 import time
@@ -41,7 +41,8 @@ class Reading(Part):
         cursor = self.store.discussions.collection.find(
             {"_id": {"$in": [target.id for target in unique_targets]}},
             BRIEF_PROJECTION,
-            # All in one batch. With one more than the number of documents, the server doesn't wait for another request.
+            # Read all documents in one batch. Because the batch has room for one more document, the server closes the
+            # cursor without waiting for another request.
             batch_size=len(unique_targets) + 1,
         )
         by_id = {}
@@ -63,11 +64,11 @@ class Reading(Part):
     def _read_present(self, target: Target, read: Read[T]) -> T:
         """Return the result of `read` for a discussion and its current copy.
 
-        If `read` finds nothing because the copy was replaced, it is called again.
+        If `read` finds nothing because the copy has been replaced, it is called again.
 
         Raises:
             CommentNotFound: The requested comment does not exist.
-            DiscussionBusy: The copy was replaced again and again.
+            DiscussionBusy: The copy was replaced repeatedly.
         """
         patience = time.monotonic() + PATIENCE
         while True:
@@ -252,5 +253,5 @@ def _comments(place: Place, documents: list[Document]) -> tuple[Comment, ...]:
 
 
 def _just_below(full_slug: str) -> str:
-    """Return a key that sorts just before `full_slug`, after all comments before it."""
+    """Return a key that sorts just before `full_slug`, and after every comment that precedes it."""
     return full_slug[:-1] + chr(ord(full_slug[-1]) - 1) + LAST

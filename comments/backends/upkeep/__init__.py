@@ -1,1 +1,1 @@
-"""Maintenance: conversions of discussions in use, audits, and repairs after crashes."""
+"""Maintenance: conversions of discussions that are in use, audits, and repairs after crashes."""

@@ -1,4 +1,4 @@
-"""Conversion of discussions in use to another layout, order or numbering."""
+"""Conversion of discussions to another layout, order or numbering while they are in use."""
 
 from typing import Unpack
 
@@ -20,8 +20,8 @@ SORTED_IN_MEMORY = 20_000
 class Conversions(Part):
     """Chooses how to convert a discussion.
 
-    There are three ways: a single live conversion, two conversions by way of one document per comment, or only a change
-    of the order.
+    There are three ways: a single live conversion, two live conversions with one document per comment as the
+    intermediate layout, or just a change of the order.
     """
 
     def convert(self, target: Target, layout: str, order: Order, **how: Unpack[ConversionOptions]) -> int | None:

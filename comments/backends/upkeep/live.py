@@ -1,12 +1,12 @@
 """Conversion of a discussion to another layout, order or numbering while people post and change comments.
 
-A writer is listed in `claims` from before its write until its commit. During a conversion (while `moving` is set), the
-commit also adds the comment to `touched`. The converter copies all comments, compares both copies, and copies the
+A writer is listed in `claims` from before its write until it commits. During a conversion (while `moving` is set), the
+commit also adds the comment to `touched`. The converter copies all comments, compares the two copies, and copies the
 touched comments again. Then it switches to the new copy with one update, whose filter requires both lists to be empty.
 
-This filter makes the conversion correct. Two other mechanisms only make sure that it finishes. The gate blocks new
-claims for about a second. When `touched` reaches its limit, writers have to wait. Every conversion has its own epoch,
-so a dead or stalled converter only writes to a copy that is never read.
+This filter makes the conversion correct. Two other mechanisms only make sure that it finishes: the gate, which blocks
+new claims for about a second, and the limit on `touched`, at which writers have to wait. Every conversion has its own
+epoch, so a dead or stalled converter writes only to a copy that is never read.
 """
 
 import contextlib
@@ -66,7 +66,7 @@ class LiveConversion:
 
         Raises:
             ConversionFailed: Another process is converting the discussion, the target can't store the comments, some
-                comments are malformed, writers do not finish, or the copies differ.
+                comments are malformed, writers don't finish in time, or the copies differ.
         """
         # Malformed comments prevent the conversion, because reads skip them, so the copy would not contain them.
         with no_time_limit():
@@ -141,7 +141,7 @@ class LiveConversion:
         """Record that this converter is alive.
 
         Raises:
-            ConversionFailed: The conversion was ended by another process.
+            ConversionFailed: Another process has ended the conversion.
         """
         if not self.collection.update_one(
             self._own_filter(), [{"$set": {"moving.beat": "$$NOW", **changes}}]
@@ -154,7 +154,7 @@ class LiveConversion:
     def copy(self) -> None:
         """Copy all comments in the order of the new copy, so that no comment has to be inserted between others.
 
-        Comments that are touched before `compare` begins are found by `compare`.
+        `compare` finds comments that are touched before it begins.
         """
         if self.renumber:
             documents = self.source_layout.iterate(self.source, self.source_layout.orders[0])
@@ -236,8 +236,8 @@ class LiveConversion:
         Missing comments are inserted, and older revisions are replaced by newer ones, never the reverse.
 
         Raises:
-            ConversionFailed: The copies of a comment differ in the same revision, or a comment only exists in the
-                copy.
+            ConversionFailed: Two copies of a comment have the same revision but differ, or a comment exists only in the
+                new copy.
         """
         source = self.source_layout.look(self.source, slugs).comments
         there = self.target_layout.look(self.to, slugs)
@@ -263,7 +263,7 @@ class LiveConversion:
         """Shut the gate, wait until no writer is active, and switch to the new copy.
 
         Raises:
-            ConversionFailed: Writers do not finish in time.
+            ConversionFailed: Writers don't finish in time.
         """
         deadline = None if self.patience is None else time.monotonic() + self.patience
         while True:

@@ -1,8 +1,8 @@
 """Audits of discussions, and repairs of claims, counts and unused copies after a crash.
 
-No repair changes the text of a comment. If the comment of a claim is stored, the claim is committed after its writer
-should have finished. Either the writer stopped before the commit, or a failing server lost the commit. Any other claim
-is dropped when it is so old that no process can still be writing under it.
+No repair changes the text of a comment. If the comment of a claim is stored, the claim is committed once its writer
+should have finished, because either the writer stopped before the commit, or a server failure lost the commit. Any
+other claim is dropped when it is so old that no process can still be writing under it.
 """
 
 import logging
@@ -85,7 +85,7 @@ def drop_orphans(store: Store, target: Target, *, accept_loss: bool = False) -> 
 def _orphans(store: Store, document: Document) -> Iterator[tuple[Layout, int]]:
     """Yield (layout, epoch) of the copies that the discussion document does not mention.
 
-    The document mentions the current copy, the copy in progress, and old copies that wait to be deleted.
+    The document mentions the current copy, the copy in progress, and old copies that are waiting to be deleted.
     """
     known = {old["epoch"] for old in (document, *document["leftovers"], document["moving"] or document)}
     for layout in store.layouts.all:
@@ -95,8 +95,8 @@ def _orphans(store: Store, document: Document) -> Iterator[tuple[Layout, int]]:
 def _count_unique(store: Store, document: Document, layout: Layout, epoch: int) -> int:
     """Return the number of comments in an orphaned copy that are missing from the current copy.
 
-    Conversions never leave such a copy. It was the current copy until the discussion document was lost and a new one
-    was created.
+    Conversions never leave such comments behind. If there are any, the copy was the current copy until the discussion
+    document was lost and a new one was created.
     """
     present = read_place(document)
     missing = 0
@@ -160,7 +160,7 @@ class Repairing(Part):
     def _recount(self, target: Target, *, accept_loss: bool) -> int:
         """Count the comments again and store the result. Do nothing if a writer is active at the same time.
 
-        The count is only lowered with `accept_loss`, because a count that is too high may be the only trace of lost
+        The count is lowered only with `accept_loss`, because a count that is too high may be the only trace of lost
         comments. It is never lowered while some comments can't be read.
         """
         document = self.store.discussions.find(target)
@@ -175,7 +175,7 @@ class Repairing(Part):
         return int(self.store.discussions.collection.update_one(query, update).matched_count)
 
     def tidy(self) -> int:
-        """Do the maintenance that a worker does every minute.
+        """Run the maintenance that a worker does every minute.
 
         A damaged discussion does not prevent the maintenance of others.
         """

@@ -1,7 +1,8 @@
-"""Changing a comment exactly once: {slug, rev: seen} becomes rev + 1, with a claim and a commit as for a post.
+"""Change a comment exactly once, with a claim and a commit as for a post.
 
-The old version is first written to comments.history, from which it can be restored. If the change then fails, its
-history entry is ignored, because it belongs to no version of the comment.
+A change matches the slug and the revision that the user saw, and increases the revision by one. Before that, the old
+version is written to comments.history, from which it can be restored. If the change then fails, its history entry is
+ignored, because it belongs to no version of the comment.
 """
 
 from collections.abc import Mapping
@@ -58,9 +59,9 @@ class Changing(Part):
         return read_comment(target, self._change(target, slug, rev, token, change, by))
 
     def blank(self, target: Target, document: Document) -> Document:
-        """Erase text and author of a comment without keeping a version, even if others change it at the same time.
+        """Erase the text and author of a comment without keeping the old version. Return the stored comment.
 
-        Return the stored comment.
+        The comment is erased even if others change it at the same time.
         """
         change = Change("erase", State.PUBLIC, BLANK, delta=-1, keep=False)
         while document["state"] == State.PUBLIC.value:
@@ -77,8 +78,7 @@ class Changing(Part):
         change_ids: set[ObjectId | None] = {stored["change"]}
         versions: list[ReplacedComment] = []
         entries = self.store.history.find({"discussion_id": target.id, "slug": slug})
-        # Entries are sorted by revision with an index. Each revision has at most one entry that belongs to an actual
-        # change.
+        # An index sorts the entries by revision. Each revision has at most one entry that belongs to an actual change.
         for entry in entries.sort("rev", -1):
             if entry["_id"] in change_ids:
                 change_ids.add(entry.get("change"))
@@ -89,7 +89,7 @@ class Changing(Part):
         """Make a change once. Return the stored comment.
 
         Raises:
-            CommentNotFound: The comment does not exist, or an edited comment was removed.
+            CommentNotFound: The comment does not exist, or the comment to edit was removed.
             EditConflict: The stored revision differs from `rev`.
             NothingToRestore: There is no version to restore.
         """
@@ -116,7 +116,7 @@ class Changing(Part):
                     self._keep_old(claim, stored, by)
                 fields = {**change.fields, "rev": rev + 1, "change": claim.change, "op": claim.op}
                 if not layout.change(claim.place, slug, rev, fields, lookup):
-                    # Another writer was faster. Look again under the same claim.
+                    # Another writer got there first. Look again under the same claim.
                     continue
                 stored = {**stored, **fields}
                 outgrown = layout.outgrown(claim.place, lookup, stored)
@@ -133,7 +133,7 @@ class Changing(Part):
 
         Raises:
             CommentNotFound: The comment to edit was removed.
-            EditConflict: The comment was changed otherwise.
+            EditConflict: The comment was changed in a different way.
         """
         entry = {"discussion_id": target.id, "slug": stored["slug"], "op": op}
         if stored["op"] == op or self.store.history.find_one(entry, {"_id": 1}):
@@ -151,6 +151,6 @@ class Changing(Part):
         entry = {"_id": claim.change, "discussion_id": claim.place.target.id, **old, "at": now(), "by": by}
         try:
             self.store.history.insert_one(entry)
-        # A submit that shares this claim has already stored the old version.
+        # Another submission that shares this claim has already stored the old version.
         except DuplicateKeyError:
             return

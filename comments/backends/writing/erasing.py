@@ -1,8 +1,8 @@
-"""Erasing all comments and data of an author.
+"""Erase all comments and data of an author.
 
-When an erasure returns, no reader can read the author's texts: they are erased from the current copies, the queue and
-the history. Comments that were being written at the same time are erased by the worker. It repeats the search until all
-leases of that time have expired and a search finds nothing.
+When an erasure returns, readers can no longer see the author's texts, because they have been erased from the current
+copies, the queue and the history. The worker erases comments that were being written at the same time. It repeats the
+search until all leases from that time have expired and a search finds nothing.
 """
 
 from collections.abc import Iterator, Mapping
@@ -51,7 +51,7 @@ class Erasing(Changing):
         return erased
 
     def sweep_erasures(self) -> int:
-        # The filter makes the query use the index, because each approval runs this query.
+        # Each approval runs this query. The filter makes the query use the index.
         for record in self.store.erasures.find({"_id": {"$gt": ""}}):
             key, _, value = record["_id"].partition(":")
             count = self._erase_found({key: value}, record["at"])
@@ -60,7 +60,7 @@ class Erasing(Changing):
         return self.store.erasures.count_documents({})
 
     def _erase_found(self, query: Mapping[str, str], until: datetime | None = None) -> int:
-        """Erase an author's comments one by one (only those posted until `until`), then delete other data about them.
+        """Erase an author's comments one by one (only those posted until `until`), then delete the author's other data.
 
         Return the number of erased and deleted comments.
         """
@@ -87,7 +87,7 @@ class Erasing(Changing):
     def _clear_copies(self, query: Mapping[str, str]) -> None:
         """Delete copies that contain comments by an author, except the current copy and a copy in progress.
 
-        The running conversion erases the comments in its copy when it compares both copies.
+        The running conversion erases the comments in its copy when it compares the two copies.
         """
         for layout in self.store.layouts.all:
             for discussion_id, epoch in {(discussion_id, epoch) for discussion_id, epoch, _ in layout.by_author(query)}:
@@ -106,7 +106,7 @@ class Erasing(Changing):
     def current(
         self, layout: Layout, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
     ) -> Iterator[tuple[Target, Document]]:
-        """Yield an author's comments from the current copies in one layout, without other copies."""
+        """Yield an author's comments in one layout, from current copies only."""
         entries = layout.by_author(query, limit=limit, before=before)
         while batch := list(islice(entries, min(limit or BATCH, BATCH))):
             ids = list({discussion_id for discussion_id, _, _ in batch})

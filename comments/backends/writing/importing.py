@@ -1,4 +1,4 @@
-"""Import of comments in batches. A batch has a single claim, so that it takes about as long as one post.
+"""Import comments in batches. Each batch has a single claim, so it takes about as long as one post.
 
 The claim contains the slugs of the batch and a range of numbers. Both identify the comments that were written under it.
 """
@@ -17,7 +17,7 @@ from marginalia.comments.errors import CommentError, InvalidParent
 from marginalia.comments.types import NewComment, Order, State, Target
 from marginalia.mongo.clock import now
 
-# Number of comments per claim, lower than the number of touched comments at which writers have to wait for a converter.
+# Number of comments per claim. It is lower than the number of touched comments at which writers wait for a converter.
 BATCH = 250
 
 
@@ -91,7 +91,7 @@ def with_delta(layouts: Layouts, claim: Claim) -> Claim:
     """Return the claim of a batch with `delta` set to the number of public comments that were written under it."""
     documents = layouts.of(claim.place).look(claim.place, claim.slugs).comments.values()
     written = [item for item in documents if 0 <= claim.number - item["number"] < len(claim.slugs)]
-    # Also count comments that were removed since, because their removal lowers the count.
+    # Also count comments that have been removed since, because their removal lowers the count.
     return replace(claim, delta=sum(item["state"] == State.PUBLIC.value or item["rev"] > 1 for item in written))
 
 

@@ -71,7 +71,7 @@ class Pending(Posting):
     def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
         document = self._settle(held_id, rev)
         stored = self.publish(document)
-        # Raises CommentNotFound if the author was erased.
+        # This raises CommentNotFound if the author has been erased.
         self._decide(document, Verdict.APPROVED, by)
         return read_comment(Target.from_id(document["discussion_id"]), stored)
 
@@ -145,11 +145,11 @@ class Pending(Posting):
     def lease(self, by: str, until: datetime) -> HeldComment | None:
         free = {"state": Verdict.WAITING.value, "lease.until": {"$not": {"$gt": now()}}}
         update = {"$set": {"lease": {"by": by, "until": until}}}
-        # First find the oldest comment across all shards, then lease it by its shard key. If another moderator was
-        # faster, find the next one.
+        # First find the oldest comment across all shards, then lease it by its shard key. If another moderator leases
+        # it first, find the next one.
         while oldest := self.store.pending.find_one(free, {"discussion_id": 1, "slug": 1}, sort=OLDEST_FIRST):
             document = self.store.pending.find_one_and_update({**_key(oldest), **free}, update)
-            # A malformed comment stays leased, so that the next search skips it.
+            # A malformed comment remains leased, so that the next search skips it.
             if comment := read_document(self.store.pending.name, document, read_held):
                 return comment
         return None
@@ -170,7 +170,7 @@ class Pending(Posting):
         return document
 
     def _settle(self, held_id: str, rev: int) -> Document:
-        """Fix the text of a comment before publishing it, so that its author can no longer change it.
+        """Freeze the text of a comment before it is published, so that its author can no longer change it.
 
         Return the comment.
 
@@ -190,7 +190,7 @@ class Pending(Posting):
 
     def _decide(self, waiting: Document, verdict: Verdict, by: str) -> HeldComment:
         """Record a verdict, unless the comment was published or withdrawn. Return the comment as it is stored now."""
-        # The TTL index uses the time of the decision. A comment that waits again has no such time.
+        # The TTL index uses the time of the decision. A comment that is waiting again has no such time.
         decided = None if verdict is Verdict.WAITING else now()
         query = {**_key(waiting), "state": {"$nin": [Verdict.APPROVED.value, Verdict.WITHDRAWN.value]}}
         update = {"$set": {"state": verdict.value, "decided": decided, "decided_by": by}}

@@ -1,8 +1,8 @@
-"""Posting a comment exactly once, in four steps: claim, look, write, commit. The order of the steps guarantees this.
+"""Post a comment exactly once, in four steps: claim, look, write and commit.
 
 The look must come after the claim. If another sender's claim for the same token is already gone, its comment is stored,
-so the look finds it. A commit is refused if the claim was removed by another sender of the same token, or by a repair
-after a delay. Then the writer starts again with a new claim.
+so the look finds it. A commit fails if the claim has been removed, either by another sender of the same token or by a
+repair after a delay. The writer then starts again with a new claim.
 """
 
 from collections.abc import Callable, Mapping
@@ -50,7 +50,7 @@ class Posting(Changing):
         return PostResult(read_comment(target, stored), new=is_new)
 
     def publish(self, pending: Mapping[str, Any]) -> Document:
-        """Store a pending comment in the place that it got when it was held. Return the stored comment."""
+        """Store a pending comment in the place that was assigned when it was held. Return the stored comment."""
 
         def make(claim: Claim, existing: Mapping[str, Document]) -> Document:
             document = {name: pending[name] for name in FIELDS}

@@ -16,7 +16,7 @@ class Command(MongoCommand, dumpdata.Command):
         """Dump everything except comments.
 
         Raises:
-            CommandError: Comments are requested.
+            CommandError: The requested models include comments.
         """
         if any(label.partition(".")[0] == "marginalia_comments" for label in app_labels):
             raise CommandError("dumpdata doesn't support comments. Use export_comments.")
@@ -25,7 +25,7 @@ class Command(MongoCommand, dumpdata.Command):
         try:
             super().handle(*app_labels, **options)
         except CommandError as error:
-            # Django's own message omits the cause.
+            # Django's own message doesn't mention the cause.
             if is_outage(error):
                 raise CommandError(describe_outage(error)) from error
             raise
