@@ -10,7 +10,7 @@ Arguments: `comment` (`spam.Submission`, whose `edited` is the comment to change
 """
 
 comment_was_posted = Signal()
-"""Sent once after a comment was stored. If the process stops right after storing the comment, the signal is not sent.
+"""Sent once after a comment has been stored. If the process stops right after storing it, the signal is not sent.
 
 Arguments: `comment` (`Comment`, or `HeldComment` if it waits for a moderator), `target` (`Target`), `request`.
 """

@@ -1,4 +1,4 @@
-"""Targets: the models whose objects can have comments, and finding an object by label and primary key."""
+"""Targets: registering models whose objects can have comments, and finding an object by label and primary key."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -54,7 +54,7 @@ def check_registered(label: str) -> None:
     """Check that the model of `label` is registered.
 
     Raises:
-        ImproperlyConfigured: It is not registered. The message explains how to register it.
+        ImproperlyConfigured: The model is not registered. The message explains how to register it.
     """
     if label not in {model._meta.label_lower for model in _registered}:
         raise ImproperlyConfigured(
@@ -100,7 +100,7 @@ def parse_key(target: Target) -> Any:
     try:
         field = get_model(target.label)._meta.pk
         key = field.to_python(target.pk)
-        # The query would fail if the number did not fit into its column.
+        # The query would fail if the number didn't fit into its column.
         field.run_validators(key)
         return key
     except (ValidationError, ValueError, TypeError) as error:
@@ -144,7 +144,7 @@ def _keys(requested: Iterable[Target]) -> Iterator[tuple[type[Model], Any]]:
 
 
 def with_objects(comments: Iterable[Comment]) -> list[tuple[Comment, Model]]:
-    """Return `comments` with their objects, without comments on objects that readers can't see."""
+    """Return `comments` with their objects, excluding comments on objects that readers can't see."""
     comments = list(comments)
     objects = resolve_many({comment.target for comment in comments})
     return [(comment, objects[comment.target]) for comment in comments if comment.target in objects]

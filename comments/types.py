@@ -1,4 +1,4 @@
-"""The immutable values that back ends accept and return. Raw documents are never exposed.
+"""The immutable values that backends accept and return. Raw documents are never exposed.
 
 All datetimes are timezone-aware, in UTC, with millisecond precision. Slugs are paths: the slug of a reply begins with
 the slug of its parent.
@@ -37,7 +37,7 @@ class Kind(StrEnum):
 
 
 class State(StrEnum):
-    """The state of a comment. A REMOVED comment keeps only its position, without text and author."""
+    """The state of a comment. A REMOVED comment keeps only its position, and has no text or author."""
 
     PUBLIC = "public"
     REMOVED = "removed"
@@ -264,7 +264,7 @@ class HeldComment:
 
     Attributes:
         rev: The revision, which increases by one each time the author changes the comment.
-        settled: Whether a moderator has approved the comment. Its author can no longer change it then.
+        settled: Whether a moderator has approved the comment, so that its author can no longer change it.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Functions shared by all views of comments: finding targets, rendering pages and handling errors."""
+"""Functions that all comment views share: finding targets, rendering pages and handling errors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -51,7 +51,7 @@ View = Callable[..., HttpResponse]
 
 # A decorator for views. It turns every CommentError into a response and shows the submitted text again, so that no text
 # is lost. The status is 404 if the comment or its target does not exist, 503 if the discussion can't be read or written
-# at the moment, and 409 if another writer changed the comment.
+# at the moment, and 409 if another writer has changed the comment.
 handle_comment_errors: Callable[[View], View] = decorator_from_middleware(_ErrorMiddleware)
 
 

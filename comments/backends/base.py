@@ -305,7 +305,7 @@ class Backend(Protocol):
         """
 
     def recent(self, limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
-        """Return the newest public comments, newest first: of all discussions, or only of discussions of `label`."""
+        """Return the newest public comments, newest first. With `label`, return only comments on this model."""
 
     def by_author(self, author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:
         """Return the public comments of an account in all discussions, newest first.

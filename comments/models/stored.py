@@ -35,7 +35,7 @@ class Stored(ReadOnlyModel):
 class StoredAuthor(EmbeddedModel):
     """The author of a stored comment. The model has no field for the email address."""
 
-    # Declared as the primary key only to keep Django from adding one. Authors without an account have None.
+    # Declared as the primary key only to keep Django from adding one. It is None for authors without an account.
     key = models.CharField(primary_key=True, max_length=200, db_column="id")
     name = models.CharField(max_length=200)
     url = models.CharField(max_length=2_000, blank=True)

@@ -1,8 +1,8 @@
 """The moderation queue: leases, decisions and counts.
 
-Viewing the queue leases nothing. A moderator sees the waiting comments that no other moderator has leased. After a
-decision, the next comments are leased, each with one findAndModify, so that moderators who work at the same time see
-different comments.
+Viewing the queue doesn't lease any comments. A moderator sees the waiting comments that no other moderator has leased.
+After a decision, the next comments are leased, each with one findAndModify, so that moderators who work at the same
+time see different comments.
 
 A lease expires after a while. Decisions don't need a lease, because approving and rejecting are safe even if several
 moderators do it at the same time.
@@ -38,7 +38,7 @@ class Case:
 
     Attributes:
         obj: The object of the discussion, or None if readers can't see it.
-        reasons: The reasons why the comment waits, as sentences.
+        reasons: The reasons why the comment is waiting, as sentences.
         earlier: The number of public comments by the author's account, up to MAX_EARLIER.
     """
 
@@ -67,7 +67,7 @@ class Decisions:
 
 
 def available_to(by: str, size: int) -> tuple[HeldComment, ...]:
-    """Return up to `size` waiting comments, oldest first, without those that other moderators have leased.
+    """Return up to `size` waiting comments, oldest first, except those that other moderators have leased.
 
     `by` is the primary key of the moderator.
     """
@@ -90,7 +90,7 @@ def leased_by(by: str, size: int) -> tuple[HeldComment, ...]:
 
 
 def lease(by: str, size: int) -> tuple[HeldComment, ...]:
-    """Lease the oldest waiting comments to the moderator `by`, until `by` has `size` leases.
+    """Lease the oldest waiting comments to the moderator `by`, until this moderator has `size` leases.
 
     Returns:
         All comments leased to `by`.
@@ -116,15 +116,15 @@ def cases(pending: Iterable[HeldComment]) -> list[Case]:
 
 
 def decide(action: str, ids: Iterable[str], by: str, origin: str = "", *, seen: Verdict | None = None) -> Decisions:
-    """Apply one of ACTIONS to comments. If it fails for one comment, the others are still decided.
+    """Apply one of ACTIONS to comments. If the action fails for one comment, the others are still decided.
 
     Args:
         action: The name of the action.
-        ids: The ids of the comments. An id can include the revision that the moderator saw, as "ID.REV". A comment with
-            another revision is not approved.
+        ids: The ids of the comments. An id can include the revision that the moderator saw, as "ID.REV". The comment is
+            then approved only if it still has this revision.
         by: The primary key of the moderator.
         origin: The scheme and host for links in notices about published comments. If it is "", no notices are sent.
-        seen: The verdict that the moderator saw. A comment with another verdict is not approved.
+        seen: The verdict that the moderator saw. A comment is approved only if it still has this verdict.
     """
     done = []
     failed = []
@@ -147,7 +147,7 @@ def decide(action: str, ids: Iterable[str], by: str, origin: str = "", *, seen: 
 
 
 def _decide(action: str, held_id: str, by: str, origin: str, rev: int) -> Comment | None:
-    """Decide about one comment. Return the comment that was published, or whose publication was undone."""
+    """Apply an action to one comment. Return the comment that was published, or whose publication was undone."""
     if action == "approve":
         comment = approve(held_id, by=by, rev=rev)
         if comment.removed:
@@ -157,7 +157,7 @@ def _decide(action: str, held_id: str, by: str, origin: str, rev: int) -> Commen
         return comment
     held = reject(held_id, by=by, verdict=_VERDICTS[action])
     if held.verdict is Verdict.APPROVED and action == "wait" and held.decided_by == by:
-        # Undo an approval: remove the published comment. It can be restored on its own page in the admin.
+        # To undo an approval, remove the published comment. It can be restored on its own page in the admin.
         return services.remove(held.target, held.slug, by=by)
     if held.verdict is not _VERDICTS[action]:
         raise CommentNotFound(held_id)
@@ -168,7 +168,7 @@ def _check_seen(held_id: str, seen: Verdict) -> None:
     """Check that the comment still has the verdict that the moderator saw.
 
     Raises:
-        CommentNotFound: Another moderator has rejected the comment since.
+        CommentNotFound: Another moderator has since rejected the comment.
     """
     if selectors.get_held(held_id).verdict not in (seen, Verdict.APPROVED):
         raise CommentNotFound(held_id)
@@ -200,7 +200,7 @@ def reject(held_id: str, *, by: str = "", verdict: Verdict = Verdict.REJECTED) -
 
 
 def counts() -> dict[str, int]:
-    """Return the numbers of waiting, spam, rejected and flagged comments.
+    """Return the number of comments in each group: waiting, spam, rejected and flagged.
 
     Each number is counted with an index, up to MAX_COUNTED.
     """

@@ -1,8 +1,8 @@
 """Emails about comments. Tasks send them in the background (`manage.py work`).
 
-A notice is sent at most once. It is marked as sent after the connection to the mail server was opened, but before the
-email is transmitted. The mark is only removed if the server refuses the email. If the worker dies or the connection
-breaks during transmission, the email is lost, because sending it twice would be worse.
+A notice is sent at most once. It is marked as sent once the connection to the mail server is open, but before the email
+is transmitted. The mark is removed only if the server rejects the email. If the worker dies or the connection breaks
+during transmission, the email is lost, because sending it twice would be worse.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ from marginalia.comments.types import Comment, HeldComment, Target
 from marginalia.tasks import RETRIES_FOR_A_DAY, URGENT, needing, once, once_more, task
 
 MAIL: dict[str, Any] = {"priority": URGENT, "retries": RETRIES_FOR_A_DAY, "takes_context": True}
-# Maximum number of characters of a comment's text in an email.
+# Maximum number of characters of a comment that an email quotes.
 MAX_TEXT = 2_000
 
 
@@ -48,7 +48,7 @@ def notify_subscribers(comment: Comment, origin: str) -> None:
 def ask_to_confirm(target: Target, slug: str, email: str, origin: str) -> None:
     """Subscribe an email address to replies to a comment, and enqueue an email that asks for confirmation.
 
-    Entering an unconfirmed address again in the same discussion sends no second email.
+    If an unconfirmed address is entered again in the same discussion, no second email is sent.
     """
     if since := subscriptions.add(target, slug, email):
         subscription_id = subscriptions.id_for(target, email)

@@ -1,6 +1,6 @@
-"""The reasons why a comment waits, as sentences for moderators.
+"""The reasons why a comment is waiting, as sentences for moderators.
 
-Comments are stored with the names of rules and policies.
+The reasons are stored as names of rules and policies.
 """
 
 import re
@@ -19,7 +19,7 @@ def links_in(html: str) -> int:
 
 
 def sentences(held: HeldComment) -> list[str]:
-    """Return a sentence for each reason why a comment waits.
+    """Return a sentence for each reason why a comment is waiting.
 
     Reasons from a project's own rules are returned unchanged.
     """

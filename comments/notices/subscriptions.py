@@ -37,7 +37,7 @@ def add(target: Target, slug: str, email: str) -> datetime | None:
 
 
 def confirm(subscription: Subscription) -> None:
-    """Record that the owner of the email address confirmed the subscription."""
+    """Record that the owner of the email address has confirmed the subscription."""
     backend().subscriptions.confirm(subscription.id)
 
 
@@ -65,7 +65,7 @@ def get(subscription_id: str) -> Subscription:
 def token(subscription_id: str, purpose: str) -> str:
     """Return a signed token for a link in an email.
 
-    It is valid for one `purpose`, CONFIRM or LEAVE, for a number of days.
+    It is valid for a single `purpose`, CONFIRM or LEAVE, and expires after the number of days in DAYS.
     """
     return signing.dumps(subscription_id, salt=f"{SALT}.{purpose}")
 
@@ -74,7 +74,7 @@ def read(signed: str, purpose: str) -> Subscription:
     """Return the subscription of a signed link.
 
     Raises:
-        BadLink: The link is invalid or has expired, or has another purpose.
+        BadLink: The link is invalid, has expired, or has a different purpose.
         NoSubscription: The subscription does not exist.
     """
     try:

@@ -1,4 +1,4 @@
-"""Conversions requested in the admin. Short ones run immediately, long ones in a worker, which records its progress."""
+"""Conversions requested in the admin. Short discussions are converted immediately, and long ones by a worker."""
 
 from marginalia.comments import conf
 from marginalia.comments.backends import layout_classes
@@ -24,7 +24,7 @@ def convert(target: Target, layout: str, order: Order) -> bool | None:
     discussion = maintenance.discussion(next(maintenance.select_targets(discussion=str(target))))
     if not maintenance.needs_converting(discussion, layout, order):
         return None
-    # Also embed immediately, so that the administrator sees an error at once if embedding is not possible.
+    # Embed immediately even if the discussion is long, so that the administrator sees at once if that is not possible.
     if discussion.last_number <= MAX_IMMEDIATE or layout_classes()[layout].in_target:
         return maintenance.convert(target, layout, order) is not None or None
     plan = {"discussion": str(target), "layout": layout, "order": order.value}

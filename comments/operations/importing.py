@@ -1,4 +1,4 @@
-"""Import of comments from other sources. A comment is stored or held once, however often it is imported."""
+"""Import of comments from other sources. A comment is stored or held only once, however often it is imported."""
 
 from collections.abc import Iterable
 
@@ -29,9 +29,9 @@ def import_(target: Model | Target, comments: Iterable[NewComment]) -> int:
 
 
 def hold_imported(target: Model | Target, new: NewComment, *, reasons: Iterable[str] = ()) -> PostResult:
-    """Add a comment that waited for moderation elsewhere to the moderation queue. Each token is added only once.
+    """Add a comment that was waiting for moderation elsewhere to the moderation queue.
 
-    The comment keeps its `posted`, and the discussion can be closed.
+    Each token is added only once. The comment keeps its `posted`, and the discussion can be closed.
 
     Raises:
         InvalidComment: The comment is empty or too long.

@@ -21,7 +21,7 @@ class AuditResult:
 
 
 def select_targets(*, label: str = "", discussion: str = "") -> Iterator[Target]:
-    """Yield targets with discussions: the one named "app.model:pk" in `discussion`, those of `label`, or all.
+    """Yield targets with discussions: only `discussion` ("app.model:pk"), those of `label`, or all of them.
 
     Raises:
         TargetNotFound: `discussion` does not exist.
@@ -87,7 +87,7 @@ def _check_embedding(target: Target) -> None:
 
 
 def drop_old_copies(target: Target) -> int:
-    """Delete old copies of a discussion that are due. Return the number of copies that are still kept."""
+    """Delete a discussion's old copies that have been kept long enough. Return the number of remaining copies."""
     return backend().drop_old_copies(target)
 
 
@@ -97,7 +97,7 @@ def examine(target: Target, *, fix: bool = False, accept_loss: bool = False) -> 
     Args:
         target: The target of the discussion.
         fix: Whether to repair faults that crashes may have caused.
-        accept_loss: Whether to accept that comments are lost.
+        accept_loss: Whether to accept the loss of comments.
     """
     try:
         if fix:
@@ -120,7 +120,7 @@ def faults(target: Target) -> tuple[Fault, ...]:
 
 
 def tidy() -> int:
-    """Do the maintenance that a worker does every minute. Return the number of discussions that needed it."""
+    """Run the maintenance that a worker does every minute. Return the number of discussions that needed it."""
     return backend().tidy()
 
 

@@ -1,7 +1,7 @@
 """Export and erasure of all data about an author.
 
-This includes comments in every layout, the queue, the history, IP hashes, flags, subscriptions and counts of rate
-limits. Jobs and logs only contain ids of comments, never names, addresses or texts.
+This includes comments in every layout, the queue, the history, IP hashes, flags, subscriptions and rate-limit counts.
+Jobs and logs contain only ids of comments, never names, addresses or texts.
 """
 
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ from marginalia.comments.types import Comment, HeldComment, ReplacedComment, Tar
 
 @dataclass(frozen=True)
 class Person:
-    """An author, identified by the primary key of an account (as a str), an email address, or both."""
+    """An author, identified by an account's primary key (as a str), an email address, or both."""
 
     id: str = ""
     email: str = ""
 
     def queries(self) -> list[dict[str, str]]:
-        """Return the arguments for queries to the back end, one dict per identifier."""
+        """Return the arguments for queries to the backend, one dict per identifier."""
         return [{name: value} for name, value in (("id", self.id), ("email", self.email)) if value]
 
 
@@ -58,9 +58,10 @@ def export(author: Person) -> Iterator[dict[str, Any]]:
 
 
 def erase(author: Person) -> Erased:
-    """Permanently erase an author. Replies by others remain. After a crash, the function can be called again."""
+    """Permanently erase an author. Replies by others are kept. After a crash, call the function again."""
     places = _places(author)
-    # An IP hash identifies a household, so other readers in the household may lose a count, or their name on a flag.
+    # An IP hash identifies a household, so erasing it can also affect rate limits and flags of other people who live
+    # there.
     sent_from = {ip_hash.find(target, slug) for target, slug in places} - {""}
     flagged = sum(flags.erase(ip_hash=hash_value) for hash_value in sent_from)
     for hash_value in sent_from:
@@ -68,8 +69,8 @@ def erase(author: Person) -> Erased:
     if author.id:
         spam.erase_counts(user=author.id)
         flagged += flags.erase(user=author.id)
-    # Delete the IP hashes before the comments. If this is repeated after a crash, the comments are needed to find the
-    # hashes.
+    # Delete the IP hashes before the comments, because the comments are needed to find the hashes. If the erasure is
+    # repeated after a crash, it must still find them.
     return Erased(
         ip_hashes=sum(ip_hash.erase(target, slug) for target, slug in places),
         flags=flagged,

@@ -56,10 +56,10 @@ def export(label: str = "") -> Iterator[str]:
 def read_rows(target: Target, collect: Callable[[Rows], T], *, addresses: bool = True) -> T:
     """Return the result of calling `collect` with the `rows` of a discussion.
 
-    If the discussion is converted meanwhile, `collect` is called again.
+    If the discussion is converted while it is being read, `collect` is called again.
 
     Raises:
-        DiscussionBusy: The discussion is converted again and again.
+        DiscussionBusy: The discussion was converted repeatedly.
         DiscussionDamaged: The discussion is damaged.
     """
     for _attempt in range(ATTEMPTS - 1):
@@ -79,7 +79,7 @@ def rows(target: Target, *, addresses: bool = True) -> Rows:
 
 
 def held_rows(*, addresses: bool = True) -> Iterator[dict[str, Any]]:
-    """Yield the waiting comments as dicts that include their discussion and the reasons why they wait."""
+    """Yield the waiting comments as dicts that include their discussion and the reasons why they are waiting."""
     after = ""
     while page := selectors.held(limit=PAGE_SIZE, after=after):
         for held in page:
@@ -89,7 +89,7 @@ def held_rows(*, addresses: bool = True) -> Iterator[dict[str, Any]]:
 
 
 def import_held(row: dict[str, Any], *, dry_run: bool = False) -> bool:
-    """Hold a comment from `held_rows`, unless it was already posted or decided here. Return whether it was new.
+    """Hold a comment from `held_rows`, unless it was already posted or decided on this site. Return whether it was new.
 
     Raises:
         BrokenFile: The dict is not valid.
@@ -153,7 +153,8 @@ class _Reading:
 
     Attributes:
         head: The line that begins the next discussion, or None at the end of the file.
-        answering: By slug, the number of the first line in the current discussion that replies to the comment.
+        answering: The number of the first line in the current discussion that replies to a comment, by the comment's
+            slug.
     """
 
     lines: Iterable[bytes]

@@ -114,7 +114,7 @@ def confirmation_page(
 
 
 def _get_comment(request: HttpRequest, label: str, pk: str, slug: str) -> tuple[Comment | HeldComment, Model]:
-    """Return a public comment, or a held comment if the user is its author, and its object.
+    """Return a comment and its object. A held comment is returned only if the user is its author.
 
     Raises:
         Http404: There is no such comment for this user.

@@ -1,4 +1,4 @@
-"""Flags, with which readers report comments to the moderators.
+"""Flags, which readers use to report comments to the moderators.
 
 There is one document per comment, and each reader is counted once.
 """
@@ -32,7 +32,7 @@ def flagged_by(user: str) -> list[FlaggedComment]:
 
 
 def erase(*, user: str = "", ip_hash: str = "") -> int:
-    """Remove an account, or a reader with this IP hash, from all flags. The flags themselves remain.
+    """Remove an account, or a reader with this IP hash, from all flags. The flags themselves are kept.
 
     Returns:
         The number of changed documents.

@@ -55,7 +55,7 @@ class CommentForm(forms.Form):
         validators=[validate_length],
     )
     token = forms.CharField(widget=forms.HiddenInput)
-    # A honeypot: People don't see this field, but its name makes spam programs fill it in. An attribute tells browsers
+    # A honeypot. People don't see this field, but its name makes spam programs fill it in. An attribute tells browsers
     # not to autofill it.
     homepage = forms.CharField(
         label=_("Leave this empty"),
@@ -66,8 +66,8 @@ class CommentForm(forms.Form):
     def __init__(self, *args: Any, user: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, label_suffix="", **kwargs)
         self.user = user if getattr(user, "is_authenticated", False) else None
-        # With maxlength, browsers would truncate pasted text without a message. Instead, the form refuses a text that
-        # is too long, and shows all of it again.
+        # With maxlength, browsers would truncate pasted text without a message. Instead, the form rejects a text that
+        # is too long, and is shown again with the complete text.
         for name in ("name", "email"):
             self.fields[name].widget.attrs.pop("maxlength")
         if self.user:
@@ -109,8 +109,8 @@ class CommentForm(forms.Form):
         return display_name(self.user) if self.user else ""
 
 
-# A field of the edit form in the admin. If it is submitted, the form is shown again with the typed text, and the
-# comment is not changed.
+# A field of the edit form in the admin. If it is submitted, the form is shown again with the text that was typed, and
+# the comment is not changed.
 RESHOW = "_kept"
 
 
@@ -139,7 +139,7 @@ class EditForm(forms.Form):
         return {"text": comment.source, "rev": comment.rev, "nonce": preparation.new_token()}
 
     def renew(self, rev: int) -> "EditForm":
-        """Return the form with the typed text, as a new change to the revision `rev`."""
+        """Return the form with the text that was typed, as a new change to the revision `rev`."""
         return EditForm(initial={"text": self.data["text"], "rev": rev, "nonce": preparation.new_token()})
 
 
@@ -169,7 +169,7 @@ def display_name(user: Any) -> str:
 
 
 def build_author(user: Any, name: str) -> CommentAuthor:
-    """Return the author of a comment: the account of `user`, or the typed `name` without an account."""
+    """Return the author of a comment: the account of `user`, or `name` without an account."""
     if key := user_key(user):
         return CommentAuthor(name=display_name(user), id=key, is_moderator=policy.is_moderator(user))
     return CommentAuthor(name=name)

@@ -1,4 +1,4 @@
-"""The network address of a request, and the hash that is stored instead.
+"""The IP address of a request, and the hash that is stored instead.
 
 The address itself is never stored. A keyed hash of its network is stored separately from the comments. A TTL index
 deletes it after 30 days.

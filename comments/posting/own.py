@@ -1,4 +1,4 @@
-"""Authors' access to their own comments. An author is identified by account or by the browser's signed cookie."""
+"""Authors' access to their own comments. An author is identified by an account or by the browser's signed cookie."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, HeldComment, Target
 from marginalia.mongo.clock import now
 
-# Maximum number of an account's newest comments to check for comments that can still be changed.
+# Number of an account's newest comments that are searched for comments that can still be changed.
 MAX_SEARCHED = 10
 # Maximum number of changes per comment, because every previous version is stored.
 MAX_CHANGES = 20
@@ -24,10 +24,10 @@ MAX_CHANGES = 20
 
 @dataclass(frozen=True)
 class OwnComment:
-    """An author's own comment that waits for a moderator, or that the author can still change.
+    """An author's own comment that is waiting for a moderator, or that the author can still change.
 
     Attributes:
-        waits: Whether the comment waits for a moderator.
+        waits: Whether the comment is waiting for a moderator.
         final: Whether the author can delete the comment, but not edit it.
     """
 
@@ -61,7 +61,7 @@ class OwnComment:
 
     @property
     def waiting_anchor(self) -> str:
-        """Return the id of the HTML element that shows the comment to its author while it waits."""
+        """Return the id of the HTML element that shows the comment to its author while it is waiting."""
         return waiting_anchor(self.comment.slug)
 
     @property
@@ -74,17 +74,17 @@ class OwnComment:
 
 
 def waiting_anchor(slug: str) -> str:
-    """Return the id of the HTML element that shows a comment to its author while it waits."""
+    """Return the id of the HTML element that shows a comment to its author while it is waiting."""
     return f"w-{slug.rpartition('/')[2]}"
 
 
 def list_own(sent: Iterable[SentComment], target: Target, user: Any, *, final: bool = False) -> list[OwnComment]:
-    """Return a user's own comments in one discussion that wait for a moderator or can still be changed.
+    """Return a user's own comments in one discussion that are waiting for a moderator or can still be changed.
 
     Args:
         sent: The comments in the browser's cookie.
         target: The target of the discussion.
-        user: The user, whose account may have written more comments.
+        user: The user, whose account may have written comments that are not in the cookie.
         final: Whether public comments can only be deleted, not edited.
     """
     by_slug: dict[str, OwnComment] = {}
@@ -115,7 +115,7 @@ def find_held(target: Target, slug: str, sent: Iterable[SentComment], user: Any)
 
 
 def may_change(comment: Comment | HeldComment, sent: Iterable[SentComment], user: Any) -> bool:
-    """Return whether the user wrote the comment, and recently enough to change it."""
+    """Return whether the user wrote the comment recently enough to change it."""
     return is_recent(comment) and _wrote(comment, sent, user)
 
 
@@ -126,7 +126,7 @@ def _wrote(comment: Comment | HeldComment, sent: Iterable[SentComment], user: An
 
 
 def may_revise(rev: int) -> bool:
-    """Return whether authors can change a comment once more if it has the revision `rev`."""
+    """Return whether authors can change a comment again if its revision is `rev`."""
     return rev <= MAX_CHANGES
 
 

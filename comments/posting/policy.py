@@ -1,4 +1,4 @@
-"""Policies: who can comment, and which comments wait for a moderator.
+"""Policies, which decide who can comment, and which comments wait for a moderator.
 
 COMMENTS["POLICY"] specifies the function that returns the policy of an object. The site's function uses the settings of
 the site and the section.
@@ -24,7 +24,7 @@ MODERATE = "marginalia_comments.can_moderate"
 
 
 class Mode(StrEnum):
-    """The handling of comments that no spam rule objects to."""
+    """How comments are handled if no spam rule objects to them."""
 
     OPEN = "open"
     HOLD_FIRST = "hold-first"

@@ -1,6 +1,6 @@
 """Preparation of comments for storage: length checks, rendering and cleaning.
 
-This module also binds the token of a form to its text.
+This module also binds a form's token to the text of the comment.
 """
 
 import re
@@ -48,7 +48,7 @@ def new_token() -> str:
 def hash_text(token: str, source: str) -> str:
     """Return a keyed hash of the text that is sent with `token`.
 
-    The hash is stored with the comment, to detect whether a form is sent again with the same text or with another one.
+    The hash is stored with the comment, to detect whether a form is sent again with the same text or a different one.
     """
     # Texts that can't be stored are refused elsewhere.
     text = f"{token}\0{source}".encode(errors="surrogatepass")

@@ -42,7 +42,7 @@ from marginalia.comments.types import Comment, CommentAuthor, HeldComment, NewCo
 
 @dataclass(frozen=True)
 class Sender:
-    """The sender of a comment: the request, and the comments sent before from the same browser."""
+    """The sender of a comment: the request, and the comments sent earlier from the same browser."""
 
     request: HttpRequest
     sent: tuple[SentComment, ...]
@@ -138,7 +138,7 @@ def delete(sender: Sender, comment: Comment | HeldComment, *, rev: int | None = 
 
     Raises:
         Refused: The sender can't delete the comment.
-        CommentNotFound: The comment no longer exists, or no longer waits.
+        CommentNotFound: The comment no longer exists, or is no longer waiting.
         EditConflict: The stored revision differs from `rev`.
     """
     if not may_delete(sender, comment):
@@ -153,7 +153,7 @@ def delete(sender: Sender, comment: Comment | HeldComment, *, rev: int | None = 
 
 
 def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: str, rev: int, nonce: str) -> None:
-    """Replace the text of a comment. A public comment can't get a text that would be held in a new comment.
+    """Replace the text of a comment. A public comment can't get a text that would be held if it were a new comment.
 
     Args:
         sender: The sender of the request.
@@ -170,10 +170,11 @@ def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: 
         raise Refused("final", _("This comment can no longer be edited. Your text:"))
     submission = _build_edit(sender, comment, text, f"{comment.slug} {rev} {nonce} {text}")
     try:
-        # An older `rev` writes nothing: either the form was sent before, or the author has to read the comment again.
+        # If `rev` is older, nothing is written: either the form was sent before, or the author has to read the comment
+        # again.
         if rev >= comment.rev:
-            # Use the revision that the author saw. Then concurrent requests can't make more changes than allowed,
-            # because only one change per revision succeeds.
+            # Use the revision that the author saw, so that concurrent requests can't make more changes than allowed.
+            # Only one change per revision succeeds.
             if not sender.is_moderator and not own.may_revise(rev):
                 raise Refused("often", _("You have edited this comment too often. This change wasn't saved."))
             if _reasons(sender, Mode.OPEN, submission) and isinstance(comment, Comment):
@@ -186,7 +187,7 @@ def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: 
                 )
         _replace(sender, comment, text, rev, nonce)
     except Refused:
-        # With an older `rev`, nothing was counted.
+        # If `rev` is older, nothing was counted.
         if rev >= comment.rev:
             spam.uncount(submission)
         raise
@@ -253,7 +254,7 @@ def _follow_up(request: HttpRequest, submission: Submission, posted: PostResult)
 def find_earlier(submission: Submission) -> PostResult | None:
     """Return the earlier result of the same form, or None if it was not sent before.
 
-    An author can go back in the browser and send the same form with another text. Neither text must be lost.
+    An author can go back in the browser and send the same form with a different text. Neither text may be lost.
 
     Raises:
         Refused: The form was sent with another text.
@@ -343,7 +344,7 @@ def _store(request: HttpRequest, submission: Submission, reasons: tuple[str, ...
 
 
 def post(target: Model | Target, **fields: Unpack[CommentFields]) -> PostResult:
-    """Publish a comment without applying policies and spam rules.
+    """Publish a comment without applying policies or spam rules.
 
     Args:
         target: The target of the discussion.
@@ -369,7 +370,7 @@ def hold(target: Model | Target, *, reasons: Iterable[str] = (), **fields: Unpac
 
     Args:
         target: The target of the discussion.
-        reasons: The reasons why the comment waits for a moderator.
+        reasons: The reasons why the comment has to wait for a moderator.
         **fields: The fields of the comment: see CommentFields.
 
     Returns:
@@ -394,11 +395,11 @@ def _check_posted(posted: PostResult, new: NewComment) -> PostResult:
 
 
 def change_held(held_id: str, *, source: str, rev: int) -> HeldComment:
-    """Replace the text of a waiting comment for its author.
+    """Replace the text of a waiting comment on behalf of its author.
 
     Raises:
         InvalidComment: The text is empty or too long.
-        CommentNotFound: The comment no longer waits.
+        CommentNotFound: The comment is no longer waiting.
         HeldChanged: The stored revision differs from `rev`.
     """
     new = preparation.prepare(author=CommentAuthor(""), source=source, token="held")
@@ -406,10 +407,10 @@ def change_held(held_id: str, *, source: str, rev: int) -> HeldComment:
 
 
 def withdraw(held_id: str) -> HeldComment:
-    """Remove a waiting comment from the moderation queue for its author, and delete its IP hash.
+    """Remove a waiting comment from the moderation queue on behalf of its author, and delete its IP hash.
 
     Raises:
-        CommentNotFound: The comment no longer waits.
+        CommentNotFound: The comment is no longer waiting.
     """
     withdrawn = backend().withdraw(held_id)
     ip_hash.erase(withdrawn.target, withdrawn.slug)
@@ -439,7 +440,7 @@ def edit(target: Model | Target, slug: str, *, source: str, rev: int, token: str
 
 
 def remove(target: Model | Target, slug: str, *, rev: int | None = None, token: str = "", by: str = "") -> Comment:
-    """Replace a comment with a tombstone, which has no text and no author.
+    """Replace a comment with a tombstone, which has no text or author.
 
     Args:
         target: The target of the discussion.

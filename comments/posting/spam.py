@@ -1,8 +1,8 @@
 """Spam rules, which check a comment before it is stored, or before its author changes it.
 
-A rule can hold the comment, with a name for moderators, or refuse it, with a friendly message for the author. A refused
-comment is not stored, and the form is shown again with its text. COMMENTS["RULES"] lists the rules by import path,
-cheap rules first. Projects can add their own rules.
+A rule can hold the comment, in which case moderators see the name of the rule. It can also refuse the comment, with a
+friendly message for the author. A refused comment is not stored, and the form is shown again with its text.
+COMMENTS["RULES"] lists the rules by import path, cheap rules first. Projects can add their own rules.
 """
 
 import re
@@ -23,7 +23,7 @@ from marginalia.markup.characters import scrub
 from marginalia.mongo import rate_limit
 
 REPEAT_SECONDS = 24 * 60 * 60
-# Number of previews allowed per comment that the rate limit allows, because authors use the preview often.
+# Number of previews allowed for each comment that the rate limit allows. It is high, because authors preview often.
 PREVIEWS = 10
 _SPACE = re.compile(r"\s+")
 
@@ -101,7 +101,7 @@ def _hits(submission: Submission) -> Iterator[SpamHit]:
     rules = conf.load_all("RULES")
     if submission.edited:
         # Changes always count toward the rate limit. The other rules that are left out need data that edit forms don't
-        # have.
+        # contain.
         rules = (rate, *(rule for rule in rules if rule not in (trap, speed, rate, repeat)))
     for rule in rules:
         if hit := rule(submission):
@@ -109,7 +109,7 @@ def _hits(submission: Submission) -> Iterator[SpamHit]:
 
 
 def trap(submission: Submission) -> SpamHit | None:
-    """Refuse comments with a completed honeypot field."""
+    """Refuse comments in which the honeypot field is filled in."""
     if submission.trap:
         return SpamHit("trap", _("Leave the last field empty, then send your comment again."))
     return None
@@ -183,12 +183,12 @@ def repeat(submission: Submission) -> SpamHit | None:
 
 
 def uncount(submission: Submission, *, rate: bool = True) -> None:
-    """Undo the counting of a comment or change that was not stored, because it will be sent again.
+    """Undo the counting of a comment or a change that was not stored, because the author will send it again.
 
     Args:
         submission: The submitted data.
-        rate: Whether to undo the rate limit too. Use False if the form has already stored another comment, which shares
-            this count.
+        rate: Whether to undo the count of the rate limit too. Use False if the form has already stored another comment,
+            which shares this count.
     """
     rates = _keys("rate", submission.ip_hash, submission.user) if rate else []
     for key in (*rates, _repeat_key(submission)):

@@ -147,10 +147,10 @@ def _form_context(
 def _form_again(
     request: HttpRequest, token: FormToken, obj: Model, form: CommentForm, refused: Refused | None
 ) -> HttpResponse:
-    """Show the form with the typed text, a new token and the reason of the refusal.
+    """Show the form with the typed text, a new token and the reason for the refusal.
 
-    If the comment may have been accepted, the form keeps its token, because with another token it could be posted
-    twice.
+    If the comment may have been accepted, the form keeps its token, because the comment could be posted twice with a
+    new token.
     """
     fresh = token if refused and refused.is_unsure else token.renew(forms.user_key(request.user))
     try:
@@ -169,7 +169,7 @@ def _preview(request: HttpRequest, token: FormToken, obj: Model, form: CommentFo
     """Show a preview of the comment.
 
     Raises:
-        Refused: There were too many previews.
+        Refused: The author has requested too many previews.
         CommentError: The comment can't be stored.
     """
     if not spam.may_preview(ip_hash=ip_hash.key(request), user=forms.user_key(request.user)):

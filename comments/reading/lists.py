@@ -17,8 +17,8 @@ from marginalia.comments.reading.presenter import CommentView, Folds, Presenter,
 from marginalia.comments.types import Comment, Discussion, Order, Page, Target
 
 ANCHOR = "comments"
-# On a threaded page, threads with at least FOLD_ABOVE replies are folded. Then only FOLD_LEAVES comments are visible,
-# including the root comment.
+# On a threaded page, threads with at least FOLD_ABOVE replies are folded, so that only FOLD_LEAVES comments are
+# visible, including the root comment.
 FOLD_ABOVE, FOLD_LEAVES = 12, 8
 
 
@@ -95,7 +95,7 @@ def discussion_context(subject: Subject, page: Page) -> dict[str, Any]:
 
 
 class LazyComments(Sequence[CommentView]):
-    """The comments of a presenter, for templates that loop over them. They are created at the first access."""
+    """The comments of a presenter, for templates that loop over them. They are created on first access."""
 
     def __init__(self, presenter: Presenter) -> None:
         self.presenter = presenter

@@ -1,6 +1,6 @@
-"""Handling of outages of the comments' database.
+"""Handling of outages of the comments database.
 
-If a project's own data is in another database, its pages still work.
+If a project stores its own data in another database, its pages still work during such an outage.
 """
 
 from collections.abc import Iterator, MutableMapping
@@ -28,7 +28,7 @@ def limit_waiting(shared: MutableMapping[Any, Any]) -> Iterator[None]:
             immediately.
 
     Raises:
-        Outage: The database did not respond in time, or if an earlier block of the page failed.
+        Outage: The database did not respond in time, or an earlier block of the page failed.
     """
     if conf.database_alias() == DEFAULT_DB_ALIAS:
         yield

@@ -1,6 +1,6 @@
 """The query parameter that selects a part of a discussion.
 
-There is only one, so that page caches only have to know one.
+There is only one parameter, so that a page cache has to take only one parameter into account.
 
     ?comments=newest             the first page, newest first
     ?comments=oldest.3           page 3
@@ -18,7 +18,7 @@ from marginalia.comments.types import Order, Page
 
 PARAMETER = "comments"
 MAX_DIGITS = 7
-# Maximum length of the parameter, more than any cursor needs with eight levels.
+# Maximum length of the parameter. Even a cursor with eight levels is shorter.
 MAX_LENGTH = 600
 
 

@@ -1,6 +1,6 @@
 """Preparation of comments for templates, and fast rendering of many comments.
 
-`comments/comment.html` is an ordinary template. If it is the template of this app, it is only rendered once for each
+`comments/comment.html` is an ordinary template. If a project doesn't override it, it is rendered only once for each
 combination of flags (is a reply, edited, removed, …), with placeholders for the values. The result, called a form, is
 then filled in for each comment with string formatting. A project's own template is rendered for each comment, because
 it can use the values in any way.
@@ -66,7 +66,7 @@ class Flags(NamedTuple):
     edited: bool
     has_url: bool
     answers: bool
-    # True if the comment replies to a comment at the same level, because the maximum depth is reached.
+    # True if the comment replies to a comment at the same level, because the thread has reached the maximum depth.
     is_beside: bool
     by_author: bool
     by_moderator: bool
@@ -193,7 +193,7 @@ class Presenter:
         """Return the flags of a comment."""
         public = not comment.removed
         author = comment.author
-        # Use positional arguments, because this code runs for each of about 100 comments on a page.
+        # To save time, use positional arguments. This code runs for each of about 100 comments on a page.
         return Flags(
             not public,
             public and comment.edited is not None,
@@ -249,7 +249,7 @@ def avatar(name: str) -> tuple[str, str]:
     """Return the initials and the colour number of the avatar for `name`.
 
     The initials are those of the first and last word, and are safe in HTML. The number (1 to HUES) is always the same
-    for a name.
+    for the same name.
     """
     letters = [next(filter(str.isalnum, word), "") for word in name.split()]
     words = [letter.upper()[:1] for letter in letters if letter]

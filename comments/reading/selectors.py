@@ -1,8 +1,8 @@
 """Functions that read comments. `target` is a saved object or a Target.
 
-Returned values are immutable, without email addresses.
+Returned values are immutable, and contain no email addresses.
 
-Reading a page takes two commands (three in threaded buckets), whatever the length of the discussion.
+Reading a page takes two commands (three in threaded buckets), regardless of the length of the discussion.
 """
 
 from collections.abc import Iterable, Iterator
@@ -179,13 +179,13 @@ def held(
     limit: int = 100,
     after: str = "",
 ) -> tuple[HeldComment, ...]:
-    """Return queued comments, the oldest first, for moderators and authors.
+    """Return queued comments, oldest first, for moderators and authors.
 
     Args:
         target: Only return comments on this target.
         author_id: Only return comments by the account with this primary key.
         slug: Only return comments with this slug.
-        verdict: Only return comments with this verdict; None for any.
+        verdict: Only return comments with this verdict, or with any verdict if it is None.
         limit: The maximum number of comments.
         after: The id of the last comment on the previous page, or "".
     """

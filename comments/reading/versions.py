@@ -1,4 +1,4 @@
-"""Recording of the discussion versions that a response depends on.
+"""Record the discussion versions that a response depends on.
 
 A cache compares these versions before it serves the response again.
 """
@@ -15,7 +15,7 @@ class ReadVersions:
 
     Attributes:
         versions: The version of each discussion by its id, read before its comments.
-        lasting: False if no version covers something that was read, such as the newest comments of all discussions.
+        lasting: False if something was read that no version covers, such as the newest comments of all discussions.
         writing: True if a discussion was being written to, so that its version is not reliable yet.
         readings: The number of times that a discussion was read.
     """
@@ -34,7 +34,7 @@ recorded = _recorder.recorded
 def reliable_version(version: object, *, writing: object) -> str | None:
     """Return the version of a discussion, or None if it is not reliable because a claim is open (`writing`).
 
-    If a failing server loses a commit, the claim remains. The version is then older than a comment that may have been
+    If a server failure loses a commit, the claim remains. The version is then older than a comment that may have been
     acknowledged.
     """
     return None if writing else str(version)

@@ -38,8 +38,8 @@ LIST_OPTIONS = frozenset({"order", "page", "page_size"})
 class ForNode(template.Node):
     """A tag with "for".
 
-    The tag has an object, or a label and a key. It also has options, and perhaps the name of a variable to fill. If the
-    object does not exist, it returns `without`.
+    The tag has an object, or a label and a key. It can also have options, and the name of a variable to fill. If the
+    object does not exist, the tag returns `without`.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ForNode(template.Node):
     def subject(self, context: Context) -> Subject | None:
         """Return the subject of the tag, or None if the object does not exist.
 
-        In this case the tag renders nothing, like Django's own tags.
+        In this case, the tag renders nothing, as Django's own tags do.
         """
         if self.obj is None:
             pk = self.pk.resolve(context) if self.pk else None
@@ -169,7 +169,7 @@ def get_comment_count(context: Context, subject: Subject) -> int:
 def get_comment_counts(context: Context, objects: Iterable[Model | Target]) -> list[tuple[Model | Target, int | str]]:
     """Return pairs of each object and the number of its public comments, read with one command.
 
-    The number is "" while the comments' database is away, as with `get_comment_count`.
+    The number is "" while the comments database is unavailable, as with `get_comment_count`.
     """
     listed = list(objects or ())
     return _read(context, partial(_counted, listed), [(obj, "") for obj in listed])
@@ -275,7 +275,7 @@ def _written_by(user: str, limit: int) -> list[CommentView]:
 
 
 def _read(context: Context, read: Callable[[], Any], away: Any) -> Any:
-    """Return the result of `read`, or `away` if comments can't be read now. _AWAY means the template for outages."""
+    """Return the result of `read`. If comments can't be read now, return `away`, or the outage template for _AWAY."""
     request = context.get("request")
     try:
         with outages.limit_waiting(vars(request) if request else context.render_context):
@@ -298,7 +298,7 @@ def _listing(
     listing = lists.list_context(
         subject, result, slug=page_request.at, url=paging.url_without_part(request) if request else ""
     )
-    # Stored for a link to the form in the same template.
+    # Store this value for a link to the form in the same template.
     context.render_context[IS_OPEN, subject.target] = listing["is_open"]
     return listing
 
