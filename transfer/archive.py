@@ -1,11 +1,11 @@
-"""The archive of an export: a folder or zip with documents as lines, the bytes of photos, and a manifest with hashes.
+"""An export archive: a folder or zip with documents as lines, the bytes of photos, and a manifest with hashes.
 
 manifest.json        format, options, and the sha256, bytes and number of documents of each file below
 sections.jsonl …     one document per line; FILES lists all these files
-photos/ID            the bytes of a photo, or of its earlier file; photos.jsonl contains their sha256
+photos/ID            the bytes of a photo's current or earlier file; photos.jsonl contains their sha256
 
-An archive is never unpacked. Only the files that this module names are read, and an archive with other files is
-refused.
+An archive is never unpacked. Only the files that this module names are read, and an archive that contains any other
+file is rejected.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from transfer.lines import BadLine, decode
 FORMAT = "marginalia-site"
 VERSION = 1
 MANIFEST = "manifest.json"
-# The files in the order of import, because each file refers to documents of earlier files.
+# The files in import order. Each file refers to documents in earlier files.
 FILES = (
     REVISIONS := "revisions.jsonl",
     SECTIONS := "sections.jsonl",
@@ -55,8 +55,8 @@ PIECE = 1 << 20
 # Maximum length of a line. MongoDB accepts documents of 16 MB, and their extended JSON is longer.
 LONGEST_LINE = 48 << 20
 LARGEST_MANIFEST = 1 << 20
-# Maximum ratio of uncompressed to compressed size. A higher ratio indicates a zip bomb. Lines of text are usually
-# compressed to a tenth.
+# Maximum ratio of uncompressed to compressed size. A higher ratio indicates a zip bomb. Lines of text usually compress
+# to a tenth of their size.
 MOST_GROWTH = 200
 SMALL = 1 << 20
 _PICTURE = re.compile("photos/[0-9a-f]{24}")
@@ -87,7 +87,7 @@ class Manifest:
 
 
 class ArchiveWriter:
-    """A writer of an archive. It writes to a temporary path in the same folder, and renames the complete archive to `path`.
+    """Writes an archive to a temporary path in the same folder, and renames it to `path` once it is complete.
 
     Raises:
         FileExistsError: `path` already exists.
@@ -101,7 +101,7 @@ class ArchiveWriter:
             raise NotADirectoryError(path.parent)
         is_zip = path.suffix == ".zip"
         prefix = f".{path.name}."
-        # An archive contains drafts. Only their owner can read files created by tempfile.
+        # An archive contains drafts, so create files with tempfile, which makes them readable only by their owner.
         if is_zip:
             handle, part = tempfile.mkstemp(dir=path.parent, prefix=prefix)
             os.close(handle)
@@ -125,14 +125,14 @@ class ArchiveWriter:
         self._files[name] = {"sha256": sha256, "bytes": size, "records": lines.records}
 
     def picture(self, file_id: object, pieces: Iterator[bytes]) -> str:
-        """Write the bytes of a photo in pieces, and return their sha256. If `pieces` raises, the bytes so far stay written."""
+        """Write the `pieces` of a photo, and return their sha256. If `pieces` raises, the bytes so far are kept."""
         return self._write(f"photos/{file_id}", zipfile.ZIP_STORED, pieces)
 
     def finish(self, made: str, options: dict[str, Any]) -> Manifest:
         """Write the manifest, and rename the archive to its path.
 
         Raises:
-            FileExistsError: Another process has created the path meanwhile.
+            FileExistsError: Another process has created the path in the meantime.
         """
         manifest = Manifest(made, options, self._files)
         data = {"format": FORMAT, "version": VERSION, "made": made, "options": options, "files": self._files}
@@ -176,7 +176,7 @@ class ArchiveWriter:
 
 
 class LineWriter:
-    """A writer of lines. It counts them in `records`."""
+    """Writes lines and counts them in `records`."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -201,7 +201,7 @@ class LineWriter:
 
 
 class Archive:
-    """A reader of an archive. Call `check` before using the contents of the archive.
+    """Reads an archive. Call `check` before you use the contents of the archive.
 
     Raises:
         BadArchive: The archive was not written by an export.
@@ -230,7 +230,7 @@ class Archive:
         """Compare all files with the manifest, and the photos with photos.jsonl.
 
         Args:
-            step: Called for each document.
+            step: A function that is called for each document.
 
         Raises:
             BadArchive: The archive is incomplete, or was changed.
@@ -271,7 +271,7 @@ class Archive:
         """Yield the documents of a file.
 
         Raises:
-            BadArchive: A line contains no document.
+            BadArchive: A line doesn't contain a document.
         """
         for number, line in enumerate(self.lines(name), start=1):
             yield _parse_document(name, number, line)
@@ -331,7 +331,7 @@ class Archive:
         assert self._zip
         seen = set()
         entries = self._zip.infolist()
-        # The sizes in a zip can be forged, so their sum is compared with the size of the zip.
+        # The sizes in a zip can be forged, so compare their sum with the size of the zip.
         if sum(entry.compress_size for entry in entries) > self.path.stat().st_size:
             raise BadArchive("it claims more content than its size allows")
         for entry in entries:

@@ -1,7 +1,7 @@
-"""The documents of nodes and photos in an export. They are exported as stored, without derived fields.
+"""The documents of nodes and photos in an export. They are exported as they are stored, but without derived fields.
 
-The trash is not exported. Contents of sections in the trash are not exported either, because the site shows them
-nowhere.
+The trash is not exported. The contents of trashed sections are not exported either, because the site doesn't show them
+anywhere.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ _NODE = ("_id", "metadata", "position", "draft")
 _FILE = ("_id", "metadata", "filename", "length", "uploadDate")
 # The derived fields of a draft.
 _DERIVED_OF_DRAFT = frozenset({"refs", "derived"})
-# Fields of a file that serve locking and cleanup.
+# Fields of a file that are used only for locking and cleanup.
 _UPKEEP = frozenset({"locked"})
 
 
@@ -37,7 +37,7 @@ class Selection:
 
     Attributes:
         ids: The ids to export, or None for all.
-        since: The time from which changes are exported, or None for all.
+        since: Only changes since this time are exported, or all changes if it is None.
     """
 
     ids: frozenset[ObjectId] | None = None
@@ -50,8 +50,8 @@ class Selection:
     def changed_filter(self) -> dict[str, Any]:
         """Return the filter for nodes and photos that have changed since `since`.
 
-        The filter includes the nonce, which contains the time of the save. This time also finds a node whose dates an
-        import set to earlier values, and an upload that began earlier.
+        The filter also compares the nonce, which contains the time of the save. Therefore, it finds nodes whose dates
+        were set to earlier values by an import, and uploads that began earlier.
         """
         if self.since is None:
             return {}
@@ -63,8 +63,8 @@ class Selection:
 def ids_of_section(section_id: ObjectId) -> frozenset[ObjectId]:
     """Return the ids to export for a section.
 
-    They are the section, its contents at all levels, the photos that these refer to, and the sections above all of
-    them. Referenced pages in other sections are not included.
+    They include the section, its contents at all levels, the photos that these refer to, and the ancestor sections of
+    all of them. Referenced pages in other sections are not included.
     """
     sections = tree.fresh()
     inner = [section_id, *(section.id for section in sections.descendants(section_id))]
@@ -89,7 +89,7 @@ _REFS = {"derived.refs": 1, "draft.refs": 1}
 
 
 def sections(selection: Selection) -> Iterator[Document]:
-    """Yield the selected sections, each after the sections above it."""
+    """Yield the selected sections, each after its ancestors."""
     known = tree.fresh()
     selected = [section.id for section in known.sections.values() if selection.includes(section.id)]
     depths = {section_id: len(known.ancestors(section_id) or ()) for section_id in selected}
@@ -109,7 +109,7 @@ def leaves(selection: Selection) -> Iterator[Document]:
 
 
 def photos(selection: Selection) -> Iterator[Document]:
-    """Yield the selected photos, ordered by id, each followed by its other files, if these are completely stored."""
+    """Yield the selected photos, ordered by id, each followed by its other files that are completely stored."""
     for batch in batched(_with_history(_selected(ASSET_FILES, selection, node_filter(ASSET_FILES), _FILE)), BATCH):
         contents_filter = {"metadata.parent_id": {"$in": [photo["_id"] for photo in batch]}, "metadata.type": CONTENT}
         whole = {**contents_filter, "metadata.locked": None, "metadata.doomed": None, "length": {"$gt": 0}}
@@ -124,7 +124,7 @@ def photos(selection: Selection) -> Iterator[Document]:
 def revisions(selection: Selection, node_ids: Iterable[ObjectId]) -> Iterator[Document]:
     """Yield the revisions of some nodes and photos, by node id in descending order, oldest revision first.
 
-    This is the order of the index. If the server had to sort documents with whole texts, the cursor would time out.
+    The index has the same order. If the server had to sort documents with whole texts, the cursor would time out.
     """
     later = {"saved_at": {"$gte": selection.since - BEFORE}} if selection.since else {}
     for batch in batched(node_ids, BATCH):
@@ -133,7 +133,7 @@ def revisions(selection: Selection, node_ids: Iterable[ObjectId]) -> Iterator[Do
 
 
 def redirects(selection: Selection, node_ids: frozenset[ObjectId]) -> Iterator[Document]:
-    """Yield the former paths of some nodes. For the whole site, also yield those of deleted nodes."""
+    """Yield the former paths of some nodes. In an export of the whole site, also yield the paths of deleted nodes."""
     for redirect in database()[REDIRECTS].find().sort("_id", 1):
         is_deleted = selection.ids is None and "deleted_at" in redirect
         moment = redirect.get("deleted_at") or redirect.get("kept_at")
@@ -149,7 +149,7 @@ def exists(id: ObjectId) -> bool:
 
 
 def as_exported(document: Mapping[str, Any]) -> Document:
-    """Return a stored node, photo or file as it is exported, without its history and the hash of its bytes."""
+    """Return a stored node, photo or file as it is exported, without its history or the hash of its bytes."""
     fields = _FILE if "uploadDate" in document else _NODE
     record = {name: document[name] for name in fields if name in document}
     if "draft" in record:
@@ -188,7 +188,7 @@ def _id_batches(home: Collection[Document], query: Mapping[str, Any]) -> Iterato
 
 
 def _with_history(documents: Iterable[Document]) -> Iterator[Document]:
-    """Yield nodes as they are exported, with their "history", which contains all nonces that they ever had on this site.
+    """Yield nodes as they are exported, with their "history", which contains every nonce that they had on this site.
 
     The importing site searches these nonces for the nonce of its own version, to decide whether that version is an
     earlier one.

@@ -1,4 +1,4 @@
-"""The export of a site, or of a section, to an archive. It contains what editors and readers wrote, without credentials.
+"""Export a site or a section to an archive, which contains what editors and readers wrote, but no credentials.
 
 Accounts, tokens, sessions, IP addresses and jobs are never read. Email addresses of comments are read only on request.
 """
@@ -55,9 +55,9 @@ def export_site(
     Args:
         path: The archive, which is a zip if its name ends with ".zip", otherwise a folder.
         section: The path of the section to export, or "" for the whole site.
-        since: The time from which changed documents are exported, or None for all documents.
+        since: Only documents that have changed since this time are exported, or all documents if it is None.
         addresses: Whether to export the email addresses of comments.
-        step: Called for each document.
+        step: A function that is called for each document.
 
     Returns:
         The finished export.
@@ -136,7 +136,7 @@ class Export:
 
     def _photos(self) -> Iterator[dict[str, Any]]:
         """Yield the photos and their other files, each after writing its bytes."""
-        # Descriptions of photos, by the id of the current file that has not been read yet.
+        # Descriptions of photos whose current file has not been read yet, by the id of this file.
         shown: dict[ObjectId, str] = {}
         for record in exported.photos(self.selection):
             is_content = record["metadata"]["type"] == CONTENT
@@ -180,7 +180,7 @@ class Export:
         )
 
     def _includes(self, target: Target) -> bool:
-        """Return whether the target of a discussion is exported. An export of the whole site includes all kinds of targets."""
+        """Return whether a discussion's target is exported. A whole-site export includes all kinds of targets."""
         if target.label not in (Node._meta.label_lower, Photo._meta.label_lower):
             return self.selection.ids is None
         if not ObjectId.is_valid(target.pk) or not self.selection.includes(id := ObjectId(target.pk)):

@@ -1,7 +1,7 @@
-"""The import of an archive, and its dry run. An interrupted import is resumed by the next run.
+"""Import an archive, or do a dry run. If an import is interrupted, the next run resumes it.
 
-Documents that are already stored are kept, and earlier versions of them are replaced. Documents that have also changed
-on this site are skipped and reported.
+Documents that are already stored are kept, and earlier versions of documents are replaced. Documents that have also
+been changed on this site are skipped and reported.
 """
 
 import hashlib
@@ -71,7 +71,7 @@ class ImportSummary:
         return {result.label: result for result in self.skipped}
 
     def count_differing(self, imported: "ImportSummary") -> int:
-        """Return the number of documents that differ from the archive, except those that the import `imported` skipped."""
+        """Return the number of documents that differ from the archive, excluding those that `imported` skipped."""
         known = imported.skipped_by_label
         newly_skipped = sum(result.label not in known for result in self.skipped)
         return self.count(Outcome.NEW) + self.count(Outcome.NEWER) + newly_skipped
@@ -86,16 +86,16 @@ class Import:
     """An import of an archive.
 
     Attributes:
-        dry_run: Whether to determine only the results.
+        dry_run: Whether to determine the results without storing anything.
         reads_photos: Whether to also compare the bytes of stored photos.
-        step: Called for each document.
+        step: A function that is called for each document.
     """
 
     archive: Archive
     dry_run: bool = False
     reads_photos: bool = False
     step: Callable[[], object] = lambda: None
-    # Documents that an earlier run skipped, by label. Revisions of such nodes and photos are not imported.
+    # Documents that an earlier run skipped, by label. The revisions of skipped nodes and photos are not imported.
     skipped_before: dict[str, ImportResult] = field(default_factory=dict)
     _skipped_ids: set[ObjectId | None] = field(default_factory=set, init=False)
     _unstored: Unstored = field(default_factory=Unstored, init=False)
@@ -108,8 +108,8 @@ class Import:
             BadArchive: The archive cannot be read.
         """
         summary = ImportSummary()
-        # An import knows the skipped nodes from the dry run before it. A dry run knows them only after reading all
-        # nodes.
+        # An import gets the skipped nodes from the preceding dry run. A dry run has to read all nodes before it has
+        # determined which nodes are skipped, so it reads the revisions last.
         last = (REVISIONS,) if self.dry_run else ()
         self._skipped_ids = {result.id for result in self.skipped_before.values()}
         if self.dry_run:
@@ -257,8 +257,8 @@ class Import:
             yield ImportResult(Outcome.SKIPPED, label, NOT_HERE)
             return
         addresses = bool(self.archive.manifest.options.get("addresses"))
-        # A discussion can be larger than the memory. In a container, /tmp may also be in memory, so the file is in
-        # VAR_DIR.
+        # A discussion can be larger than the available memory. The temporary file is in VAR_DIR, because /tmp may also
+        # be in memory in a container.
         with tempfile.TemporaryFile(dir=settings.VAR_DIR) as lines:
             try:
                 stored = transfer.read_rows(target, _digests, addresses=addresses)
@@ -280,7 +280,7 @@ class Import:
         return is_unstored or _exists(target)
 
     def _check_moderator(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return the row of a comment, marked as a moderator's only if its account is a moderator on this site."""
+        """Return a comment's row. It is marked as a moderator's only if its account is a moderator on this site."""
         user = row.get("user")
         is_moderator = row.get("moderator") is True and isinstance(user, str) and self._moderates(user)
         return {**row, "moderator": is_moderator} if "moderator" in row else row
@@ -319,7 +319,7 @@ def _digests(rows: transfer.Rows) -> dict[str, bytes]:
 
 
 def _digest(row: dict[str, Any]) -> bytes:
-    """Return a hash of a row without "moderator", because accounts may be created or become moderators after the import."""
+    """Return a hash of a row without "moderator", because accounts may be created or become moderators later."""
     hashed = {name: value for name, value in row.items() if name != "moderator"}
     return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).digest()
 

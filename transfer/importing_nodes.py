@@ -1,7 +1,7 @@
-"""The import of nodes, with the ids and nonces that they have in the export.
+"""Import nodes, with the ids and nonces that they have in the export.
 
-A stored node is replaced only if its version is in the history of the exported node, with a compare-and-set on this
-version. A node that has also changed on this site is skipped and reported.
+A stored node is replaced only if its version is in the exported node's history. The replacement is a compare-and-set on
+this version. A node that has also been changed on this site is skipped and reported.
 """
 
 import dataclasses
@@ -36,12 +36,12 @@ from nodes.tags import unique
 from nodes.types import NEVER, Expected
 from transfer import exported
 
-# Number of revisions stored with one command. Each revision contains a whole text.
+# Number of revisions stored per command. The number is low, because each revision contains a whole text.
 BATCH = 20
 DATABASE_REFUSED = "it violates the validator of its collection"
 
 
-# Fields of all nodes that forms limit, and dates that are shown in the site's time zone.
+# Fields of all nodes whose values are limited by forms, and dates that are shown in the site's time zone.
 _COMMON = frozenset({"title", "slug", "summary", "created", "updated", "published", "expires"})
 _DATES = ("created", "updated", "published", "expires")
 
@@ -83,7 +83,7 @@ class Unstored:
 
     Attributes:
         types: The types of nodes and photos by id.
-        read_revisions: Returns the ids of revisions.
+        read_revisions: A function that returns the ids of revisions.
     """
 
     types: dict[ObjectId, str] = dataclasses.field(default_factory=dict)
@@ -91,16 +91,16 @@ class Unstored:
 
     @cached_property
     def revisions(self) -> frozenset[ObjectId]:
-        """Return the ids of revisions. They are read only if needed, because reading them takes long."""
+        """Return the ids of revisions. They are read only if needed, because reading them takes a long time."""
         return frozenset(self.read_revisions())
 
 
 def import_node(record: Mapping[str, Any], *, dry_run: bool = False, unstored: Unstored | None = None) -> ImportResult:
-    """Store a node of an export. Its sections and revisions must already be stored.
+    """Store an exported node. Its sections and revisions must already be stored.
 
     Args:
         record: The exported node.
-        dry_run: Whether to return only the result that the import would have.
+        dry_run: Whether to return the result that the import would have, without storing anything.
         unstored: Documents that a dry run treats as stored.
     """
     unstored = unstored or Unstored()
@@ -128,7 +128,7 @@ def compare(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collect
     """Return the result of importing a node or photo over its `stored` version, or over nothing if `stored` is None.
 
     Raises:
-        Exception: The document is malformed. MALFORMED contains the exceptions.
+        Exception: The document is malformed. MALFORMED lists the possible exceptions.
     """
     label = describe(record)
     exported_fields = {k: v for k, v in record.items() if k not in ("history", "sha256")}
@@ -146,7 +146,8 @@ def compare(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collect
     if not present <= known:
         return skip(record, "it has been changed here")
     if (record["metadata"]["nonce"], _draft_nonce(record)) == (stored["metadata"]["nonce"], _draft_nonce(stored)):
-        # Some changes, such as tags and order, don't set a nonce, so the site of the latest change is unknown.
+        # Some changes, for example to tags or to the order, don't set a nonce, so it is unknown which site made the
+        # last change.
         return skip(record, "it has the same version, but other tags or another position")
     if stored["metadata"]["tags"] not in (record["metadata"]["tags"], _saved_tags(stored)):
         return skip(record, "its tags have been changed here")
@@ -169,10 +170,10 @@ def _was_discarded(record: Mapping[str, Any], stored: Mapping[str, Any]) -> bool
 
 
 def check_history(record: Mapping[str, Any], unstored: Unstored | None = None) -> None:
-    """Refuse a replacing version without a revision, because the next editor could not merge with it.
+    """Reject a replacement for which there is no revision, because the next editor could not merge with it.
 
     Raises:
-        Refused: There is no such revision.
+        Refused: There is no revision for the version.
     """
     revision = {"_id": record["metadata"]["nonce"], "node_id": record["_id"]}
     is_unstored = unstored is not None and revision["_id"] in unstored.revisions
@@ -181,7 +182,7 @@ def check_history(record: Mapping[str, Any], unstored: Unstored | None = None) -
 
 
 def _saved_tags(stored: Mapping[str, Any]) -> Any:
-    """Return the tags with which the present version was saved. A change of only the tags doesn't set a new nonce."""
+    """Return the tags that the current version was saved with. A change of only the tags doesn't set a new nonce."""
     revision = {"_id": stored["metadata"]["nonce"], "node_id": stored["_id"]}
     return (database()[REVISIONS].find_one(revision, {"metadata.tags": 1}) or {}).get("metadata", {}).get("tags")
 
@@ -227,7 +228,7 @@ def import_revisions(records: Iterable[Mapping[str, Any]], *, dry_run: bool = Fa
 
 
 def _insert_revisions(missing: list[Document]) -> dict[ObjectId, ImportResult]:
-    """Store revisions, and return the results of those that the database refused, by id."""
+    """Store revisions, and return the results of those that the database rejected, by id."""
     try:
         if missing:
             database()[REVISIONS].insert_many(missing, ordered=False)
@@ -241,7 +242,7 @@ def import_redirect(record: Mapping[str, Any], *, dry_run: bool = False) -> Impo
     """Store a former path of a node, unless the path is already known on this site."""
     label = f"the former URL {_format_place(record['_id'])}"[:200]
     if stored := database()[REDIRECTS].find_one({"_id": record["_id"]}):
-        # A redirect to the same node is the same redirect, even if its time differs or the node was deleted since.
+        # A redirect to the same node is the same redirect, even if its time differs or the node has been deleted since.
         is_same = stored["node_id"] == record["node_id"]
         if is_same:
             return ImportResult(Outcome.SAME, label)
@@ -272,7 +273,7 @@ def _compare_immutable(label: str, record: Mapping[str, Any], stored: Mapping[st
 
 
 def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
-    """Refuse a node that no editor could have created on this site.
+    """Reject a node that no editor could have created on this site.
 
     Raises:
         NodeError: The node breaks a rule.
@@ -289,7 +290,7 @@ def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
 
 
 def check_fields(record: Mapping[str, Any]) -> None:
-    """Refuse a node or photo if it or its draft has a value that no editor could have saved.
+    """Reject a node or photo if it or its draft has a value that no editor could have saved.
 
     Raises:
         NodeError: A value breaks a rule.
@@ -299,7 +300,8 @@ def check_fields(record: Mapping[str, Any]) -> None:
         present = writable(version)
         if not isinstance(present["detail"], Mapping):
             raise InvalidField("detail", invalid_value())
-        # Fields that only an earlier release of the type had are stored unchecked, because nothing reads them.
+        # Fields that existed only in an earlier version of the type are stored without checks, because nothing reads
+        # them.
         fields = declared_fields.keep_declared(version["type"], merging.fields(present))
         cleaned = normalized(fields, version["type"])
         # Values from an upgrader are stored unchanged, so they are not compared with their normalized form.
@@ -309,7 +311,7 @@ def check_fields(record: Mapping[str, Any]) -> None:
         wrong += [name for name in _DATES if name in version and not _is_shown(version[name])]
         if wrong:
             raise InvalidField(min(wrong), invalid_value())
-        # Unscheduled drafts are not checked, because they are checked when an editor publishes them.
+        # Unscheduled drafts are not checked here, because they are checked when an editor publishes them.
         if version is metadata or record["draft"].get("due"):
             rules.check_ready(present)
         common = [(name, Metadata._meta.get_field(name), version[name]) for name in _COMMON & version.keys()]
@@ -348,7 +350,7 @@ def _replace(stored: Document, document: Document) -> None:
     """Replace the stored earlier version of a node.
 
     Raises:
-        Refused: The node has changed meanwhile.
+        Refused: The node has been changed in the meantime.
         InvalidPlace: The node cannot be in its new section.
     """
     check_history(document)
@@ -387,7 +389,7 @@ def _update(stored: Mapping[str, Any], document: Mapping[str, Any]) -> Document:
 
 
 def _invalidate_tree(document: Mapping[str, Any]) -> None:
-    """Set a new version of the site if the node is a section, so that processes read the tree of sections again."""
+    """If the node is a section, set a new version of the site, so that processes read the tree of sections again."""
     if content.get(document["metadata"]["type"]).is_section:
         invalidate()
 

@@ -1,7 +1,7 @@
-"""The import of photos. Their documents are imported like nodes (transfer/importing_nodes.py), and their bytes are streamed.
+"""Import photos. Their documents are imported like nodes (transfer/importing_nodes.py), and their bytes are streamed.
 
-A photo and each of its earlier files is a separate file in GridFS. Like an upload, the file is locked while it is
-written. After an interrupted import, the next import deletes the incomplete file, because the file has the same id.
+A photo and each of its earlier files are separate files in GridFS. As in an upload, a file is locked while it is being
+written. If an import is interrupted, the next import deletes the incomplete file, because it uses the same id.
 """
 
 import hashlib
@@ -53,13 +53,13 @@ def import_photo(
     dry_run: bool = False,
     unstored: Unstored | None = None,
 ) -> ImportResult:
-    """Store a photo of an export, or one of its other files. Its gallery, or its photo, must already be stored.
+    """Store an exported photo, or one of its other files. Its gallery, or its photo, must already be stored.
 
     Args:
         record: The exported photo or file.
         pieces: The bytes of the file.
         replace: Whether to replace an earlier version of the photo. This requires that its current file is stored.
-        dry_run: Whether to return only the result that the import would have.
+        dry_run: Whether to return the result that the import would have, without storing anything.
         unstored: Documents that a dry run treats as stored.
     """
     unstored = unstored or Unstored()
@@ -88,16 +88,16 @@ def import_photo(
 
 
 def has_shown_picture(record: Mapping[str, Any], exported_ids: Container[ObjectId]) -> bool:
-    """Return whether the current file of a photo is stored or exported. Return True for a file that is not a photo itself."""
+    """Return whether the current file of a photo is stored or exported. For a file that is not a photo, return True."""
     shown = _replaced_by(record)
     return shown is None or shown in exported_ids or contents.find(record["_id"], shown) is not None
 
 
 def has_same_bytes(record: Mapping[str, Any]) -> bool:
-    """Return whether the bytes of a photo or file are stored, and equal the bytes in the export.
+    """Return whether the bytes of a photo or file are stored, and are identical to the bytes in the export.
 
-    The first file of a photo may have been deleted after a replacement. For a photo with a replaced file, return
-    whether the current file is stored.
+    If the file of a photo was replaced, return whether the current file is stored, because the first file may have been
+    deleted.
     """
     if shown := _replaced_by(record):
         return contents.find(record["_id"], shown) is not None
@@ -131,7 +131,7 @@ def _replaced_by(record: Mapping[str, Any]) -> ObjectId | None:
 
 
 def _without_first_picture(photo: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a photo without the fields of its first file if the file was replaced, because sweeping changes these fields."""
+    """Return a photo without the fields of its first file if that file was replaced, because sweeping changes them."""
     if _replaced_by(photo) is None:
         return photo
     metadata = {name: value for name, value in photo["metadata"].items() if name not in ("superseded", "doomed")}
@@ -157,7 +157,7 @@ def _compare(record: Mapping[str, Any], stored: Mapping[str, Any] | None) -> Imp
 
 
 def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
-    """Refuse a photo or file that no editor could have uploaded to this site.
+    """Reject a photo or file that no editor could have uploaded to this site.
 
     Raises:
         NodeError: The document breaks a rule.
@@ -187,7 +187,7 @@ def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
 
 
 def _delete_unfinished(stored: Mapping[str, Any]) -> None:
-    """Delete an incomplete file of an interrupted import. An upload that is still running loses its lock, and reports this."""
+    """Delete an interrupted import's incomplete file. An upload that is still running loses its lock."""
     files = database()[ASSET_FILES]
     lock = now()
     file_filter = {"_id": stored["_id"], **_place(stored["metadata"])}
@@ -201,7 +201,7 @@ def _store(record: Mapping[str, Any], pieces: Iterable[bytes]) -> None:
     """Store a file that is not stored yet.
 
     Raises:
-        BadPicture: The bytes are no accepted photo.
+        BadPicture: The bytes are not an accepted photo.
         DecoderBusy: Other photos are being decoded.
         UploadLost: Another process has deleted the incomplete file.
         Refused: The bytes don't match the document.
@@ -231,7 +231,7 @@ def _store(record: Mapping[str, Any], pieces: Iterable[bytes]) -> None:
 
 
 def _check_received(record: Mapping[str, Any], received: ReceivedPhoto) -> None:
-    """Refuse bytes that don't match the document. If this is the photo's current file, also check the photo's fields.
+    """Reject bytes that don't match the document. If this is the photo's current file, also check the photo's fields.
 
     Raises:
         Refused: The bytes don't match.
@@ -247,7 +247,7 @@ def _check_received(record: Mapping[str, Any], received: ReceivedPhoto) -> None:
 
 
 def _check_detail(detail: Mapping[str, Any], received: ReceivedPhoto) -> None:
-    """Refuse a field of a photo that doesn't match its file.
+    """Reject a field of a photo that doesn't match its file.
 
     Raises:
         InvalidField: The field doesn't match.
@@ -264,7 +264,7 @@ def _read_content(photo_id: ObjectId, content_id: ObjectId) -> ReceivedPhoto:
 
     Raises:
         Refused: The file is not stored.
-        BadPicture: The bytes are no accepted photo.
+        BadPicture: The bytes are not an accepted photo.
         DecoderBusy: Other photos are being decoded.
     """
     if (stored := contents.find(photo_id, content_id)) is None:
@@ -283,7 +283,7 @@ def _replace(stored: Mapping[str, Any], record: Mapping[str, Any]) -> None:
     """Replace the stored earlier version of a photo.
 
     Raises:
-        Refused: The photo has changed meanwhile.
+        Refused: The photo has been changed in the meantime.
     """
     check_history(record)
     before = stored["metadata"]

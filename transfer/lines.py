@@ -13,12 +13,12 @@ _READ_OPTIONS = _WRITE_OPTIONS.with_options(tz_aware=True, tzinfo=UTC)
 # MongoDB's own limits for the bytes of a document and for the levels of nested documents.
 LARGEST = 16 << 20
 DEEPEST = 90
-# Maximum number of the characters that precede each value except the first. A document of LARGEST bytes could contain
-# up to 2,600,000 of them, but a real document contains few outside its texts. A decoded value needs up to forty times
-# the memory of its character.
+# Maximum number of these characters in a line. One of them precedes each value except the first, and a decoded value
+# needs up to forty times the memory of the character. A document of LARGEST bytes could contain up to 2,600,000 of
+# them, but a real document contains few outside its texts.
 _SIGNS = (b"{", b"[", b",")
 MOST_SIGNS = 1_000_000
-# The accepted types. Subclasses are refused, because bson.Code is a subclass of str.
+# The accepted types. Subclasses are rejected, because bson.Code is a subclass of str.
 _VALUES = frozenset({str, bool, int, Int64, float, datetime, ObjectId, Decimal128, type(None)})
 
 
@@ -37,14 +37,14 @@ def decode(line: bytes) -> dict[str, Any]:
     """Return the document in a line.
 
     Raises:
-        BadLine: The line contains no document of an export.
+        BadLine: The line doesn't contain an exported document.
     """
     if sum(map(line.count, _SIGNS)) > MOST_SIGNS:
         raise BadLine("it has too many values")
     try:
         record = json_util.loads(line.decode(), json_options=_READ_OPTIONS)
         _check(record)
-        # Encoding also refuses numbers of more than eight bytes, and lone surrogates.
+        # Encoding also rejects numbers of more than eight bytes, and lone surrogates.
         if len(bson.encode(record)) > LARGEST:
             raise ValueError("it is too large")
     except (ValueError, TypeError, OverflowError, RecursionError, BSONError) as error:
@@ -59,7 +59,7 @@ def _check(value: Any, depth: int = 0) -> None:
 
     Raises:
         TypeError: The type is not accepted.
-        ValueError: The value has a field name or a depth that is not accepted.
+        ValueError: The value contains a field name that is not accepted, or is nested too deeply.
     """
     if depth > DEEPEST:
         raise ValueError("it is nested too deeply")

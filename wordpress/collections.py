@@ -1,4 +1,4 @@
-"""The MongoDB collections of imports: old URLs, and data for later runs with the same source."""
+"""The importer's MongoDB collections: old URLs, and data for later runs with the same source."""
 
 from marginalia.mongo.collections import Collection, Index, ShardKey
 from marginalia.mongo.schemas import ID, INTEGER, TEXT, array_of, document, one_of

@@ -48,7 +48,7 @@ __all__ = ["Importer", "Options"]
 
 SUMMARY_WORDS = 80
 TITLE_WORDS = 8
-# Maximum number of attempts to find a free slug if concurrent writers take slugs at the same time.
+# Maximum number of attempts to find a free slug while concurrent writers are taking slugs.
 ATTEMPTS = 5
 UNSEEN = "Comments that readers can't see because folders have no discussion"
 # Known taxonomies. Categories and tags become tags. The others only determined how a theme showed a post.
@@ -65,7 +65,7 @@ class Options:
         source: A name for the old site, or "" to use its URL.
         download: Whether to download pictures that are not in the folder `media`, within `limits`.
         private: Whether to allow downloads from hosts in a private network.
-        dry_run: Whether to write nothing.
+        dry_run: Whether to run without writing anything.
     """
 
     section: str = ""
@@ -154,7 +154,7 @@ class Importer:
     # People ----------------------------------------------------------------------------------------------------------
 
     def _find_users(self, export: Export) -> dict[str, Actor]:
-        """Return the authors by login. An author is the account with this username, or only a name."""
+        """Return the authors by login. An author is the account with this username, or else only a name."""
         users = get_user_model().objects.filter(username__in=list(export.authors))
         actors = {user.get_username(): Actor.of(user) for user in users}
         return {
@@ -231,7 +231,7 @@ class Importer:
                 previous_runs.update_wants(entry.id, wants)
 
     def _save(self, entry: Entry, nonce: ObjectId, body: Body, picture: ObjectId | None) -> bool:
-        """Save a completed text from a previous run. Return whether this was possible."""
+        """Save a completed text from a previous run. Return whether it could be saved."""
         fields: dict[str, Any] = {"detail.text": html.clean(body.html, "article")}
         if picture:
             fields["detail.picture"] = picture
@@ -284,7 +284,7 @@ class Importer:
         elif not item.comments_open:
             fields["detail.comments"] = "closed"
         elif entry.is_page and entry.approved:
-            # A page only shows its discussion if it has a comment policy.
+            # A page shows its discussion only if it has a comment policy.
             fields["detail.comments"] = stored_site.current().settings.comment_policy
         for name in _tags(item.terms)[tags.MOST :]:
             self.report.note(f"Tags left out because a post has at most {tags.MOST}", f"{name} of {entry.label}")
@@ -409,7 +409,7 @@ def _items(stream: BinaryIO, export: Export) -> Iterator[Item]:
 
 
 def _tags(terms: tuple[Term, ...]) -> list[str]:
-    """Return categories and tags as tags."""
+    """Return the names of categories and tags, which all become tags."""
     return [name for key, name in _tag_names(terms).items() if key and not tags.has_no_address(key)]
 
 

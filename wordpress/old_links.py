@@ -1,6 +1,6 @@
 """Old URLs of imported nodes: permalinks, and "?p=" with an id.
 
-They are stored with the id of the node, so they lead to its current URL even if the node is moved.
+They are stored with the id of the node, so they redirect to its current URL even after the node is moved.
 """
 
 import re
@@ -23,7 +23,7 @@ __all__ = ["NUMBER_PARAMETERS", "all_links", "exist", "find", "find_numbers", "i
 # WordPress accepts a number in any of these parameters.
 NUMBER_PARAMETERS = ("p", "page_id", "attachment_id")
 NUMBER = re.compile("[0-9]{1,18}")
-# Maximum number of characters. WordPress has no longer permalinks.
+# Maximum number of characters. Permalinks in WordPress are never longer.
 MAX_PATH = 1_000
 # Maximum number of imported sites with the same path.
 MAX_SOURCES = 20

@@ -1,4 +1,4 @@
-"""Data from previous runs with the same source, with which the next run can link to it and complete texts.
+"""Data from previous runs with the same source, so that the next run can link to their content and complete texts.
 
 WordPress and hosting companies split large exports into several files. A text in one file can show pictures and link to
 posts in another. Therefore, each run stores what it has read of posts, pages, pictures and synced patterns. It also

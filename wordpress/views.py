@@ -82,7 +82,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 class OldNumberMiddleware:
     """Middleware that redirects "/?p=7" and "/?feed=rss2", which would otherwise show the front page.
 
-    A number without a node returns 404.
+    A number that belongs to no node returns 404.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

@@ -101,8 +101,8 @@ class Discussions:
     def _present(target: Target) -> set[str]:
         """Return the slugs of all comments that are stored and counted, including tombstones.
 
-        If the count is wrong, a previous run was interrupted after storing a comment and before counting it. The result
-        is then empty, because storing the comments again also counts them.
+        If the count is wrong, a previous run was interrupted after storing a comment and before counting it. In this
+        case, the result is empty, because storing the comments again also counts them.
         """
         slugs = set()
         public = 0

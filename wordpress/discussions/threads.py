@@ -36,7 +36,7 @@ class PreparedComment:
 
 
 def approved_comments(comments: Sequence[Comment], posted: datetime | None) -> Iterator[PreparedComment]:
-    """Yield the approved comments by time, each after its parent, whatever their order in the file.
+    """Yield the approved comments by time, each after its parent, regardless of their order in the file.
 
     A reply to a comment that is not approved is attached to its nearest approved ancestor.
 
@@ -56,13 +56,13 @@ def approved_comments(comments: Sequence[Comment], posted: datetime | None) -> I
         time, number = heapq.heappop(pending)
         yield _prepare(approved[number], parents[number], time)
         for reply in below.get(number, ()):
-            # If the clock of the old site was set back, a reply may be older than its parent. It must still be stored
-            # after it.
+            # If the clock of the old site was set back, a reply may be older than its parent. The reply must still be
+            # stored after its parent.
             heapq.heappush(pending, (max(_posted_at(reply, posted), time), reply.id))
 
 
 def pending_comments(comments: Sequence[Comment], posted: datetime | None) -> Iterator[PreparedComment]:
-    """Yield the comments that wait for moderation by time, each with its nearest approved ancestor."""
+    """Yield the comments that are waiting for moderation by time, each with its nearest approved ancestor."""
     every = _by_id(comments)
     approved = {number: comment for number, comment in every.items() if comment.status == "approved"}
     held = [comment for comment in every.values() if comment.status == "pending"]

@@ -1,1 +1,1 @@
-"""Reading of exports: the records, a first scan of the whole file, and the URLs of the old site."""
+"""Read exports: the records, a first scan of the whole file, and the URLs of the old site."""

@@ -112,9 +112,10 @@ class OldSite:
             return None
         if host_of(url) in self.hosts:
             if match := re.search(r"\?(?:p|page_id)=([0-9]{1,18})\Z", normalized):
-                # On the old site itself, the number is the id. A guid with the same number may belong to a copied post.
+                # In a URL of the old site itself, the number is the id. A guid with the same number may belong to a
+                # copied post.
                 return int(match[1]) if int(match[1]) in self.ids else self.guids.get(normalized)
-            # A URL of the front page with another query is an archive or a search.
+            # A URL of the front page with any other query is an archive or a search.
             if "/" not in normalized and urlsplit(url).query:
                 return None
         number = self.pages.get(normalized) or self.guids.get(normalized)
@@ -124,7 +125,7 @@ class OldSite:
         return number
 
     def find_file_of_page(self, url: str) -> File | None:
-        """Return the media library file whose page had an absolute URL, or None if there is none."""
+        """Return the media library file whose page was at an absolute URL, or None if there is none."""
         normalized = _normalize(url)
         number = self.file_pages.get(normalized)
         if number is None and host_of(url) in self.hosts and (match := ATTACHMENT.search(url)):
@@ -160,7 +161,7 @@ class PostLibrary:
 
     Attributes:
         paths: The new paths of public posts and pages, by id.
-        unresolved: The URLs in links that still lead to the old site.
+        unresolved: The URLs in links that still point to the old site.
     """
 
     site: OldSite
@@ -204,7 +205,7 @@ class PostLibrary:
 
 
 def locate(directory: Path, attachment: Attachment) -> Path | None:
-    """Return the path of an attachment's file below `directory`, or None if it is missing.
+    """Return the path of an attachment's file in `directory`, or None if the file is missing.
 
     The longest trailing part of the attachment's path that exists is used. Therefore, `directory` can be a copy of the
     uploads folder, a copy of one month's folder, or a single flat folder.

@@ -1,7 +1,7 @@
 """A reader for WordPress eXtended RSS files (WXR 1.0, 1.1 and 1.2) that yields one record at a time.
 
-Memory use depends on the largest item, not on the size of the file, because the SAX parser only stores the text of the
-current record. The parser is protected against malicious files: it refuses entity declarations and references to
+Memory use depends on the largest item, not on the size of the file, because the SAX parser stores only the text of the
+current record. The parser is protected against malicious files: it rejects entity declarations and references to
 anything outside the file.
 """
 
@@ -24,10 +24,10 @@ from wordpress.export.source import AFTER, Repairs, pieces
 __all__ = ["MAX_RECORD", "VERSIONS", "read"]
 
 VERSIONS = ("1.0", "1.1", "1.2")
-# Limits that no real export exceeds. A file that exceeds a limit is refused, so that it can't fill the memory.
-# MAX_RECORD is the number of characters in one record. MAX_TAG is the number of characters in one tag or comment, which
-# the parser reads again with each chunk. MAX_DEPTH is the number of nested elements. MAX_PREFIXES is the number of
-# namespace prefixes in one place.
+# Limits that no real export exceeds. A file that exceeds a limit is rejected, so that it can't fill the memory.
+# MAX_RECORD limits the number of characters in one record. MAX_TAG limits the number of characters in one tag or
+# comment, which the parser reads again with each chunk. MAX_DEPTH limits the number of nested elements. MAX_PREFIXES
+# limits the number of namespace prefixes in one place.
 MAX_RECORD = 64 * 1024 * 1024
 MAX_TAG = 1024 * 1024
 MAX_DEPTH = 100
@@ -83,7 +83,7 @@ TRUNCATION_ERRORS = {
 
 
 def read(stream: BinaryIO, repairs: Repairs | None = None) -> Iterator[Record]:
-    """Yield the records of an export, in the order of the file, beginning with the Site.
+    """Yield the records of an export in file order, beginning with the Site.
 
     Args:
         stream: The bytes of the file, which are read once, in chunks.
@@ -95,7 +95,7 @@ def read(stream: BinaryIO, repairs: Repairs | None = None) -> Iterator[Record]:
     """
     repairs = Repairs() if repairs is None else repairs
     handler = _Handler()
-    # The handler resolves namespace prefixes itself, because the parser refuses undeclared prefixes, such as
+    # The handler resolves namespace prefixes itself, because the parser rejects undeclared prefixes, such as
     # <atom:link> in exports from 2012.
     parser = DefusedExpatParser()
     parser.setContentHandler(handler)
@@ -227,7 +227,7 @@ class _Handler(ContentHandler):
         return locator.getLineNumber() or 1
 
     def _key(self, name: str) -> str:
-        """Return a name with WordPress's usual prefix for its namespace, whatever the prefix in the file."""
+        """Return a name with WordPress's usual prefix for its namespace, regardless of the prefix in the file."""
         prefix, _colon, local = name.rpartition(":")
         namespace = self.prefixes[-1].get(prefix, UNDECLARED if prefix else "")
         if not namespace:

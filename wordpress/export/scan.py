@@ -1,6 +1,6 @@
 """The first scan of an export, which reads everything except the texts.
 
-All links and parents are known before the import.
+It collects all links and parents before the import begins.
 """
 
 import hashlib
@@ -76,7 +76,7 @@ class Entry:
     old_slug: str = ""
     # Ids of pictures that the entry showed to all visitors, as written in the export.
     shown: tuple[str, ...] = ()
-    # Whether this run has read the entry. If False, only a previous run has.
+    # Whether this run has read the entry. If False, only a previous run has read it.
     in_this_file: bool = True
 
     id: ObjectId = field(default_factory=ObjectId)
@@ -105,7 +105,8 @@ class Entry:
     def publish_time(self, moment: datetime) -> datetime | None:
         """Return the time of publication on this site, or None for drafts.
 
-        A schedule in the future is kept. A schedule in the past becomes a draft, so that an editor can decide.
+        A future publication time is kept. If a scheduled time has passed, the entry becomes a draft, so that an editor
+        decides.
         """
         if self.is_public:
             return self.posted or moment
@@ -156,12 +157,12 @@ class Export:
 
 
 def identifier(site_key: str, kind: str, number: int) -> ObjectId:
-    """Return the id for an object from an old site. It is the same in every run and for every export of the site."""
+    """Return the id for an object from an old site. It is the same in every run and in every export of the site."""
     return ObjectId(hashlib.sha256(f"wordpress {site_key} {kind} {number}".encode()).digest()[:12])
 
 
 def scan(path: Path, media: Path | None, report: Report, step: Callable[[int], object], *, source: str = "") -> Export:
-    """Read an export and return its contents. They are also counted in `report`.
+    """Read an export and return its contents, which are also counted in `report`.
 
     Args:
         path: The path of the export.

@@ -1,8 +1,8 @@
 """Conversion of the bytes of an export to text that an XML parser accepts.
 
-WordPress, its plugins and PHP can write exports that no XML parser accepts: with PHP notices before or after the
-document, forbidden characters, bytes in another encoding, or HTML entities. This module repairs, counts and reports all
-of these.
+WordPress, its plugins and PHP can write exports that no XML parser accepts. Such exports contain PHP notices before or
+after the document, forbidden characters, bytes in another encoding, or HTML entities. This module repairs, counts and
+reports all of these.
 """
 
 import codecs
@@ -122,7 +122,7 @@ def _decoder(head: bytes, reader: "_Reader") -> Callable[[bytes, bool], str]:
 
 
 def _beginning(text: str, repairs: Repairs) -> str:
-    """Return `text` without anything before the document except line breaks."""
+    """Return `text` with everything before the document removed, except line breaks."""
     text = text.lstrip("\ufeff")
     start = _START.search(text)
     if not start:
@@ -175,7 +175,7 @@ class _Reader:
         return "".join(letter(sequence) for sequence in _WRONG.finditer(data))
 
     def repaired(self, text: str, *, final: bool) -> str:
-        """Return text without the characters, references and entities that a parser refuses."""
+        """Return text without the characters, references and entities that a parser rejects."""
         text = self.text + text
         end = len(text)
         if not final and (unfinished := _UNFINISHED.search(text, max(end - 50, 0))):

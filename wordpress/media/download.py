@@ -30,11 +30,11 @@ SAFE = "/%:@!$&'()*+,;=~-._"
 
 
 class DownloadError(Exception):
-    """A file can't be downloaded. The text is the reason, as a clause."""
+    """A file can't be downloaded. The message is the reason, as a clause."""
 
 
 class DownloadsStopped(Exception):
-    """No more files can be downloaded in this run. The text is the reason."""
+    """No more files can be downloaded in this run. The message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Limits:
 class Downloader:
     """Downloads files of the site whose front page is `site`.
 
-    Hosts in private networks are refused unless `private` is True.
+    Hosts in private networks are allowed only if `private` is True.
     """
 
     def __init__(self, site: str, limits: Limits, *, private: bool = False) -> None:
@@ -170,7 +170,7 @@ class _Connection(http.client.HTTPConnection):
         """Connect to the host.
 
         Raises:
-            DownloadsStopped: Its name resolves to a private address.
+            DownloadsStopped: The name of the host resolves to a private address.
         """
         results = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(address[0]) for *_kind, address in results))

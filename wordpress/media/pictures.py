@@ -79,13 +79,13 @@ class PictureImporter:
     def upload(self, attachment: Attachment, path: Path) -> ObjectId | None:
         """Upload a picture to the gallery if it is not there yet.
 
-        If it is refused, add a note to the report and return None.
+        If the picture is rejected, add a note to the report and return None.
         """
         assert self.gallery.id is not None
         title = plain(attachment.title)[:MAX_TITLE]
         fields: dict[str, Any] = {"summary": plain(attachment.caption)}
-        # WordPress does not require alternative texts. A picture without any text remains a draft, but the text that
-        # shows it still refers to it.
+        # WordPress does not require alternative text. A picture without any description remains a draft, but the post
+        # that shows it still refers to it.
         if alt := (plain(attachment.alt) or fields["summary"] or title)[:MAX_ALT]:
             fields |= {"detail.alt": alt, "published": self.export.publish_time(attachment, self.moment)}
         try:
@@ -120,7 +120,7 @@ class PictureImporter:
         return photo_id
 
     def register_planned(self, attachments: list[Attachment]) -> None:
-        """Register pictures to be downloaded, for a dry run."""
+        """For a dry run, register the pictures that would be downloaded."""
         for attachment in attachments:
             register_at(self.export, attachment, ObjectId(), "", self.report)
         if attachments:
@@ -130,7 +130,7 @@ class PictureImporter:
         """Download pictures of the old site and upload them.
 
         Raises:
-            DownloadsStopped: A limit of the run is reached.
+            DownloadsStopped: The run has reached a limit.
         """
         for attachment in attachments:
             self._fetch(attachment, downloader)
@@ -153,7 +153,7 @@ class PictureImporter:
 def register_known(export: Export, report: Report, moment: datetime) -> set[int]:
     """Register pictures from previous runs, so that texts can show them.
 
-    Return the ids of those without a file in this run.
+    Return the ids of the pictures without a file in this run.
     """
     existing = importing.existing(
         old_links.find_numbers(export, [attachment.id for attachment in export.missing_files])

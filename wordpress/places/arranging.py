@@ -17,7 +17,7 @@ from wordpress.report import Report
 
 __all__ = ["TargetSection", "arrange", "missing_parent_label"]
 
-# The longest slug that the site allows, minus room for a number.
+# The longest slug that the site allows, with room for a number.
 MAX_SLUG = slugs.LONGEST - 10
 
 
@@ -39,7 +39,7 @@ class TargetSection:
 def arrange(export: Export, top: TargetSection, blog: TargetSection, report: Report, moment: datetime) -> None:
     """Determine the place of every entry: posts in `blog`, pages in their hierarchy below `top`.
 
-    Nodes from previous runs stay where they are now.
+    Nodes from previous runs keep their current places.
     """
     pages = {number: entry for number, entry in export.entries.items() if entry.is_page}
     order = list(_parents_first(pages, report))
@@ -74,7 +74,7 @@ def known_entries(export: Export) -> Iterator[Entry]:
 def _parents_first(pages: dict[int, Entry], report: Report) -> Iterator[Entry]:
     """Yield every page after its parent.
 
-    A page is put at the top if its parent is not in the export, or if it is in a cycle.
+    A page is placed at the top if its parent is not in the export, or if it is part of a cycle.
     """
     below: dict[int, list[Entry]] = {}
     for entry in pages.values():
@@ -103,8 +103,8 @@ def _is_cycle(entry: Entry, pages: dict[int, Entry]) -> bool:
 def _choose_kinds(pages: dict[int, Entry], export: Export) -> None:
     """Determine which pages become folders.
 
-    Also determine which pages from previous runs move below a parent that this run has read.
-    All other pages from previous runs keep their place and type.
+    Also determine which pages from previous runs move below a parent that this run has read. All other pages from
+    previous runs keep their place and type.
     """
     for entry in pages.values():
         waits = missing_parent_label(entry.above) in export.incomplete.get(entry.number, ())
@@ -128,7 +128,7 @@ def missing_parent_label(number: int) -> str:
 def _parent(entry: Entry, pages: dict[int, Entry], top: TargetSection) -> ObjectId | None:
     """Return the id of a page's section, which is its parent page.
 
-    If the parent is in the trash, or is a plain page, which can't contain pages, the parent's own section is used.
+    If the parent is in the trash, or is a plain page, which can't contain pages, return the section of the parent.
     """
     while entry.above:
         entry = pages[entry.above]

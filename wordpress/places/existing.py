@@ -12,7 +12,7 @@ TOLERANCE = timedelta(days=1)
 
 
 class SourceError(Exception):
-    """A previous import was from another site with the same URL. The text explains what to do."""
+    """A previous import was from another site with the same URL. The message explains what to do."""
 
 
 def find_known(export: Export) -> None:
@@ -25,7 +25,7 @@ def find_known(export: Export) -> None:
         SourceError: Most of the dates differ.
     """
     known = imports.existing_nodes([entry.id for entry in export.entries.values()])
-    # A previous run has read these entries, but could not import them, or they were deleted since.
+    # A previous run has read these entries, but could not import them, or they have been deleted since.
     missing = [number for number, entry in export.entries.items() if not entry.in_this_file and entry.id not in known]
     for number in missing:
         del export.entries[number]

@@ -26,14 +26,14 @@ TOP = TargetSection(None, "", is_live=True)
 
 
 class SectionError(Exception):
-    """The target section can't be used. The text is the reason."""
+    """The target section can't be used. The message is the reason."""
 
 
 class Sections:
     """Finds the sections of an import, or plans new ones.
 
-    A planned section is created by `create`, so an import that fails before that leaves no empty section. With
-    `dry_run`, sections are counted but not created.
+    A planned section is created by `create`, so an import that fails earlier leaves no empty section. With `dry_run`,
+    sections are counted but not created.
     """
 
     def __init__(self, export: Export, report: Report, moment: datetime, *, dry_run: bool) -> None:

@@ -1,8 +1,8 @@
 """Blocks of WordPress's editor. A block marker is an HTML comment with the name and the attributes of a block.
 
-The content of a block is between its markers. But the content of some blocks is only inserted when WordPress shows the
-post. Among these, synced patterns and footnotes are inserted here if the export contains them. Other blocks of this
-kind are reported.
+The content of a block is between its markers. However, WordPress inserts the content of some blocks only when it shows
+the post. Of these blocks, this module expands synced patterns and footnotes if the export contains them. It reports all
+others.
 """
 
 import json

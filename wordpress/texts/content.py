@@ -1,8 +1,8 @@
 """Conversion of the body of a WordPress post to plain HTML that doesn't depend on WordPress.
 
-The conversion resolves block markers and shortcodes, adds paragraphs, and changes links to the old site to the new
-URLs. Some content becomes inserts of this site (wordpress/texts/inserts.py). Content that can't be shown, such as
-missing pictures and unknown players, becomes a link. The result is not sanitized yet.
+The conversion resolves block markers and shortcodes, adds paragraphs, and replaces links to the old site with links to
+the new URLs. Some content becomes inserts of this site (wordpress/texts/inserts.py). Content that can't be shown, such
+as missing pictures and unknown players, becomes a link. The result is not sanitized yet.
 """
 
 import re
@@ -38,12 +38,11 @@ MOVIE = {"movie", "src", "url"}
 NEVER_SHOWN = {"script", "style", "template", "noscript"}
 # Elements that the sanitizer removes together with their content.
 LOST = {"form", "input", "select", "textarea", "svg", "canvas", "math"}
-# Attributes with the URL of a picture. All except `src` are used by plugins that put a placeholder into `src`.
+# Attributes with the URL of a picture. All except `src` are used by plugins that put a placeholder in `src`.
 SOURCES = ("src", "data-src", "data-lazy-src", "data-original", "data-orig-file")
 PICTURE_CLASS = re.compile(r"\bwp-image-(\d{1,18})\b")
 NUMBER = re.compile(r"(\d{1,18})\Z")
-# Background pictures, which covers and groups show, and the elements that show such a picture before their content
-# instead.
+# Background pictures of covers and groups, and the elements that show such a picture before their content instead.
 BACKGROUND = re.compile(r"""\bbackground(?:-image)?\s*:[^;]*?\burl\(\s*["']?([^"')]+)""", re.IGNORECASE)
 BACKED = {"div", "section", "figure", "header", "footer", "aside", "article", "main", "td", "p", "span"}
 FOOTNOTES = re.compile(r"<!--\s*wp:footnotes\s*/?-->")
@@ -145,7 +144,7 @@ def _html(
 ) -> str:
     """Return the converted HTML of `source`.
 
-    Content that became a link is added to `missing`, lost content to `lost`.
+    Content that became a link is added to `missing`, and lost content is added to `lost`.
     """
     gallery_count = 0
 
@@ -180,7 +179,7 @@ def _html(
 
 
 def _without_markers(text: str, lost: dict[str, None]) -> str:
-    """Return a text without comments.
+    """Return a text without HTML comments.
 
     Block markers add their ids to pictures as attributes. Blocks whose content is not in the text are added to `lost`.
     """
@@ -202,7 +201,7 @@ def _without_markers(text: str, lost: dict[str, None]) -> str:
 
 
 def _picture(file: File, missing: dict[str, None], alt: str = "", *, linked: bool = False) -> str:
-    """Return the HTML of a picture. If it is missing, return a link to its old URL, or inside a link, only its text."""
+    """Return the HTML of a picture. If it is missing, return a link to its old URL, or only its text if `linked`."""
     text = alt or file.title or label_of(file.url)
     if file.src:
         return f'<img src="{escape(file.src)}" alt="{escape(alt or file.title)}">'
@@ -300,7 +299,7 @@ class _Rewriter:
 
     @staticmethod
     def number(values: dict[str, str]) -> int:
-        """Return the old site's id of the picture in an element, or 0 if there is none."""
+        """Return the id that the picture in an element had on the old site, or 0 if there is none."""
         match = PICTURE_CLASS.search(values.get("class", "")) or NUMBER.match(values.get("data-id", ""))
         return int(match[1]) if match else 0
 

@@ -2,8 +2,9 @@
 
 Blank lines separate paragraphs, and line ends become line breaks.
 
-WordPress does this whenever it shows a post; the import does it once. The code is not derived from WordPress. It
-processes one tag after another and knows what each element can contain, so the result is always well nested.
+WordPress does this whenever it shows a post, but the import does it only once. The code is not derived from WordPress.
+It processes one tag after another, and takes into account what each element can contain, so the result is always well
+nested.
 """
 
 import re
@@ -22,7 +23,7 @@ LAYOUT = {
     **dict.fromkeys(("colgroup", "dl", "menu", "ol", "table", "tbody", "tfoot", "thead", "tr", "ul"), "none"),
     "p": "p",
 }
-# The elements that the start of another element closes, up to the surrounding list or table.
+# For each element: the open elements that its start tag closes, and the ancestors at which the search stops.
 ENDS = {
     "li": ({"li"}, {"ul", "ol", "menu"}),
     "dt": ({"dt", "dd"}, {"dl"}),
@@ -99,7 +100,7 @@ class _Writer:
             self.out.append(token.source + ("\n" if ends_line else ""))
 
     def close(self, name: str) -> None:
-        """Close all elements up to the one with the name of an end tag. An end tag without a start tag is dropped."""
+        """Close the innermost element `name`, and all elements inside it. An end tag without a start tag is dropped."""
         if self.open[name]:
             while self.pop() != name:
                 continue

@@ -1,6 +1,6 @@
 """Expansion of WordPress's shortcodes. They become HTML if possible, and are removed otherwise.
 
-Other brackets remain text.
+Any other brackets are kept as text.
 
 Shortcodes are defined by a site's plugins, and the export does not list them. Therefore, in addition to WordPress's own
 names, the following count as shortcodes:
@@ -97,7 +97,7 @@ class _Expander:
         self.partner = _partners(tokens)
 
     def between(self, start: int, end: int) -> str:
-        """Return the expanded text of the tokens from `start` to `end`, without `end`."""
+        """Return the expanded text of the tokens from `start` up to `end`, excluding `end`."""
         parts: list[str] = []
         position = start
         while position < end:
@@ -142,8 +142,8 @@ class _Expander:
     def escaped(self, token: Token, position: int, end: int) -> tuple[str, int]:
         """Return the replacement of a shortcode with doubled brackets, and the position after it.
 
-        If both ends are doubled, it is shown with single brackets. The ends are those of a single shortcode, or those
-        of an opening and a closing shortcode. Otherwise, the additional bracket is text.
+        If both ends are doubled, the shortcode is shown with single brackets. The two ends can belong to a single
+        shortcode, or to an opening and a closing shortcode. Otherwise, the additional bracket is text.
         """
         is_front_doubled = token.source.startswith("[[")
         is_back_doubled = token.source.endswith("]]")

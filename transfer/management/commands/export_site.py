@@ -25,7 +25,7 @@ def parse_moment(text: str) -> datetime:
     """Return the date or time that an operator typed. Without a time zone, it is in UTC.
 
     Raises:
-        ArgumentTypeError: The text is no date or time.
+        ArgumentTypeError: The text is not a date or a time.
     """
     try:
         moment = datetime.fromisoformat(text)

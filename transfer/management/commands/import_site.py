@@ -15,7 +15,7 @@ from transfer.archive import FILES, Archive, BadArchive
 from transfer.importing import Import, ImportSummary
 from transfer.importing_nodes import Outcome
 
-# Maximum replaced documents that are listed, and maximum skipped documents.
+# Maximum number of replaced documents to list, and of skipped documents.
 NAMED = 100
 
 

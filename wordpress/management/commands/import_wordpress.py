@@ -16,7 +16,7 @@ from wordpress.media.download import DownloadsStopped, Limits
 from wordpress.places.existing import SourceError
 from wordpress.places.sections import SectionError
 
-# Seconds between progress messages if the output is not a terminal.
+# Number of seconds between progress messages if the output is not a terminal.
 LINE_INTERVAL = 10.0
 INTERRUPTED = 130
 
@@ -99,7 +99,7 @@ class Command(MongoCommand):
 
 
 class Progress:
-    """A progress bar on a terminal, otherwise a message at regular intervals."""
+    """A progress bar on a terminal, or messages at regular intervals in any other output."""
 
     def __init__(self, stdout: Any, *, quiet: bool) -> None:
         self.stdout = stdout
