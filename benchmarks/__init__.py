@@ -1,1 +1,4 @@
-"""The measurements that the docs quote. `make bench` runs all, `make bench ARGS=start` one, and `make soak` a long test."""
+"""The measurements that the docs quote. Run all with `make bench`, one with `make bench ARGS=start`.
+
+`make soak` runs a long test.
+"""

@@ -1,4 +1,4 @@
-"""Running some or all benchmarks, each in its own process, because a process reads settings only once."""
+"""Run some or all benchmarks, each in its own process, because a process reads settings only once."""
 
 import argparse
 import subprocess
@@ -24,7 +24,7 @@ NAMES = (
     "copies",
     "facets",
 )
-# These benchmarks run only if they are named, because they install packages of other projects.
+# These benchmarks run only if they are named, because they install packages from other projects.
 BY_NAME = ("peers",)
 
 

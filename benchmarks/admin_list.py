@@ -1,4 +1,4 @@
-"""Times of the admin's list of 100,000 nodes by filter: the raw query, the selector, and the whole page."""
+"""Response times of the admin list with 100,000 nodes, by filter: the raw query, the selector, and the whole page."""
 
 import os
 import statistics
@@ -13,7 +13,7 @@ ROUNDS = 5 if site.QUICK else 15
 
 
 def main() -> None:
-    """Load the demo's bulk content, measure, and publish the results."""
+    """Load the demo's bulk content, measure the lists, and publish the results."""
     os.environ["LOG_LEVEL"] = "WARNING"
     with site.temporary_site():
         site.set_up(NODES)

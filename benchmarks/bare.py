@@ -1,6 +1,6 @@
-"""Bare Django views without middleware and settings, the baseline for the site's pages.
+"""Bare Django views without middleware and settings. They are the baseline for the site's pages.
 
-WSGI application: benchmarks.bare:application
+The WSGI application is benchmarks.bare:application.
 """
 
 import os
@@ -34,7 +34,7 @@ def read(request: HttpRequest, size: int) -> HttpResponse:
 
 @cache
 def _versions(discussion: str) -> list[dict[str, Any]]:
-    """Return the pipeline that reads the versions. Like the page cache, this function remembers the place of the node."""
+    """Return the pipeline that reads the versions. Like the page cache, it remembers where the node is stored."""
     node = {"_id": ObjectId(discussion.rpartition(":")[2])}
     stored = _database()["cms.nodes"].find_one(node, {"metadata.parent_id": 1, "metadata.slug": 1})
     if stored is None:
@@ -63,7 +63,7 @@ def read_all(request: HttpRequest, size: int) -> HttpResponse:
 
 
 def upload(request: HttpRequest) -> HttpResponse:
-    """Read a body in pieces, as for uploads of photos, and return its length."""
+    """Read a body in chunks, as for photo uploads, and return its length."""
     return HttpResponse(str(sum(map(len, iter(lambda: request.read(65_536), b"")))))
 
 

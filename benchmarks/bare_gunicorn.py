@@ -1,4 +1,4 @@
-"""gunicorn's settings for the bare view: the site's settings without hooks, which need the site's apps and database."""
+"""gunicorn's settings for the bare view: the site's settings without hooks, which need the apps and the database."""
 
 from cms.serving.gunicorn_conf import *  # noqa: F403
 

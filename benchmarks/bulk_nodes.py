@@ -1,4 +1,4 @@
-"""Inserting many nodes at once, with the documents that `editing.create` writes, in batches, with one revision per node."""
+"""Insert many nodes at once. The documents are those that `editing.create` writes, with one revision per node."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -35,16 +35,16 @@ class Row:
     tags: tuple[str, ...]
     text: str
     summary: str = ""
-    # Further fields of the node's type.
+    # Other fields of the node's type.
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
 def insert(rows: Iterable[Row]) -> Iterator[int]:
-    """Insert nodes with their revisions, and yield the number of new nodes of each batch. Existing ids are skipped.
+    """Insert nodes with their revisions, and yield the number of new nodes in each batch. Existing ids are skipped.
 
     Raises:
-        InvalidPlace: A node of the batch cannot be in its section. Nothing of the batch is stored.
-        InvalidSlug: A node of the batch has an invalid slug. Nothing of the batch is stored.
+        InvalidPlace: A node in the batch cannot be in its section. No node of this batch is stored.
+        InvalidSlug: A node in the batch has an invalid slug. No node of this batch is stored.
     """
     checked: set[tuple[ObjectId | None, str]] = set()
     for batch in batched(rows, BATCH):

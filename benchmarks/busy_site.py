@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks import content, site
 
 POSTS, COMMENTS = (1_000, 50_000) if site.QUICK else (10_000, 1_000_000)
-# Seconds between two writes of the same kind.
+# Number of seconds between two writes of the same kind.
 COMMENT_EVERY = 0.2
 SAVE_EVERY = 5.0
 TAG_EVERY = 20.0
@@ -71,7 +71,7 @@ def add_comments(counts: Sequence[int] = ()) -> None:
 
 
 def _comments(count: int, start: datetime) -> Iterator[dict[str, Any]]:
-    """Yield documents of comments in chronological order. Half of the comments are replies to one of the last ten."""
+    """Yield comment documents in chronological order. Half of them are replies to one of the last ten."""
     from marginalia.comments import slugs
     from marginalia.comments.backends.stored import comment_document, content_document
     from marginalia.comments.posting import preparation
@@ -95,7 +95,7 @@ def _comments(count: int, start: datetime) -> Iterator[dict[str, Any]]:
 def public_paths() -> list[str]:
     """Return the paths that readers request, most popular first.
 
-    The home page is first, followed by the posts by rank, with all other pages at random places among them.
+    The home page comes first, followed by the posts by rank. All other pages are at random places among the posts.
     """
     from benchmarks.volume import TAGS
     from marginalia.mongo.clock import now
@@ -122,7 +122,7 @@ def public_paths() -> list[str]:
 
 
 def writers() -> AbstractContextManager[Counter[str]]:
-    """Comment, save and tag during the block, and yield the numbers of writes."""
+    """Comment, save and tag during the block, and yield a counter of the writes."""
     return repeat_on_posts(ranked_posts()[0], {comment: COMMENT_EVERY, save: SAVE_EVERY, tag: TAG_EVERY})
 
 
@@ -130,13 +130,13 @@ def writers() -> AbstractContextManager[Counter[str]]:
 def repeat_on_posts(
     posts: Sequence[Any], intervals: Mapping[Callable[[random.Random, Any], None], float]
 ) -> Iterator[Counter[str]]:
-    """Call each function repeatedly with a random post during the block, and yield the numbers of calls by name.
+    """Call each function repeatedly with a random post during the block, and yield a counter of calls by function name.
 
     Popular posts are chosen more often. If a function raises an exception, it is raised again at the end of the block.
 
     Args:
         posts: The ids of the posts, most popular first.
-        intervals: The seconds between two calls, by function.
+        intervals: The number of seconds between two calls, by function.
     """
     weights = _cumulative_weights(len(posts))
     counts = Counter[str]()
@@ -195,7 +195,7 @@ def save(generator: random.Random, post: Any) -> None:
 
 
 def tag(generator: random.Random, post: Any) -> None:
-    """Add a tag to a post, or remove it."""
+    """Add a tag to a post, or remove it if the post has it."""
     from nodes.services import editing
     from nodes.types import TagChange
 

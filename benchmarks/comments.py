@@ -1,4 +1,4 @@
-"""Costs of each storage layout of comments for posting, reading, converting and space (docs/how-to/choose-a-layout.md)."""
+"""Costs of each comment layout for posting, reading, converting and storage (docs/how-to/choose-a-layout.md)."""
 
 import os
 import random
@@ -13,10 +13,10 @@ from benchmarks import report, site
 from benchmarks.timing import measure_seconds
 
 ROUNDS = 10 if site.QUICK else 60
-# Seconds between two posts while a discussion is converted.
+# Number of seconds between two posts while a discussion is being converted.
 PAUSE = 0.05
 TEXT = "A comment of some two hundred characters, as people write them when they have read a post to its end. " * 2
-# Goals of a conversion: comments per second, and ratio to a plain copy.
+# Goals of a conversion: number of comments per second, and ratio to a plain copy.
 MIN_RATE = 8_000
 MIN_RATIO = 0.5
 # Sizes of the measured discussions. BENCH_COMMENTS=100,10000 omits the longest discussion.
@@ -69,7 +69,7 @@ def prepare() -> None:
 
 
 class Trial:
-    """A discussion of `size` comments, which is converted from layout to layout."""
+    """A discussion of `size` comments that is converted from layout to layout."""
 
     def __init__(self, size: int) -> None:
         from bson import ObjectId
@@ -84,7 +84,7 @@ class Trial:
         self.costs: list[list[object]] = []
         self.moves: list[list[object]] = []
         self.db = self.backend.store.db
-        # Only discussions with this label can be embedded. They need a document that contains them.
+        # Only discussions with this label can be embedded. They need a target document to contain them.
         user = User.objects.create_user(str(ObjectId()))
         self.target = Target("auth.user", str(user.pk))
 
@@ -108,7 +108,7 @@ class Trial:
         self.backend.delete_discussion(self.target)
 
     def add_move(self, name: str, bare: float, rate: float) -> None:
-        """Add the row of a conversion, with the rates in comments per second of a plain copy and of the conversion."""
+        """Add the row of a conversion. `bare` is the rate of a plain copy, and `rate` that of the conversion."""
         if self.size < 10_000:
             return
         verdicts = ["kept" if is_met else "missed" for is_met in (rate / bare >= MIN_RATIO, rate >= MIN_RATE)]
@@ -138,7 +138,7 @@ class Trial:
             self.backend.store.layouts.of(place).copy(place, batch)
 
     def comments(self) -> Iterator[dict[str, Any]]:
-        """Yield documents of comments in chronological order. Half of the comments are replies to one of the last ten."""
+        """Yield comment documents in chronological order. Half of them are replies to one of the last ten."""
         from datetime import UTC, datetime, timedelta
 
         from marginalia.comments import slugs
@@ -170,7 +170,7 @@ class Trial:
         return read_place(discussion)
 
     def move(self, layout: str, order: Any) -> float:
-        """Convert the discussion while a writer posts to it, and return comments per second."""
+        """Convert the discussion while a writer posts to it, and return the number of comments per second."""
         stopping = threading.Event()
         writer = threading.Thread(target=self.post_until, args=(stopping,))
         writer.start()
@@ -197,7 +197,7 @@ class Trial:
             change.apply(self.db)
 
     def bare_copy(self) -> float:
-        """Copy the documents to a collection with the same indexes, and return comments per second."""
+        """Copy the documents to a collection with the same indexes, and return the number of comments per second."""
         self.db.bare.create_indexes(
             [
                 pymongo.IndexModel(list(index.pop("key").items()), **index)
@@ -251,7 +251,7 @@ class Trial:
         self.costs.append([f"{self.size:,}", name, *writes, *(f"{milliseconds:.2f}" for milliseconds in reads), *sizes])
 
     def reply_slug(self, share: float) -> str:
-        """Return the slug of the first reply after this share of the discussion."""
+        """Return the slug of the first reply after the given share of the discussion."""
         number = int(self.size * share)
         while True:
             for item in self.backend.store.layouts.of(self.place()).by_number(self.place(), number, number + 20):
@@ -266,7 +266,7 @@ class Trial:
         return NewComment(CommentAuthor("Bench"), TEXT, f"<p>{TEXT}</p>", str(random.random()), parent)
 
     def writes(self, root: str) -> tuple[float, float, float]:
-        """Return the median milliseconds of a post, a reply and a plain insert_one, measured in turns."""
+        """Return the median milliseconds of a post, a reply and a plain insert_one, measured alternately."""
         post = []
         reply = []
         raw = []

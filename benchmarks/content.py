@@ -1,4 +1,4 @@
-"""Content of the measured pages: a realistic discussion and a photo, identical in every run."""
+"""Content of the measured pages: a realistic discussion and a photo. It is identical in every run."""
 
 import random
 import tempfile
@@ -18,7 +18,7 @@ SENTENCES = (
 
 
 def add_comments(node: Any, count: int) -> None:
-    """Add `count` comments to a node. Half of them are replies to one of the last ten."""
+    """Add `count` comments to a node. Half of them are replies to one of the last ten comments."""
     from marginalia.comments.operations import importing
     from marginalia.mongo.clock import now
 

@@ -1,4 +1,4 @@
-"""A reader's page during requests for copies of photos that don't exist yet (docs/internals/benchmarks.md)."""
+"""A page while other clients request copies of photos that don't exist yet (docs/internals/benchmarks.md)."""
 
 import statistics
 import threading
@@ -11,7 +11,7 @@ from benchmarks import report, site
 PHOTOS = 5
 SIZE = (6000, 4000)
 REQUESTS = 20 if site.QUICK else 200
-# Maximum seconds that readers wait, at the 99th percentile.
+# Maximum number of seconds that readers wait, at the 99th percentile.
 MAX_SECONDS = 2.0
 
 
@@ -41,7 +41,7 @@ def _row(name: str, seconds: list[float], statuses: str) -> list[str]:
 
 
 def main() -> int:
-    """Measure and publish the results. Return 1 if readers wait longer than MAX_SECONDS."""
+    """Measure the page and publish the results. Return 1 if readers wait longer than MAX_SECONDS."""
     with site.temporary_site() as folder:
         site.set_up()
         from benchmarks.slow_senders import Server, gunicorn, request, run_server

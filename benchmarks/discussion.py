@@ -1,4 +1,4 @@
-"""Pages of a discussion of a million comments, compared in turns with the first page of a discussion of a hundred."""
+"""Pages of a discussion with a million comments, compared with the first page of a discussion with a hundred."""
 
 import os
 import random
@@ -20,7 +20,7 @@ GOAL = 1.5
 
 
 def main() -> None:
-    """Measure, and publish the results."""
+    """Measure both discussions, and publish the results."""
     with site.temporary_site():
         from benchmarks.comments import prepare
 
@@ -50,7 +50,7 @@ def _compare(name: str, size: int) -> None:
     rows: list[list[object]] = []
     for label in dict.fromkeys(label for label, _ in operations):
         # Pages are compared with the first page of the short discussion. Other operations are compared with the same
-        # operation there.
+        # operation in the short discussion.
         base = times[f"first page, {label.partition(', ')[2]}" if "page" in label else label, 0]
         ratio = statistics.median(long / short for long, short in zip(times[label, 1], base, strict=True))
         row = [label, f"{medians[label, 0]:.2f}", f"{medians[label, 1]:.2f}", f"{ratio:.2f}"]
@@ -67,7 +67,7 @@ def _compare(name: str, size: int) -> None:
 
 
 def _operations(trial: Any) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Yield (label, function) for each operation that should cost the same for discussions of any length."""
+    """Yield (label, function) for each operation whose cost should not depend on the length of a discussion."""
     from marginalia.comments.types import CommentAuthor, NewComment, Order
 
     backend = trial.backend

@@ -1,4 +1,4 @@
-"""Uncached counts of facets, compared with a covered $group of the same nodes and with only reading the nodes."""
+"""Uncached facet counts, compared with a covered $group over the same nodes, and with just reading the nodes."""
 
 import io
 import os
@@ -17,7 +17,7 @@ PLACE = [("metadata.parent_id", 1), ("metadata.published", -1), ("_id", -1), ("m
 
 
 def main() -> None:
-    """Fill a site with nodes of three values each, measure, and publish the results."""
+    """Fill a site with nodes that have three values each, measure the counts, and publish the results."""
     os.environ["LOG_LEVEL"] = "WARNING"
     with site.temporary_site():
         site.set_up()
@@ -111,7 +111,7 @@ def _measure(section: Any) -> None:
 
 
 def _measure_in_turns(*functions: Callable[[], object]) -> list[tuple[float, ...]]:
-    """Return the milliseconds of each function, for each round."""
+    """Call the functions alternately, and return the milliseconds of each function for each round."""
     rounds = [tuple(measure_seconds(function) * 1_000 for function in functions) for _ in range(ROUNDS + 1)]
     # The first round fills the caches.
     return rounds[1:]

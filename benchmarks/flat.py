@@ -1,4 +1,4 @@
-"""Pages of a large site, compared in turns with the same pages of a small site (docs/internals/benchmarks.md)."""
+"""Pages of a large site, compared with the same pages of a small site (docs/internals/benchmarks.md)."""
 
 import io
 import multiprocessing
@@ -22,7 +22,7 @@ LONGER = ("sitemap, a page", "folder of many pages", "archive")
 
 
 def main() -> None:
-    """Measure, and publish the results."""
+    """Measure both sites, and publish the results."""
     with site.temporary_site():
         os.environ["PAGE_CACHE_MB"] = "0"
         context = multiprocessing.get_context("spawn")
@@ -34,8 +34,8 @@ def main() -> None:
             os.environ["MONGODB_DATABASE"] = f"bench_{size}"
             processes.append(context.Process(target=serve, args=(size, child_end), daemon=True))
             processes[-1].start()
-            child_end.close()  # otherwise reading from an ended process would not raise EOFError
-            lengths.append(parent_end.recv())  # waits, so that the sites load the demo one after the other
+            child_end.close()  # otherwise, reading from an ended process would not raise EOFError
+            lengths.append(parent_end.recv())  # wait, so that the sites load the demo one after the other
             pipes.append(parent_end)
         results: dict[str, list[list[float]]] = {name: [[], []] for name in lengths[0]}
         for _ in range(ROUNDS):
@@ -54,7 +54,7 @@ def main() -> None:
 def _table(results: dict[str, list[list[float]]], lengths: list[dict[str, int]]) -> report.Table:
     rows: list[list[object]] = []
     for name, (small, large) in results.items():
-        # The median of the ratios of pairs, because other load on the machine slows down both requests of a pair.
+        # Use the median of the ratios of pairs, because other load on the machine slows down both requests of a pair.
         ratio = statistics.median(b / a for a, b in zip(small, large, strict=True))
         verdict = "" if name in LONGER else "kept" if ratio <= GOAL else "missed"
         quarters = statistics.quantiles(large, n=4)

@@ -1,4 +1,4 @@
-"""Costs of a page other than time: MongoDB commands, bytes, and a worker's memory (docs/internals/benchmarks.md)."""
+"""Costs of a page other than time: MongoDB commands, bytes, and worker memory (docs/internals/benchmarks.md)."""
 
 import gzip
 import os
@@ -15,7 +15,7 @@ ASSET = re.compile(rb'(?:<link rel="stylesheet" href|<script src)="([^"]+)"')
 
 
 def main() -> None:
-    """Measure, and publish the results."""
+    """Measure the costs, and publish the results."""
     os.environ["LOG_LEVEL"] = "WARNING"
     with site.temporary_site() as folder:
         site.set_up(pages.NODES)

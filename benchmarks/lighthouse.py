@@ -15,7 +15,7 @@ from benchmarks import site
 
 ROUNDS = 1 if site.QUICK else 5
 PAGES = {"home": "/", "post": "/essays/the-wide-margin", "gallery": "/plates"}
-# The minimum median score of each category, out of 100. The performance score also depends on the machine.
+# The minimum median score for each category, out of 100. The performance score also depends on the machine.
 MINIMUM = {"performance": 99, "accessibility": 100, "best-practices": 100, "seo": 100}
 CLI = Path(__file__).parent / "node_modules/lighthouse/cli/index.js"
 
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def _lighthouse_reports(port: int, path: str, chromium: str) -> list[dict[str, Any]]:
-    """Return ROUNDS reports of a page, each with a new browser profile.
+    """Return ROUNDS reports on a page, each with a new browser profile.
 
     Raises:
         CalledProcessError: Lighthouse failed.

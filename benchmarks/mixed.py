@@ -1,4 +1,4 @@
-"""Readers of many pages while other people comment and save, compared with a bare view (docs/internals/benchmarks.md)."""
+"""Readers of many pages while others comment and save, compared with a bare view (docs/internals/benchmarks.md)."""
 
 import json
 import statistics
@@ -14,20 +14,20 @@ from benchmarks import busy_site, report, site
 from benchmarks.busy_site import POSTS
 from benchmarks.readers import Readings
 
-# Seconds for which readers warm up the site, for which they are measured, and for which the bare view is measured.
+# Number of seconds for the warm-up, for the measurement of readers, and for the measurement of the bare view.
 WARM_SECONDS, SECONDS, BARE_SECONDS = (10, 20, 5) if site.QUICK else (60, 120, 10)
 # gunicorn's threads per worker for the bare view, independent of the site's settings.
 BARE_THREADS = 8
 GOAL, HITS_GOAL = 0.2, 0.9
-# Keys of the workers' counts of events. All other keys are parts of the code with the number of their samples.
+# Keys of the workers' event counts. All other keys are parts of the code, with the number of their samples.
 COUNTED = frozenset({"pages", "kept", "renewed", "commands"})
 
 
 def main() -> None:
-    """Measure, and publish the results."""
+    """Measure the readers, and publish the results."""
     with site.temporary_site() as folder:
         started = time.perf_counter()
-        # There are more nodes than posts, because a fifth are pages, and some are drafts.
+        # The site has more nodes than posts, because a fifth of the nodes are pages, and some are drafts.
         site.set_up(POSTS * 4 // 3)
         busy_site.add_comments()
         paths = busy_site.public_paths()
@@ -96,12 +96,12 @@ class Turn:
 
     @property
     def hits(self) -> float:
-        """Return the share of pages from the cache."""
+        """Return the share of pages that came from the cache."""
         return self.counts["kept"] / self.counts["pages"]
 
     @property
     def renewed(self) -> float:
-        """Return the share of pages whose discussion was rendered again while the rest came from the cache."""
+        """Return the share of pages that came from the cache, but whose discussion was rendered again."""
         return self.counts["renewed"] / self.counts["pages"]
 
     @property
@@ -130,7 +130,7 @@ class Turn:
 
 
 def run_readers(server: Any, paths: list[str], seconds: float) -> Readings:
-    """Run readers of a server in a separate process."""
+    """Run readers for a server in a separate process."""
     from benchmarks import web
 
     options = {"port": server.port, "paths": paths, "seconds": seconds, "connections": web.CONNECTIONS}

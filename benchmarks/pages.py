@@ -12,16 +12,16 @@ from benchmarks import content, report, site
 ROUNDS, SECONDS = (1, 1) if site.QUICK else (5, 1)
 NODES = 100 if site.QUICK else 1_000
 COMMENTS = 250
-# Number of series between two measurements of the bare view, because the speed of processors changes within seconds.
+# Number of series between two measurements of the bare view. It is low, because processor speed changes within seconds.
 BARE_EVERY = 3
-# Minimum ratios to the bare view's pages per second.
+# Minimum ratios to the bare view's number of pages per second.
 GOALS = {("post, 100 comments threaded", "cold"): 0.08, ("post, 100 comments threaded", "kept"): 0.33}
 GOALS["post, 100 comments threaded", "304"] = 0.33
 
 
 @dataclass
 class Series:
-    """Results of one page served in one way, with a load and its ratio to the bare view for each round."""
+    """Results for one page served in one way: a load and its ratio to the bare view for each round."""
 
     page: str
     way: str
@@ -49,7 +49,7 @@ class Series:
 
 
 def main() -> None:
-    """Measure, and publish the results."""
+    """Measure the pages, and publish the results."""
     with site.temporary_site() as folder, ExitStack() as servers:
         site.set_up(NODES)
         from benchmarks import web
@@ -106,7 +106,7 @@ the same content as JSON without a token, and the post without its comments. The
 
 
 def measured_pages() -> Iterator[tuple[str, str]]:
-    """Add comments to a post, publish a photo, and yield (name, path) of every measured page."""
+    """Add comments to a post, publish a photo, and yield (name, path) for every measured page."""
     from marginalia.mongo.clock import now
     from nodes.models import tree
     from nodes.selectors import stored_nodes

@@ -18,18 +18,18 @@ from benchmarks.readers import Readings
 from benchmarks.side_by_side import Series, Steal, get_body
 
 ROUNDS, SECONDS = (1, 1) if site.QUICK else (5, 3)
-# Readers during writes: number of turns, and seconds of each turn for warming up and for measuring.
+# Readers during writes: number of turns, and the seconds of warm-up and of measurement in each turn.
 TURNS, WARM_SECONDS, MIXED_SECONDS = (1, 2, 5) if site.QUICK else (3, 5, 15)
-# Comments on the measured post, which is the least popular one, and initial comments on the other posts. The others
-# have fewer, so that none exceeds one of our pages during the measurement. django-comments-xtd shows all comments of a
-# post on one page.
+# Number of comments on the measured post, which is the least popular one, and of initial comments on the other posts.
+# The other posts have fewer, so that none exceeds one of our pages during the measurement. django-comments-xtd shows
+# all comments on a post on a single page.
 COMMENTS, AT_FIRST = 100, 40
 OURS = "kept"
 OURS_COLD = "cold"
 PEER = "Wagtail"
 PEER_KEPT = "Wagtail, kept 60 s"
 PAGE = f"a post with {COMMENTS} comments"
-# Minimum ratios to Wagtail's pages per second.
+# Minimum ratios to Wagtail's number of pages per second.
 GOALS = {OURS_COLD: 7, OURS: 32}
 MIXED_GOAL = 12
 
@@ -81,7 +81,7 @@ def add_comments() -> None:
 
 
 def comments(post: str) -> list[dict[str, str]]:
-    """Return the comments on our post with this id, parents before replies, for filling the peer's site."""
+    """Return the comments on our post with this id, parents before replies, to fill the peer's site."""
     from marginalia.comments.reading import selectors
     from marginalia.comments.types import Target
 
@@ -101,7 +101,7 @@ def comments(post: str) -> list[dict[str, str]]:
 def tables(
     servers: Mapping[str, Any], bare: Any, folder: Path, posts: Sequence[Mapping[str, Any]], peers: Mapping[str, Peer]
 ) -> list[report.Table]:
-    """Measure, and return the tables.
+    """Measure the pages, and return the tables.
 
     Args:
         servers: Our servers by way.
@@ -134,7 +134,7 @@ def _single_page(servers: Mapping[str, Any], bare: Any, path: str, versions: Map
 
 
 def verdict(ratios: Sequence[float], goal: float | None) -> str:
-    """Return the goal of a ratio and whether its median meets the goal, or "" without a goal."""
+    """Return the goal for a ratio and whether the median ratio meets it, or "" if there is no goal."""
     if goal is None:
         return ""
     return f"≥ {goal:g}: {'kept' if statistics.median(ratios) >= goal else 'missed'}"
@@ -142,7 +142,7 @@ def verdict(ratios: Sequence[float], goal: float | None) -> str:
 
 @dataclass
 class Traffic:
-    """Results of readers of a site during writes, turn by turn."""
+    """Results for readers of a site during writes, turn by turn."""
 
     way: str
     server: Any
@@ -203,7 +203,7 @@ def _mixed(
     for way, peer in peers.items():
         peer_paths = [f"{path}/" for path in paths]
         all_traffic.append(Traffic(way, servers[way], peer_paths, lambda peer=peer: _write_to_peer(peer, slugs)))  # type: ignore[misc]
-    # Some posts are checked on all sites, because a redirect would also count as a page.
+    # Check some posts on all sites, because a redirect would also count as a page.
     for number in (0, 1, -2):
         for traffic in all_traffic:
             if posts[number]["title"].encode() not in get_body(traffic.server, traffic.paths[number]):

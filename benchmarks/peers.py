@@ -23,7 +23,7 @@ WAGTAIL_NEW = "Wagtail v3"
 WAGTAIL_KEPT = "Wagtail v2, kept 60 s"
 _NEWEST = "?type=wagtail_site.Post&order=-first_published_at&limit=20"
 _ONLY = "id,type,slug,title,url,published"
-# Paths by call and by site. {id} stands for the id of the post, {pk} for the key of its copy in Wagtail.
+# Paths by call and by site. {id} stands for the id of the post, and {pk} for the key of its copy in Wagtail.
 CALLS: Mapping[str, Mapping[str, str]] = {
     "a post with its text": {
         OURS: "/api/v1/nodes/{id}?include=body_html",
@@ -54,7 +54,7 @@ The host took {steal} of the processor time in these rounds."""
 
 
 def main() -> None:
-    """Measure, and publish the results."""
+    """Measure the calls, and publish the results."""
     with site.temporary_site() as folder, ExitStack() as servers:
         site.set_up(NODES)
         from benchmarks import web
@@ -108,7 +108,7 @@ def _calls(servers: Mapping[str, Any], bare: Any, posts: list[dict[str, Any]]) -
 
 
 def all_ways(paths: Mapping[str, str]) -> dict[str, str]:
-    """Return a call's paths by way, with additional ways for our site without its cache and for Wagtail with a cache."""
+    """Return a call's paths by way. Our site without its cache, and Wagtail with a cache, are additional ways."""
     return {OURS: paths[OURS], OURS_COLD: paths[OURS], **paths, WAGTAIL_KEPT: paths[WAGTAIL]}
 
 
@@ -157,8 +157,8 @@ def _install_peers(folder: Path, posts: list[dict[str, Any]]) -> dict[str, Peer]
     file.write_text(json.dumps(posts))
     if peer.run("fill", str(file)).wait():
         raise RuntimeError("The peer's site could not be filled: see above")
-    # The database is copied, so that writes to one site don't affect the other. Copying one file is enough, because
-    # closing the last connection has removed the write-ahead log.
+    # Copy the database, so that writes to one site don't affect the other. Copying one file is enough, because the
+    # write-ahead log was removed when the last connection was closed.
     shutil.copy(database, database_copy)
     return {
         PEER: peer,

@@ -1,9 +1,9 @@
-"""Photos: streaming 2 GB in both directions, compared with the driver's GridFS, and uploading 100 megapixels in the admin.
+"""Photos: streaming 2 GB up and down, compared with the driver's GridFS, and uploading 100 megapixels in the admin.
 
-python benchmarks/photos.py            2 GB, and the photo; needs 5 GB of disk
+python benchmarks/photos.py            2 GB, and the 100-megapixel photo; needs 5 GB of disk space
 python benchmarks/photos.py --mb 200   fewer bytes
 
-Each measurement runs in its own process. Its memory is the growth of the peak resident set since the process
+Each measurement runs in its own process. Its memory is the increase of the peak resident set size after the process has
 connected. The benchmark starts a temporary MongoDB.
 """
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 MIB = 1 << 20
 PIECE = MIB // 4
-# Promised limits: growth in MiB, ratios to the driver's speed, and peak memory of the photo in MiB.
+# Promised limits: memory growth in MiB, ratios to the driver's speed, and peak memory for the photo in MiB.
 MAX_GROWTH = 96
 MAX_DIFFERENCE = 16
 MIN_UP_RATIO = 0.8
@@ -107,7 +107,7 @@ def _connect() -> None:
 
 
 def _peak() -> float:
-    """Return the highest resident set of this process so far, in MiB."""
+    """Return the peak resident set size of this process so far, in MiB."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM"):
             return int(line.split()[1]) / 1024
@@ -128,7 +128,7 @@ def _bytes(mb: int) -> Iterator[bytes]:
 
 
 def up(mb: int) -> dict[str, float]:
-    """Measure writing with the site's writer, without the checks of photos."""
+    """Measure writing with the site's writer, without the photo checks."""
     _connect()
     from bson import ObjectId
 
@@ -146,7 +146,7 @@ def up(mb: int) -> dict[str, float]:
 
 
 def up_raw(mb: int) -> dict[str, float]:
-    """Measure writing with the driver's GridFS and its defaults."""
+    """Measure writing with the driver's GridFS and its default settings."""
     _connect()
     from gridfs import GridFSBucket
 
@@ -193,7 +193,7 @@ def down_raw(mb: int) -> dict[str, float]:
 
 
 def picture(megapixels: int) -> dict[str, float]:
-    """Measure uploading a JPEG of this size in the admin, and creating its largest copy and its largest square."""
+    """Measure uploading a JPEG of this size in the admin, and creating its largest copy and its largest square copy."""
     path = subprocess.run(
         [sys.executable, "-c", _MAKE_PICTURE, str(megapixels)], check=True, capture_output=True, text=True
     ).stdout.strip()

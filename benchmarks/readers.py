@@ -1,4 +1,4 @@
-"""Readers in a separate process, which request paths over persistent connections as fast as the server responds."""
+"""Readers in a separate process. They request paths over persistent connections as fast as the server responds."""
 
 import json
 import random
@@ -16,7 +16,7 @@ DRAWS = 50_000
 
 @dataclass(frozen=True)
 class Readings:
-    """Results of readers: pages, seconds, latencies in milliseconds, and CPU milliseconds of the readers per page."""
+    """Results of readers: pages, seconds, latencies in milliseconds, and the readers' own CPU milliseconds per page."""
 
     pages: int
     seconds: float
@@ -26,7 +26,7 @@ class Readings:
 
     @property
     def rate(self) -> float:
-        """Return pages per second."""
+        """Return the number of pages per second."""
         return self.pages / self.seconds
 
     def format_latencies(self) -> tuple[str, str]:
@@ -35,12 +35,12 @@ class Readings:
 
 
 def run_readers(port: int, paths: Sequence[str], seconds: float, connections: int) -> Readings:
-    """Request paths for some seconds, by Zipf's law, so that the first path is requested most often.
+    """Request paths for some seconds. They follow Zipf's law, so the first path is requested most often.
 
     Args:
         port: The port of the server.
         paths: The paths, most popular first.
-        seconds: The duration.
+        seconds: How long the readers run.
         connections: The number of connections, each with its own thread.
 
     Raises:

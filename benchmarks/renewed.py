@@ -13,13 +13,13 @@ from benchmarks import content, report, site
 TURNS, WARM_TURNS = (40, 10) if site.QUICK else (400, 50)
 NODES, COMMENTS = 100, 250
 RENEWED = "right after a comment"
-# Maximum CPU milliseconds of the web server per page.
+# Maximum CPU milliseconds that the web server needs per page.
 GOAL = 4.0
 
 
 @dataclass
 class Series:
-    """Latencies and CPU seconds of repeated requests for one page, one request at a time."""
+    """Latencies and CPU seconds of repeated requests for a page, one request at a time."""
 
     way: str
     request: Callable[[], Any]
@@ -55,7 +55,7 @@ class Series:
 
 
 def main() -> None:
-    """Measure, and publish the results."""
+    """Measure the page, and publish the results."""
     with site.temporary_site() as folder, ExitStack() as servers:
         site.set_up(NODES)
         from benchmarks import busy_site, web
@@ -89,7 +89,7 @@ def main() -> None:
             for series in all_series:
                 series.turn()
         difference = counts() - before
-        # A few pages may be rendered completely, because cached pages expire after some minutes and at midnight.
+        # A few pages may have been rendered completely, because cached pages expire after some minutes and at midnight.
         if abs(difference["renewed"] - TURNS) > TURNS // 20:
             raise RuntimeError(
                 f"of {TURNS} pages after a comment {difference['renewed']} had their discussion alone made anew"

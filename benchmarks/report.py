@@ -1,4 +1,4 @@
-"""Output of results to the screen and docs/internals/benchmarks.json, from which docs/internals/benchmarks.md is made."""
+"""Print results, store them in docs/internals/benchmarks.json, and generate docs/internals/benchmarks.md from it."""
 
 import json
 import os

@@ -1,4 +1,7 @@
-"""Pages per second by worker processes, threads and server, and the server's share of a page (docs/internals/benchmarks.md)."""
+"""Pages per second by number of workers, number of threads, and server (docs/internals/benchmarks.md).
+
+Another table shows the server's share of a page.
+"""
 
 import statistics
 from collections.abc import Iterator
@@ -16,7 +19,7 @@ from benchmarks.slow_senders import GRANIAN, Server, granian, gunicorn, run_serv
 WARM_SECONDS = 1
 ROUNDS, SECONDS = (1, 1) if site.QUICK else (5, 2)
 NODES = 100
-# Connections per core. There are more of them than threads in a worker, so that the number of threads matters.
+# Number of connections per core. There are more than threads in a worker, so that the number of threads matters.
 CONNECTIONS = 16
 BARE = "bare view"
 KEPT = "kept page"
@@ -30,7 +33,10 @@ APPLICATIONS = {
 
 @dataclass
 class Way:
-    """A server with numbers of workers and of threads per worker, its instance for each page, and the loads of all rounds."""
+    """A server with a number of workers and of threads per worker.
+
+    It has an instance for each page, and the loads of all rounds.
+    """
 
     name: str
     server: Server
@@ -50,7 +56,7 @@ class Way:
         return statistics.median(getattr(load, figure) for load in self.loads[page])
 
     def row(self, page: str, usual: "Way") -> list[object]:
-        """Return the table's row, compared with another way in the same rounds."""
+        """Return the table's row. The way is compared with another way in the same rounds."""
         pairs = zip(self.loads[page], usual.loads[page], strict=True)
         ratios = [load.rate / other.rate for load, other in pairs]
         return [
@@ -93,7 +99,7 @@ def _gunicorn(workers: int, at_once: int) -> Server:
 
 
 def main() -> None:
-    """Measure, and publish the results."""
+    """Measure the ways, and publish the results."""
     with site.temporary_site() as folder, ExitStack() as servers:
         site.set_up(NODES)
         from django.conf import settings
@@ -113,8 +119,8 @@ def main() -> None:
         for way in all_ways:
             way.loads.clear()
         for number in range(ROUNDS):
-            # Requests for which wrk no longer waits are still served during the next load. The order therefore
-            # rotates.
+            # The server may still be processing requests that wrk has given up on when the next load starts. Therefore,
+            # the order rotates.
             turn = number % len(all_ways)
             for page in APPLICATIONS:
                 for way in (*all_ways[turn:], *all_ways[:turn]):

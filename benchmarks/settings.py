@@ -1,4 +1,4 @@
-"""The site's settings, with pages of a hundred comments, as the measurements require."""
+"""The site's settings, with a hundred comments per page, as the measurements require."""
 
 from cms.settings import *  # noqa: F403
 from cms.settings import COMMENTS

@@ -1,4 +1,4 @@
-"""Comparisons of several sites in turns: loads of each URL, and their ratios to a base and to the bare view."""
+"""Compare several sites alternately: loads of each URL, and their ratios to a base and to the bare view."""
 
 import statistics
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ COLUMNS = ["Least–most", "× bare view", "Web, ms", "MongoDB, ms", "Bytes"]
 
 @dataclass
 class Series:
-    """Results of one call served in one way, with a load and its ratios to the base and to the bare view for each round."""
+    """Results for one call served in one way: a load and its ratios to the base and to the bare view for each round."""
 
     call: str
     way: str
@@ -27,7 +27,7 @@ class Series:
         self.bytes = len(get_body(self.server, self.path))
 
     def row(self) -> list[object]:
-        """Return the table row, which contains call, way, rate, ratio and COLUMNS."""
+        """Return the table's row, which contains the call, the way, the rate, the ratio and COLUMNS."""
         rate, web, mongod = (
             statistics.median(getattr(load, name) for load in self.loads) for name in ("rate", "web", "mongod")
         )
@@ -49,7 +49,7 @@ def ratio(rounds: Sequence[float]) -> tuple[str, str]:
 
 
 def measure(all_series: Sequence[Series], base: str, bare: Any, rounds: int, seconds: int) -> None:
-    """Load all series in turns. `base` is the way with which the other ways of a call are compared."""
+    """Load all series alternately. `base` is the way that the other ways of a call are compared with."""
     for _ in range(rounds):
         for call in dict.fromkeys(series.call for series in all_series):
             bare_rate = bare.load("/", seconds).rate
@@ -58,7 +58,7 @@ def measure(all_series: Sequence[Series], base: str, bare: Any, rounds: int, sec
                 series.loads.append(series.server.load(series.path, seconds))
                 rate = series.loads[-1].rate
                 series.bare_ratios.append(rate / bare_rate)
-                # Results are printed at once, so that they aren't lost if the machine becomes too busy to continue.
+                # Print results immediately, so that they aren't lost if the machine becomes too busy to continue.
                 print(f"{call}, {series.way}: {rate:,.1f}, {series.bare_ratios[-1]:.3f} of bare", flush=True)
             for series in by_way.values():
                 series.base_ratios.append(series.loads[-1].rate / by_way[base].loads[-1].rate)
@@ -77,7 +77,7 @@ def get_body(server: Any, path: str) -> bytes:
 
 
 class Steal:
-    """The share of CPU time that the machine's host takes, measured from its creation."""
+    """The share of CPU time that the host of this virtual machine takes, measured from the creation of the object."""
 
     def __init__(self) -> None:
         self._before = psutil.cpu_times()

@@ -11,7 +11,7 @@ QUICK = bool(os.environ.get("QUICK"))
 
 @contextmanager
 def temporary_site() -> Iterator[Path]:
-    """Start MongoDB, configure the environment for it, and yield a folder for further files.
+    """Start MongoDB, set the environment variables for it, and yield a folder for other files.
 
     A process reads settings only once, so benchmarks that need two sites start processes.
     """
@@ -32,7 +32,7 @@ def temporary_site() -> Iterator[Path]:
 
 
 def set_up(nodes: int = 0) -> None:
-    """Set up Django, migrate, and load the demo with this number of additional nodes."""
+    """Set up Django, run the migrations, and load the demo with this number of additional nodes."""
     import django
 
     django.setup()

@@ -1,4 +1,4 @@
-"""Web servers compared by slow senders, restarts, memory of an upload, and pages per second (docs/internals/benchmarks.md)."""
+"""Web servers compared by slow senders, restarts, upload memory and pages per second (docs/internals/benchmarks.md)."""
 
 import os
 import shutil
@@ -42,8 +42,8 @@ class Server:
     """A web server.
 
     Attributes:
-        command: Returns its command for an application and a port.
-        restart: "instances", "HUP" or "".
+        command: A function that returns the command for an application and a port.
+        restart: How the server restarts: "instances", "HUP" or "".
     """
 
     name: str
@@ -54,14 +54,14 @@ class Server:
 
 
 def gunicorn(application: str, port: int) -> list[str]:
-    """Return the site's own command."""
+    """Return the command that the site itself uses."""
     from cms.serving import web_server
 
     return web_server.gunicorn_command(application, port)
 
 
 def granian(application: str, port: int, workers: int = 2, threads: int = 12) -> list[str]:
-    """Return Granian's command."""
+    """Return the command for Granian."""
     numbers = ["--workers", str(workers), "--blocking-threads", str(threads), "--port", str(port)]
     return [str(GRANIAN), "--interface", "wsgi", "--no-ws", *numbers, application]
 
@@ -104,13 +104,13 @@ def run_server(server: Server, application: str, folder: Path) -> Iterator[tuple
         for process in processes:
             try:
                 process.wait(20)
-            except subprocess.TimeoutExpired:  # Granian was terminated during its start
+            except subprocess.TimeoutExpired:  # Granian was terminated while it was starting
                 process.kill()
                 process.wait()
 
 
 def request(port: int, path: str, timeout: float = TIMEOUT) -> tuple[int, float]:
-    """Request a page on a new connection. Return its status, which is 599 without a response, and the duration in seconds."""
+    """Request a page on a new connection. Return its status, or 599 without a response, and the duration in seconds."""
     started = time.monotonic()
     response = b""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=timeout) as connection:
@@ -121,14 +121,14 @@ def request(port: int, path: str, timeout: float = TIMEOUT) -> tuple[int, float]
 
 
 def _read(port: int, path: str) -> str:
-    """Send REQUESTS requests, and return the number of successful ones and the longest time as text."""
+    """Send REQUESTS requests. Return the number of successful requests and the longest time as text."""
     results = [request(port, path) for _ in range(REQUESTS)]
     succeeded = sum(status == 200 for status, _seconds in results)
     return f"{succeeded}/{REQUESTS}, {max(seconds for _status, seconds in results):.2f} s"
 
 
 def slow_senders(port: int, path: str) -> tuple[str, str]:
-    """Return the results of one reader, first without other clients, then with clients that send one byte per second."""
+    """Return one reader's results, first without other clients, then with clients that send one byte per second."""
     alone = _read(port, path)
     stopping = threading.Event()
     connections = []
@@ -155,7 +155,7 @@ def slow_senders(port: int, path: str) -> tuple[str, str]:
 
 
 def upload(port: int, process: psutil.Process) -> str:
-    """Return the growth in MiB of the peak memory of the server's processes during an upload of UPLOAD_MB."""
+    """Return the increase in MiB of the server's peak memory during an upload of UPLOAD_MB."""
     before = _peaks(process)
     block = b"x" * (1 << 20)
     with socket.create_connection(("127.0.0.1", port), timeout=120) as connection:
@@ -178,7 +178,10 @@ def _peaks(process: psutil.Process) -> dict[int, float]:
 
 
 def read_during_restart(path: str, port: int, restart: Callable[[], object]) -> str:
-    """Return the results of readers during a restart: numbers of requests, failures and slow requests, and the longest time."""
+    """Return the results for readers during a restart.
+
+    The text contains the numbers of requests, failures and slow requests, and the longest time.
+    """
     results: list[tuple[int, float]] = []
     stopping = threading.Event()
 
@@ -203,7 +206,7 @@ def read_during_restart(path: str, port: int, restart: Callable[[], object]) -> 
 
 
 def measure_restart(server: Server, path: str, folder: Path) -> str:
-    """Measure a restart of the kind that the server supports."""
+    """Measure the kind of restart that the server supports."""
     if server.restart == "HUP":
         with run_server(server, "cms.wsgi:application", folder) as (port, process):
 
@@ -236,14 +239,14 @@ def measure_restart(server: Server, path: str, folder: Path) -> str:
 
 
 def pages_per_second(port: int, path: str) -> float:
-    """Return pages per second, measured by wrk over four connections."""
+    """Return the number of pages per second, measured by wrk over four connections."""
     command = ["wrk", "-t1", "-c4", f"-d{SECONDS}s", f"http://127.0.0.1:{port}{path}"]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return float(output.partition("Requests/sec:")[2].split()[0])
 
 
 def main() -> None:
-    """Measure, and publish the results."""
+    """Measure the servers, and publish the results."""
     with site.temporary_site() as folder:
         site.set_up()
         from benchmarks.web import require_wrk

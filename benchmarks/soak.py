@@ -20,15 +20,15 @@ from tests.faults.harness.faults import Faults
 from tests.faults.harness.ledger import Ledger
 from tests.faults.harness.places import OnEmbedded, OnReplicaSet, running
 
-# Minutes of traffic in a trial, which ends with the audit. Two kinds of site alternate. Behind Varnish, there is only
-# one trial.
+# Number of minutes of traffic in a trial, which ends with the audit. Trials alternate between two kinds of site. Behind
+# Varnish, there is only one trial.
 TRIAL_MINUTES = 10.0
-# Seconds of a fault, including the pause before it.
+# Number of seconds per fault, including the pause before it.
 FAULT_SECONDS = 11.0
 
 
 def main() -> int:
-    """Run the soak and print its report. Return 1 if a write was lost, duplicated or incomplete, or an error was unexpected."""
+    """Run the soak and print its report. Return 1 after lost, duplicated or incomplete writes, or unexpected errors."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
     parser.add_argument("site", nargs="?", choices=["cdn"])
     parser.add_argument("--minutes", type=float, default=60)
@@ -36,7 +36,7 @@ def main() -> int:
     options = parser.parse_args()
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger(run.__name__).setLevel(logging.INFO)
-    # After SIGTERM, the soak also ends its servers, including one that a fault has just suspended.
+    # After SIGTERM, also end the servers of the soak test, including one that a fault has just suspended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     trials = 1 if options.site else max(2, round(options.minutes / TRIAL_MINUTES))
     seconds = options.minutes * 60 / trials
@@ -72,7 +72,7 @@ def _trial(kind: type[OnEmbedded] | type[OnReplicaSet], seconds: float, seed: in
 
 
 def _behind_varnish(seconds: float, seed: int) -> tuple[Ledger, cdn_run.Findings]:
-    """Run one trial that causes all faults repeatedly, in a new random order each time."""
+    """Run one trial that causes all faults repeatedly, in a new random order in each repetition."""
     generator = random.Random(seed)
     chosen = list[str]()
     with running(OnCdn) as place:

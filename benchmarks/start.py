@@ -1,4 +1,4 @@
-"""Times that the embedded MongoDB needs for starting and stopping."""
+"""Times that the embedded MongoDB needs to start and stop."""
 
 import os
 import signal

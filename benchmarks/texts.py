@@ -1,4 +1,4 @@
-"""CPU seconds of the slowest texts for rendering, deriving searchable text and excerpt, merging and comparing."""
+"""CPU seconds of the slowest texts for rendering, deriving searchable text and excerpts, merging and comparing."""
 
 import time
 from collections.abc import Callable
@@ -13,13 +13,13 @@ from marginalia.markup.markdown import limits, render
 from tests.markup import worst
 
 SIZE = 100_000 if site.QUICK else 1_000_000
-# Maximum seconds for a text of SIZE characters, and number of slowest texts to print.
+# Maximum number of seconds for a text of SIZE characters, and number of slowest texts to print.
 MAX_SECONDS = 5.0
 ROWS = 12
 
 
 def main() -> int:
-    """Print the slowest texts of each kind. Return 1 if one took longer than MAX_SECONDS."""
+    """Print the slowest texts of each kind. Return 1 if a text took longer than MAX_SECONDS."""
     rendered = {name: _render_seconds(source) for name, source in worst.texts(SIZE).items()}
     compared = {name: _compare_seconds(*versions) for name, versions in worst.versions(SIZE).items()}
     for title, seconds_by_name in (("Rendered and derived", rendered), ("Merged and compared", compared)):
@@ -30,13 +30,13 @@ def main() -> int:
 
 
 def _shorten_to_limit(source: str) -> str:
-    """Shorten a text to just below the limit of marks. Texts above the limit aren't rendered at all."""
+    """Shorten a text to just below the limit on Markdown marks. Texts above the limit aren't rendered at all."""
     marks = limits.count_marks(source)
     return source[: len(source) * limits.MAX_MARKS * 99 // (marks * 100)] if marks > limits.MAX_MARKS else source
 
 
 def _render_seconds(source: str) -> float:
-    """Return the CPU seconds that a save takes for a text as Markdown or as HTML, whichever is slower."""
+    """Return the CPU seconds that saving a text takes, as Markdown or as HTML, whichever is slower."""
 
     def derive(html: str) -> None:
         text.html_to_text(html, 200_000)
@@ -49,7 +49,7 @@ def _render_seconds(source: str) -> float:
 
 
 def _compare_seconds(base: str, mine: str, theirs: str) -> float:
-    """Return the CPU seconds of the slowest operation among a merge and two comparisons by words."""
+    """Return the CPU seconds of the slowest of three operations: a merge and two word-by-word comparisons."""
     return max(
         _cpu_seconds(lambda: merge.merge(base, mine, theirs)),
         _cpu_seconds(lambda: diff.diff_words(base, mine)),

@@ -1,4 +1,4 @@
-"""Measuring the duration of a function."""
+"""Measure the duration of a function."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Costs of MongoDB's validation of documents: posting and saving with and without validators."""
+"""Costs of MongoDB's document validation: posting and saving with and without validators."""
 
 import statistics
 from collections.abc import Callable
@@ -9,17 +9,17 @@ from benchmarks.timing import measure_seconds
 
 # Rounds with and without validators alternate, so that other load on the machine slows down both.
 ROUNDS, WRITES = (2, 30) if site.QUICK else (6, 60)
-SIZE = 90  # comments in a measured discussion, so that a bucket or an array is nearly full
+SIZE = 90  # comments in a measured discussion, so that its bucket or array is nearly full
 
 
 def main() -> None:
-    """Print a table of the median and 95th percentile of milliseconds per write, with and without validators."""
+    """Print the median and the 95th percentile of the milliseconds per write, with and without validators."""
     with site.temporary_site():
         measure()
 
 
 def measure() -> None:
-    """Measure every kind of write, alternating between rounds with and without validators."""
+    """Measure every kind of write in alternating rounds with and without validators."""
     import django
 
     django.setup()

@@ -1,4 +1,4 @@
-"""Any number of posts and pages over ten years for measurements. They are identical in every run."""
+"""Any number of posts and pages from ten years, for measurements. They are identical in every run."""
 
 import random
 from collections.abc import Iterator
@@ -25,11 +25,11 @@ VOCABULARY = """
     counts waits
 """
 WORDS = VOCABULARY.split()
-# Each node has two of these common tags, and one that it shares with SHARING nodes. A site of 100,000 nodes has 10,000
-# tags.
+# Each node has two of these common tags, and one tag that it shares with SHARING nodes. A site with 100,000 nodes has
+# 10,000 tags.
 TAGS = tuple(f"topic-{number}" for number in range(1, 41))
 SHARING = 10
-# A section contains some thousands of posts, or some hundreds of pages.
+# Number of posts in each blog, and number of pages in each folder.
 POSTS_A_BLOG, PAGES_A_FOLDER = 4_000, 250
 
 
@@ -41,7 +41,7 @@ def load(count: int, moment: datetime) -> Iterator[int]:
 
 
 def _sections(count: int, moment: datetime) -> Iterator[tuple[ObjectId, str]]:
-    """Create the sections, and yield (id, type of its contents) repeatedly, four blogs for posts and one folder for pages."""
+    """Create the sections, and repeatedly yield (id, type of its contents): a blog four times, then a folder once."""
     root = _section(ROOT, Folder.type_name, None, "Volume", moment)
     blogs = max(1, count * 4 // 5 // POSTS_A_BLOG)
     folders = max(1, count // 5 // PAGES_A_FOLDER)
@@ -89,5 +89,5 @@ def _row(number: int, parents: list[tuple[ObjectId, str]], moment: datetime) -> 
 
 
 def _id(number: int) -> ObjectId:
-    """Return the id of a node. It contains a time in 1985 and the number, so that a repeated run finds the same nodes."""
+    """Return a node's id. It contains a time in 1985 and the number, so that a repeated run finds the same nodes."""
     return ObjectId(b"\x1d\x00\x00\x00demo" + number.to_bytes(4))

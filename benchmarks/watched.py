@@ -1,8 +1,8 @@
 """The site with counters for the work of its workers. The WSGI application is benchmarks.watched:application.
 
-Every half second, each worker writes counts to a file in the folder WATCHED: pages, pages from the cache, and pages
-whose discussion was rendered again. With WATCHED_CLOSELY, it also counts commands, and samples the part of the code
-that its requests are executing.
+Every half second, each worker writes counts to a file in the WATCHED folder: pages, pages from the cache, and pages
+whose discussion was rendered again. With WATCHED_CLOSELY, it also counts commands, and regularly records which part of
+the code its requests are executing.
 """
 
 import json
@@ -21,7 +21,7 @@ COUNTS: Counter[str] = Counter(pages=0, kept=0, renewed=0, commands=0)
 CLOSELY = bool(os.environ.get("WATCHED_CLOSELY"))
 SAMPLE_SECONDS = 0.005
 WRITTEN_EVERY = 100
-# Parts of the code, by a piece of a file's path. The innermost matching frame of a thread determines the part.
+# Parts of the code, by a part of the file's path. The innermost matching frame of a thread determines the part.
 PARTS = (
     ("/pymongo/", "MongoDB, and its driver"),
     ("/bson/", "MongoDB, and its driver"),
@@ -40,7 +40,7 @@ _QUIET = {"hello", "ismaster", "isMaster", "ping", "endSessions", "buildInfo"}
 
 
 class Commands(monitoring.CommandListener):
-    """A listener that counts the commands that are sent."""
+    """A listener that counts the commands that were sent."""
 
     def started(self, event: monitoring.CommandStartedEvent) -> None:
         COUNTS["commands"] += event.command_name not in _QUIET
@@ -53,7 +53,7 @@ class Commands(monitoring.CommandListener):
 
 
 if CLOSELY:
-    # This affects only clients that are created later.
+    # This affects only clients that are created after this line.
     monitoring.register(Commands())
 _site = import_module("cms.wsgi").application
 _request_metrics = import_module("cms.requests.metrics.request_metrics")
@@ -96,7 +96,7 @@ def _watch() -> None:
 
 
 def _part(frame: FrameType | None) -> str:
-    """Return the part of the code that a thread executes, or "" if the thread doesn't handle a request."""
+    """Return the part of the code that a thread is executing, or "" if the thread isn't handling a request."""
     files = []
     is_request = False
     while frame is not None:

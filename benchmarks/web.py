@@ -1,4 +1,4 @@
-"""Web servers with the site's settings, and wrk, which generates load and measures it."""
+"""Web servers with the site's settings, and wrk, which generates and measures load."""
 
 import http.client
 import json
@@ -24,7 +24,7 @@ from marginalia.local.ports import free_port
 CONNECTIONS = 4
 BARE_SETTINGS = Path(__file__).with_name("bare_gunicorn.py")
 WORKERS = 2
-# Maximum seconds of one load. A load without any response is repeated with a longer duration, up to this limit.
+# Maximum number of seconds per load. A load without any response is repeated with a longer duration, up to this limit.
 MAX_SECONDS = 16
 
 
@@ -34,9 +34,9 @@ class Load:
 
     Attributes:
         rate: Requests per second.
-        p99: The 99th percentile of latencies in milliseconds.
-        web: CPU milliseconds of the web server per request.
-        mongod: CPU milliseconds of MongoDB per request.
+        p99: The 99th percentile of the latencies in milliseconds.
+        web: CPU milliseconds that the web server needs per request.
+        mongod: CPU milliseconds that MongoDB needs per request.
     """
 
     requests: int
@@ -55,7 +55,7 @@ class Web:
         self.mongod = mongod
 
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
-        """Return the status, the headers by lower-case name, and the body of a response."""
+        """Return the status, the headers by lowercase name, and the body of a response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             connection.request("GET", path, headers=dict(headers or {}))
@@ -72,13 +72,13 @@ class Web:
         script: Path | None = None,
         connections: int = CONNECTIONS,
     ) -> Load:
-        """Load one path, or the paths of a script for wrk.
+        """Load one path, or the paths from a wrk script.
 
         Args:
             path: The path.
-            seconds: The duration.
+            seconds: How long the load runs.
             headers: Additional request headers.
-            script: The script for wrk.
+            script: The wrk script.
             connections: The number of concurrent connections.
 
         Raises:
@@ -129,11 +129,11 @@ def serve(
     python: str = sys.executable,
     arguments: Sequence[str] = (),
 ) -> Iterator[Web]:
-    """Serve an application with gunicorn as `manage.py serve` does, with WORKERS workers.
+    """Serve an application with gunicorn, as `manage.py serve` does, with WORKERS workers.
 
     Args:
         application: The WSGI application.
-        folder: The folder of the embedded MongoDB and of the log.
+        folder: The folder that contains the embedded MongoDB and the log.
         environment: Additional environment variables.
         python: The Python interpreter.
         arguments: Additional arguments for gunicorn, which override the site's.
@@ -156,7 +156,7 @@ def serve(
         process.terminate()
         try:
             process.wait(30)
-        except subprocess.TimeoutExpired:  # not an error, because it would discard the results
+        except subprocess.TimeoutExpired:  # ignored, because the exception would discard the results
             process.kill()
             process.wait()
 
@@ -176,7 +176,7 @@ def serve_watched(folder: Path, **environment: str) -> Iterator[tuple[Web, Calla
     with tempfile.TemporaryDirectory(dir=folder) as watched:
 
         def counts() -> Counter[str]:
-            time.sleep(1)  # longer than the workers' interval for writing counts
+            time.sleep(1)  # longer than the interval at which workers write counts
             return sum((Counter(json.loads(file.read_text())) for file in Path(watched).glob("*.json")), Counter())
 
         with serve("benchmarks.watched:application", folder, {"WATCHED": watched, **environment}) as server:
@@ -184,13 +184,13 @@ def serve_watched(folder: Path, **environment: str) -> Iterator[tuple[Web, Calla
 
 
 def require_wrk() -> None:
-    """Exit with a message if wrk is missing."""
+    """Exit with a message if wrk is not installed."""
     if shutil.which("wrk") is None:
         sys.exit("The benchmarks load pages with wrk: on Debian, apt-get install wrk")
 
 
 def _wait(web: Web, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until every worker has probably served a request, because the first request of each worker is slower."""
+    """Wait until every worker has probably served a request, because the first request to each worker is slower."""
     deadline = time.monotonic() + 120
     responses = 0
     while responses < 10 * WORKERS:

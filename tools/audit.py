@@ -1,7 +1,7 @@
 """`python -m tools.audit`: check the packages in requirements.lock for known vulnerabilities.
 
-The exit code is 0 if no advisory applies, 1 if some apply, and 2 if the check failed. Further arguments are passed to
-pip-audit.
+The exit code is 0 if no advisory applies, 1 if some apply, and 2 if the check failed. Additional arguments are passed
+to pip-audit.
 """
 
 import json
@@ -20,8 +20,8 @@ SECONDS = 300
 def verdict(output: str, errors: str) -> tuple[int, str]:
     """Return the exit code and a message for pip-audit's report and log.
 
-    pip-audit's own exit code isn't reliable. It is 1 even if the advisories cannot be reached, and 0 even if they
-    don't know a package.
+    pip-audit's own exit code isn't reliable. It is 1 even if the advisories can't be reached, and 0 even if they don't
+    include a package.
     """
     try:
         packages = json.loads(output)["dependencies"]

@@ -1,6 +1,6 @@
-"""Hooks of MkDocs for the site of the documents: its version, and files outside docs that pages link to.
+"""MkDocs hooks for the documentation site: its version, and files outside docs that pages link to.
 
-Links in Markdown stay relative to the file, so that they also work on a code host.
+Links in Markdown remain relative to their file, so that they also work on a code host.
 """
 
 import os
@@ -15,13 +15,13 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
 DOCS = "docs"
-# Files outside docs are in this folder of the site.
+# The folder of the site that contains the files outside docs.
 OUTSIDE = "repository"
 LINK = re.compile(r"(\]\()(?!https?:|mailto:|#|photo:|node:)([^)#\s]+)")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the version into the site's name, and its first two numbers into the name of the output folder."""
+    """Add the version to the site's name, and its first two numbers to the name of the output folder."""
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     config.site_name = f"{config.site_name} {version}"
     config.site_dir = os.path.join(config.site_dir, ".".join(version.split(".")[:2]))
@@ -29,7 +29,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the files outside docs that pages of docs link to."""
+    """Add the files outside docs that pages in docs link to."""
     texts = [(DOCS + "/" + page.src_uri, page.content_string) for page in files.documentation_pages()]
     linked = {_target(path, link) for path, text in texts for _, link in LINK.findall(text)}
     for path in sorted(linked):
@@ -39,7 +39,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Replace links to files outside docs, and links of those files, by links to their places in the site."""
+    """Replace links to files outside docs, and links in those files, with links to their places on the site."""
     source = page.file.src_uri
     path = source.removeprefix(OUTSIDE + "/") if source.startswith(OUTSIDE + "/") else f"{DOCS}/{source}"
 
@@ -52,5 +52,5 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def _target(path: str, link: str) -> str:
-    """Return the path in the repository of a link in a file."""
+    """Return the path, in the repository, that a link in a file points to."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), link))

@@ -1,7 +1,7 @@
-"""`python -m tools.lock`: write requirements.lock, or with --into install its packages in a folder.
+"""`python -m tools.lock`: write requirements.lock, or, with --into, install its packages in a folder.
 
 The lock contains the packages of requirements.txt with the hashes of their wheels for the image: CPython 3.11 on Linux
-x86-64. Installed packages are therefore byte for byte the tested packages, whatever their source.
+x86-64. Therefore, installed packages are identical to the tested packages, regardless of their source.
 """
 
 import argparse
@@ -29,13 +29,13 @@ def install(*options: str) -> None:
 
 
 def lock() -> str:
-    """Return the text of the lock, with the wheel that pip finds for each pinned package."""
+    """Return the text of the lock file, with the wheel that pip finds for each pinned package."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report"
         install("--dry-run", "--ignore-installed", "--target", folder, "--report", str(report), "-r", str(PINS))
         packages = json.loads(report.read_text())["install"]
-    # The names in a package's metadata and in its pin can differ in hyphens and underscores. The lock contains the
-    # names in the pins.
+    # The name in a package's metadata can differ from the name in its pin by hyphens and underscores. The lock contains
+    # the names from the pins.
     pins = [line.partition("==")[0] for line in PINS.read_text().splitlines() if "==" in line]
     names = {pin.lower().replace("_", "-"): pin for pin in pins}
     lines = []
@@ -48,7 +48,7 @@ def lock() -> str:
 
 
 def main() -> None:
-    """Write the lock, or install its packages in a folder."""
+    """Write the lock file, or install its packages in a folder."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--into", metavar="FOLDER", help="install what is locked here")
     folder = parser.parse_args().into

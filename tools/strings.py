@@ -1,6 +1,6 @@
-"""`python -m tools.strings` writes the English strings of the interface to build/strings/, as texts for the prose check.
+"""`python -m tools.strings`: write the English interface strings to build/strings/, as texts for the prose check.
 
-Each string is on the line that it has in its catalogue.
+Each string is on the same line as in its catalogue.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ CATALOGUES = {"site": ROOT / "locale", "comments": ROOT / "comments/locale"}
 
 
 def write() -> None:
-    """Write a text for each catalogue."""
+    """Write a text file for each catalogue."""
     OUT.mkdir(parents=True, exist_ok=True)
     for name, folder in CATALOGUES.items():
         with (folder / "zh_Hans/LC_MESSAGES/django.po").open("rb") as file:

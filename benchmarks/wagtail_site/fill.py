@@ -16,7 +16,7 @@ import django
 
 
 def main(file: Path) -> None:
-    """Fill an empty database. Migrations are written to the file's folder."""
+    """Fill an empty database. Migrations are written to the folder of the file."""
     migrations = file.with_name("made_migrations")
     migrations.mkdir()
     (migrations / "__init__.py").touch()

@@ -39,5 +39,5 @@ class Post(Page):
         }
 
     def get_absolute_url(self) -> str:
-        """Return the URL to which links of comments lead."""
+        """Return the URL that comments link to."""
         return str(self.get_url())

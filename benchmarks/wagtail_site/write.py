@@ -1,7 +1,7 @@
 """python -m benchmarks.wagtail_site.write FILE: comment on posts and save them, like benchmarks/busy_site.py.
 
-The file contains the slugs of the posts, most popular first. Writing continues until the input ends. The output is one
-line when writing begins, and the numbers of writes as JSON when it ends.
+The file contains the slugs of the posts, most popular first. Writing continues until the input ends. The program prints
+one line when it begins to write, and the number of writes of each kind as JSON when it ends.
 """
 
 import html
@@ -16,7 +16,7 @@ from benchmarks import busy_site, content
 
 
 def main(file: Path) -> None:
-    """Write until the input ends, and print the numbers of writes."""
+    """Write until the input ends, and print the number of writes of each kind."""
     django.setup()
     from benchmarks.wagtail_site.models import Post
 
@@ -29,7 +29,7 @@ def main(file: Path) -> None:
 
 
 def comment(generator: random.Random, post: int) -> None:
-    """Post a comment in the same way as the view of django-comments-xtd with a valid form."""
+    """Post a comment in the same way as django-comments-xtd's view does for a valid form."""
     from django.utils import timezone
     from django_comments_xtd.models import XtdComment
 
