@@ -31,14 +31,14 @@ BY_NAME = ("peers",)
 def main() -> int:
     """Run the benchmarks from the command line, and return 1 if one of them failed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of: {', '.join((*NAMES, *BY_NAME))}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"benchmarks to run: {', '.join((*NAMES, *BY_NAME))}")
     names = parser.parse_args().names
     if unknown := set(names) - {*NAMES, *BY_NAME}:
-        parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
+        parser.error(f"unknown benchmarks: {', '.join(sorted(unknown))}")
     if len(names) == 1:
         return _run(names[0])
     failed = [name for name in names or NAMES if subprocess.run([sys.executable, "-m", "benchmarks", name]).returncode]
-    print(f"Failed: {', '.join(failed)}" if failed else "Each ran to its end.")
+    print(f"Failed: {', '.join(failed)}" if failed else "All benchmarks have finished.")
     return int(bool(failed))
 
 

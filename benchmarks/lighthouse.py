@@ -24,7 +24,7 @@ def main() -> int:
     """Print the median scores and the failed audits. Return 1 if a median is below its MINIMUM."""
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if not chromium or not CLI.exists():
-        sys.exit("This needs Chromium and Lighthouse: `make lighthouse` installs them.")
+        sys.exit("This benchmark needs Chromium and Lighthouse. Run `make lighthouse` to install them.")
     with site.temporary_site() as folder:
         site.set_up()
         from benchmarks import web

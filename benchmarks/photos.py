@@ -42,7 +42,7 @@ def main() -> int:
         "--no-picture",
         action="store_true",
         default=bool(os.environ.get("QUICK")),
-        help="leave the picture of 100 megapixels out",
+        help="leave out the photo with 100 megapixels",
     )
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options, _others = parser.parse_known_args()
@@ -78,7 +78,7 @@ def _report(mb: int, no_picture: bool, environment: dict[str, str]) -> int:
         small = results[way, SMALL_MB]["growth"]
         promises.append((f"{way}: {ratio:.2f} × the driver's speed (at least {least})", ratio >= least))
         promises.append((f"{way}: +{growth:.0f} MiB (at most {MAX_GROWTH})", growth <= MAX_GROWTH))
-        text = f"{way}: {growth - small:+.0f} MiB against {SMALL_MB} MB (at most {MAX_DIFFERENCE})"
+        text = f"{way}: {growth - small:+.0f} MiB compared with {SMALL_MB} MB (at most {MAX_DIFFERENCE})"
         promises.append((text, growth - small <= MAX_DIFFERENCE))
     if not no_picture:
         picture = measure("picture", 100)
@@ -111,7 +111,7 @@ def _peak() -> float:
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM"):
             return int(line.split()[1]) / 1024
-    raise RuntimeError("This needs Linux: there is no VmHWM.")
+    raise RuntimeError("This benchmark needs Linux, because it reads VmHWM from /proc.")
 
 
 def _measure(work: Callable[[], object]) -> dict[str, float]:

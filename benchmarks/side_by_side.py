@@ -59,7 +59,7 @@ def measure(all_series: Sequence[Series], base: str, bare: Any, rounds: int, sec
                 rate = series.loads[-1].rate
                 series.bare_ratios.append(rate / bare_rate)
                 # Print results immediately, so that they aren't lost if the machine becomes too busy to continue.
-                print(f"{call}, {series.way}: {rate:,.1f}, {series.bare_ratios[-1]:.3f} of bare", flush=True)
+                print(f"{call}, {series.way}: {rate:,.1f}, {series.bare_ratios[-1]:.3f} of the bare view", flush=True)
             for series in by_way.values():
                 series.base_ratios.append(series.loads[-1].rate / by_way[base].loads[-1].rate)
 

@@ -40,7 +40,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     trials = 1 if options.site else max(2, round(options.minutes / TRIAL_MINUTES))
     seconds = options.minutes * 60 / trials
-    kinds = "behind Varnish" if options.site else "on one mongod and on three in turn"
+    kinds = "behind Varnish" if options.site else "alternating between one mongod and three"
     print(f"seed {options.seed}: {trials} trials of {seconds / 60:.1f} minutes, {kinds}", flush=True)
     wrong = 0
     for number in range(trials):
@@ -51,15 +51,15 @@ def main() -> int:
             report = findings.report()
         else:
             ledger = _trial((OnEmbedded, OnReplicaSet)[number % 2], seconds, options.seed + number)
-        print(f"\ntrial {number + 1} of {trials}, {time.monotonic() - started:.0f} s with its audit")
+        print(f"\ntrial {number + 1} of {trials}, {time.monotonic() - started:.0f} s including the audit")
         print("\n".join(f"  {line}" for line in [*ledger.report(), *report]))
-        faults = [*ledger.wrong, *(f"no {kind} were done" for kind in run.idle(ledger))]
+        faults = [*ledger.wrong, *(f"there were no {kind}" for kind in run.idle(ledger))]
         print(
-            "\n".join(f"  WRONG: {line}" for line in faults) or "  nothing lost, nothing doubled, no error unannounced",
+            "\n".join(f"  WRONG: {line}" for line in faults) or "  no lost or duplicated writes, no unexpected errors",
             flush=True,
         )
         wrong += len(faults)
-    print(f"\n{trials} trials, {wrong} things wrong")
+    print(f"\n{trials} trials, {wrong} problems")
     return 1 if wrong else 0
 
 

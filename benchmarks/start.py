@@ -26,7 +26,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="marginalia-bench-") as folder:
             server = Embedded(Path(folder))
             measure("first start", server.start)
-            measure("clean end", server.stop)
+            measure("clean stop", server.stop)
             state = server.start()
             os.kill(state.pid, signal.SIGKILL)
             messages: list[str] = []

@@ -186,7 +186,7 @@ def serve_watched(folder: Path, **environment: str) -> Iterator[tuple[Web, Calla
 def require_wrk() -> None:
     """Exit with a message if wrk is not installed."""
     if shutil.which("wrk") is None:
-        sys.exit("The benchmarks load pages with wrk: on Debian, apt-get install wrk")
+        sys.exit("The benchmarks need wrk to load pages. On Debian, run apt-get install wrk.")
 
 
 def _wait(web: Web, process: subprocess.Popen[bytes], log: Path) -> None:
@@ -200,4 +200,4 @@ def _wait(web: Web, process: subprocess.Popen[bytes], log: Path) -> None:
         except OSError:
             time.sleep(0.05)
         if time.monotonic() > deadline or process.poll() is not None:
-            raise RuntimeError(f"gunicorn does not answer: {log.read_text()[-2000:]}")
+            raise RuntimeError(f"gunicorn doesn't respond: {log.read_text()[-2000:]}")
