@@ -37,8 +37,8 @@ DEFAULTS: dict[str, Any] = {
     # default function applies MODE to every object.
     "POLICY": "marginalia.comments.posting.policy.stock",
     "MODE": "hold-first",
-    # Import path of a function that accepts an object and returns primary keys of accounts, as str. Comments by these
-    # accounts on the object show the badge “Author”.
+    # Import path of a function that accepts an object and returns primary keys of accounts, as str. On the object,
+    # comments by these accounts show the badge “Author”.
     "AUTHORS": "marginalia.comments.targets.no_authors",
     # Number of minutes in which authors can edit and delete their comments.
     "EDIT_MINUTES": 15,

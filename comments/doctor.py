@@ -51,7 +51,7 @@ def stale_claims(examination: Examination) -> Iterator[Finding]:
 
 @check
 def mail_server(examination: Examination) -> Iterator[Finding]:
-    """Report if the mail server rejects a connection or the login. No email is sent."""
+    """Report a mail server that rejects a connection or the login. No email is sent."""
     if not examination.production or examination.alias != conf.database_alias():
         return
     try:

@@ -60,7 +60,7 @@ class InvalidComment(CommentError):
 
 
 class TokenUsed(CommentError):
-    """The form token was already used for another text, or for a comment that has been deleted since.
+    """The form token was already used for a different text, or for a comment that has been deleted since.
 
     `sentence` contains the reason.
     """
@@ -83,7 +83,7 @@ class DiscussionBusy(CommentError):
 
 
 class DiscussionFull(DiscussionBusy):
-    """An embedded discussion is full. It is converted to another layout, or already has been."""
+    """An embedded discussion is full. It is being converted to another layout, or already has been."""
 
 
 class EditConflict(CommentError):

@@ -21,7 +21,7 @@ MAX_ENTRIES = 50
 def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
     """Return the feed of the newest comments, newest first.
 
-    It contains no personal data except the names of authors.
+    It contains no personal data except the authors' names.
     """
     target, obj = get_target_or_404(label, pk)
     origin = links.origin(request)

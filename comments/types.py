@@ -192,10 +192,10 @@ class Discussion:
         begun: Whether the discussion is stored. It is False until the first post.
         count: The number of public comments.
         last_number: The highest number assigned so far.
-        version: An id that changes with every change that readers can see. Read it before the comments. Then it can be
-            used as the cache key of a response that contains them.
+        version: An id that changes with every change that readers can see. Read it before the comments, so that it can
+            be used as the cache key of a response that contains them.
         moving: The layout that the discussion is being converted to, or "".
-        writing: Whether a writer is active, or stopped before updating the version. The version is not reliable then.
+        writing: Whether a writer is active, or stopped before updating the version. If so, the version is not reliable.
     """
 
     target: Target

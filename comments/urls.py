@@ -16,7 +16,7 @@ from marginalia.comments.views import handle_comment_errors
 
 
 def _route(route: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:
-    """Return a URL pattern for `view`, with a response for every CommentError."""
+    """Return a URL pattern for `view` that turns every CommentError into a response."""
     return path(route, handle_comment_errors(view), name=name)
 
 

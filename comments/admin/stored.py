@@ -83,7 +83,7 @@ class DiscussionAdmin(StoredAdmin):
     ordering = ("-newest",)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
-        """Search for one discussion by the name of its target, or for all discussions with a label."""
+        """Search for one discussion by the name of its target, or for all discussions of a model."""
         term = search_term.strip()
         if not term:
             return queryset, False
@@ -95,7 +95,7 @@ class DiscussionAdmin(StoredAdmin):
 
     @admin.display(description=gettext_lazy("discussed object"), ordering="id")
     def about(self, row: StoredDiscussion) -> str:
-        """Return the key of the object, with its title if readers can see it."""
+        """Return the object's key, after its title if readers can see the object."""
         key = format_html("<small>{}</small>", row.target)
         return format_html("{}<br>{}", row.about, key) if row.about else key
 

@@ -153,9 +153,9 @@ class Backend(Protocol):
     def hold(self, target: Target, new: NewComment, reasons: tuple[str, ...] = ()) -> PostResult:
         """Add a comment to the moderation queue. A token adds only one comment.
 
-        The comment gets the `number` and `posted` that a post would get, but does not use up the number. If the token
-        was already posted or approved, the public comment is returned. An imported comment keeps its `posted`, and can
-        be held in a closed discussion.
+        The comment gets the `number` and `posted` that a post would get, but does not use up the number. If a comment
+        with the token was already posted or approved, the public comment is returned. An imported comment keeps its
+        `posted`, and can be held in a closed discussion.
 
         Args:
             target: The target of the discussion.
@@ -305,7 +305,7 @@ class Backend(Protocol):
         """
 
     def recent(self, limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
-        """Return the newest public comments, newest first. With `label`, return only comments on this model."""
+        """Return the newest public comments, newest first. `label` limits them to comments on objects of one model."""
 
     def by_author(self, author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:
         """Return the public comments of an account in all discussions, newest first.

@@ -244,7 +244,7 @@ class Discussions:
 def new_document(target: Target, layout: str, order: Order, bucket: int) -> Document:
     """Return the document of a discussion without comments.
 
-    The first epoch is the current time, so it is higher than all epochs of an earlier discussion of the same target.
+    The first epoch is the current time, so it is higher than all epochs of an earlier discussion on the same target.
     Therefore, a stale writer of the earlier discussion can't change or delete anything in the new one.
     """
     epoch = Int64(now().timestamp() * 1000)
@@ -288,7 +288,7 @@ def read_claims(document: Document) -> list[Claim]:
 def _announce(intent: Intent, change: ObjectId) -> list[Document]:
     """Return the pipeline that adds a claim for `intent`.
 
-    If there already is a claim with the same op, its time is updated instead. The pipeline also ends a dead conversion.
+    If there is already a claim with the same op, its time is updated instead. The pipeline also ends a dead conversion.
     """
     number: Any = Int64(intent.number or 0)
     posted: Any = intent.posted or "$last_posted"

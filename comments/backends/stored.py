@@ -100,7 +100,7 @@ def comment_document(
 ) -> Document:
     """Return the document for a comment, with its place and the fields in `content`.
 
-    `parent_comment` is the stored comment that it replies to, if any. If that comment is at the deepest level, the new
+    `parent_comment` is the stored comment that this one replies to. If that comment is at the deepest level, the new
     comment is stored at the same level, and `answers` contains the slug of that comment.
     """
     parent = slugs.parent_of(slug)
@@ -283,7 +283,7 @@ def slug_of(new: NewComment) -> str:
     """Return the slug that a new comment will have.
 
     Raises:
-        InvalidParent: Its parent is not a valid slug.
+        InvalidParent: The comment's `parent` is not a valid slug.
     """
     if new.parent and not slugs.is_slug(new.parent):
         raise InvalidParent(new.parent)

@@ -1,6 +1,6 @@
 """Read-only Django models of the stored documents, for the ORM and the admin.
 
-They include copies that a conversion has not finished, and old copies. The field `epoch` distinguishes the copies.
+The models include old copies, and copies that a conversion has not finished. The `epoch` field distinguishes them.
 """
 
 from django.db import models

@@ -1,6 +1,6 @@
-"""Actions of moderators. Each action checks the permission, writes, notifies subscribers and sends signals.
+"""Moderator actions. Each action checks the permission, makes the change, notifies subscribers and sends signals.
 
-The admin, the API and the page linked from emails translate a request into an action, and its result into a response.
+The admin, the API and the page linked from emails convert requests to actions, and the actions' results to responses.
 """
 
 from collections.abc import Iterable

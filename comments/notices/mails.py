@@ -59,7 +59,7 @@ def ask_to_confirm(target: Target, slug: str, email: str, origin: str) -> None:
 def moderators() -> list[str]:
     """Return the email addresses for notices about waiting comments.
 
-    These are COMMENTS["MODERATORS"], or the addresses in settings.MANAGERS if it is empty.
+    These are COMMENTS["MODERATORS"], or the addresses in settings.MANAGERS if that setting is empty.
     """
     return list(conf.get("MODERATORS") or [email for _name, email in settings.MANAGERS])
 

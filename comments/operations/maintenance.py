@@ -115,7 +115,7 @@ def examine(target: Target, *, fix: bool = False, accept_loss: bool = False) -> 
 
 
 def faults(target: Target) -> tuple[Fault, ...]:
-    """Return the faults of a stored discussion."""
+    """Return the faults in a stored discussion."""
     return examine(target).faults
 
 

@@ -69,8 +69,8 @@ def erase(author: Person) -> Erased:
     if author.id:
         spam.erase_counts(user=author.id)
         flagged += flags.erase(user=author.id)
-    # Delete the IP hashes before the comments, because the comments are needed to find the hashes. If the erasure is
-    # repeated after a crash, it must still find them.
+    # Delete the IP hashes before the comments. If the erasure is repeated after a crash, the comments are needed to
+    # find the remaining hashes.
     return Erased(
         ip_hashes=sum(ip_hash.erase(target, slug) for target, slug in places),
         flags=flagged,

@@ -32,7 +32,7 @@ get_or_post = require_http_methods(["GET", "HEAD", "POST"])
 @csrf_exempt
 @get_or_post
 def edit(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-    """Let authors edit a recent comment, and moderators any comment.
+    """Let authors edit their recent comments, and let moderators edit any comment.
 
     If the change is refused, the form is shown again with the new text.
     """
@@ -59,7 +59,7 @@ def edit(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
 
 @get_or_post
 def delete(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-    """Let authors delete a recent comment, and moderators any comment."""
+    """Let authors delete their recent comments, and let moderators delete any comment."""
     comment, obj = _get_comment(request, label, pk, slug)
     if isinstance(comment, Comment) and comment.removed:
         return HttpResponseRedirect(obj.get_absolute_url())

@@ -131,7 +131,7 @@ def may_revise(rev: int) -> bool:
 
 
 def is_recent(comment: Comment | HeldComment) -> bool:
-    """Return whether the comment can still be changed: for EDIT_MINUTES, unless it was removed or decided."""
+    """Return whether the comment is younger than EDIT_MINUTES, and has not been removed or decided."""
     is_locked = comment.settled if isinstance(comment, HeldComment) else comment.removed
     return not is_locked and now() - comment.posted < timedelta(minutes=conf.get("EDIT_MINUTES"))
 

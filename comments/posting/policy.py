@@ -84,7 +84,7 @@ def is_moderator_key(user_id: str) -> bool:
 def is_known(user_id: str, sent: tuple[SentComment, ...]) -> bool:
     """Return whether an author already has a public comment.
 
-    An author is identified by account, or by the comments sent from this browser. Names and email addresses prove
+    An author is identified by an account, or by the comments sent from this browser. Names and email addresses prove
     nothing, because any visitor can type them.
     """
     if user_id and selectors.by_author(user_id, limit=1):

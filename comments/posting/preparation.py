@@ -59,7 +59,7 @@ def check_same_text(stored: Comment | HeldComment, token: str, source: str) -> N
     """Check that the stored comment of a form still exists, and was sent with the text `source`.
 
     Raises:
-        TokenUsed: The comment was removed or withdrawn, or was sent with another text.
+        TokenUsed: The comment was removed or withdrawn, or was sent with a different text.
     """
     if stored.removed if isinstance(stored, Comment) else stored.verdict is Verdict.WITHDRAWN:
         raise TokenUsed(_("This comment was deleted. To post it again, send it once more."))

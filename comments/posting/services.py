@@ -4,7 +4,7 @@ Forms use `submit` and `revise`, which apply policies, spam rules and vetoes. Th
 these checks, and are for moderators and programs.
 
 In all functions, `target` is a saved object or a Target, and `token` is the token of the form. Sending a token again
-with the same text has no further effect. Sending it with another text raises an error.
+with the same text has no further effect. Sending it with a different text raises an error.
 """
 
 from collections.abc import Iterable
@@ -59,7 +59,7 @@ class Refused(Exception):
     Attributes:
         rule: The name of the reason.
         sentence: The reason as a message for the author.
-        is_unsure: Whether the comment may have been accepted before. Then the same form should be sent again.
+        is_unsure: Whether the comment may already have been accepted. If so, the same form should be sent again.
     """
 
     def __init__(self, rule: str, sentence: str | Promise, *, is_unsure: bool = False) -> None:
@@ -70,7 +70,7 @@ class Refused(Exception):
 
     @classmethod
     def from_error(cls, error: CommentError) -> "Refused":
-        """Return the refusal for an error of the discussion."""
+        """Return the refusal that corresponds to a discussion error."""
         return cls(
             type(error).__name__, error.sentence, is_unsure=isinstance(error, DiscussionBusy | DiscussionDamaged)
         )
@@ -89,8 +89,8 @@ def submit(sender: Sender, obj: Model, submission: Submission) -> PostResult:
 
     Raises:
         Refused: The comment is not accepted.
-        DiscussionBusy: It can't be determined whether the token was already used.
-        DiscussionDamaged: It can't be determined whether the token was already used.
+        DiscussionBusy: The discussion is busy, so it is unknown whether the token was already used.
+        DiscussionDamaged: The discussion is damaged, so it is unknown whether the token was already used.
     """
     if earlier := find_earlier(submission):
         if not submission.token.expired:
@@ -109,7 +109,7 @@ def submit(sender: Sender, obj: Model, submission: Submission) -> PostResult:
 
 
 def may_edit(sender: Sender, obj: Model, comment: Comment | HeldComment) -> bool:
-    """Return whether the sender can edit a comment: authors for a limited time, moderators always.
+    """Return whether the sender can edit a comment. Authors can do so for a limited time, and moderators always can.
 
     If all comments are moderated (HOLD_ALL), authors can't edit a published comment.
     """
@@ -124,7 +124,7 @@ def may_edit(sender: Sender, obj: Model, comment: Comment | HeldComment) -> bool
 
 
 def may_delete(sender: Sender, comment: Comment | HeldComment) -> bool:
-    """Return whether the sender can delete a comment: authors for a limited time, moderators always."""
+    """Return whether the sender can delete a comment. Authors can for a limited time, and moderators always can."""
     return sender.is_moderator or own.may_change(comment, sender.sent, sender.request.user)
 
 
@@ -197,7 +197,7 @@ def _build_edit(sender: Sender, comment: Comment | HeldComment, text: str, chang
     user = user_key(sender.request.user)
     parent = comment.parent
     return Submission(
-        # The slug part depends on the whole change, because the same nonce could be sent again with another text or
+        # The slug part depends on the whole change, because the same nonce could be sent again with a different text or
         # revision.
         token=FormToken(str(comment.target), parent, slugs.part(change), int(comment.posted.timestamp()), user),
         name=comment.author.name,
@@ -257,7 +257,7 @@ def find_earlier(submission: Submission) -> PostResult | None:
     An author can go back in the browser and send the same form with a different text. Neither text may be lost.
 
     Raises:
-        Refused: The form was sent with another text.
+        Refused: The form was already sent with a different text.
     """
     posted = find_posted(submission.token)
     if posted is None:
@@ -359,7 +359,7 @@ def post(target: Model | Target, **fields: Unpack[CommentFields]) -> PostResult:
         DiscussionClosed: The discussion no longer accepts comments.
         DiscussionBusy: The comment can't be stored now. It can be sent again.
         TargetNotFound: The target does not exist.
-        TokenUsed: The token was already used with another text, or its comment was removed.
+        TokenUsed: The token was already used with a different text, or its comment was removed.
     """
     new = preparation.prepare(**fields)
     return _check_posted(backend().post(targets.target_for(target), new), new)
@@ -374,7 +374,7 @@ def hold(target: Model | Target, *, reasons: Iterable[str] = (), **fields: Unpac
         **fields: The fields of the comment: see CommentFields.
 
     Returns:
-        The held comment, or the public comment if the token was already posted or approved.
+        The held comment, or the public comment if one with this token was already posted or approved.
 
     Raises:
         CommentError: The comment can't be stored. The errors are those of `post`.
@@ -387,7 +387,7 @@ def _check_posted(posted: PostResult, new: NewComment) -> PostResult:
     """Return `posted` if its comment has the text of `new`.
 
     Raises:
-        TokenUsed: The token was already used with another text.
+        TokenUsed: The token was already used with a different text.
     """
     if stored := posted.comment or posted.held:
         preparation.check_same_text(stored, new.token, new.source)

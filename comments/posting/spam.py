@@ -30,7 +30,7 @@ _SPACE = re.compile(r"\s+")
 
 @dataclass(frozen=True)
 class Submission:
-    """The data of a comment for spam rules.
+    """The data that spam rules need about a comment.
 
     Attributes:
         user: The primary key of the account, or "".
@@ -170,7 +170,7 @@ def may_flag(*, ip_hash: str, user: str) -> bool:
 
 
 def repeat(submission: Submission) -> SpamHit | None:
-    """Refuse the same text by the same author in reply to the same comment. The text can be repeated elsewhere."""
+    """Refuse a text that the author already posted in reply to the same comment. It can be repeated elsewhere."""
     if rate_limit.allow(
         _repeat_key(submission),
         limit=1,

@@ -24,7 +24,7 @@ FOLD_ABOVE, FOLD_LEAVES = 12, 8
 
 @dataclass(frozen=True)
 class Subject:
-    """The target of a discussion, and its object if the caller has it."""
+    """The target of a discussion, and its object if the caller already has the object."""
 
     target: Target
     obj: Model | None = None

@@ -1,4 +1,4 @@
-"""Handling of outages of the comments database.
+"""Handle outages of the comments database.
 
 If a project stores its own data in another database, its pages still work during such an outage.
 """

@@ -148,7 +148,7 @@ def iterate(target: Model | Target, *, order: Order = Order.OLDEST) -> Iterator[
 
 
 def recent(limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
-    """Return the newest public comments of all discussions, or of discussions of `label`.
+    """Return the newest public comments. With `label`, return only comments on this model's objects.
 
     To omit comments on objects that readers can't see, use `targets.with_objects`.
     """

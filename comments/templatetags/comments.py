@@ -167,7 +167,7 @@ def get_comment_count(context: Context, subject: Subject) -> int:
 
 @register.simple_tag(takes_context=True)
 def get_comment_counts(context: Context, objects: Iterable[Model | Target]) -> list[tuple[Model | Target, int | str]]:
-    """Return pairs of each object and the number of its public comments, read with one command.
+    """Return a pair (object, number of public comments) for each object, read with one command.
 
     The number is "" while the comments database is unavailable, as with `get_comment_count`.
     """
@@ -281,7 +281,7 @@ def _read(context: Context, read: Callable[[], Any], away: Any) -> Any:
         with outages.limit_waiting(vars(request) if request else context.render_context):
             return read()
     except (Outage, DiscussionBusy, DiscussionDamaged):
-        # The response is not covered by the version of a discussion.
+        # No discussion's version covers the response.
         versions.note_unversioned()
         return select_template([_AWAY]).render() if away is _AWAY else away
 

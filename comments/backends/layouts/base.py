@@ -48,7 +48,7 @@ class Layout(ABC):
     # The key of COMMENTS["TARGETS"][label] that contains options of this layout even if new discussions use another
     # layout, or "" if there is no such key.
     setting: ClassVar[str] = ""
-    # Whether comments are stored in the documents of their targets. Then there is only one copy, and it is deleted
+    # Whether comments are stored in the documents of their targets. If so, there is only one copy, which is deleted
     # together with the target.
     in_target: ClassVar[bool] = False
     # Whether `put` rejects a slug that exists anywhere in the discussion. If so, a root comment can be posted without a
@@ -189,7 +189,7 @@ class Layout(ABC):
             yield from ((document["_id"], item) for item in elements(document))
 
     def malformed(self, place: Place) -> Iterator[str]:
-        """Yield a message for each malformed comment that explains what is wrong."""
+        """For each malformed comment, yield a message that explains what is wrong."""
         for key, item in self.scan(place):
             try:
                 check_comment(item)

@@ -253,7 +253,7 @@ class LiveConversion:
                 raise ConversionFailed(f"{self.source.target} was not converted: the copy of {slug} can't be written.")
             if copied["rev"] == document["rev"] and copied != self._renumbered(document):
                 raise ConversionFailed(f"{self.source.target} was not converted: the copy of {slug} differs.")
-        # Insert missing comments last, because inserting may split buckets. Then the comments to change would no longer
+        # Insert missing comments last, because inserting may split buckets. The comments to change would then no longer
         # be where they were found.
         if missing := [self._renumbered(document) for slug, document in source.items() if slug not in there.comments]:
             order = self.target_layout.copy_order or Order.OLDEST

@@ -86,7 +86,7 @@ class Changing(Part):
         return tuple(versions)
 
     def _change(self, target: Target, slug: str, rev: int, token: str, change: Change, by: str = "") -> Document:
-        """Make a change once. Return the stored comment.
+        """Make a change exactly once. Return the stored comment.
 
         Raises:
             CommentNotFound: The comment does not exist, or the comment to edit was removed.

@@ -1,4 +1,4 @@
-"""Erase all comments and data of an author.
+"""Erase all comments by an author, and all other data about the author.
 
 When an erasure returns, readers can no longer see the author's texts, because they have been erased from the current
 copies, the queue and the history. The worker erases comments that were being written at the same time. It repeats the

@@ -10,7 +10,7 @@ from marginalia.mongo.management.base import MongoCommand
 from marginalia.tasks import queue
 from marginalia.tasks.backend import databases
 
-# Seconds between searches for comments to erase.
+# Number of seconds between searches for comments to erase.
 PAUSE = 5
 
 
