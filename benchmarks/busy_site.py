@@ -71,7 +71,7 @@ def add_comments(counts: Sequence[int] = ()) -> None:
 
 
 def _comments(count: int, start: datetime) -> Iterator[dict[str, Any]]:
-    """Yield comment documents in chronological order. Half of them are replies to one of the last ten."""
+    """Yield comment documents in chronological order. Half of them are replies to one of the previous ten comments."""
     from marginalia.comments import slugs
     from marginalia.comments.backends.stored import comment_document, content_document
     from marginalia.comments.posting import preparation

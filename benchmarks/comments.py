@@ -108,7 +108,7 @@ class Trial:
         self.backend.delete_discussion(self.target)
 
     def add_move(self, name: str, bare: float, rate: float) -> None:
-        """Add the row of a conversion. `bare` is the rate of a plain copy, and `rate` that of the conversion."""
+        """Add the row of a conversion. `bare` and `rate` are the rates of a plain copy and of the conversion."""
         if self.size < 10_000:
             return
         verdicts = ["kept" if is_met else "missed" for is_met in (rate / bare >= MIN_RATIO, rate >= MIN_RATE)]
@@ -138,7 +138,7 @@ class Trial:
             self.backend.store.layouts.of(place).copy(place, batch)
 
     def comments(self) -> Iterator[dict[str, Any]]:
-        """Yield comment documents in chronological order. Half of them are replies to one of the last ten."""
+        """Yield comment documents in chronological order. Half of them are replies to one of the previous ten."""
         from datetime import UTC, datetime, timedelta
 
         from marginalia.comments import slugs

@@ -18,7 +18,7 @@ SENTENCES = (
 
 
 def add_comments(node: Any, count: int) -> None:
-    """Add `count` comments to a node. Half of them are replies to one of the last ten comments."""
+    """Add `count` comments to a node. Half of them are replies to one of the previous ten comments."""
     from marginalia.comments.operations import importing
     from marginalia.mongo.clock import now
 

@@ -156,7 +156,7 @@ class Traffic:
     written: Counter[str] = field(default_factory=Counter)
 
     def turn(self) -> float:
-        """Read and write for some seconds, and return the pages per second."""
+        """Read and write for some seconds, and return the number of pages per second."""
         with self.writers() as counts:
             mixed.run_readers(self.server, self.paths, WARM_SECONDS)
             before = self.server.cpu_seconds()

@@ -35,7 +35,7 @@ class Readings:
 
 
 def run_readers(port: int, paths: Sequence[str], seconds: float, connections: int) -> Readings:
-    """Request paths for some seconds. They follow Zipf's law, so the first path is requested most often.
+    """Request paths for some seconds according to Zipf's law, so that the first path is requested most often.
 
     Args:
         port: The port of the server.

@@ -33,9 +33,9 @@ APPLICATIONS = {
 
 @dataclass
 class Way:
-    """A server with a number of workers and of threads per worker.
+    """A server with a given number of workers, and of threads per worker.
 
-    It has an instance for each page, and the loads of all rounds.
+    It has an instance for each page, and stores the loads of all rounds.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Way:
         return statistics.median(getattr(load, figure) for load in self.loads[page])
 
     def row(self, page: str, usual: "Way") -> list[object]:
-        """Return the table's row. The way is compared with another way in the same rounds."""
+        """Return the table's row, which compares this way with the way `usual` in the same rounds."""
         pairs = zip(self.loads[page], usual.loads[page], strict=True)
         ratios = [load.rate / other.rate for load, other in pairs]
         return [

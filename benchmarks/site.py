@@ -13,7 +13,7 @@ QUICK = bool(os.environ.get("QUICK"))
 def temporary_site() -> Iterator[Path]:
     """Start MongoDB, set the environment variables for it, and yield a folder for other files.
 
-    A process reads settings only once, so benchmarks that need two sites start processes.
+    A process reads settings only once, so benchmarks that need two sites start additional processes.
     """
     from marginalia.local.embedded import Embedded
 

@@ -1,4 +1,4 @@
-"""Times that the embedded MongoDB needs to start and stop."""
+"""Measure how long the embedded MongoDB takes to start and stop."""
 
 import os
 import signal

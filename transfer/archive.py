@@ -115,7 +115,7 @@ class ArchiveWriter:
 
     @contextmanager
     def lines(self, name: str) -> Iterator["LineWriter"]:
-        """Yield a writer for the lines of a file. It buffers them in a temporary file while photos are written."""
+        """Yield a writer for the lines of a file. It buffers the lines in a temporary file while photos are written."""
         with tempfile.TemporaryFile(dir=self._part.parent) as buffer:
             lines = LineWriter(buffer)
             yield lines

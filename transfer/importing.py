@@ -298,7 +298,7 @@ class Import:
 
 
 def _compare(target: Target, row: dict[str, Any], digests: dict[str, bytes]) -> ImportResult:
-    """Return the result of importing a row of a discussion, which is its head or a comment."""
+    """Return the result of importing a row of a discussion, which is either the head or a comment."""
     slug = str(row.get("comment", ""))
     label = f"{str(target)[:80]} {slug}".strip()[:200]
     digest = digests.get(slug)

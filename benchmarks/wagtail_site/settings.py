@@ -81,7 +81,7 @@ DATABASES = {
 SITE_ID = 1
 COMMENTS_APP = "django_comments_xtd"
 COMMENTS_XTD_CONFIRM_EMAIL = False
-# Eight levels, as in our comments.
+# This allows eight levels, as in our comments.
 COMMENTS_XTD_MAX_THREAD_LEVEL = 7
 # fill.py writes these migrations.
 MIGRATION_MODULES = {"wagtail_site": "made_migrations"}

@@ -62,7 +62,7 @@ def approved_comments(comments: Sequence[Comment], posted: datetime | None) -> I
 
 
 def pending_comments(comments: Sequence[Comment], posted: datetime | None) -> Iterator[PreparedComment]:
-    """Yield the comments that are waiting for moderation by time, each with its nearest approved ancestor."""
+    """Yield the pending comments by time, each with its nearest approved ancestor."""
     every = _by_id(comments)
     approved = {number: comment for number, comment in every.items() if comment.status == "approved"}
     held = [comment for comment in every.values() if comment.status == "pending"]
@@ -99,7 +99,7 @@ def _nearest_ancestor(comment: Comment, every: dict[int, Comment], by_id: dict[i
 def _is_descendant(comment: Comment, number: int, every: dict[int, Comment]) -> bool:
     """Return whether `comment` is a descendant of the comment `number`.
 
-    If so, they form a cycle, which must be broken.
+    If so, the two comments form a cycle, which must be broken.
     """
     seen: set[int] = set()
     above = comment.parent

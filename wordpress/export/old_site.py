@@ -42,7 +42,7 @@ class OldSite:
     """The URLs in an export. No method raises an exception for a malformed URL, because texts can contain any URL."""
 
     hosts: set[str] = field(default_factory=set)
-    # The ids of posts and pages by normalized URL, and of files by normalized URL. If several posts have the same guid
+    # The ids of posts, pages and files by normalized URL, guid, slug or file name. If several posts have the same guid
     # or slug, the value is None. `stems` contains file names without the suffixes that WordPress appends.
     pages: dict[str, int] = field(default_factory=dict)
     guids: dict[str, int | None] = field(default_factory=dict)
@@ -135,7 +135,7 @@ class OldSite:
     def find_file(self, url: str, number: int = 0) -> File | None:
         """Return the media library file at an absolute URL, or None if there is none.
 
-        For a scaled, rotated or edited copy, this is the original.
+        For a scaled, rotated or edited copy, return the original.
 
         Args:
             url: The absolute URL.

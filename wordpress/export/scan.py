@@ -106,7 +106,7 @@ class Entry:
         """Return the time of publication on this site, or None for drafts.
 
         A future publication time is kept. If a scheduled time has passed, the entry becomes a draft, so that an editor
-        decides.
+        can decide when to publish it.
         """
         if self.is_public:
             return self.posted or moment
@@ -141,8 +141,8 @@ class Export:
     def publish_time(self, attachment: Attachment, moment: datetime) -> datetime | None:
         """Return the time of publication of a picture, or None if it is not published.
 
-        As in WordPress, a picture is not published before the post that it was uploaded to, or a public post that shows
-        it. If a complete export does not contain that post, the post was deleted.
+        As in WordPress, a picture is not published before the post that it was uploaded to, unless a public post shows
+        it. If a complete export does not contain the post that the picture was uploaded to, that post was deleted.
         """
         own_time = attachment.posted or moment
         if attachment.status not in VISIBLE:

@@ -74,7 +74,7 @@ def known_entries(export: Export) -> Iterator[Entry]:
 def _parents_first(pages: dict[int, Entry], report: Report) -> Iterator[Entry]:
     """Yield every page after its parent.
 
-    A page is placed at the top if its parent is not in the export, or if it is part of a cycle.
+    A page is placed at the top level if its parent is not in the export, or if the page is part of a cycle.
     """
     below: dict[int, list[Entry]] = {}
     for entry in pages.values():

@@ -1,4 +1,4 @@
-"""Blocks of WordPress's editor. A block marker is an HTML comment with the name and the attributes of a block.
+"""Blocks from WordPress's editor. A block marker is an HTML comment with the name and the attributes of a block.
 
 The content of a block is between its markers. However, WordPress inserts the content of some blocks only when it shows
 the post. Of these blocks, this module expands synced patterns and footnotes if the export contains them. It reports all

@@ -1,4 +1,4 @@
-"""The command `manage.py import_site PATH`, which imports an archive of export_site."""
+"""The command `manage.py import_site PATH`, which imports an archive that export_site has written."""
 
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from transfer.archive import FILES, Archive, BadArchive
 from transfer.importing import Import, ImportSummary
 from transfer.importing_nodes import Outcome
 
-# Maximum number of replaced documents to list, and of skipped documents.
+# Maximum number of replaced documents to list. The same limit applies to skipped documents.
 NAMED = 100
 
 
@@ -91,7 +91,7 @@ class Command(MongoCommand):
         self.stdout.write(f"{heading}: {text}.")
 
     def _list(self, heading: str, descriptions: list[str]) -> None:
-        """Write the first NAMED descriptions, and the number of further descriptions."""
+        """Write the first NAMED descriptions, and the number of the remaining descriptions."""
         for description in descriptions[:NAMED]:
             self.stdout.write(f"{heading}: {description}")
         if len(descriptions) > NAMED:
