@@ -34,7 +34,7 @@ def read(request: HttpRequest, size: int) -> HttpResponse:
 
 @cache
 def _versions(discussion: str) -> list[dict[str, Any]]:
-    """Return the pipeline that reads the versions. Like the page cache, it remembers where the node is stored."""
+    """Return the pipeline that reads the versions. Like the page cache, this function caches the node's place."""
     node = {"_id": ObjectId(discussion.rpartition(":")[2])}
     stored = _database()["cms.nodes"].find_one(node, {"metadata.parent_id": 1, "metadata.slug": 1})
     if stored is None:

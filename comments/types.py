@@ -175,7 +175,7 @@ class Comment:
 
     @property
     def removed(self) -> bool:
-        """Return whether the comment was removed."""
+        """Return whether the comment has been removed."""
         return self.state is State.REMOVED
 
     @property

@@ -27,14 +27,14 @@ class BadLine(Exception):
 
 
 def encode(record: dict[str, Any]) -> bytes:
-    """Return a document as a line."""
+    """Convert a document to a line."""
     return (
         json_util.dumps(record, json_options=_WRITE_OPTIONS, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
     )
 
 
 def decode(line: bytes) -> dict[str, Any]:
-    """Return the document in a line.
+    """Convert a line to a document.
 
     Raises:
         BadLine: The line doesn't contain an exported document.

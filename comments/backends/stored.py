@@ -74,7 +74,7 @@ def author_document(author: CommentAuthor, email: str) -> Document:
 
 
 def read_author(document: Mapping[str, Any]) -> CommentAuthor:
-    """Return the author in a document, without the email address."""
+    """Convert the author in a document, leaving out the email address."""
     return CommentAuthor(document["name"], document["id"], document["url"], document.get("moderator", False))
 
 
@@ -120,7 +120,7 @@ def comment_document(
 
 
 def read_comment(target: Target, document: Mapping[str, Any]) -> Comment:
-    """Return the comment in a document."""
+    """Convert a document to a comment."""
     # To save time, use positional arguments and dictionaries instead of calling the enums. This code runs for each of
     # about 100 comments on a page.
     above = document["parent_id"] or ""
@@ -206,7 +206,7 @@ def _raise_if_damaged(document: Mapping[str, Any]) -> Iterator[None]:
 
 
 def read_discussion(document: Mapping[str, Any]) -> Discussion:
-    """Return the discussion in a document.
+    """Convert a document to a discussion.
 
     Raises:
         DiscussionDamaged: A field is missing or malformed.
@@ -244,7 +244,7 @@ def read_place(document: Mapping[str, Any]) -> Place:
 
 
 def read_held(document: Mapping[str, Any]) -> HeldComment:
-    """Return the queued comment in a document.
+    """Convert a document to a queued comment.
 
     Raises:
         ValueError, KeyError, TypeError: The document is malformed.
@@ -274,7 +274,7 @@ def read_held(document: Mapping[str, Any]) -> HeldComment:
 
 
 def read_replaced(document: Mapping[str, Any]) -> ReplacedComment:
-    """Return the previous version of a comment in a history document."""
+    """Convert a history document to the previous version of a comment."""
     target = Target.from_id(document["discussion_id"])
     return ReplacedComment(read_comment(target, check_comment(document)), document["at"], document["by"])
 

@@ -47,7 +47,7 @@ def end(subscription_id: str) -> None:
 
 
 def confirmed_for(target: Target, slugs: Iterable[str]) -> list[Subscription]:
-    """Return the confirmed subscriptions to one of the comments `slugs`."""
+    """Return the confirmed subscriptions to any of the comments `slugs`."""
     return backend().subscriptions.confirmed_for(target, slugs)
 
 

@@ -169,7 +169,7 @@ def display_name(user: Any) -> str:
 
 
 def build_author(user: Any, name: str) -> CommentAuthor:
-    """Return the author of a comment: the account of `user`, or `name` without an account."""
+    """Return the author of a comment: the account of `user`, or just `name` if there is no account."""
     if key := user_key(user):
         return CommentAuthor(name=display_name(user), id=key, is_moderator=policy.is_moderator(user))
     return CommentAuthor(name=name)

@@ -19,7 +19,7 @@ from marginalia.comments.reading import selectors
 from marginalia.comments.types import Discussion, Target
 from marginalia.mongo.clock import now
 
-# The permission of moderators.
+# The permission that moderators have.
 MODERATE = "marginalia_comments.can_moderate"
 
 

@@ -95,7 +95,7 @@ def links(page: Page, page_url: str, anchor: str) -> PageLinks:
 
 
 def cursors(page: Page) -> tuple[str, str]:
-    """Return the parameter values for the previous and next page, each "" if there is no such page."""
+    """Return the parameter values for the previous and the next page. A value is "" if there is no such page."""
 
     def parameter(cursor: str, direction: str) -> str:
         if not cursor:

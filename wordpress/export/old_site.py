@@ -106,7 +106,7 @@ class OldSite:
         return ObjectId(name) if ObjectId.is_valid(name) else None
 
     def find_page(self, url: str) -> int | None:
-        """Return the id of the post or page at an absolute URL, or None if the export has no such page."""
+        """Return the id of the post or page with this absolute URL, or None if the export has no such page."""
         normalized = _normalize(url)
         if not normalized:
             return None
@@ -125,7 +125,7 @@ class OldSite:
         return number
 
     def find_file_of_page(self, url: str) -> File | None:
-        """Return the media library file whose page was at an absolute URL, or None if there is none."""
+        """Return the media library file whose page had this absolute URL, or None if there is none."""
         normalized = _normalize(url)
         number = self.file_pages.get(normalized)
         if number is None and host_of(url) in self.hosts and (match := ATTACHMENT.search(url)):
@@ -133,7 +133,7 @@ class OldSite:
         return self.by_id.get(number) if number else None
 
     def find_file(self, url: str, number: int = 0) -> File | None:
-        """Return the media library file at an absolute URL, or None if there is none.
+        """Return the media library file with this absolute URL, or None if there is none.
 
         For a scaled, rotated or edited copy, return the original.
 
