@@ -103,7 +103,7 @@ class Importer:
             WxrError: The file is damaged. Everything before the error was imported.
             SectionError: The section can't be used. No text was imported.
             SourceError: A previous import was from another site. No text was imported.
-            DownloadsStopped: A limit of downloads was reached. No text was imported.
+            DownloadsStopped: A limit on downloads was reached. No text was imported.
         """
         self.begin(self.path.stat().st_size, "B")
         export = scan(self.path, self.options.media, self.report, self.step, source=self.options.source)

@@ -13,7 +13,7 @@ from wagtail.models import Page
 
 
 class PostTag(TaggedItemBase):
-    """A tag of a post."""
+    """A tag on a post."""
 
     content_object = ParentalKey("Post", on_delete=models.CASCADE, related_name="tagged_items")
 

@@ -417,7 +417,7 @@ class Backend(Protocol):
         """Return targets that have comments but no discussion document.
 
         Args:
-            sample: The number of documents to read, chosen at random, from a large collection.
+            sample: The number of randomly chosen documents to read from a large collection.
 
         Returns:
             The targets as "app.model:pk", keyed by the name of the collection that contains their comments.

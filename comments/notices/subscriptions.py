@@ -20,7 +20,7 @@ DAYS = {CONFIRM: 7, LEAVE: 400}
 
 
 class NoSubscription(Exception):
-    """The subscription of a link does not exist, or no longer exists."""
+    """The subscription that a link refers to does not exist, or no longer exists."""
 
 
 class BadLink(NoSubscription):
@@ -71,7 +71,7 @@ def token(subscription_id: str, purpose: str) -> str:
 
 
 def read(signed: str, purpose: str) -> Subscription:
-    """Return the subscription of a signed link.
+    """Return the subscription that a signed link identifies.
 
     Raises:
         BadLink: The link is invalid, has expired, or has a different purpose.
@@ -94,5 +94,5 @@ def erase(email: str) -> int:
 
 
 def id_for(target: Target, email: str) -> str:
-    """Return the id of the subscription of an email address to a discussion."""
+    """Return the id of an email address's subscription to a discussion."""
     return salted_hmac(SALT, f"{target}\x00{email.casefold()}", algorithm="sha256").hexdigest()[:40]

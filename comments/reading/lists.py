@@ -36,7 +36,7 @@ class Subject:
 
     @cached_property
     def object(self) -> Model | None:
-        """Return the object, looked up if necessary, or None if readers can't see it."""
+        """Return the object, or None if readers can't see it. The object is looked up if necessary."""
         if self.obj is not None:
             return self.obj
         try:

@@ -39,7 +39,7 @@ class DownloadsStopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of downloads in bytes and seconds, per file and per run.
+    """Limits on downloads in bytes and seconds, per file and per run.
 
     Attributes:
         failures: The number of consecutive requests without a response after which the run ends.
