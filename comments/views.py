@@ -29,7 +29,7 @@ class _ErrorMiddleware:
         self.view = view
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Return an error response, or None if `error` is not an error of the comments app.
+        """Return an error response, or None if `error` does not come from the comments app.
 
         Raises:
             Http404: The comment or its target does not exist.

@@ -182,7 +182,7 @@ def check_history(record: Mapping[str, Any], unstored: Unstored | None = None) -
 
 
 def _saved_tags(stored: Mapping[str, Any]) -> Any:
-    """Return the tags that the current version was saved with. A change of only the tags doesn't set a new nonce."""
+    """Return the tags that the current version was saved with. Changing only the tags doesn't set a new nonce."""
     revision = {"_id": stored["metadata"]["nonce"], "node_id": stored["_id"]}
     return (database()[REVISIONS].find_one(revision, {"metadata.tags": 1}) or {}).get("metadata", {}).get("tags")
 

@@ -123,7 +123,7 @@ def read(stream: BinaryIO, repairs: Repairs | None = None) -> Iterator[Record]:
 
 
 def _explain(error: SAXParseException | DefusedXmlException, line: int) -> WxrError:
-    """Return a WxrError with the line and the reason of a parser error."""
+    """Return a WxrError with the line and the reason for a parser error."""
     if isinstance(error, EntitiesForbidden):
         return WxrError(line, f"it declares the entity {error.name!r}, so it is not a WordPress export")
     if isinstance(error, DefusedXmlException):

@@ -170,7 +170,7 @@ class _Connection(http.client.HTTPConnection):
         """Connect to the host.
 
         Raises:
-            DownloadsStopped: The name of the host resolves to a private address.
+            DownloadsStopped: The host's name resolves to a private address.
         """
         results = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(address[0]) for *_kind, address in results))

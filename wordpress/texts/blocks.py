@@ -141,7 +141,7 @@ def link_footnotes(text: str, notes: list[Footnote], lost: dict[str, None]) -> s
 
 
 def render_footnotes(notes: list[str]) -> str:
-    """Return the HTML of the list of footnotes. `notes` contains the HTML of each footnote."""
+    """Return the HTML of the footnote list. `notes` contains the HTML of each footnote."""
     items = "".join(
         f'<li id="fn.{number}"><p>{note} <a class="footnote-back" href="#fnref.{number}">{_BACK_LINK}</a></p></li>\n'
         for number, note in enumerate(notes, 1)
