@@ -44,14 +44,13 @@ def _measure() -> None:
     about = (
         f"The site has {NODES:,} nodes. "
         f"The times are medians of {ROUNDS} rounds in milliseconds. "
-        "*Query* runs only the query, through the driver. "
-        "*Selector* also creates the rows. "
-        "The goal is that the selector takes at most 3 times as long as the query. "
-        "*Page* renders the whole page, including counts and filters."
+        "*Query* is the bare query through the driver, and *Selector* also creates the rows. "
+        "The goal is at most 3 times the query. "
+        "*Page* is the whole page with counts, filters and rendering."
     )
     report.publish(
         "admin_list",
-        [report.Table("Admin lists", about, ["Filter", "Query", "Selector", "Ratio", "Page"], rows)],
+        [report.Table("Lists of the admin", about, ["Filter", "Query", "Selector", "Ratio", "Page"], rows)],
     )
 
 

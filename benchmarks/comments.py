@@ -39,12 +39,12 @@ def main() -> None:
 
 COLUMNS = ["Comments", "Schema", "Post", "× raw", "Reply", "× raw", "First page", "Middle", "Last", "Permalink"]
 COLUMNS += ["Sub-thread", "Data, MB", "Indexes, MB"]
-COSTS = f"""The times are the milliseconds that the backend needs. They are medians of {ROUNDS} calls, or of 20 calls
-for writes to the short discussion. Pages have 100 comments in the discussion's own order. The text of a post is
-rendered before its time is measured. *Raw* calls `insert_one` once with the text of a comment, in the same rounds, on a
-collection that has only the `_id` index. Sizes are `storageSize` and `totalIndexSize`, both compressed."""
-MOVES = f"""The rates are comments per second. Meanwhile, a writer posts a comment every {PAUSE * 1000:.0f} ms. The
-conversion verifies each comment. The bare copy writes to a collection with the same indexes and verifies nothing."""
+COSTS = f"""The times are in milliseconds of the back end, and medians of {ROUNDS} calls (20 posts to the short
+discussion). Pages have 100 comments in the native order. Text is rendered before a post is timed. *Raw* is one
+`insert_one` of the text of a comment, in the same rounds, into a collection without other indexes. Sizes are
+`storageSize` and `totalIndexSize` (compressed)."""
+MOVES = f"""The rates are comments per second, while a writer posts every {PAUSE * 1000:.0f} ms. The conversion verifies
+each comment. The bare copy writes into a collection with the same indexes and verifies nothing."""
 
 
 def _moving(rows: list[list[object]]) -> report.Table:

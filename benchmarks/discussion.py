@@ -56,10 +56,9 @@ def _compare(name: str, size: int) -> None:
         row = [label, f"{medians[label, 0]:.2f}", f"{medians[label, 1]:.2f}", f"{ratio:.2f}"]
         rows.append([*row, "kept" if ratio <= GOAL else "missed"])
     about = (
-        f"The times are the milliseconds that the backend needs. They are medians of {ROUNDS} calls, or of a fifth as "
-        "many posts. "
-        "The two discussions are measured alternately. "
-        "Each ratio is the median of the ratios of all pairs. "
+        f"The times are in milliseconds of the back end, and medians of {ROUNDS} calls (a fifth as many posts). "
+        "The two discussions take turns. "
+        "The ratios are medians of the ratios of all pairs. "
         f"Pages have {SMALL} comments. "
         "Each page is compared with the first page of the short discussion."
     )

@@ -100,13 +100,14 @@ def _measure(section: Any) -> None:
     about = (
         f"The section has {NODES:,} nodes with three values each. "
         f"The times are medians of {ROUNDS} alternating rounds in milliseconds. "
-        "*Covered $group* groups the nodes by one value, using an index that covers the query. "
+        "*Covered $group* groups one value along an index that covers it. "
         "*Reading the nodes* reads each node without counting. "
-        "*Counts* counts all values, as the page of a section does if the counts aren't cached. "
-        "Run `python -m benchmarks facets` to repeat the measurement."
+        "*Counts* counts all values, as the page of a section does if they aren't cached. "
+        "Run `python -m benchmarks facets` "
+        "to measure again."
     )
-    columns = ["Nodes", "Covered $group", "Reading the nodes", "Counts", "Counts ÷ covered"]
-    report.publish("facets", [report.Table("Facet counts", about, columns, rows)])
+    columns = ["Of", "Covered $group", "Reading the nodes", "Counts", "Counts ÷ covered"]
+    report.publish("facets", [report.Table("Counts of facets", about, columns, rows)])
 
 
 def _measure_in_turns(*functions: Callable[[], object]) -> list[tuple[float, ...]]:

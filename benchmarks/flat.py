@@ -63,14 +63,14 @@ def _table(results: dict[str, list[list[float]]], lengths: list[dict[str, int]])
         sizes = [f"{length[name] / 1_000:.1f}" for length in lengths]
         rows.append([name, *medians, spread, f"{ratio:.2f}", *sizes, verdict])
     about = (
-        "The times are the milliseconds that a process needs for a whole request, without the page cache. "
+        "The times are in milliseconds of a whole request in its process, without the page cache. "
         f"They are medians of up to {ROUNDS} requests. "
-        "The two sites are measured alternately, and each ratio is the median of the ratios of all pairs. "
+        "The two sites take turns, and the ratios are medians of the ratios of all pairs. "
         f"The sites have {SIZES[0]:,} and {SIZES[1]:,} nodes, with one tag for every ten nodes. "
-        "A sitemap page lists up to 2,000 URLs, a folder lists 100 pages, and an archive the months of ten years. "
-        "On the small site, these lists are much shorter, as the sizes in KB show. "
+        "A page of the sitemap lists up to 2,000 URLs, a folder 100 pages, and an archive the months of ten years. "
+        "The small site has few of these, as the sizes in KB show. "
         "The common word is in every text. "
-        "Searches time out after 1.5 s."
+        "A search ends after 1.5 s."
     )
     columns = ["Page", f"{SIZES[0]:,}", f"{SIZES[1]:,}", "Quartiles", "Ratio", "KB", "KB", f"≤ {GOAL}"]
     return report.Table("A large site compared with a small one", about, columns, rows)

@@ -59,12 +59,13 @@ def _commands(paths: dict[str, str]) -> report.Table:
         unchanged = count_commands(path, **validators)[0] if validators else ""
         rows.append([name, first, again, count_commands(path)[0] if is_cached else "", unchanged])
     about = (
-        "The figures are the numbers of commands that the site sends to MongoDB for one page. "
-        "*First* is the first request to a new worker. "
-        "*Again* is a later request without the page cache, but with the section tree and neighbours from the cache. "
-        "*Kept* is a request that the page cache serves. "
-        "*304* is the same request with the ETag. "
-        "`tests/cms/test_commands_per_page.py` checks such counts on another site."
+        "The figures are the commands that one page sends to MongoDB. "
+        "*First* is the first request of a new worker. "
+        "*Again* is without the page cache, but with the cached section tree and neighbours. "
+        "*Kept* comes from the page cache. "
+        "*304* is the same request with its ETag. "
+        "`tests/cms/test_commands_per_page.py` "
+        "checks such counts on another site."
     )
     return report.Table("Commands per page", about, ["Page", "First", "Again", "Kept", "304"], rows)
 
@@ -84,8 +85,8 @@ def _bytes(server: Any, paths: dict[str, str]) -> report.Table:
         compressed = len(gzip.compress(body, 6))
         rows.append([name, f"{len(body):,}", f"{compressed:,}", *(f"{size:,}" if size else "" for size in (css, js))])
     about = (
-        "The sizes of CSS and JavaScript are compressed sizes. Browsers load these files once a year. "
-        "The size of the page is given both uncompressed and compressed, as a proxy would send it."
+        "CSS and JavaScript are compressed, and browsers load them once a year. "
+        "The page is shown uncompressed, and compressed as a proxy would send it."
     )
     return report.Table("Bytes per page", about, ["Page", "Page", "Page, gzip", "CSS, gzip", "JS, gzip"], rows)
 
@@ -106,10 +107,10 @@ def _memory(server: Any, paths: dict[str, str], folder: Path) -> report.Table:
         for n, (b, a) in enumerate(zip(before, after, strict=True))
     ]
     about = (
-        "The figures are the resident memory of a worker in MiB, first after a few requests, "
-        f"then after {requests:,} requests to both workers. "
-        f"The requests are for {len(path_list.split(',')):,} URLs of all kinds. "
-        "The page cache can use 64 MB, which is the default."
+        "The figures are the resident memory of a worker in MiB, after a few requests "
+        f"and after {requests:,} requests to both workers. "
+        f"The requests go to {len(path_list.split(',')):,} URLs of all kinds. "
+        "The page cache has 64 MB, the default."
     )
     return report.Table("Memory of a worker", about, ["", "Before", "After"], rows)
 

@@ -63,25 +63,25 @@ def _tables(folder: Path, paths: list[str]) -> list[report.Table]:
     profile = PROFILE.format(commands=closely.commands, hits=closely.hits, own=mixed.readings.client_ms)
     parts = [[name, f"{share:.0%}"] for name, share in closely.parts()]
     return [
-        report.Table("Mixed traffic", about, COLUMNS, rows),
-        report.Table("Mixed traffic by part of the code", profile, ["Part", "Time"], parts),
+        report.Table("Mixed", about, COLUMNS, rows),
+        report.Table("Mixed, by part", profile, ["Part", "Time"], parts),
     ]
 
 
 COLUMNS = ["", "Pages/s", "Share", "p50, ms", "p99, ms", "From the cache", "Renewed", "Web, ms", "MongoDB, ms"]
-ABOUT = """The site serves {share:.3f} times as many pages per second as the bare view (goal: {GOAL:g}), with a hit rate
-of {hits:.2f} (goal: {HITS_GOAL:g}). It has {busy.POSTS:,} posts with {busy.COMMENTS:,} comments. Both follow Zipf's
-law: the post of rank n has 1/n as many comments as the first post, and is read and commented on 1/n as often. Readers
-request the home page, posts, lists by section, tag and author, feeds, and a photo, over {web.CONNECTIONS} connections
-without pauses. At the same time, another process posts a comment every {busy.COMMENT_EVERY:g} s, adds a sentence to a
-post every {busy.SAVE_EVERY:g} s, and adds or removes a tag every {busy.TAG_EVERY:g} s. `serve` starts {web.WORKERS}
-workers. The bare view uses as many gunicorn workers of the type gthread, with {BARE_THREADS} threads each. It runs
-three times for {BARE_SECONDS} s between the other measurements, and its share shows the spread. The other measurements
-run for {SECONDS} s after a warm-up of {WARM_SECONDS} s, which isn't counted. *Web* and *MongoDB* are the CPU time per
-page. MongoDB's time includes the writers. *Renewed* means that only the discussion was rendered again."""
-PROFILE = """The shares come from samples of the code that runs during requests, while others write. Waiting counts as
-time. In this slower run, the site sends {commands:.2f} commands per page, and {hits:.2f} of the pages come from the
-cache. The simulated readers need {own:.2f} ms of CPU time per page."""
+ABOUT = """The site reaches {share:.3f} of the bare view (goal: {GOAL:g}) and a hit rate of {hits:.2f} (goal:
+{HITS_GOAL:g}). It has {busy.POSTS:,} posts with {busy.COMMENTS:,} comments. Both follow Zipf's law: the post of rank n
+has 1/n of the comments of the first, and is read and commented on as often. Readers request the home page, posts, lists
+by section, tag and author, feeds, and a photo, over {web.CONNECTIONS} connections without pauses. At the same time,
+another process posts a comment every {busy.COMMENT_EVERY:g} s, adds a sentence to a post every {busy.SAVE_EVERY:g} s,
+and adds or removes a tag every {busy.TAG_EVERY:g} s. `serve` starts {web.WORKERS} workers. The bare view uses as many
+workers of gunicorn's gthread, with {BARE_THREADS} threads each. It runs for {BARE_SECONDS} s three times between the
+others, and its share shows the spread. The others run for {SECONDS} s, after {WARM_SECONDS} s that are not counted.
+*Web* and *MongoDB* are the processor time per page. MongoDB's time includes the writers. *Renewed* means that only the
+discussion was rendered again."""
+PROFILE = """The shares come from samples of the running code during requests, while others write. Waiting counts as
+time. In this slower run, a page sends {commands:.2f} commands, and {hits:.2f} of the pages come from the cache. The
+readers need {own:.2f} ms of processor time per page."""
 
 
 class Turn:

@@ -93,17 +93,16 @@ def main() -> None:
 
 
 COLUMNS = ["Page", "", "Pages/s", "Ratio", "Least–most", "Web, ms", "MongoDB, ms", "p99, ms", "Goal"]
-ABOUT = """The bare view is Django without middleware or settings, and returns two bytes. The three rows below it are
-upper bounds. The first view reads only the versions of a post, as the page cache does, and returns two bytes, so no 304
-response can be faster. The second view returns as many bytes as the post has, so no cached page can be faster. The
-third view reads all data of the post and returns the stored texts of the comments, so no rendered page can be faster.
-gunicorn serves all pages as in `make run`, with {web.WORKERS} workers. wrk loads them over {web.CONNECTIONS}
-connections. The figures are medians of {rounds} rounds of {seconds} s. Each ratio is to the bare view measured at the
-same time, and the bare view's own spread shows how steady the machine was. *cold* means that the page cache is off.
-*kept* means that the page cache serves the page, after checking it against the database on each request. *304* is the
-same request with the ETag, after feeds were rendered once. *Web* and *MongoDB* are the CPU time per page. *API* is the
-same content as JSON, without a token, and for the post, without its comments. The site has {nodes:,} nodes, and the
-post has {comments} comments, of which 100 are shown."""
+ABOUT = """The bare view is Django without middleware or settings, and returns two bytes. Below it are three ceilings.
+The first view only reads the versions of a post, as the page cache does, and returns two bytes. No 304 can be faster.
+The second returns as many bytes as the post has, and no cached page can be faster. The third reads all data of the post
+and returns the stored texts of the comments. No rendered page can be faster. gunicorn serves all of them like `make
+run`, with {web.WORKERS} workers. wrk loads them over {web.CONNECTIONS} connections. The figures are medians of {rounds}
+rounds of {seconds} s. Each ratio is to the bare view of the same seconds, whose own spread shows how steady the machine
+was. *cold* is without the page cache. *kept* comes from it, and is compared with the database at each request. *304* is
+the same with the ETag, after feeds were rendered once. *Web* and *MongoDB* are the processor time per page. *API* is
+the same content as JSON without a token, and the post without its comments. The site has {nodes:,} nodes, and the post
+{comments} comments, of which 100 are shown."""
 
 
 def measured_pages() -> Iterator[tuple[str, str]]:

@@ -33,33 +33,31 @@ PAGE = f"a post with {COMMENTS} comments"
 GOALS = {OURS_COLD: 7, OURS: 32}
 MIXED_GOAL = 12
 
-COLUMNS = ["Page", "Variant", "Pages/s", "× Wagtail", *side_by_side.COLUMNS, "Goal"]
-MIXED_COLUMNS = ["Variant", "Pages/s", "× Wagtail", "Least–most", "p50, ms", "p99, ms", "Web, ms", "MongoDB, ms"]
+COLUMNS = ["Page", "Answered", "Pages/s", "× Wagtail", *side_by_side.COLUMNS, "Goal"]
+MIXED_COLUMNS = ["Answered", "Pages/s", "× Wagtail", "Least–most", "p50, ms", "p99, ms", "Web, ms", "MongoDB, ms"]
 MIXED_COLUMNS += ["Comments", "Saves", "Goal"]
-ABOUT = """The page is a post as HTML on the two sites of the previous table. It shows the title, summary, author, date,
-text, tags and breadcrumbs, links to the previous and next posts, and {COMMENTS} comments in threads. Our page also has
-a menu and related posts. The other site uses Wagtail {wagtail} with django-comments-xtd {xtd}. Its
-`render_xtdcomment_tree` renders the discussion as plain text on each request, while our comments were rendered from
-Markdown when they were posted. The comment form of the other site is left out, because Django's cache would not store
-the page. On our page, the form is behind a link. The other site uses SQLite in the server's processes, with ANALYZE
-statistics and a write-ahead log. Its connections stay open, and its templates are cached. *Wagtail* has no page cache,
-as by default. *Kept 60 s* uses Django's cache in the memory of each worker, so its pages can be up to a minute old.
-*Kept* uses our page cache, which checks each page against the database on each request. *Cold* means that our page
-cache is off. The servers, workers, connections and machine are the same as in the previous table. The figures are
-medians of {ROUNDS} rounds of {SECONDS} s, in which all variants are measured alternately. Each ratio is to *Wagtail* or
-to the bare view in the same round. The host took {steal} of the CPU time."""
-MIXED_ABOUT = """The same readers and writers use the same {posts:,} posts on each site. At first, the least popular
-post has {COMMENTS} comments, and every other post has {AT_FIRST}. Readers request posts by Zipf's law, over
-{connections} connections without pauses. At the same time, another process posts a comment every {busy.COMMENT_EVERY:g}
-s and saves a post every {busy.SAVE_EVERY:g} s, and chooses popular posts more often. It uses the code of each system:
-our services, the models of django-comments-xtd, and published revisions in Wagtail. *Ours* uses MongoDB and the page
-cache, and shows each comment and save immediately. *Wagtail* uses SQLite with a write-ahead log, and no page cache.
-*Kept 60 s* adds Django's cache, so readers see changes up to a minute later. The figures are medians of {TURNS}
-alternating turns of {MIXED_SECONDS} s, each after a warm-up of {WARM_SECONDS} s, which isn't counted. Each ratio is to
-*Wagtail* in the same round. Both sites use gunicorn with {workers} workers and the same number of threads, as in the
-previous tables. *Web* and *MongoDB* are the CPU time per page. *Web* includes SQLite's work for pages, but not for
-writers. *Comments* and *Saves* are the numbers of writes, including those before the measurement. The host took {steal}
-of the CPU time."""
+ABOUT = """The page is a post as HTML on the two sites of the table before. It shows title, summary, author, date, text,
+tags, breadcrumbs, the previous and next post, and {COMMENTS} comments in threads. Ours also has a menu and related
+posts. The other site uses Wagtail {wagtail} with django-comments-xtd {xtd}. Its `render_xtdcomment_tree` renders the
+discussion as plain text at each request, while ours was rendered from Markdown when it was posted. Its comment form is
+left out, because Django's cache would refuse the page. Ours is behind a link. The other site uses SQLite in the
+processes of the server, analysed, with a write-ahead log. Connections stay open and templates are cached. *Wagtail* has
+no page cache, which is the default. *Kept 60 s* is Django's cache in the memory of each worker, which can be up to a
+minute old. *Kept* is our page cache, which is compared with the database at each request. *Cold* is without it.
+Servers, workers, connections and machine are those of the table before. The figures are medians of {ROUNDS} rounds of
+{SECONDS} s, in which all take turns. Each ratio is to *Wagtail* and to the bare view of the same round. The host took
+{steal} of the processor time."""
+MIXED_ABOUT = """The same readers and writers use the same {posts:,} posts. Each post has {AT_FIRST} comments at first,
+and the least read one {COMMENTS}. Readers request posts by Zipf's law, over {connections} connections without pauses.
+At the same time, another process posts a comment every {busy.COMMENT_EVERY:g} s and saves a post every
+{busy.SAVE_EVERY:g} s, more often on posts that are read more. It uses the code of each system: our services, the models
+of django-comments-xtd, and published revisions of Wagtail. *Ours* is MongoDB with the page cache, which shows each
+comment and save at once. *Wagtail* is SQLite with a write-ahead log, without a page cache. *Kept 60 s* adds Django's
+cache, so readers see changes up to a minute later. The figures are medians of {TURNS} alternating turns of
+{MIXED_SECONDS} s, after {WARM_SECONDS} s that are not counted. Each ratio is to the turn of *Wagtail* in the same
+round. Both use gunicorn with {workers} workers and the same threads, as in the tables before. *Web* and *MongoDB* are
+the processor time per page. *Web* includes the work of SQLite for pages, but not for writers. *Comments* and *Saves*
+are the numbers of writes, including those before the measurement. The host took {steal} of the processor time."""
 
 
 @dataclass

@@ -30,28 +30,27 @@ CALLS: Mapping[str, Mapping[str, str]] = {
         WAGTAIL: "/api/v2/pages/{pk}/",
         WAGTAIL_NEW: "/api/v3/pages/{pk}/",
     },
-    "newest 20: titles, dates, URLs": {
+    "newest 20: titles, dates, addresses": {
         OURS: f"/api/v1/nodes?limit=20&fields={_ONLY}",
         WAGTAIL: f"/api/v2/pages/{_NEWEST}",
         WAGTAIL_NEW: f"/api/v3/pages/{_NEWEST}",
     },
-    "newest 20: also summaries, authors, tags": {
+    "newest 20: summaries, authors and tags, too": {
         OURS: "/api/v1/nodes?limit=20",
         WAGTAIL: f"/api/v2/pages/{_NEWEST}&fields=summary,author,tags",
     },
 }
-COLUMNS = ["Call", "Variant", "Calls/s", "× Wagtail v2", *side_by_side.COLUMNS]
+COLUMNS = ["Call", "Answered", "Calls/s", "× Wagtail v2", *side_by_side.COLUMNS]
 ABOUT = """Both sites have the same {posts:,} posts, copied through our API. The other site uses Wagtail {wagtail}.
-`make bench ARGS=peers` creates both sites and deletes them afterwards. Requests have no token. Wagtail has the settings
-of `wagtail start`, with SQLite, its default database. The database has ANALYZE statistics and a write-ahead log, and
-its connections stay open. The versions of Django, the settings of gunicorn, and the numbers of workers ({workers}) and
-threads are the same. wrk uses {connections} connections. The figures are medians of {rounds} rounds of {seconds} s, in
-which all variants are measured alternately. Each ratio is to Wagtail's v2 API or to the bare view in the same round.
-The post has a text of medium length. *Kept* uses our page cache, which checks each response against the database and is
-never stale. *Cold* means that our page cache is off. Wagtail has no such cache. *Kept 60 s* uses Django's cache in
-memory, so its responses can be up to a minute old. Wagtail counts the whole list on each call, but our site doesn't.
-Lists in Wagtail's v3 API contain no summaries, authors or tags. *Web* includes SQLite's work. The host took {steal} of
-the CPU time in these rounds."""
+`make bench ARGS=peers` creates both and deletes them afterwards. Requests have no token. Wagtail has the settings of
+`wagtail start`, with SQLite, its default database. The database is analysed and has a write-ahead log, and connections
+stay open. Django, the settings of gunicorn, and the number of workers ({workers}) and threads are the same. wrk uses
+{connections} connections. The figures are medians of {rounds} rounds of {seconds} s, in which all take turns. Each
+ratio is to Wagtail's v2 and to the bare view of the same round. The post has a text of medium length. *Kept* is with
+our page cache, which is compared with the database at each call and never stale. *Cold* is without it. Wagtail has no
+such cache. *Kept 60 s* is Django's cache in memory, which can be up to a minute old. Wagtail counts the whole list at
+each call, and ours doesn't. Lists of its v3 contain no summaries, authors or tags. *Web* includes the work of SQLite.
+The host took {steal} of the processor time in these rounds."""
 
 
 def main() -> None:

@@ -19,8 +19,8 @@ RESULTS = ROOT / "docs" / "internals" / "benchmarks.json"
 PAGE = RESULTS.with_suffix(".md")
 HEAD = """# Benchmarks
 
-`make bench` generates this page. [Performance](performance.md) interprets the results.
-Compare figures only within one run. Ratios to the run's baseline also apply to other machines, but milliseconds don't.
+This page is written by `make bench`. [Performance](performance.md) interprets the results.
+Compare figures only within one run. Ratios to the run's baseline apply to other machines. Milliseconds don't.
 """
 
 

@@ -279,18 +279,12 @@ def main() -> None:
 def _table(rows: list[list[Any]]) -> report.Table:
     return report.Table(
         "Slow senders",
-        "Each web server has two processes with 12 threads. "
-        "*Reader* is a reader who requests the front page repeatedly, one request at a time: "
-        f"the number of requests that succeed within {TIMEOUT:.0f} s, and the longest time. "
-        f"*With {SENDERS} senders* is the same reader while {SENDERS} clients send forms at one byte per second. "
-        f"*Restart* is {READERS} readers while two instances on one socket are restarted, one after the other. "
-        "Granian restarts its workers on SIGHUP. "
-        "*Upload* is the largest increase in the peak memory of a server process, in MiB, "
-        f"during an upload of {UPLOAD_MB} MB. "
-        "*Bare view* and *Cached page* are pages per second, "
-        f"measured by wrk over 4 connections, as medians of {ROUNDS} rounds. "
-        "Run `python -m benchmarks slow_senders` to repeat the measurement. "
-        "It includes nginx and Granian 2.8.7 if they are installed.",
-        ["", "Reader", f"With {SENDERS} senders", "Restart", "Upload", "Bare view", "Cached page"],
+        f"Web servers with two processes of 12 threads. *Reader*: requests for the front page, one after the other, that were "
+        f"answered within {TIMEOUT:.0f} s, and the longest; *beside {SENDERS}*: while so many senders of forms send a "
+        f"byte a second. *Restart*: {READERS} readers while two instances on one socket are restarted one after the other "
+        "(Granian: its workers, by SIGHUP). *Upload*: growth of the peak memory of any of the server's processes, in MiB, "
+        f"while a body of {UPLOAD_MB} MB comes. Pages a second by wrk over 4 connections, medians of {ROUNDS}. "
+        "`python -m benchmarks slow_senders` (nginx and Granian 2.8.7 where they are installed).",
+        ["", "Reader", f"Beside {SENDERS}", "Restart", "Upload", "Bare view", "Kept page"],
         rows,
     )
