@@ -14,7 +14,7 @@ NODES = 100 if site.QUICK else 1_000
 COMMENTS = 250
 # Number of series between two measurements of the bare view. It is low, because processor speed changes within seconds.
 BARE_EVERY = 3
-# Minimum ratios to the bare view's number of pages per second.
+# Minimum ratios to the bare view's pages per second.
 GOALS = {("post, 100 comments threaded", "cold"): 0.08, ("post, 100 comments threaded", "kept"): 0.33}
 GOALS["post, 100 comments threaded", "304"] = 0.33
 

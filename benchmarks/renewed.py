@@ -92,7 +92,7 @@ def main() -> None:
         # A few pages may have been rendered completely, because cached pages expire after some minutes and at midnight.
         if abs(difference["renewed"] - TURNS) > TURNS // 20:
             raise RuntimeError(
-                f"After {TURNS} comments, only the discussion was rendered again for {difference['renewed']} pages"
+                f"After {TURNS} comments, only the discussion was rendered again {difference['renewed']} times"
             )
         about = ABOUT.format(**globals(), size=size)
         report.publish(
