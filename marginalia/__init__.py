@@ -1,6 +1,6 @@
-"""The package of the wheel django-marginalia, with the foundations and the comments app.
+"""The package that the django-marginalia wheel installs: the comments app and the modules that it builds on.
 
-It imports nothing of the site.
+It doesn't import anything from the site's apps.
 """
 
 from importlib import metadata

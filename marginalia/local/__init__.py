@@ -1,4 +1,4 @@
-"""Start, watch and end local processes, including the embedded MongoDB.
+"""Start, monitor and stop local processes, including the embedded MongoDB.
 
-The package imports neither Django nor other packages of the project.
+The package imports neither Django nor the project's other packages.
 """

@@ -1,4 +1,7 @@
-"""Claims: files that one process locks and in which it describes itself, so that two processes never run the same server."""
+"""Claims: lock files that ensure that two processes never run the same server.
+
+The process that locks a file also describes itself in it.
+"""
 
 import contextlib
 import fcntl
@@ -10,12 +13,12 @@ from typing import Any
 
 from marginalia.local.processes import is_alive
 
-NOTICING_SECONDS = 5.0  # seconds that a process on a busy machine may need to notice that it should end
-ENDING_SECONDS = 60.0  # seconds that an ending process may need, including its child processes
+NOTICING_SECONDS = 5.0  # how long a process on a busy machine may take to notice that it should end
+ENDING_SECONDS = 60.0  # how long a process and its child processes may take to end
 
 
 class Claimed(Exception):
-    """Another process owns the claim. `facts` is the owner's description of itself with its "pid", or empty."""
+    """Another process owns the claim. `facts` is what the owner recorded, including its "pid", or {} if unknown."""
 
     def __init__(self, facts: dict[str, Any]) -> None:
         super().__init__(f"Claimed by process {facts.get('pid', 'unknown')}")
@@ -23,10 +26,10 @@ class Claimed(Exception):
 
 
 class Claim:
-    """The right to run something, implemented as a lock on a file (mode 0600).
+    """The exclusive right to run something, implemented as a lock on a file (mode 0600).
 
-    The kernel releases the lock even after kill -9. A guard that inherits `descriptor` also owns the claim until it
-    ends. The lock isn't part of the file's content, so no process owns a claim on a copy of the folder.
+    The kernel releases the lock even after kill -9. A guard that inherits `descriptor` also owns the claim until the
+    guard ends. The lock isn't part of the file's content, so a claim isn't copied with its folder.
     """
 
     def __init__(self, path: Path) -> None:
@@ -37,7 +40,8 @@ class Claim:
         """Acquire the claim and return the facts that its last owner recorded.
 
         Args:
-            patience: Seconds to wait for another owner. An owner that is ending or was killed gets more time.
+            patience: How many seconds to wait if another process owns the claim. If that process is ending or was
+                killed, the wait is longer.
 
         Raises:
             Claimed: Another process still owns the claim.
@@ -57,12 +61,12 @@ class Claim:
         return _read(self.path)
 
     def record(self, **facts: Any) -> None:
-        """Replace the recorded facts about this process, which owns the claim."""
+        """Replace the recorded facts about this process, which must own the claim."""
         os.ftruncate(self.descriptor, 0)
         os.pwrite(self.descriptor, json.dumps({"pid": os.getpid(), **facts}).encode(), 0)
 
     def release(self) -> None:
-        """Release the claim. The recorded facts stay in the file."""
+        """Release the claim, but keep the recorded facts in the file."""
         os.close(self.descriptor)
         self.descriptor = -1
 
@@ -88,6 +92,6 @@ def _lock(descriptor: int, kind: int) -> bool:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    with contextlib.suppress(ValueError):  # the file is empty, or is being written
+    with contextlib.suppress(ValueError):  # the file is empty, or another process is writing to it
         return dict(json.loads(path.read_text()))
     return {}

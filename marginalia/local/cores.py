@@ -1,4 +1,4 @@
-"""The number of processor cores that the site can use, and of worker processes to start."""
+"""The number of CPU cores that the site can use, and the default number of worker processes."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 def usable_cores() -> int:
-    """Return how many cores this process can use, by the scheduler and the container's quota, rounded up."""
+    """Return how many cores this process can use, given its CPU affinity and the container's quota (rounded up)."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         microseconds, period = map(int, QUOTA.read_text().split())
@@ -20,6 +20,7 @@ def usable_cores() -> int:
 def default_workers() -> int:
     """Return the number of web server processes to start if WEB_CONCURRENCY isn't set.
 
-    This is one per core, because Python runs one thread per process at a time, and at least two, so that one can fail.
+    The number is one per core, because Python runs only one thread per process at a time. It is at least two, so that
+    the site keeps running if one process fails.
     """
     return max(2, usable_cores())

@@ -1,9 +1,9 @@
-"""The embedded MongoDB server of a var folder: one mongod, for the demo and for development.
+"""The embedded MongoDB server of a var folder: a single mongod, for the demo and for development.
 
-The process that starts the server owns it, restarts it and ends it. While the owner runs, other processes find the
-server in var/mongod.json, which has mode 0600 because its URI contains the password. Without an owner, each process
-starts a server of its own. Clients need the user's password, which is generated again at each start, or the key file
-var/mongod.key. The lock of mongod itself in its data folder prevents a second server in any case.
+The process that starts the server owns it, restarts it and stops it. While the owner is running, other processes read
+the server's URI from var/mongod.json, which has mode 0600 because the URI contains the password. If there is no owner,
+the first process that needs the server starts it. Clients need the user's password, which is regenerated on every
+start, or the key file var/mongod.key. In any case, mongod's own lock on its data folder prevents a second server.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ USER = "marginalia"
 
 
 class OwnedElsewhere(MongodError):
-    """Another process runs the server of this folder."""
+    """Another process owns the server of this folder."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class State:
 
 
 class Embedded:
-    """The server of one var folder. `start` starts and owns it, and `running` finds it."""
+    """The server of one var folder. `start` starts the server, and `running` finds a server that is already running."""
 
     def __init__(self, var: Path) -> None:
         self.var = var.resolve()
@@ -51,12 +51,12 @@ class Embedded:
         self.log = self.var / "log" / "mongod.log"
         self._claim = Claim(self.var / "mongod.json")
         self._server: Mongod | None = None
-        self._owner = 0  # the id of the process that started the server, to recognize forked children
+        self._owner = 0  # the id of the process that started the server, which differs in forked children
         self._password = ""
         self._not_before = 0.0
 
     def running(self) -> State | None:
-        """Return the running server, whichever process owns it, or None if no server runs."""
+        """Return the running server, whichever process owns it, or None if no server is running."""
         recorded = self._claim.owner()
         if not recorded or "uri" not in recorded or not is_alive(recorded["pid"]):
             return None
@@ -66,7 +66,8 @@ class Embedded:
         """Start the server and own it until `stop` is called.
 
         Args:
-            patience: Seconds to wait for another owner to end. An owner that is already ending gets more time.
+            patience: How many seconds to wait for another owner to end. If that owner is already ending, the wait is
+                longer.
 
         Raises:
             OwnedElsewhere: Another process owns the server.
@@ -97,9 +98,9 @@ class Embedded:
             raise
 
     def ensure_running(self, report: Callable[[str], None]) -> None:
-        """Start mongod again if it has ended and the next try is due, and call `report`.
+        """Restart mongod if it has ended and the next attempt is due, and describe the result with `report`.
 
-        The owner calls this regularly.
+        The owner calls this method regularly.
         """
         assert self._server is not None
         if self._server.alive or time.monotonic() < self._not_before:
@@ -113,7 +114,7 @@ class Embedded:
         self._not_before = time.monotonic() + PAUSE_SECONDS
 
     def stop(self) -> None:
-        """End the server if this process owns it, and wait until it has ended."""
+        """Stop the server if this process owns it, and wait until the server has ended."""
         if self._owner != os.getpid():
             return
         if self._server:
@@ -142,7 +143,7 @@ class Embedded:
         return State(uri=uri, pid=server.pid, port=server.port, owner=self._owner)
 
     def _key(self) -> Path:
-        """Return the key file, and create it at the first start."""
+        """Return the key file. The first start creates it."""
         key = self.var / "mongod.key"
         if not key.exists():
             unfinished = key.with_suffix(".part")
@@ -157,7 +158,7 @@ _instances: dict[Path, Embedded] = {}
 
 
 def for_folder(var: Path) -> Embedded:
-    """Return the only Embedded of this process for the folder `var`. Its server ends with the process."""
+    """Return this process's only Embedded for the folder `var`. Its server stops when the process ends."""
     if var not in _instances:
         _instances[var] = Embedded(var)
         atexit.register(_instances[var].stop)
@@ -165,9 +166,10 @@ def for_folder(var: Path) -> Embedded:
 
 
 def uri_for(var: Path) -> str:
-    """Return the URI of the embedded server of the folder `var`. If none runs, start one that ends with this process.
+    """Return the URI of the embedded server of the folder `var`.
 
-    The database engine calls this at its first connection, so commands that never use the database start no server.
+    If no server is running, the function starts one that stops when this process ends. The database engine calls this
+    function on its first connection, so commands that never use the database don't start a server.
 
     Raises:
         MongodError: The server can't be started.

@@ -1,9 +1,9 @@
-"""A guard between a server and the process that started it. It ends the server when that process ends.
+"""A guard process between a server and the process that started it. When that process ends, the guard stops the server.
 
-The guard runs as a script (``python -I -S guard.py GRACE SIGNAL FOLDER COMMAND …``), so it imports no module of this
-package. Its standard input is a pipe to the starter, and the kernel closes the other end even after kill -9. When the
-pipe is closed or a signal arrives, the guard sends SIGNAL to the command, and SIGKILL after GRACE seconds. Then it
-deletes FOLDER, unless that is "".
+The guard runs as a script (``python -I -S guard.py GRACE SIGNAL FOLDER COMMAND …``), so it can't import modules of this
+package. Its standard input is a pipe from the process that started it. The kernel closes the other end even if that
+process is killed with kill -9. When the pipe is closed or a signal arrives, the guard sends SIGNAL to the command, and
+SIGKILL after GRACE seconds. Then it deletes FOLDER, unless FOLDER is "".
 """
 
 import contextlib
@@ -20,14 +20,14 @@ STARTER_PIPE = 0  # standard input
 
 
 def main() -> int:
-    """Run the command until it ends, the starter ends or a signal arrives. Return the exit status of the command."""
+    """Run the command until it ends, its starter ends or a signal arrives. Return the command's exit status."""
     grace, signal_name, folder, *command = sys.argv[1:]
     death_signal = signal.Signals[signal_name]
     wakeup_read, wakeup_write = os.pipe()
     os.set_blocking(wakeup_write, False)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
         signal.signal(number, lambda *_: None)
-    signal.set_wakeup_fd(wakeup_write)  # the number of each signal becomes a byte in the pipe
+    signal.set_wakeup_fd(wakeup_write)  # Python writes the number of each signal to the pipe, as one byte
     prctl = getattr(ctypes.CDLL(None), "prctl", None)  # on Linux, the command also ends if the guard is killed
     child = subprocess.Popen(
         command,
@@ -41,10 +41,10 @@ def main() -> int:
             child.send_signal(death_signal)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(timeout=float(grace))
-            child.kill()  # no effect if it has ended
+            child.kill()  # has no effect if the child has ended
             child.wait()
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, signal.SIGKILL)  # workers that a killed master left behind
+        os.killpg(child.pid, signal.SIGKILL)  # kills workers that a killed master left behind
     if folder:
         shutil.rmtree(folder, ignore_errors=True)
     return child.returncode if child.returncode >= 0 else 128 - child.returncode

@@ -1,4 +1,4 @@
-"""A mongod process: find the binary, start it on loopback, initiate a replica set, end it.
+"""Functions that find the mongod binary, start it on the loopback interface, initiate a replica set and stop it.
 
 The module doesn't use Django.
 """
@@ -30,21 +30,21 @@ WHEEL_BINARY = "fiftyone/db/bin/mongod"
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
 CACHE_GB = "0.25"
-# Server error codes of src/mongo/base/error_codes.yml: NotYetInitialized, ConfigurationInProgress.
+# Server error codes from src/mongo/base/error_codes.yml: NotYetInitialized and ConfigurationInProgress.
 NOT_READY = (94, 109)
 
 
 class MongodError(Exception):
-    """No mongod was found, or it could not be started. The message is one sentence for the operator."""
+    """No mongod was found, or it couldn't be started. The message is one sentence for the operator."""
 
 
 def locate() -> Path:
-    """Return the mongod to run: $MONGOD, else the one on PATH, else the one in the wheel.
+    """Return the path of the mongod to run: $MONGOD, else the one on PATH, else the one in the wheel.
 
-    The file in the wheel may lack its execute permission, which is then added.
+    If the file in the wheel lacks the execute permission, the function adds it.
 
     Raises:
-        MongodError: There is no mongod. The message lists the three places.
+        MongodError: No mongod was found. The message lists the three places.
     """
     if configured_path := os.environ.get("MONGOD"):
         if not os.access(configured_path, os.X_OK) or os.path.isdir(configured_path):
@@ -67,14 +67,14 @@ def locate() -> Path:
 
 @dataclass(eq=False)
 class Mongod:
-    """A mongod. Its guard ends it when this process ends.
+    """A mongod process. When this process ends, the guard stops mongod.
 
     Attributes:
-        port: The port on loopback. 0 selects a free port.
+        port: The port on the loopback interface. 0 selects a free port.
         replset: The name of the replica set, or "" for a standalone server.
-        key: The key file of a server that authenticates its clients. Without one, every local user can connect.
-        claims: Descriptors of claims that last until mongod has ended (see `start_guarded`).
-        remove: A folder that the guard deletes at the end.
+        key: The key file with which the server authenticates its clients. If it is None, every local user can connect.
+        claims: File descriptors of claims that last until mongod has ended (see `start_guarded`).
+        remove: A folder that the guard deletes after mongod has ended.
     """
 
     dbpath: Path
@@ -95,7 +95,7 @@ class Mongod:
 
     @property
     def address(self) -> str:
-        """The host:port, as in the replica set's configuration."""
+        """The server's "host:port", as in the replica set's configuration."""
         return f"{LOOPBACK}:{self.port}"
 
     @property
@@ -111,9 +111,9 @@ class Mongod:
         return self.guard is not None and self.guard.poll() is None
 
     def client(self) -> MongoClient[dict[str, Any]]:
-        """Return a client connected directly to this member, in any state.
+        """Return a client that connects directly to this member, whatever the member's state.
 
-        With a key, the client has all permissions.
+        If there is a key, the client has all permissions.
         """
         member: dict[str, Any] = {}
         if self.key:  # mongod's own user, whose password is the key, doesn't need a user in the database
@@ -126,13 +126,13 @@ class Mongod:
         return f"mongodb://{self.address}/?directConnection=true"
 
     def start(self) -> Self:
-        """Start mongod and return when it answers.
+        """Start mongod, and return as soon as it accepts connections.
 
         Raises:
-            MongodError: mongod ended or didn't answer in time. The message contains the reason.
+            MongodError: mongod ended or didn't respond in time. The message contains the reason.
         """
         self.binary = self.binary or locate()
-        self.port = self.port or free_port()  # the port stays the same, because clients reconnect to it after a crash
+        self.port = self.port or free_port()  # the port never changes, because clients reconnect to it after a crash
         self._spawn()
         if not self._listens():
             self.stop()
@@ -140,7 +140,7 @@ class Mongod:
         return self
 
     def stop(self) -> None:
-        """End mongod cleanly, or kill it after STOP_SECONDS. Does nothing if it has already ended."""
+        """Stop mongod cleanly, or kill it after STOP_SECONDS. The method does nothing if mongod has already ended."""
         if self.guard is not None:
             stop(self.guard)
             self.guard = None
@@ -161,21 +161,21 @@ class Mongod:
 
     def _command(self) -> list[str]:
         command = [str(self.binary), "--dbpath", str(self.dbpath), "--port", str(self.port), "--bind_ip", LOOPBACK]
-        command += ["--nounixsocket", "--networkMessageCompressors", "disabled"]  # compressors: CVE-2025-14847
+        command += ["--nounixsocket", "--networkMessageCompressors", "disabled"]  # because of CVE-2025-14847
         command += ["--wiredTigerCacheSizeGB", CACHE_GB]
         command += ["--setParameter", "diagnosticDataCollectionEnabled=false"]
         if self.replset:
             command += ["--replSet", self.replset, "--oplogSize", "200"]
-        if self.key:  # with the bypass, any local user could create the first user
+        if self.key:  # with the localhost bypass, any local user could create the first database user
             command += ["--keyFile", str(self.key), "--setParameter", "enableLocalhostAuthBypass=false"]
         return [*command, *self.extra_args]
 
     def _listens(self) -> bool:
-        """Wait until this mongod answers, and no other server on the port. Return False if it ended first."""
+        """Wait until this mongod, and no other server, responds on the port. Return False if it doesn't in time."""
         deadline = time.monotonic() + START_SECONDS
         while self.alive and time.monotonic() < deadline:
             with contextlib.suppress(OSError, PyMongoError):
-                socket.create_connection((LOOPBACK, self.port), timeout=1).close()  # cheap, whereas a client would wait
+                socket.create_connection((LOOPBACK, self.port), timeout=1).close()  # fails at once; a client would wait
                 with self.client() as client:
                     options = client.admin.command("getCmdLineOpts")["parsed"]
                 if options.get("storage", {}).get("dbPath") == str(self.dbpath):
@@ -185,11 +185,11 @@ class Mongod:
 
 
 def initiate(members: Sequence[Mongod], timeout: float = START_SECONDS) -> str:
-    """Initiate a replica set of running members, or update the addresses in their existing set. Return its URI.
+    """Initiate a replica set, or update the addresses in the members' existing set. Return the set's URI.
 
     Args:
-        members: The running members.
-        timeout: Seconds to wait until a member is a writable primary.
+        members: The members, which must be running.
+        timeout: How many seconds to wait for a writable primary.
 
     Raises:
         MongodError: No member became a primary in time.
@@ -207,14 +207,14 @@ def initiate(members: Sequence[Mongod], timeout: float = START_SECONDS) -> str:
 
 
 def _configure(client: MongoClient[dict[str, Any]], first: Mongod, addresses: Sequence[str]) -> bool:
-    """Set the addresses in the set's configuration.
+    """Set the members' addresses in the replica set's configuration.
 
     Return False if the server isn't ready and the caller has to retry.
     """
     members_config = [{"_id": number, "host": address} for number, address in enumerate(addresses)]
     try:
-        # The collection is read directly, because replSetGetConfig reports "not yet initialized" while mongod loads it
-        # at start.
+        # The collection is read directly, because replSetGetConfig reports "not yet initialized" while mongod loads the
+        # configuration.
         if client.local["system.replset"].find_one() is None:
             settings = {"electionTimeoutMillis": 2000, "heartbeatIntervalMillis": 500}  # all members share one machine
             role = {"configsvr": True} if "--configsvr" in first.extra_args else {}
@@ -226,10 +226,10 @@ def _configure(client: MongoClient[dict[str, Any]], first: Mongod, addresses: Se
         if [member["host"] for member in config["members"]] != list(addresses):
             config["members"] = [{**old, **new} for old, new in zip(config["members"], members_config, strict=True)]
             config["version"] += 1
-            # The change is forced, because a member whose own address isn't in the set's configuration can't vote for
-            # it.
+            # The change is forced, because a member whose own address isn't in the configuration can't vote for the
+            # change.
             client.admin.command("replSetReconfig", config, force=True)
-    except AutoReconnect:  # a member that changes its state drops its connections
+    except AutoReconnect:  # members close their connections when their state changes
         return False
     except OperationFailure as error:
         if error.code not in NOT_READY:
@@ -245,7 +245,7 @@ def _is_primary(member: Mongod) -> bool:
 
 
 def last_error(log: Path) -> str:
-    """Return the last error in the log of a mongod, as one line."""
+    """Return the last error in the mongod log file `log`, as one line."""
     try:
         lines = log.read_text(errors="replace").splitlines()[-200:]
     except FileNotFoundError:
@@ -254,7 +254,7 @@ def last_error(log: Path) -> str:
         try:
             entry = json.loads(line)
         except ValueError:
-            if line.strip() and not line.startswith("try '"):  # from the dynamic linker, or for an unknown option
+            if line.strip() and not line.startswith("try '"):  # the dynamic linker and option errors write plain text
                 return line.strip()
             continue
         if entry.get("s") in ("E", "F") and "error" in (attributes := entry.get("attr", {})):

@@ -1,4 +1,4 @@
-"""Ports of the loopback interface: whether a port is free, and which process listens on it."""
+"""Functions that find out whether a local port is free and which process is listening on it."""
 
 import contextlib
 import errno
@@ -21,7 +21,7 @@ def is_free(port: int) -> bool:
     """Return whether no other socket uses `port`.
 
     Raises:
-        OSError: No server of this user can listen on the port.
+        OSError: This user's servers can't listen on the port.
     """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -35,9 +35,10 @@ def is_free(port: int) -> bool:
 
 
 def listener(port: int) -> int | None:
-    """Return the id of the process that listens on a TCP port, or None if there is none or it is unknown.
+    """Return the id of the process that is listening on the TCP port `port`, or None if there is no such process.
 
-    Only Linux reveals it, for processes of the same user or to root.
+    The result is also None if the process belongs to another user (unless this user is root), or on systems other than
+    Linux.
     """
     sockets = set()
     for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):

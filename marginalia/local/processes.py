@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 GUARD = Path(__file__).with_name("guard.py")
-PAUSE_SECONDS = 5.0  # seconds between two starts of a process that keeps ending
+PAUSE_SECONDS = 5.0  # minimum time between two starts of a process that keeps ending
 LOG_BYTES = 10_000_000
 
 
@@ -31,12 +31,12 @@ def start_guarded(
 
     Args:
         command: The program and its arguments.
-        grace: Seconds between `death_signal` and SIGKILL.
+        grace: The number of seconds between `death_signal` and SIGKILL.
         death_signal: The first signal that the guard sends to end the command.
-        claims: Descriptors of claims (see claims.py) that last until the guard has ended.
-        remove: A folder that the guard deletes at the end.
-        output: The file for the output of the command.
-        environment: Variables to add to the environment.
+        claims: File descriptors of claims (see claims.py) that last until the guard has ended.
+        remove: A folder that the guard deletes after the command has ended.
+        output: The file for the command's output.
+        environment: Environment variables to add.
     """
     guard = [sys.executable, "-I", "-S", str(GUARD), str(grace), death_signal.name, str(remove or "")]
     return subprocess.Popen(
@@ -46,7 +46,7 @@ def start_guarded(
         stderr=None if output is None else subprocess.STDOUT,
         env={**os.environ, **(environment or {})},
         pass_fds=claims,
-        start_new_session=True,  # Ctrl-C in the terminal only reaches the process that started this one
+        start_new_session=True,  # Ctrl-C in the terminal then reaches only the process that starts the guard
     )
 
 
@@ -58,7 +58,7 @@ def stop(guard: subprocess.Popen[bytes]) -> None:
 
 
 class RestartingProcess:
-    """A guarded command that is started again when it ends. Its output goes to a log file."""
+    """A guarded command that is restarted whenever it ends. Its output is written to a log file."""
 
     def __init__(self, command: Sequence[str], *, log: Path, grace: float, claims: Sequence[int] = ()) -> None:
         self._command = command
@@ -69,7 +69,7 @@ class RestartingProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def ensure_running(self) -> None:
-        """Start the command if it isn't running and the next try is due. Call this regularly."""
+        """Start the command if it isn't running and the next attempt is due. Call this method regularly."""
         if time.monotonic() < self._not_before or (self._process and self._process.poll() is None):
             return
         with open_log(self._log) as output:
@@ -83,7 +83,7 @@ class RestartingProcess:
 
 
 def open_log(path: Path) -> IO[bytes]:
-    """Open a log file for appending, readable only by its owner. A long file is renamed to NAME.log.1 first."""
+    """Open a log file for appending, readable only by its owner. If the file is long, rename it to NAME.log.1 first."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         if path.stat().st_size > LOG_BYTES:
@@ -94,7 +94,7 @@ def open_log(path: Path) -> IO[bytes]:
 
 
 def command_line(pid: int) -> str:
-    """Return the command line of the process `pid`, joined by spaces, or "" if it ended or is unknown."""
+    """Return the command line of the process `pid`, joined with spaces, or "" if the process has ended."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
     return ""
@@ -106,6 +106,6 @@ def is_alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # a process of another user
+    except PermissionError:  # the process belongs to another user
         pass
     return True
