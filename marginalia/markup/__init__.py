@@ -1,1 +1,1 @@
-"""Pure functions on text: Markdown to clean HTML, HTML to text, differences, and three-way merges."""
+"""Pure functions that convert Markdown to clean HTML and HTML to plain text, and that compare and merge texts."""

@@ -1,8 +1,8 @@
-"""Syntax highlighting of code with Pygments, when a text is shown. It adds CSS classes, and the theme sets their colours.
+"""Syntax highlighting of code with Pygments when a text is shown.
 
-Lexers are slow on hostile texts. Some take quadratic time in the length of a line or of a run of blanks. So the site
-only uses lexers that took less than 0.1 s for the worst of about 100 texts within the limits below. Other code is shown
-plain.
+Highlighting adds CSS classes, and the theme sets their colours. Pygments lexers can be slow on malicious input: for
+some, the time is quadratic in the length of a line or of a run of spaces. The site therefore uses only lexers that took
+less than 0.1 s for each of about 100 inputs within the limits below. Other code isn't highlighted.
 """
 
 import re
@@ -15,9 +15,9 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, String, _TokenType
 
-MAX_LENGTH: Final = 3_000  # characters of a code block
+MAX_LENGTH: Final = 3_000  # characters per code block
 _SLOW_TO_LEX: Final = re.compile(r"\s{50}|[^\n]{301}")
-# The word after ``` and the Pygments lexer for it. Java is missing, because its lexer took 0.5 s.
+# Maps the word after ``` to the name of a Pygments lexer. Java is missing, because its lexer took 0.5 s.
 LANGUAGES: Final = {
     **{name: name for name in ("bash", "c", "css", "diff", "go", "html", "javascript", "json", "python", "rust")},
     **{name: name for name in ("sql", "toml", "xml", "yaml")},
@@ -30,7 +30,7 @@ LANGUAGES: Final = {
     "svg": "xml",
     "yml": "yaml",
 }
-# CSS classes, which are the short names of Pygments. Other tokens get no class.
+# The CSS class for each token type, which is Pygments' short name. Other tokens don't get a class.
 _CLASSES: Final[dict[_TokenType, str]] = {
     Comment: "c",
     Keyword: "k",
@@ -49,7 +49,7 @@ _CLASSES: Final[dict[_TokenType, str]] = {
 
 
 def highlight_code(code: str, language: str) -> str | None:
-    """Return `code` as HTML with classes for highlighting, or None to show it plain."""
+    """Return `code` as HTML with classes for highlighting, or None if it can't be highlighted."""
     name = LANGUAGES.get(language.lower())
     if not name or len(code) > MAX_LENGTH or _SLOW_TO_LEX.search(code):
         return None

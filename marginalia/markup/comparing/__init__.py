@@ -1,1 +1,1 @@
-"""Comparison of texts: differences by word, and three-way merges by paragraph."""
+"""Functions that compare texts word by word, and three-way merge them paragraph by paragraph."""

@@ -1,4 +1,4 @@
-"""Alignment of two versions in rows of corresponding paragraphs or list items."""
+"""Functions that align two versions of a text in rows of corresponding paragraphs or list items."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -9,15 +9,15 @@ from marginalia.markup.comparing import diff
 from marginalia.markup.comparing.diff import Change
 from marginalia.markup.comparing.sequences import Budget, Region, regions
 
-# "left" is the old place of a moved paragraph, and "came" is its new place.
+# "left" marks the old position of a moved paragraph, and "came" its new position.
 Kind = Literal["same", "changed", "removed", "added", "left", "came"]
 
-# Maximum paragraphs of a text in rows of their own. The rest of the text is one row.
+# Maximum number of paragraphs that get their own row. The rest of the text shares one row.
 MAX_PARAGRAPHS: Final = 6_000
 
 
 class Pair(NamedTuple):
-    """The indexes of an old part and the corresponding new part. None means that there is no such part."""
+    """The index of an old part and of the corresponding new part. None means that one side has no such part."""
 
     old: int | None
     new: int | None
@@ -26,7 +26,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A row with the pieces of the old and the new version. A side without a part is empty."""
+    """A row with the pieces of the old and the new version. If one version has no such part, its side is empty."""
 
     kind: Kind
     pair: Pair
@@ -35,12 +35,12 @@ class Row:
 
 
 def align_items(olds: Sequence[str], news: Sequence[str], budget: Budget | None = None) -> list[Row]:
-    """Return two lists of texts as rows, with the changed words marked.
+    """Return the rows for two versions of a list of texts, with the changed words marked.
 
     Args:
         olds: The items of the old version.
         news: The items of the new version.
-        budget: The steps for comparisons. Text beyond the budget counts as changed.
+        budget: The number of steps available for comparisons. Once it is used up, the remaining text counts as changed.
     """
     budget = budget or Budget()
     matched = []
@@ -55,7 +55,7 @@ def align_items(olds: Sequence[str], news: Sequence[str], budget: Budget | None 
 
 
 def whole_change(before: str, after: str) -> list[Change]:
-    """Return the pieces of a text that is marked as a whole, because it is short or exists on only one side."""
+    """Return the pieces of a text that is marked as a whole, because it is short or exists in only one version."""
     if before == after:
         return [Change("equal", after)]
     pieces = (Change("delete", before), Change("insert", after))
@@ -63,7 +63,7 @@ def whole_change(before: str, after: str) -> list[Change]:
 
 
 def make_row(pair: Pair, pieces: Sequence[Change]) -> Row:
-    """Return the row of `pair` from the pieces of both sides."""
+    """Return the row for `pair`, built from the pieces of both versions."""
     kind: Kind
     if pair.new is None:
         kind = "left" if pair.is_moved else "removed"
@@ -81,16 +81,16 @@ def align(
     budget: Budget,
     match: Callable[[Sequence[str], Sequence[str], Budget], list[tuple[int, int]]] | None = None,
 ) -> Iterator[Pair]:
-    """Yield the pairs of two sequences in the order of rows: equal parts, and between them the pairs from `match`.
+    """Yield the pairs of two sequences in row order. Equal parts are paired, and `match` pairs the parts between them.
 
-    A part that equals another part elsewhere was moved, so it isn't paired.
+    If a part equals a part elsewhere in the other version, it was moved, so it isn't paired.
 
     Args:
         olds: The parts of the old version.
         news: The parts of the new version.
-        budget: The steps for comparisons.
-        match: A function that gets the remaining parts between equal ones, and returns pairs of corresponding indexes
-            in order. Without it, these parts aren't paired.
+        budget: The number of steps available for comparisons.
+        match: A function that receives the remaining parts between equal parts, and returns pairs of corresponding
+            indexes in order. If it is None, these parts aren't paired.
     """
     matched = list(regions(olds, news, budget))
     unequal = [region for region, equal in matched if not equal]
@@ -114,7 +114,7 @@ def align(
 
 
 def _take_moved(moved: Counter[Hashable], part: Hashable) -> bool:
-    """Count one place of `part` as moved if any is left. Return whether one was left."""
+    """Use up one of the moved copies of `part`. Return whether there was one left."""
     if not moved[part]:
         return False
     moved[part] -= 1
@@ -124,7 +124,7 @@ def _take_moved(moved: Counter[Hashable], part: Hashable) -> bool:
 def _pairs_in_region(
     region: Region, pairs: Sequence[tuple[int, int]], left: set[int], came: set[int]
 ) -> Iterator[Pair]:
-    """Yield the pairs of a region, preceded by the removed and then the added parts."""
+    """Yield the pairs of a region. Before each pair come the removed parts, then the added parts."""
     at_old = region.old_start
     at_new = region.new_start
     end_old = region.old_end

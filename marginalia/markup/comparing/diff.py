@@ -14,7 +14,8 @@ _THAI_MARKS: Final = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-
 _PUNCTUATION: Final = (
     "!-/:-@\\[-`{-~\u00a1-\u00bf\u2010-\u205e\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
 )
-# Words, white space and single punctuation marks. Chinese and Japanese are split by character, Thai and Lao by letter.
+# Matches words, white space and single punctuation marks. Chinese and Japanese text is split by character, and Thai and
+# Lao text by letter.
 _WORD: Final = re.compile(
     rf"\s+|[{IDEOGRAPHS}]|[\u0e00-\u0eff][{_THAI_MARKS}]*|[{_PUNCTUATION}]"
     rf"|[^\s{IDEOGRAPHS}{_PUNCTUATION}\u0e00-\u0eff]+"
@@ -25,7 +26,7 @@ _STEPS_PER_PAIR: Final = 10
 
 @dataclass(frozen=True)
 class Change:
-    """A piece of text that is in both versions, only in the new one, or only in the old one."""
+    """A piece of text that is in both versions, only in the new version, or only in the old version."""
 
     kind: Literal["equal", "insert", "delete"]
     text: str
@@ -34,7 +35,7 @@ class Change:
 def split_paragraphs(text: str, limit: int) -> list[str]:
     """Return the paragraphs of `text` without the white space between them.
 
-    All text after the first `limit` is one paragraph.
+    All text after the first `limit` paragraphs is returned as one paragraph.
     """
     return [part for part in _PARAGRAPH_END.split(text, limit)[::2] if part.strip()]
 
@@ -42,9 +43,10 @@ def split_paragraphs(text: str, limit: int) -> list[str]:
 def diff_words(old: str, new: str, budget: Budget | None = None) -> list[Change]:
     """Return the pieces of `old` and `new` in order. A deletion comes before the insertion that replaces it.
 
-    Without the insertions, the pieces are exactly `old`. Without the deletions, they are exactly `new`. Paragraphs are
-    compared first, then the words of changed paragraphs. Text between two changes counts as changed if it is shorter
-    than both, because it doesn't help readers. Text beyond the `budget` also counts as changed.
+    Without the insertions, the pieces make up exactly `old`. Without the deletions, they make up exactly `new`.
+    Paragraphs are compared first, then the words of changed paragraphs. Text between two changes counts as changed if
+    it is shorter than both, because showing it as unchanged doesn't help readers. When the `budget` is used up, the
+    remaining text counts as changed.
     """
     budget = budget or Budget()
     old_parts = _PARAGRAPH_END.split(old)
@@ -58,10 +60,11 @@ def diff_words(old: str, new: str, budget: Budget | None = None) -> list[Change]
 
 
 def match_paragraphs(olds: Sequence[str], news: Sequence[str], budget: Budget | None = None) -> list[tuple[int, int]]:
-    """Return pairs of indexes of corresponding paragraphs in `olds` and `news`, in order.
+    """Return the index pairs of corresponding paragraphs in `olds` and `news`, in order.
 
-    Paragraphs are matched by shared words (Dice's coefficient of the bags of words) if there are few enough and the
-    `budget` suffices. Otherwise they are paired one to one, if both sides have the same number and not too many.
+    Paragraphs are matched by the words they share (Dice's coefficient of their bags of words), if there are few enough
+    paragraphs and the `budget` suffices. Otherwise, they are paired one to one if both sides have the same number of
+    paragraphs, and there aren't too many.
     """
     budget = budget or Budget()
     in_order = pair_in_order(len(olds), len(news))
@@ -71,7 +74,7 @@ def match_paragraphs(olds: Sequence[str], news: Sequence[str], budget: Budget | 
         [Counter(word for word in _WORD.findall(text) if word[0].isalnum()) for text in texts] for texts in (olds, news)
     )
     old_totals, new_totals = ([bag.total() for bag in bags] for bags in (old_bags, new_bags))
-    # Each pair costs a step for every word of its smaller bag, and a constant.
+    # Each pair costs one step for every word in its smaller bag, plus a constant.
     words_compared = min(sum(map(len, old_bags)) * len(news), sum(map(len, new_bags)) * len(olds))
     if not budget.spend(words_compared + _STEPS_PER_PAIR * len(olds) * len(news)):
         return in_order
@@ -101,7 +104,7 @@ def _diff_region(old: str, new: str, budget: Budget) -> list[Change]:
 
 
 def _tidy(changes: Sequence[Change]) -> list[Change]:
-    """Return `changes` with neighbours joined, and without equal pieces that only interrupt a change."""
+    """Return `changes` with neighbours joined, and without equal pieces that merely interrupt a change."""
     steps: list[tuple[str, str, str]] = []  # (equal text, deleted after it, inserted after it)
     for change in changes:
         equal, deleted, inserted = steps.pop() if steps else ("", "", "")
@@ -125,9 +128,9 @@ def _tidy(changes: Sequence[Change]) -> list[Change]:
 
 
 def _is_idle(before: tuple[str, str, str], step: tuple[str, str, str]) -> bool:
-    """Return whether the equal text between two changes is only white space, or a word shorter than either change.
+    """Return whether the equal text between two changes is only white space, or is shorter than either change.
 
-    Google's diff-match-patch calls it "semantic cleanup" when such text is marked as changed.
+    Marking such text as changed is called "semantic cleanup" in Google's diff-match-patch.
     """
     equal = step[0]
     if not (before[1] or before[2]) or not (step[1] or step[2]) or "\n" in equal:

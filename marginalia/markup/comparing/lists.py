@@ -1,6 +1,6 @@
-"""Three-way merge of lists by item. Changes of one side are accepted.
+"""Three-way merge of lists, item by item.
 
-Items that both sides add at one place are all kept.
+Changes that only one side made are accepted. If both sides add items in the same place, all of these items are kept.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -14,9 +14,9 @@ T = TypeVar("T", bound=Hashable)
 
 @dataclass(frozen=True)
 class MergedList(Generic[T]):
-    """The merged list as each side sees it.
+    """The merged list as each side would have it.
 
-    The two versions differ only in items that both sides changed in different ways.
+    The two lists differ only in items that both sides changed in different ways.
     """
 
     mine: tuple[T, ...]
@@ -38,7 +38,7 @@ class _Edit(NamedTuple):
 
 
 def merge(base: Sequence[T], mine: Sequence[T], theirs: Sequence[T]) -> MergedList[T]:
-    """Return `mine` and `theirs`, both made from `base`, merged by item. Items are atomic, and their order matters."""
+    """Merge `mine` and `theirs`, which both derive from `base`, item by item. Items are atomic, and order matters."""
     ours: list[T] = []
     others: list[T] = []
     position = 0
@@ -62,7 +62,7 @@ def _edits(base: Sequence[T], side: Sequence[T], is_mine: bool) -> Iterator[_Edi
         if equal:
             continue
         if end - start == last - first:
-            # If the number of items stays the same, each item replaces the one at its place.
+            # If the number of items is unchanged, each item replaces the item at the same position.
             for number in range(end - start):
                 yield _Edit(start + number, start + number + 1, is_mine, (side[first + number],))
         else:

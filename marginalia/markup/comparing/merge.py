@@ -1,13 +1,13 @@
-"""Three-way merge of texts by paragraph.
+"""Three-way merge of texts, paragraph by paragraph.
 
-The idea is diff3's (S. Khanna, K. Kunal, B. Pierce, "A formal investigation of diff3", FSTTCS 2007). Both versions are
-compared with their common base. A change of one side is accepted. If both sides changed the same text in different
-ways, that is a conflict. This merge differs from diff3 in four points:
+The algorithm is based on diff3 (S. Khanna, K. Kunal, B. Pierce, "A formal investigation of diff3", FSTTCS 2007). Both
+versions are compared with their common base. Changes that only one side made are accepted. If both sides changed the
+same text in different ways, there is a conflict. This merge differs from diff3 in four ways:
 
-- Changes conflict only if they touch the same paragraph. Two neighbouring paragraphs can be changed independently.
+- Changes conflict only if they affect the same paragraph. Two neighbouring paragraphs can be changed independently.
 - Paragraphs are compared without the empty lines around them. Empty lines are merged separately and never conflict.
-- If several paragraphs in a row changed, they are matched by their words first, so that conflicts are small.
-- A container (`marginalia.markup.directives`) with its contents is one paragraph, so no merge splits it.
+- If several consecutive paragraphs changed, they are first matched by their words, so that conflicts are small.
+- A container (`marginalia.markup.directives`) and its contents count as one paragraph, so no merge splits a container.
 """
 
 import re
@@ -27,7 +27,8 @@ Side = Literal["base", "mine", "theirs", "both"]
 _GAP: Final = re.compile(r"(\n(?:[ \t]*\n)+)")
 _LEAD: Final = re.compile(r"(?:[ \t]*\n)*")
 _USUAL_GAP: Final = "\n\n"
-# Steps for comparing one side with the base. Only texts with about 10,000 very different paragraphs use them up.
+# Maximum number of steps for comparing one side with the base. Only texts with about 10,000 very different paragraphs
+# reach it.
 STEPS: Final = 120_000
 
 
@@ -38,7 +39,7 @@ class Chunk:
     Attributes:
         kind: "stable" if neither side changed them, "mine" or "theirs" if one side did, "both" if both sides made the
             same change, and "conflict" if they made different changes.
-        base: The text in the base, or "" if it has none. The same applies to `mine` and `theirs`.
+        base: The text in the base, or "" if the base has no such text. The same applies to `mine` and `theirs`.
         text: The merged text, or None for a conflict.
         gap: The empty lines after the chunk, if anything follows.
     """
@@ -53,7 +54,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Merged:
-    """The result of a merge: chunks in order, the white space before and after them, and the steps that comparisons took."""
+    """The result of a merge: the chunks in order, the white space around them, and the number of steps used."""
 
     chunks: tuple[Chunk, ...]
     lead: str = ""
@@ -62,7 +63,7 @@ class Merged:
 
     @property
     def conflicts(self) -> int:
-        """The number of conflicts an editor has to resolve."""
+        """The number of conflicts that an editor has to resolve."""
         return sum(chunk.kind == "conflict" for chunk in self.chunks)
 
     @property
@@ -72,11 +73,11 @@ class Merged:
 
 
 def merge(base: str, mine: str, theirs: str) -> Merged:
-    """Return `mine` and `theirs`, both made from `base`, merged by paragraph. Line ends become newlines.
+    """Merge `mine` and `theirs`, which both derive from `base`, paragraph by paragraph. Line ends become newlines.
 
-    If `mine` and `theirs` are exchanged, only the sides of the result are exchanged. Each paragraph of either side that
-    isn't in `base` is in a chunk of the result. Comparisons take a limited number of steps. Text beyond that limit
-    counts as changed, and is one conflict if both sides changed it.
+    Swapping `mine` and `theirs` only swaps the sides of the result. Each paragraph of either side that isn't in `base`
+    is in a chunk of the result. Comparisons take a limited number of steps. Text beyond that limit counts as changed,
+    and becomes one conflict if both sides changed it.
     """
     texts = [_Text.of(text) for text in (base, mine, theirs)]
     budgets = Budget(STEPS), Budget(STEPS)
@@ -87,14 +88,14 @@ def merge(base: str, mine: str, theirs: str) -> Merged:
 
 
 def resolve(merged: Merged, picks: Sequence[Side]) -> str:
-    """Return the merged text with its conflicts resolved by `picks` in order.
+    """Return the merged text, with each conflict resolved as specified in `picks`.
 
     Args:
         merged: The result of `merge`.
-        picks: A side for each conflict, or "both" for mine followed by theirs.
+        picks: The side to use for each conflict, in order. "both" means mine followed by theirs.
 
     Raises:
-        ValueError: The number of picks isn't the number of conflicts.
+        ValueError: The number of picks differs from the number of conflicts.
     """
     if len(picks) != merged.conflicts:
         raise ValueError(f"{merged.conflicts} conflicts, but {len(picks)} picks")
@@ -136,9 +137,9 @@ class _Text(NamedTuple):
 
 
 def _join_spans(parts: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[str]:
-    """Return paragraphs and gaps.
+    """Return `parts`, which alternate between paragraphs and gaps, with the parts inside each span joined.
 
-    The parts inside each of `spans` (character positions) are joined into one paragraph.
+    `spans` contains character positions. The parts inside a span become one paragraph.
     """
     joined: list[str] = []
     waiting = iter(spans)
@@ -156,7 +157,7 @@ def _join_spans(parts: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[
 
 
 class _Edit(NamedTuple):
-    """An edit that replaces the paragraphs `start` to `end` of the base with the paragraphs `first` to `last` of a side."""
+    """An edit that replaces paragraphs `start` to `end` of the base with paragraphs `first` to `last` of one side."""
 
     start: int
     end: int
@@ -174,7 +175,7 @@ class _Cluster(NamedTuple):
 
 
 def _edits(base: Sequence[str], side: Sequence[str], budget: Budget) -> Iterator[_Edit]:
-    """Yield the edits of `side` in order. They are as small as the matching of paragraphs allows."""
+    """Yield the edits of `side` in order. Edits are as small as the paragraph matching allows."""
     for (start, end, first, last), equal in regions(base, side, budget):
         if equal:
             continue
@@ -192,12 +193,12 @@ def _edits(base: Sequence[str], side: Sequence[str], budget: Budget) -> Iterator
 
 
 def _edits_conflict(one: _Edit, other: _Edit) -> bool:
-    """Return whether an edit of each side can't both be applied in an obvious order."""
+    """Return whether edits from the two sides conflict, because there is no obvious order in which to apply both."""
     if one.start == one.end and other.start == other.end:
         return one.start == other.start
     if one.start == one.end or other.start == other.end:
         point, edit = (one.start, other) if one.start == one.end else (other.start, one)
-        # An edit that adds paragraphs may have inserted one at its edge.
+        # An edit that adds paragraphs may have inserted a paragraph at its edge.
         grown = edit.last - edit.first > edit.end - edit.start
         return edit.start < point < edit.end or (grown and edit.start <= point <= edit.end)
     return max(one.start, other.start) < min(one.end, other.end)
@@ -221,9 +222,10 @@ def _clusters(mine: Iterable[_Edit], theirs: Iterable[_Edit]) -> Iterator[_Clust
 
 
 def _within_reach(edit: _Edit, others: Sequence[_Edit]) -> Iterator[_Edit]:
-    """Yield the edits in `others` that end at the start of `edit` or later. All of `others` begin no later than `edit`.
+    """Yield the edits in `others` that end at or after the start of `edit`.
 
-    The edits of a side are in order and share no paragraph, so there are few.
+    No edit in `others` may start later than `edit`. The edits of each side are in order and don't overlap, so the
+    function yields only a few.
     """
     for other in reversed(others):
         if other.end < edit.start:
@@ -241,7 +243,7 @@ def _make_cluster(entries: Sequence[tuple[_Edit, bool]]) -> _Cluster:
 
 
 def _chunks(base: _Text, mine: _Text, theirs: _Text, *, budgets: tuple[Budget, Budget]) -> Iterator[Chunk]:
-    """Yield the chunks of the merge: clusters of edits, and the common paragraphs between them."""
+    """Yield the chunks of the merge, which are clusters of edits and the common paragraphs between them."""
     at = at_mine = at_theirs = 0
     ends = _Cluster(len(base.paragraphs), len(base.paragraphs), [], [])
     clusters = _clusters(
@@ -271,7 +273,7 @@ _Spans = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
 
 
 def _stable_chunk(base: _Text, mine: _Text, theirs: _Text, spans: _Spans) -> Chunk:
-    """Return a chunk of paragraphs that are equal in all versions, except for empty lines between them."""
+    """Return a chunk of paragraphs that are equal in all versions. The empty lines between them can differ."""
     cuts = _slice_versions(base, mine, theirs, spans)
     gaps = [_merge_gap(*each) for each in zip(*(cut.gaps for cut in cuts), strict=True)]
     before, ours, others = (_join_paragraphs(cut.paragraphs, cut.gaps) for cut in cuts)
@@ -306,14 +308,14 @@ def _join_paragraphs(paragraphs: Sequence[str], gaps: Sequence[str | None]) -> s
 
 
 def _merge_gap(base: str | None, mine: str | None, theirs: str | None) -> str:
-    """Return the merged empty lines after a paragraph; None means that it ends its version."""
+    """Return the merged empty lines after a paragraph. None means that the paragraph is the last of its version."""
     if mine is None or theirs is None:
         return mine or theirs or base or _USUAL_GAP
     return _merge_space(base, mine, theirs)
 
 
 def _merge_space(base: str | None, mine: str, theirs: str) -> str:
-    """Return the white space of the side that changed it; if both did, the longer one."""
+    """Return the white space of the side that changed it, or the longer white space if both sides did."""
     if mine == theirs or theirs == base:
         return mine
     return theirs if mine == base else max(mine, theirs, key=lambda space: (len(space), space))

@@ -1,4 +1,4 @@
-"""Common parts of two sequences in limited time, as the basis of differences and merges."""
+"""Functions that find the common parts of two sequences in limited time. Differences and merges are based on them."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-# Sequences of about 10,000 parts with little in common use up their steps. Parts that aren't compared count as changed,
-# which is correct, but not the shortest difference.
+# Only sequences of about 10,000 parts with little in common use up their steps. The remaining parts then count as
+# changed. The result is still correct, but it isn't the shortest difference.
 _STEPS_PER_PART: Final = 20
 _MIN_STEPS: Final = 30_000
 _MAX_PAIRS: Final = 2_500
@@ -23,12 +23,12 @@ class Block(NamedTuple):
 
 @dataclass
 class Budget:
-    """The remaining steps, about 0.3 µs each, that several comparisons share."""
+    """The number of remaining steps that several comparisons share. A step takes about 0.3 µs."""
 
     steps: int = 400_000
 
     def spend(self, steps: int) -> bool:
-        """Use `steps` steps if there are enough. Return whether there were."""
+        """Use up `steps` steps if that many are left. Return whether they were."""
         if steps > self.steps:
             return False
         self.steps -= steps
@@ -47,9 +47,9 @@ class Region(NamedTuple):
 def common_blocks(old: Sequence[Hashable], new: Sequence[Hashable], budget: Budget | None = None) -> list[Block]:
     """Return the common blocks of `old` and `new` in order, each as long as possible.
 
-    Equal ends are matched first. Then parts that occur once on both sides become anchors (patience diff, Bram Cohen
-    2003). Regions without anchors use the shortest edit script (E. Myers, "An O(ND) difference algorithm and its
-    variations", 1986).
+    Equal parts at both ends are matched first. Then parts that occur exactly once on each side become anchors (patience
+    diff, Bram Cohen 2003). For regions without anchors, the shortest edit script is computed (E. Myers, "An O(ND)
+    difference algorithm and its variations", 1986).
     """
     budget = budget or Budget()
     comparison = _Comparison(old, new, budget.steps)
@@ -68,7 +68,7 @@ def common_blocks(old: Sequence[Hashable], new: Sequence[Hashable], budget: Budg
 def regions(
     old: Sequence[Hashable], new: Sequence[Hashable], budget: Budget | None = None
 ) -> Iterator[tuple[Region, bool]]:
-    """Yield both sequences completely as regions in order, each with whether its two sides are equal."""
+    """Split both sequences into regions. Yield each region in order, and whether its two sides are equal."""
     at_old = at_new = 0
     for block in [*common_blocks(old, new, budget), Block(len(old), len(new), 0)]:
         if at_old < block.old or at_new < block.new:
@@ -80,12 +80,12 @@ def regions(
 
 
 def are_comparable(count_old: int, count_new: int) -> bool:
-    """Return whether there are few enough parts for `best_pairs` to compare all of them with each other."""
+    """Return whether there are few enough parts for `best_pairs` to compare each old part with each new part."""
     return 1 < count_old * count_new <= _MAX_PAIRS
 
 
 def pair_in_order(count_old: int, count_new: int) -> list[tuple[int, int]]:
-    """Return one-to-one pairs if both sides have the same number of parts, else an empty list."""
+    """Return one-to-one pairs if both sides have the same number of parts, or an empty list otherwise."""
     return [(index, index) for index in range(count_old)] if count_old == count_new else []
 
 
@@ -94,13 +94,13 @@ def best_pairs(
 ) -> list[tuple[int, int]]:
     """Return pairs of old and new parts, in order, that maximize the sum of `similarity` (0 to 1).
 
-    If both sides have the same number of parts, they are paired one to one, unless that fits badly and another pairing
-    fits well. Large numbers of parts aren't compared (see `are_comparable`).
+    If both sides have the same number of parts, the parts are paired one to one, unless that matches them badly and
+    another pairing matches them well. If there are too many parts (see `are_comparable`), they aren't compared.
 
     Args:
         count_old: The number of old parts.
         count_new: The number of new parts.
-        similarity: A function that compares an old with a new part by their indexes.
+        similarity: A function that receives the indexes of an old and a new part, and returns their similarity.
         least: The minimum similarity of a pair.
     """
     one_to_one = pair_in_order(count_old, count_new)
@@ -156,7 +156,7 @@ class _Comparison:
                 self._shortest(region)
 
     def _trimmed(self, region: Region) -> Region:
-        """Record the equal parts at both ends of `region`. Return the rest."""
+        """Record the equal parts at both ends of `region`. Return the region between them."""
         old = self._old
         new = self._new
         a, b, c, d = region
@@ -174,14 +174,14 @@ class _Comparison:
         return Region(a, b, c, d)
 
     def _anchors(self, region: Region) -> list[tuple[int, int]]:
-        """Return the positions of parts that occur once on each side: the longest list with the same order on both."""
+        """Return the positions of parts that occur once on each side: the longest list in the same order on both sides."""
         old = self._old[region.old_start : region.old_end]
         new = self._new[region.new_start : region.new_end]
         in_old = Counter(old)
         in_new = Counter(new)
         place = {part: index for index, part in enumerate(new, region.new_start) if in_new[part] == 1 == in_old[part]}
         common = [(index, place[part]) for index, part in enumerate(old, region.old_start) if part in place]
-        # This is the longest increasing subsequence by patience sorting.
+        # Patience sorting finds the longest increasing subsequence.
         tops: list[int] = []
         piles: list[int] = []
         before: list[int] = []
@@ -202,7 +202,7 @@ class _Comparison:
         return chain[::-1]
 
     def _shortest(self, region: Region) -> None:
-        """Record the blocks of the shortest edit script of `region`, if the remaining steps suffice."""
+        """Record the blocks that the shortest edit script of `region` leaves unchanged, if enough steps remain."""
         old = self._old[region.old_start : region.old_end]
         new = self._new[region.new_start : region.new_end]
         if not set(old) & set(new):
@@ -248,7 +248,7 @@ class _Comparison:
 
 
 def _split_at_anchors(region: Region, anchors: Sequence[tuple[int, int]]) -> Iterator[Region]:
-    """Yield the regions before, between and after `anchors`. Each anchor begins the region after it."""
+    """Yield the regions before, between and after `anchors`. Each region except the first begins with an anchor."""
     a = region.old_start
     c = region.new_start
     for old, new in anchors:
