@@ -1,15 +1,16 @@
-"""Directives: lines of Markdown that insert something into a text, such as `::gallery{section=node:…}` or `:::note` … `:::`.
+"""Directives: lines of Markdown that insert something, such as `::gallery{section=node:…}` or `:::note` … `:::`.
 
-A leaf directive has two colons. A container has three or more. It contains the text up to a line with only colons.
+A leaf directive begins with two colons. A container begins with three or more colons, and contains the text up to a
+line that has only colons.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-MAX_LENGTH: Final = 2_000  # characters of a directive
+MAX_LENGTH: Final = 2_000  # characters per directive
 
-# A line of a Markdown block, from its first non-space character to its end.
+# Matches a line of a Markdown block, from its first non-space character to its end.
 _LINE: Final = re.compile(r"(:{2,})(?:[ \t]*([a-z][a-z0-9-]{0,39})[ \t]*(\{.*)?)?[ \t]*")
 _DIRECTIVE: Final = re.compile(r"([a-z][a-z0-9-]{0,39})(?:\{(.*)\})?[ \t]*", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(
@@ -22,14 +23,14 @@ _INDENT: Final = re.compile(r" {0,3}(?=:)")
 
 
 class Line(NamedTuple):
-    """A directive line. `source` is the name with attributes, or "" for the end of a container."""
+    """A directive line. `source` is the name with the attributes, or "" for the end of a container."""
 
     source: str
     is_container: bool
 
 
 def parse_line(text: str) -> Line | None:
-    """Parse a line without its indentation as a directive. Return None for any other line."""
+    """Parse an unindented line as a directive. Return None if the line isn't a directive."""
     if not text.startswith("::") or len(text) > MAX_LENGTH or not (match := _LINE.fullmatch(text)):
         return None
     colons = match[1]
@@ -45,10 +46,10 @@ def parse_line(text: str) -> Line | None:
 def parse(spelled: str) -> tuple[str, dict[str, str]]:
     """Return the name and the attributes of a directive such as `gallery{section=node:… count=6}`.
 
-    Values with spaces are in single or double quotation marks. A backslash escapes the next character in them.
+    Values with spaces are in single or double quotation marks, in which a backslash escapes the next character.
 
     Raises:
-        ValueError: The syntax is different, or an attribute is repeated. The message is the unreadable part.
+        ValueError: The syntax is invalid, or an attribute is repeated. The message is the part that couldn't be parsed.
     """
     match = _DIRECTIVE.fullmatch(spelled) if len(spelled) <= MAX_LENGTH else None
     if not match:
@@ -67,13 +68,13 @@ def parse(spelled: str) -> tuple[str, dict[str, str]]:
 
 
 def to_markdown(name: str, attributes: Mapping[str, object], content: str | None = None) -> str:
-    """Return a directive as Markdown that `parse_line` and `parse` can read. With `content`, it is a container."""
+    """Return a directive as Markdown that `parse_line` and `parse` can read. If it has `content`, it is a container."""
     spelled = format_directive(name, attributes)
     return f"::{spelled}" if content is None else f":::{spelled}\n{content}\n:::"
 
 
 def format_directive(name: str, attributes: Mapping[str, object]) -> str:
-    """Return the name and the attributes in the syntax that `parse` reads."""
+    """Return `name` and `attributes` in the syntax that `parse` reads."""
     pairs = " ".join(f"{key}={_quote_value(str(value))}" for key, value in attributes.items())
     return f"{name}{{{pairs}}}" if pairs else name
 
@@ -87,9 +88,9 @@ def _quote_value(value: str) -> str:
 
 
 class Fences(NamedTuple):
-    """Spans of characters that merging must not split, and whether all containers are closed.
+    """Spans of characters that a merge must not split, and whether all containers are closed.
 
-    The spans are the outermost closed containers of a text, and code blocks that show a container.
+    The spans are the outermost closed containers in a text, and code blocks that show a container.
     """
 
     spans: tuple[tuple[int, int], ...]
@@ -97,9 +98,9 @@ class Fences(NamedTuple):
 
 
 def find_fences(text: str) -> Fences:
-    """Return the containers of the Markdown `text`.
+    """Return the containers in the Markdown `text`.
 
-    Containers inside lists and quotations are ignored, because merging compares only whole lines.
+    Containers inside lists and quotations are ignored, because merges compare only whole lines.
     """
     if ":::" not in text:
         return Fences((), is_balanced=True)

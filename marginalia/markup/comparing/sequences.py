@@ -174,7 +174,7 @@ class _Comparison:
         return Region(a, b, c, d)
 
     def _anchors(self, region: Region) -> list[tuple[int, int]]:
-        """Return the positions of parts that occur once on each side: the longest list in the same order on both sides."""
+        """Return the positions of parts that occur once on each side, as the longest list in the same order on both."""
         old = self._old[region.old_start : region.old_end]
         new = self._new[region.new_start : region.new_end]
         in_old = Counter(old)

@@ -1,4 +1,4 @@
-"""Clean HTML: sanitized by profile, with ids, links and photos of the site."""
+"""Clean HTML, which is sanitized by profile and has ids, links, and photos from the site."""
 
 from marginalia.markup.html.sanitizer import Profile, clean
 

@@ -1,17 +1,17 @@
-"""Absolute URLs in clean HTML, because feed readers show the text on another site."""
+"""Absolute URLs in clean HTML, because feed readers show the text outside the site."""
 
 import re
 from html import escape, unescape
 from urllib.parse import urljoin
 
-# Tags as a serializer writes them. Attribute values are in double quotes and can contain ">".
+# Matches tags as a serializer writes them. Attribute values are in double quotes and can contain ">".
 _TAG = re.compile(r'<[a-z][^\s<>"]*+(?:\s++[^\s=<>"]++(?:="[^"]*+")?+)++\s*+/?>')
 _ATTRIBUTE = re.compile(r'(?<=\s)(href|src|srcset|cite|poster)="([^"]*+)"')
 _CANDIDATE = re.compile(r"(?:^|,)\s*(\S+?)((?:\s+[^,\s]+)?)\s*(?=,\s|$)")
 
 
 def make_absolute(html: str, page: str) -> str:
-    """Return the clean `html` with absolute URLs. `page` is the absolute URL of its page."""
+    """Return the clean `html` with all URLs made absolute. `page` is the absolute URL of the page that contains it."""
 
     def attribute(match: re.Match[str]) -> str:
         name = match[1]

@@ -1,4 +1,4 @@
-"""Ids, internal links and external links in HTML written by the sanitizer."""
+"""Ids, internal links and external links in sanitized HTML."""
 
 import re
 from html import unescape
@@ -11,14 +11,15 @@ from marginalia.markup.html import links
 from marginalia.markup.tags import attributes, quote
 from marginalia.markup.text import html_to_text, slugify
 
-# All ids of a text have this prefix, so that none can shadow a variable of a script ("DOM clobbering") or an id of the
-# page around the text.
+# All ids in a text have this prefix, so that they can't shadow a script's variable ("DOM clobbering") or an id that the
+# surrounding page uses.
 ID_PREFIX: Final = "s-"
 
-# The output of the sanitizer has names in lower case, all values in double quotes, and no "<" or ">" inside them.
+# In the sanitizer's output, all names are in lower case, all values are in double quotes, and values contain no "<" or
+# ">".
 _WITH_ID: Final = re.compile(r'<(h[1-6](?=[ >])|[a-z][a-z0-9]*(?= [^<>]*\bid="))([^<>]*)>')
 _LINK: Final = re.compile(r"<a( [^<>]*)>")
-# Earlier attributes are matched as a whole, because a value can look like an attribute.
+# Preceding attributes are matched as a whole, because a value can look like an attribute.
 _BEFORE: Final = r'(?: [a-z-]+="[^"]*")*?'
 _ID: Final = re.compile(rf'({_BEFORE})( id="[^"]*")')
 _HREF: Final = re.compile(rf'({_BEFORE})( href="[^"]*")')
@@ -27,13 +28,13 @@ _MAX_ID_LENGTH: Final = 100
 _MAX_HEADING_LENGTH: Final = 2_000  # characters of HTML that are examined
 
 
-MAX_HEADINGS: Final = 200  # in a table of contents, and with a link to themselves
+MAX_HEADINGS: Final = 200  # limit for a table of contents, and for headings that get a link to themselves
 _HEADING: Final = re.compile(rf'<h([1-6]){_BEFORE} id="([^"]*)"[^<>]*>')
 _LINK_OR_HEADING: Final = re.compile(rf'<(/?)a(?=[ >])|<h([2-4]){_BEFORE} id="([^"]*)"[^<>]*>')
 
 
 class Heading(NamedTuple):
-    """A heading of a text: its level (1 to 6), its unescaped id, and its words as text."""
+    """A heading in a text: its level (1 to 6), its unescaped id, and its plain text."""
 
     level: int
     id: str
@@ -41,7 +42,7 @@ class Heading(NamedTuple):
 
 
 def find_headings(html: str) -> list[Heading]:
-    """Return the first headings with words in the clean `html`, at most MAX_HEADINGS."""
+    """Return the non-empty headings in the clean `html`, up to MAX_HEADINGS."""
     found: list[Heading] = []
     for match in islice(_HEADING.finditer(html), MAX_HEADINGS):
         end = html.find(f"</h{match[1]}>", match.end(), match.end() + _MAX_HEADING_LENGTH)
@@ -51,10 +52,10 @@ def find_headings(html: str) -> list[Heading]:
 
 
 def link_headings(html: str, name: str) -> str:
-    """Return the clean `html` with a link to itself, labelled `name`, at the end of each heading of levels 2 to 4.
+    """Return the clean `html` with a self-link, labelled `name`, at the end of each heading of level 2 to 4.
 
-    Only the first MAX_HEADINGS headings get a link. The link has no text, so the words of the heading don't change.
-    Headings inside another link get none.
+    Only the first MAX_HEADINGS headings get a link. The link has no text, so it doesn't change the heading's text.
+    Headings inside another link don't get one.
     """
     pieces = list[str]()
     position = 0
@@ -77,8 +78,8 @@ def link_headings(html: str, name: str) -> str:
 def add_anchors(html: str) -> str:
     """Return sanitized `html` with prefixed, unique ids, an id on every heading, and rel="noopener" on external links.
 
-    A link to "#name" leads to the prefixed id if the text has it. Otherwise the link stays unchanged, because it may
-    refer to the page around the text.
+    If the text contains the prefixed id for a link to "#name", the link is changed to that id. Otherwise the link is
+    kept unchanged, because it may refer to an id outside the text.
     """
     used: dict[str, int] = {}
     html = _WITH_ID.sub(lambda found: _with_prefixed_id(found, used), html)
@@ -88,7 +89,7 @@ def add_anchors(html: str) -> str:
 def _with_prefixed_id(found: re.Match[str], used: dict[str, int]) -> str:
     """Return a start tag with a prefixed id. A heading without an id gets one.
 
-    If an id is already used, a heading gets it with a number, and other elements lose it.
+    If the id is already in use, a number is appended to a heading's id, and other elements lose their id.
     """
     name = found[1]
     text = found[2]
@@ -109,7 +110,7 @@ def _with_prefixed_id(found: re.Match[str], used: dict[str, int]) -> str:
 
 
 def _unique_id(wanted: str, used: dict[str, int]) -> str:
-    """Return `wanted`, or the first unused id of wanted-2, wanted-3 and so on."""
+    """Return `wanted`, or if it is in use, the first unused id among wanted-2, wanted-3 and so on."""
     candidate = wanted
     while candidate in used:
         used[wanted] += 1

@@ -1,9 +1,9 @@
-"""Conversion of any HTML to balanced HTML, which the sanitizer parses in linear time and doesn't change.
+"""Conversion of any HTML to balanced HTML, which the sanitizer parses in linear time without changing its structure.
 
-An HTML parser repairs bad nesting by rules that can multiply it, so 1 MB of unclosed tags can cost minutes or
-gigabytes. To avoid this, tags are closed here in the order in which they were opened, at most MAX_DEPTH deep. Unknown
-tags are dropped, but their text stays. Obsolete tags get their current name. Balancing doesn't make HTML safe. The
-sanitizer decides afterwards what is allowed.
+HTML parsers repair bad nesting by rules that can multiply the tags, so 1 MB of unclosed tags can cost minutes or
+gigabytes. To avoid this, the balancer closes each tag properly and limits the nesting to MAX_DEPTH levels. It drops
+unknown tags but keeps their text, and replaces obsolete tags with current ones. Balancing doesn't make HTML safe. The
+sanitizer then decides what is allowed.
 """
 
 import re
@@ -15,13 +15,14 @@ from marginalia.markup import tags
 from marginalia.markup.html import links
 
 MAX_DEPTH: Final = 100
-# Maximum start tags of a text, including those added here. Only the text after them is kept.
+# Maximum number of start tags in a text, including the tags that the balancer adds. Later tags are dropped, but their
+# text is kept.
 MAX_TAGS: Final = 100_000
-MAX_ATTRIBUTES: Final = 200  # characters of the attributes of a tag above which they are counted
+MAX_ATTRIBUTES: Final = 200  # characters; if the attributes of a tag are longer, only the first 50 are kept
 
 _CELLS: Final = frozenset({"td", "th", "caption"})
 _SECTIONS: Final = frozenset({"thead", "tbody", "tfoot"})
-# Elements that can't contain text, but only rows, cells and similar elements.
+# Elements that can't contain text, only rows, cells and similar elements.
 _TABLE_FRAMES: Final = _SECTIONS | {"table", "tr", "colgroup"}
 _TABLE_PARTS: Final = _TABLE_FRAMES | _CELLS | {"col"}
 _LISTS: Final = frozenset({"ul", "ol"})
@@ -31,7 +32,8 @@ _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _BLOCKS: Final = _HEADINGS | tags.tag_set(
     "blockquote details div dl dd dt figcaption figure hr li ol p pre summary table ul"
 )
-# A start tag of the key ends the nearest open tag of the first set, unless a tag of the second set is between them.
+# For each element, its start tag closes the nearest open tag in the first set, unless a tag in the second set is open
+# between them.
 _ENDS: Final = {
     "li": (frozenset({"li"}), _TABLE_WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
     "dt": (frozenset({"dt", "dd"}), _TABLE_WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
@@ -40,7 +42,7 @@ _ENDS: Final = {
     "rp": (frozenset({"rp", "rt"}), _TABLE_WALLS | {"ruby"}),
     "rt": (frozenset({"rp", "rt"}), _TABLE_WALLS | {"ruby"}),
 }
-# An end tag doesn't close tags beyond these.
+# For each element, the open tags beyond which its end tag doesn't look for a tag to close.
 _BARRIERS: Final = {
     "li": _TABLE_WALLS | _LISTS,
     "dt": _TABLE_WALLS | {"dl"},
@@ -50,15 +52,15 @@ _BARRIERS: Final = {
 
 
 class Balancer:
-    """A writer of the tags of one text, which closes each tag once and in order."""
+    """Writes the tags of one text, and closes each tag once and in the right order."""
 
     def __init__(self, allowed: frozenset[str], renamed: Mapping[str, tuple[str, ...]], *, images: bool) -> None:
         """Create a balancer.
 
         Args:
             allowed: The names of the tags to keep.
-            renamed: Tags with their replacements, outermost first.
-            images: Whether to keep images. Otherwise, each becomes a link to it.
+            renamed: Maps tags to their replacements, outermost first.
+            images: Whether to keep images. Otherwise, each image is replaced with a link to it.
         """
         self._allowed = allowed
         self._renamed = renamed
@@ -69,8 +71,8 @@ class Balancer:
         self.steps = 0
         self._started = 0
         self._dropped: Counter[str] = Counter()
-        # Tags that _close_nearest didn't find since a tag was last opened or closed, so that it doesn't search for them
-        # again.
+        # The searches in which _close_nearest found nothing since the last tag was opened or closed, so that they
+        # aren't repeated.
         self._missing: set[tuple[frozenset[str], frozenset[str]]] = set()
         self._written: list[str] = []
 
@@ -141,7 +143,7 @@ class Balancer:
     def _enter_frame(self, name: str) -> bool:
         """Prepare for a part of a table by closing open tags and opening the row or section that the part needs.
 
-        Returns False if there is no table.
+        Return False if no table is open.
         """
         if "table" not in self._open:
             return False

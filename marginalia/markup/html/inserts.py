@@ -1,7 +1,7 @@
-"""Inserts in clean HTML: directives of Markdown, stored as <div data-insert="…"> and rendered when the text is shown.
+"""Inserts in clean HTML: Markdown directives, stored as <div data-insert="…"> and rendered when the text is shown.
 
-The element contains the directive, which is parsed by the same rules as in Markdown. An author can also type the
-element in HTML, with the same effect. So a forged element gives no advantage.
+The element contains the directive, which is parsed by the same rules as in Markdown. Typing the element as HTML has the
+same effect as the directive, so there is nothing to gain by forging it.
 """
 
 import re
@@ -15,7 +15,7 @@ Fault = Literal["", "closes nothing", "not closed", "too deep"]
 
 END_TAG: Final = "</div>"
 FAULTS: Final = frozenset(get_args(Fault))
-# Levels of nested inserts. Deeper inserts show only their content.
+# Maximum nesting depth of inserts. Deeper inserts show only their content.
 MAX_DEPTH: Final = 8
 
 _DIVISION: Final = re.compile(r"<div((?: [^<>]*)?)>|</div>")
@@ -24,12 +24,12 @@ _MARK: Final = ' data-insert="'
 
 @dataclass(frozen=True)
 class Placeholder:
-    """A placeholder of an insert. The author typed all fields.
+    """A placeholder for an insert. The author controls all its fields, so don't trust them.
 
     Attributes:
-        source: The directive for `directives.parse`.
-        line: The line of the directive in the text, or 0 if unknown.
-        fault: The fault of its place, or "".
+        source: The directive, for `directives.parse`.
+        line: The directive's line number in the text, or 0 if unknown.
+        fault: The reason why the directive is misplaced, or "".
     """
 
     source: str
@@ -52,14 +52,15 @@ def has_inserts(html: str) -> bool:
 
 
 def resolve_inserts(html: str, resolver: Resolver) -> str:
-    """Return the clean `html` with each insert replaced by the result of `resolver(placeholder, content)`, innermost first.
+    """Replace each insert in the clean `html`, innermost first, with the result of `resolver(placeholder, content)`.
 
-    Only pass HTML from `marginalia.markup.html.clean` or `marginalia.markup.markdown.render`. The result of `resolver`
+    Pass only HTML from `marginalia.markup.html.clean` or `marginalia.markup.markdown.render`. The result of `resolver`
     is inserted unescaped, so it must be trusted HTML.
     """
     if not has_inserts(html):
         return html
-    # The placeholder and the written parts of each open insert. Other <div> elements write into the insert around them.
+    # The placeholder of each open insert, and the parts written so far. Other <div> elements belong to the insert around
+    # them.
     open_inserts: list[tuple[Placeholder, list[str]]] = []
     divisions: list[bool] = []
     written: list[str] = []

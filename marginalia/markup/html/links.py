@@ -1,16 +1,16 @@
-"""URLs that a text may link to."""
+"""The URLs that links in a text can have."""
 
 import re
 from typing import Final
 
 LINK_SCHEMES: Final = frozenset({"http", "https", "mailto", "tel"})
-# Texts of editors can also link to pages and photos of the site by id.
+# Text written by editors can also link to the site's pages and photos by id.
 ARTICLE_SCHEMES: Final = LINK_SCHEMES | {"node", "photo"}
 COMMENT_SCHEMES: Final = frozenset({"http", "https", "mailto"})
 IMAGE_SCHEMES: Final = frozenset({"http", "https", "photo"})
 
-# Browsers ignore tabs and line ends anywhere in a URL, and controls and spaces at its start, before they parse the
-# scheme.
+# Before browsers parse the scheme of a URL, they ignore tabs and line ends anywhere in the URL, and control characters
+# and spaces at its start.
 _IGNORED = re.compile("[\t\n\r]")
 _LEADING: Final = "".join(map(chr, range(0x21))) + "\x7f\u00a0\u00ad\u200b\u200c\u200d\u2028\u2029\u2060\ufeff"
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
@@ -19,7 +19,7 @@ _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 def scheme(url: str) -> str | None:
     """Return the scheme of `url` as a browser would parse it, in lower case, or None for a relative URL.
 
-    An invalid scheme before a colon ("java script:") is returned as "?", because nobody would type it as a path.
+    If an invalid scheme precedes a colon ("java script:"), the result is "?", because a path wouldn't look like that.
     """
     url = _IGNORED.sub("", url).lstrip(_LEADING)
     found = _SCHEME.match(url)
@@ -40,5 +40,5 @@ def is_external(url: str) -> bool:
     found = scheme(url)
     if found is not None:
         return found in {"http", "https"}
-    # Browsers treat a backslash as a slash, so "/\host" leads to another site.
+    # Browsers treat a backslash as a slash, so "/\host" is a link to another site.
     return _IGNORED.sub("", url).lstrip(_LEADING)[:2].replace("\\", "/") == "//"

@@ -1,6 +1,6 @@
-"""References of a text to its own site: shown photos (`photo:`), and links to nodes and photos (`node:`, `photo:`).
+"""References from a text to its own site: embedded photos (`photo:`) and links (`node:`, `photo:`).
 
-The sanitizer keeps these URLs. So a text can be cleaned when it is saved, and its references can be resolved later.
+The sanitizer keeps these URLs, so a text can be cleaned when it is saved, and its references resolved when it is shown.
 """
 
 import re
@@ -14,7 +14,7 @@ from marginalia.markup.tags import attributes, quote
 
 NODE: Final = "node"
 PHOTO: Final = "photo"
-# In the sanitizer's output, no value contains "<" or ">". A photo that is alone in its paragraph replaces the
+# In the sanitizer's output, values don't contain "<" or ">". A photo that is alone in its paragraph replaces the
 # paragraph.
 _TOKEN: Final = re.compile(
     r'(<p>)?<img((?: [^<>]*)? src="(?i:photo):[^<>]*)>(?(1)</p>)'
@@ -25,18 +25,18 @@ _TOKEN: Final = re.compile(
 
 @dataclass(frozen=True)
 class ImageRef:
-    """A photo that a text shows. The author typed all fields, so escape them."""
+    """A photo embedded in a text. The author typed all fields, so escape them."""
 
     slug: str
     alt: str
     title: str
-    block: bool  # whether it is alone in its paragraph, so that a <figure> can replace the paragraph
-    linked: bool = False  # whether it is inside a link, so that it can't be a link itself
+    block: bool  # whether the photo is alone in its paragraph, so that a <figure> can replace the paragraph
+    linked: bool = False  # whether the photo is inside a link, so that it can't be a link itself
 
 
 @dataclass(frozen=True)
 class LinkRef:
-    """The target of a link in a text. `scheme` is NODE or PHOTO. The author typed `name` and `anchor`."""
+    """The target of a link in a text. `scheme` is NODE or PHOTO. `name` and `anchor` are as the author typed them."""
 
     scheme: str
     name: str
@@ -45,15 +45,15 @@ class LinkRef:
     _after: str = ""
 
     def to(self, address: str) -> tuple[str, str]:
-        """Return the start and end tag of this link to the anchor at the URL `address`."""
+        """Return the start and end tags that link to `anchor` at the URL `address`."""
         href = f"{address}#{self.anchor}" if self.anchor else address
         return f'<a{self._before} href="{quote(href)}"{self._after}>', "</a>"
 
 
-# A function that returns trusted HTML to replace the photo, or None to show only its alternative text.
+# A function that returns trusted HTML with which to replace the photo, or None to show only its alternative text.
 ImageResolver = Callable[[ImageRef], str | None]
-# A function that returns trusted HTML to put before and after the link's words, or two empty strings for only the
-# words.
+# A function that returns trusted HTML to put before and after the link text, or two empty strings to show only the link
+# text.
 LinkResolver = Callable[[LinkRef], tuple[str, str]]
 NO_TAGS: Final = ("", "")
 
@@ -64,7 +64,7 @@ class ReferencedNames:
 
     photos: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
-    # The photos that the text shows, a subset of `photos`.
+    # The photos that are embedded in the text, a subset of `photos`.
     shown: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
@@ -73,7 +73,7 @@ class ReferencedNames:
 
 @dataclass(frozen=True)
 class Mention:
-    """A reference in a text with its words, which are those of a link or the alternative text of a photo."""
+    """A reference in a text, with its link text or the photo's alternative text."""
 
     scheme: str
     name: str
@@ -81,7 +81,7 @@ class Mention:
 
 
 def find_names(html: str, limit: int) -> ReferencedNames:
-    """Return the names in the clean `html`, at most the first `limit` of nodes and of photos."""
+    """Return the first `limit` node ids and the first `limit` photo names in the clean `html`."""
     photos: dict[str, bool] = {}
     nodes: dict[str, None] = {}
     for match in _TOKEN.finditer(html):
@@ -113,9 +113,9 @@ def find_mentions(html: str) -> Iterator[Mention]:
 
 
 def resolve_references(html: str, image: ImageResolver, link: LinkResolver) -> str:
-    """Return the clean `html` with references replaced by the results of `image` and `link`.
+    """Return the clean `html` with each reference replaced by the result of `image` or `link`.
 
-    Only pass HTML from `marginalia.markup.html.clean` or `marginalia.markup.markdown.render`. Results are inserted
+    Pass only HTML from `marginalia.markup.html.clean` or `marginalia.markup.markdown.render`. The results are inserted
     unescaped, so they must be trusted HTML in which the fields of ImageRef and LinkRef are escaped.
     """
     end_tags: list[str] = []

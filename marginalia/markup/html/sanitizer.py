@@ -25,14 +25,14 @@ _ARTICLE_TAGS: Final = _COMMENT_TAGS | tags.tag_set(
 )
 _Renamed = Mapping[str, tuple[str, ...]]
 _OUTDATED: Final[_Renamed] = {"acronym": ("abbr",), "strike": ("s",), "tt": ("code",)}
-# Elements that only divide a page become <div>.
+# Structural elements, such as <section>, become <div>.
 _RENAMED: Final[_Renamed] = {
     **_OUTDATED,
     **dict.fromkeys(
         tags.tag_set("address article aside center dir fieldset footer header hgroup main menu nav section"), ("div",)
     ),
 }
-# A comment has no outline of its own. Its headings become bold paragraphs, and elements that only divide a text become
+# Comments aren't part of the page's outline, so their headings become bold paragraphs, and structural elements become
 # paragraphs.
 _RENAMED_IN_COMMENTS: Final[_Renamed] = {
     **dict.fromkeys(_RENAMED, ("p",)),
@@ -40,7 +40,7 @@ _RENAMED_IN_COMMENTS: Final[_Renamed] = {
     **dict.fromkeys(tags.tag_set("h1 h2 h3 h4 h5 h6"), ("p", "strong")),
     **_OUTDATED,
 }
-# The title of the page is its h1. So if an article contains an h1, all its headings are lowered by one level.
+# The page's title is its h1. If an article contains an h1, all its headings are therefore lowered by one level.
 _LOWERED: Final = {f"h{level}": (f"h{min(level + 1, 6)}",) for level in range(1, 7)}
 _FIRST_HEADING: Final = re.compile(r"<h1[\t\n\f\r />]", re.IGNORECASE)
 
@@ -66,7 +66,7 @@ _VALUES: Final = {
     "lang": re.compile(r"[A-Za-z0-9-]{1,35}"),
     "loading": re.compile("lazy|eager"),
     "open": _ANY,
-    "rel": _ANY,  # not from the text, because nh3 passes its own link_rel through here
+    "rel": _ANY,  # never comes from the text; nh3 passes its own link_rel through here
     "reversed": _ANY,
     "rowspan": re.compile(r"\d{1,3}"),
     "scope": re.compile("row|col|rowgroup|colgroup"),
@@ -118,9 +118,9 @@ class _Rules:
 
 
 def _attribute_filter(schemes: frozenset[str]) -> Callable[[str, str, str], str | None]:
-    """Return the filter that nh3 calls for every attribute that its lists allow.
+    """Return the filter that nh3 calls for every attribute on its allowlists.
 
-    The filter must not raise, because nh3 would only report the exception and keep the attribute.
+    The filter must not raise an exception, because nh3 would only report the exception and keep the attribute.
     """
 
     def check(tag: str, name: str, value: str) -> str | None:
@@ -173,22 +173,22 @@ _RULES: Final[dict[str, _Rules]] = {
 def clean(html: str, profile: Profile = "comment") -> str:
     """Return `html` with only the elements and attributes that `profile` allows.
 
-    "article" is for editors. It allows tables, figures, images and details. Ids get a prefix, headings get an id, and
-    external links get rel="noopener". If there is an h1, all headings are lowered by one level.
+    "article" is for text written by editors. It allows tables, figures, images and details. Ids get a prefix, headings
+    get an id, and external links get rel="noopener". If there is an h1, all headings are lowered by one level.
 
-    "comment" is for readers. It allows no ids. Images become links, headings become bold paragraphs, and links get
-    rel="ugc nofollow noopener".
+    "comment" is for text written by readers. It doesn't allow ids. Images become links, headings become bold
+    paragraphs, and links get rel="ugc nofollow noopener".
 
-    Neither profile allows styles, scripts, forms, frames or embedded objects. The function never raises, and
-    clean(clean(x)) == clean(x). Every parser reads the result in the same way, which prevents mutation XSS.
+    Neither profile allows styles, scripts, forms, frames or embedded objects. The function never raises an exception,
+    and clean(clean(x)) == clean(x). All parsers read the result in the same way, which prevents mutation XSS.
     """
     return repeat_until_stable(html, lambda before: clean_once(before, profile))
 
 
 def repeat_until_stable(html: str, step: Callable[[str], str]) -> str:
-    """Apply `step` to `html` until nothing changes, and return the result.
+    """Apply `step` to `html` until the result no longer changes, and return it.
 
-    If it keeps changing, return `html` as escaped text.
+    If the result keeps changing, return `html` as escaped text.
     """
     before = html
     for _ in range(_MAX_ROUNDS):
@@ -207,6 +207,6 @@ def clean_once(html: str, profile: Profile) -> str:
     if profile == "article" and _FIRST_HEADING.search(html):
         renamed = {**renamed, **_LOWERED}
     html = rules.cleaner.clean(Balancer(rules.tags, renamed, images=rules.images).balance(html)).strip()
-    # A parser drops one line end after <pre>. If the text begins with a line end, two have to be written.
+    # Parsers drop one line end after <pre>. If the text begins with a line end, two line ends have to be written.
     html = _LINE_AFTER_PRE.sub("\\1\n\n", html)
     return anchors.add_anchors(html) if profile == "article" else html
