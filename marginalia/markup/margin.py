@@ -1,12 +1,12 @@
 """Footnotes in the margin, next to the lines that refer to them.
 
-The page contains each footnote twice: at its first reference, for screens, and in a list at the end, for paper. The
-style sheet shows one of them. A note inside a paragraph contains no blocks. A note with blocks follows the block that
-refers to it.
+The page contains each footnote twice: at its first reference, for screens, and in a list at the end, for print. The
+style sheet shows only one of the two. A note inside a paragraph contains no block elements. A note with block elements
+follows the block that refers to it.
 
-This module only adds spans and asides around whole elements, so clean and balanced HTML stays clean and balanced. Users
-who type HTML can write the same classes. The text stays unchanged if its list isn't as `marginalia.markup.markdown`
-writes it, or if nothing refers to a note.
+This module only adds spans and asides around whole elements, so clean and balanced HTML remains clean and balanced.
+Users who type HTML can use the same classes. The text isn't changed if its footnote list differs from the form that
+`marginalia.markup.markdown` writes, or if a note has no reference.
 """
 
 import re
@@ -16,13 +16,13 @@ from typing import Final, NamedTuple
 from marginalia.markup import tags
 
 START: Final = '<div class="footnotes">'
-# Tags as the sanitizer writes them, with attributes in double quotes.
+# Matches tags as the sanitizer writes them, with attribute values in double quotes.
 _TAG: Final = re.compile(r'<(/?)([a-z][a-z0-9]*)((?:[^">]|"[^"]*")*)>')
 _LIST: Final = re.compile(rf"{START}\s*<ol>(.*)</ol>\s*</div>", re.DOTALL)
 _NOTE: Final = re.compile(r'<li id="([^"]+)">(.*)</li>', re.DOTALL)
 _REF: Final = re.compile(r'<sup class="footnote-ref"><a id="[^"]+" href="#([^"]+)">(\d+)</a></sup>')
 _BACK: Final = re.compile(r' ?<a class="footnote-back" href="[^"]*">[^<]*(?:<sup>\d+</sup>)?</a>')
-# The pattern matches whole attributes, because the value of one can end like the start of another.
+# The pattern matches whole attributes, because the end of a value can look like the start of an attribute.
 _ATTRIBUTE: Final = re.compile(r' ([a-z-]+)="[^"]*"')
 _PHRASING: Final = tags.tag_set(
     "a abbr b bdi bdo br cite code del dfn em i img ins kbd mark q s samp small span strong sub sup time u var wbr"
@@ -30,7 +30,7 @@ _PHRASING: Final = tags.tag_set(
 
 
 class _Element(NamedTuple):
-    """A top-level element with its start and end in the text."""
+    """A top-level element, with its start and end positions in the text."""
 
     tag: str
     start: int
@@ -38,7 +38,7 @@ class _Element(NamedTuple):
 
 
 def add_margin_notes(clean: str) -> str:
-    """Return the text `clean` with each footnote at its first reference, and the list of footnotes for paper."""
+    """Return `clean` with each footnote added at its first reference, and the list of footnotes marked for print."""
     if START not in clean:
         return clean
     blocks = list(_elements(clean))
@@ -80,7 +80,7 @@ def _elements(clean: str) -> Iterator[_Element]:
 
 
 def _notes(html: str) -> dict[str, str]:
-    """Return the HTML of each note of a list by its id, or {} if the list has another form."""
+    """Return the HTML of each note in a footnote list, by id, or {} if the list has an unexpected form."""
     match = _LIST.fullmatch(html)
     if not match:
         return {}
@@ -90,7 +90,7 @@ def _notes(html: str) -> dict[str, str]:
 
 
 def _as_phrase(note: str) -> str | None:
-    """Return a note that contains only paragraphs as phrasing content, or None for other notes."""
+    """Return `note` as phrasing content, or None if it contains anything other than paragraphs."""
     if not {tag for _closes, tag, _attributes in _TAG.findall(note)} <= _PHRASING | {"p"}:
         return None
     paragraphs = [note[element.start : element.end] for element in _elements(note)]
@@ -110,7 +110,7 @@ def _note(element: str, reference: re.Match[str], note: str) -> str:
 
 
 def _list_for_paper(html: str) -> str:
-    """Return the list without its ids and back links, because the notes for screens have them."""
+    """Return the list without its ids and back links, because the notes for screens have the ids."""
     bare = _TAG.sub(lambda tag: _ATTRIBUTE.sub(_unless_id, tag[0]), _BACK.sub("", html))
     return bare.replace(START, '<div class="footnotes for-paper">', 1)
 

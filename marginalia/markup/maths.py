@@ -1,6 +1,6 @@
-"""Conversion of TeX to MathML, when a text is shown. Browsers display it without a script.
+"""Conversion of TeX to MathML when a text is shown. Browsers display MathML without a script.
 
-The output of latex2mathml is cleaned with its own allowlist. MathML elements in texts are never accepted.
+The output of latex2mathml is cleaned with a separate allowlist. MathML elements that authors type are never accepted.
 """
 
 import re
@@ -15,9 +15,9 @@ from latex2mathml.converter import Converter
 from marginalia.markup import tags
 from marginalia.markup.characters import scrub, unescape
 
-MAX_LENGTH: Final = 2_000  # characters of a formula
-_MAX_DEPTH: Final = 20  # nested groups, which are parsed recursively
-# Definitions of commands could multiply the result without limit.
+MAX_LENGTH: Final = 2_000  # characters per formula
+_MAX_DEPTH: Final = 20  # levels of nested groups, which are parsed recursively
+# Command definitions aren't allowed, because they could multiply the output without limit.
 _DEFINITIONS: Final = re.compile(r"\\(?:(?:re)?newcommand|providecommand|def|let)(?![a-zA-Z])")
 _BRACES: Final = re.compile(r"\\.|[{}]|\\left|\\begin", re.DOTALL)
 _TAGS: Final = tags.tag_set(
@@ -50,9 +50,9 @@ _CONVERSION_ERRORS: Final[tuple[type[Exception], ...]] = (
 
 @lru_cache(maxsize=1024)
 def mathml(tex: str, *, is_block: bool) -> str | None:
-    """Return a formula as clean MathML, or None if it is invalid, too long or too deep.
+    """Return a formula as clean MathML, or None if it is invalid, too long or too deeply nested.
 
-    The process caches the result.
+    Results are cached in the process.
     """
     if len(tex) > MAX_LENGTH or _DEFINITIONS.search(tex) or _depth(tex) > _MAX_DEPTH:
         return None
@@ -61,14 +61,15 @@ def mathml(tex: str, *, is_block: bool) -> str | None:
     except _CONVERSION_ERRORS:
         return None
     for part in element.iter():
-        # latex2mathml writes signs as character references. Typed text is scrubbed here and escaped by `tostring`.
+        # latex2mathml writes symbols as character references. Text from the author is scrubbed here, and `tostring`
+        # escapes it.
         part.text = scrub(unescape(part.text)) if part.text else part.text
         part.tail = None
     return _CLEANER.clean(tostring(element, encoding="unicode")).strip()
 
 
 def _depth(tex: str) -> int:
-    """Return the maximum depth to which groups and scripts could nest."""
+    """Return an upper bound on how deeply groups, subscripts and superscripts are nested."""
     depth = deepest = 0
     for found in _BRACES.finditer(tex):
         depth += {"{": 1, "}": -1}.get(found[0], 0)

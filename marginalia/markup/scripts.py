@@ -1,4 +1,4 @@
-"""Words of scripts without spaces, split so that a text index can find them."""
+"""Functions that split text in scripts without spaces, so that a text index can find words in it."""
 
 import re
 from itertools import pairwise
@@ -10,9 +10,9 @@ _UNSPACED = re.compile(
 
 
 def character_pairs(words: str) -> set[str]:
-    """Return the characters of scripts without spaces, and the pairs of neighbouring characters.
+    """Return the characters in `words` that belong to scripts without spaces, and their pairs of adjacent characters.
 
-    A search for 红楼梦 then searches for 红楼 and 楼梦, whatever text surrounds them.
+    A search for 红楼梦 then searches for 红楼 and 楼梦, regardless of the surrounding text.
     """
     found: set[str] = set()
     for run in unspaced_runs(words):
@@ -21,12 +21,12 @@ def character_pairs(words: str) -> set[str]:
 
 
 def unspaced_runs(words: str) -> list[str]:
-    """Return the runs of characters of scripts without spaces."""
+    """Return the runs of characters in `words` that belong to scripts without spaces."""
     return _UNSPACED.findall(words)
 
 
 def unspaced_pieces(words: str, size: int) -> list[str]:
-    """Return, for each character of scripts without spaces, the `size` characters of its run that begin with it."""
+    """Return, for each character of a script without spaces, the piece of its run that starts there, `size` long."""
     return [run[start : start + size] for run in unspaced_runs(words) for start in range(len(run))]
 
 

@@ -1,7 +1,7 @@
 """A tokenizer that splits HTML into tags and text in one linear pass, by the rules of the HTML standard (§13.2.5).
 
-It builds no tree. If a closing ">" or "-->" is missing, the standard would hide the rest of the text. Here the rest
-counts as text, so that everything the author typed stays visible and no input is read twice.
+The tokenizer doesn't build a tree. If a closing ">" or "-->" is missing, the standard hides the rest of the input. Here
+the rest is treated as text, so that everything the author typed remains visible and no input is read twice.
 """
 
 import re
@@ -12,12 +12,12 @@ from marginalia.markup.characters import unescape
 
 
 def tag_set(text: str) -> frozenset[str]:
-    """Return the names of tags in `text`, which are separated by spaces."""
+    """Return the tag names in `text`, which are separated by spaces."""
     return frozenset(text.split())
 
 
 VOID: Final = tag_set("area base br col embed hr img input link meta param source track wbr")
-# Elements whose content isn't markup and isn't for readers.
+# Elements whose content isn't markup and isn't meant for readers.
 RAW: Final = tag_set("iframe noembed noframes script style textarea title xmp")
 
 _SPACE = r"[\t\n\f\r ]"
@@ -43,7 +43,7 @@ _COMMENT_END = re.compile("--!?>")
 
 
 class Token(NamedTuple):
-    """A piece of HTML. For text, `name` is empty and the text isn't decoded. For a tag, `name` is in lower case."""
+    """A piece of HTML. For text, `name` is "" and `text` isn't decoded. For a tag, `name` is in lower case."""
 
     name: str
     text: str
@@ -53,7 +53,7 @@ class Token(NamedTuple):
 def tokens(html: str) -> Iterator[Token]:
     """Yield the text and tags of `html` in order.
 
-    Comments, declarations and the content of RAW elements are left out.
+    Comments, declarations and the content of RAW elements are omitted.
     """
     position = text_from = 0
     unclosed: set[str] = set()
@@ -89,7 +89,7 @@ def tokens(html: str) -> Iterator[Token]:
 def attributes(text: str, limit: int = 50) -> dict[str, str]:
     """Return the first `limit` attributes of a tag, with names in lower case and decoded values.
 
-    If two attributes have the same name, the first one counts.
+    If several attributes have the same name, only the first counts.
     """
     values: dict[str, str] = {}
     for match in _ATTRIBUTE.finditer(text):
@@ -116,7 +116,7 @@ def _is_letter(character: str) -> bool:
 
 
 def _declaration_end(html: str, start: int) -> int:
-    """Return the index after the comment or bogus comment that begins at `start`, or -1 if it is never closed."""
+    """Return the index after the comment (or bogus comment) that begins at `start`, or -1 if it is never closed."""
     if not html.startswith("<!--", start):
         return html.find(">", start) + 1 or -1
     for empty in ("<!-->", "<!--->"):
@@ -127,6 +127,6 @@ def _declaration_end(html: str, start: int) -> int:
 
 
 def _raw_end(html: str, name: str, start: int) -> int:
-    """Return the index of the end tag of the RAW element whose content begins at `start`, or -1."""
+    """Return the index of the end tag of the RAW element whose content begins at `start`, or -1 if there is none."""
     end_tag = re.compile(rf"</{name}(?=[\t\n\f\r />])", re.IGNORECASE).search(html, start)
     return end_tag.start() if end_tag else -1

@@ -1,4 +1,4 @@
-"""Text from HTML: plain text, excerpts, reading times, search extracts, and slugs."""
+"""Functions that turn HTML into plain text and excerpts, and that derive reading times, search extracts and slugs."""
 
 import re
 import unicodedata
@@ -13,7 +13,7 @@ from marginalia.markup.characters import IDEOGRAPHS, UNSPACED, is_blank, normali
 
 SLUG_LENGTH: Final = 80  # characters
 
-# Elements on lines of their own, and elements with an empty line around them.
+# Elements that start a new line, and elements with an empty line before and after them.
 _LINES: Final = tags.tag_set(
     "address article aside br caption center dd details dir div dt fieldset figcaption footer form header hgroup legend"
     " li main menu nav option section summary tr"
@@ -23,12 +23,12 @@ _LISTS: Final = frozenset({"dl", "ol", "ul"})
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 # Elements that are visible without text.
 _VISIBLE_WITHOUT_TEXT: Final = tags.tag_set("audio embed hr iframe img input math object picture svg video")
-# These elements mean little at the start of an extract, without their context.
+# These elements mean little out of context, at the start of an excerpt.
 _NO_PROSE: Final = _HEADINGS | {"figcaption", "pre", "table"}
-# The numbers of footnotes, and the arrows back to them, aren't words of the text.
+# The numbers of footnote references, and the arrows back to the references, aren't part of the text.
 _NOTE_LINKS: Final = re.compile(r'\bclass="footnote-(?:ref|back)"')
 _LINKING: Final = frozenset({"a", "sup"})
-# Footnotes are at the end of the text, where the extract of a short text would include them.
+# Footnotes are at the end of the text, so the excerpt of a short text would include them.
 _NOTES: Final = 'class="footnotes"'
 _SPACES: Final = re.compile(r"[ \t\n\r\f]+")
 
@@ -37,23 +37,23 @@ _UNSPACED_CHARACTER: Final = re.compile(f"[{UNSPACED}]")
 _IDEOGRAPH: Final = re.compile(f"[{IDEOGRAPHS}]")
 _SINGLE: Final = re.compile(f"[{IDEOGRAPHS}{UNSPACED}]")
 _LETTERS_IN_UNSPACED_WORD: Final = 5
-# A longer run of letters isn't a word, but a URL, a hash or a prank. It counts as several words.
+# A longer run of letters isn't a word but a URL, a hash or a prank, so it counts as several words.
 _MAX_WORD_LENGTH: Final = 40
-# The word count in the editor uses the same speeds.
+# The editor's word count uses the same reading speeds.
 _WORDS_PER_MINUTE: Final = 220
 _CHARACTERS_PER_MINUTE: Final = 400
-# Accents of Latin, Greek, Cyrillic, Hebrew and Arabic letters. In other scripts, such as Japanese or Hindi, a mark
-# makes another letter.
+# Diacritics of Latin, Greek, Cyrillic, Hebrew and Arabic letters. In other scripts, such as Japanese or Hindi, a mark
+# makes it a different letter.
 _ACCENTS: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]")
 _RUN: Final = re.compile(r"[\x00-\x7f]+|[^\x00-\x7f]")
-_MAX_EXCERPT_SOURCE: Final = 20_000  # characters at the start of a text
+_MAX_EXCERPT_SOURCE: Final = 20_000  # characters of HTML, from the start of the text
 _MAX_TERMS: Final = 20
 _MAX_TERM_LENGTH: Final = 100
 _MAX_SEARCHED: Final = 200_000  # characters
 _MAX_MATCHES: Final = 1_000
 
-# Placeholders while text is collected, because the separator depends on the whole line. scrub() removes these
-# characters from texts.
+# Placeholders used while text is being collected, because the separator depends on the whole line. They can't occur in
+# the text itself, because scrub() removes these characters.
 _CELLS, _ROWS = " · ", " / "
 _LINE: Final = "\x01"
 _PARAGRAPH: Final = "\x02"
@@ -62,27 +62,27 @@ _INDENT: Final = "\x04"
 
 
 def html_to_text(html: str, most: int | None = None) -> str:
-    """Return `html` as plain text, with one line per block, empty lines between paragraphs, and references decoded.
+    """Return `html` as plain text with one line per block, empty lines between paragraphs, and references decoded.
 
-    Scripts and similar elements are left out, and `pre` keeps its lines. The cells of a table are separated by tabs.
-    The result isn't HTML, so it can contain "<".
+    Scripts and similar elements are omitted, and the lines of `pre` are kept. Table cells are separated by tabs. The
+    result isn't HTML, so it can contain "<".
 
     Args:
         html: Clean HTML.
-        most: The number of characters to read, or a few more. None reads the whole text.
+        most: The approximate number of characters to read. None reads the entire text.
     """
     return _html_to_text(html, frozenset(), most)
 
 
 def is_empty(html: str) -> bool:
-    """Return whether `html` shows nothing: no visible character, and no element such as a photo, a formula or a line."""
+    """Return whether `html` has no visible content: no visible character and no element such as an image or formula."""
     return not any(token.name in _VISIBLE_WITHOUT_TEXT for token in tags.tokens(html)) and is_blank(html_to_text(html))
 
 
 def excerpt(html: str, words: int = 50) -> str:
-    """Return the first `words` words of `html` as one line of text, with "…" at the end if anything was left out.
+    """Return the first `words` words of `html` as one line of text, with "…" at the end if anything was omitted.
 
-    Headings, captions, code and tables are skipped, unless there is nothing else. A Chinese or Japanese character
+    Headings, captions, code and tables are skipped, unless there is nothing else. Each Chinese or Japanese character
     counts as one word.
     """
     most = _MAX_EXCERPT_SOURCE + words * _MAX_WORD_LENGTH
@@ -99,16 +99,16 @@ def excerpt(html: str, words: int = 50) -> str:
 
 
 def highlight(text: str, terms: Sequence[str], around: int = 80, extracts: int = 3) -> list[tuple[str, bool]]:
-    """Return extracts of `text` around `terms`, as pieces (piece, whether it is a term) of one line.
+    """Return extracts of `text` around `terms` as one line, in pieces (piece, whether it is a term).
 
-    Terms are found at the start of words, regardless of case and accents. If no term is found, the result is the start
-    of the text. Pieces are plain text, so the template has to escape them.
+    Terms are matched at the start of words, regardless of case and accents. If no term is found, the result is the
+    start of the text. Pieces are plain text, so the template has to escape them.
 
     Args:
         text: Plain text.
         terms: The words to mark.
-        around: The approximate number of characters on either side of a term. "…" replaces the rest.
-        extracts: The maximum number of places to show.
+        around: The approximate number of characters to show on either side of a term. "…" replaces the rest.
+        extracts: The maximum number of extracts.
     """
     text = _one_line(scrub(text[:_MAX_SEARCHED]))
     matches = _find_matches(text, terms)
@@ -135,9 +135,9 @@ def highlight(text: str, terms: Sequence[str], around: int = 80, extracts: int =
 
 
 def fold(text: str) -> str:
-    """Return `text` in the form in which `highlight` compares terms: without case and accents.
+    """Return `text` in the form in which `highlight` compares terms: case-folded and without accents.
 
-    The result can have another length: a combining accent becomes "", and "ß" becomes "ss".
+    The length of the result can differ. For example, a combining accent becomes "", and "ß" becomes "ss".
     """
     if text.isascii():
         return _fold_ascii(text)
@@ -150,9 +150,9 @@ def _fold_ascii(text: str) -> str:
 
 
 def reading_minutes(text: str) -> int:
-    """Return the reading time of `text` in minutes, at least 1, or 0 if it has no words.
+    """Return the reading time of `text` in minutes (at least 1), or 0 if it contains no words.
 
-    Chinese and Japanese are counted by character, all other scripts by word.
+    Chinese and Japanese text is measured in characters, and text in all other scripts in words.
     """
     characters = words = 0
     for found in _WORD.finditer(text):
@@ -168,10 +168,10 @@ def reading_minutes(text: str) -> int:
 
 
 def slugify(text: str) -> str:
-    """Return `text` as part of a URL: letters and digits of any script, in lower case and NFC, with hyphens between words.
+    """Return `text` as a URL segment: lower-case letters and digits of any script, in NFC, with hyphens between words.
 
-    The result has at most SLUG_LENGTH characters. It ends after a whole word, if that leaves at least half of them. If
-    nothing is left, the result is "". slugify(slugify(x)) == slugify(x).
+    The result has at most SLUG_LENGTH characters. It ends after a whole word, unless that would remove more than half
+    of them. If nothing is left, the result is "". The function is idempotent.
     """
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", scrub(text)).lower())
     kept: list[str] = []
@@ -222,7 +222,7 @@ def _html_to_text(html: str, passed_over: frozenset[str], most: int | None) -> s
         length += 1 if name or hidden else len(text)
         if most is not None and length > most:
             break
-    # Each step takes linear time, because runs are joined before anything around them is matched.
+    # Each step takes linear time, because runs are joined before the text around them is matched.
     joined = re.sub(f"[ {_TAB}]+", lambda found: "\t" if _TAB in found[0] else " ", "".join(parts))
     joined = re.sub(
         f"[ \t]?[{_LINE}{_PARAGRAPH}][ \t{_LINE}{_PARAGRAPH}]*",
@@ -237,9 +237,9 @@ def _preformatted(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Return the plain `text` as one line. Cells of a table are separated by dots, and rows by slashes.
+    """Return the plain `text` as one line. Dots separate table cells, and slashes separate table rows.
 
-    A line without punctuation before an empty line, such as a heading, is also followed by a dot.
+    A dot also follows a line without final punctuation before an empty line, such as a heading.
     """
     parts: list[str] = []
     between = ""
@@ -253,7 +253,7 @@ def _one_line(text: str) -> str:
 
 
 def _weight(word: str) -> int:
-    """Return how many words a run of characters counts as."""
+    """Return the number of words that a run of characters counts as."""
     if not any(map(str.isalnum, word)):
         return 0
     letters = len(word) if len(word) > _MAX_WORD_LENGTH else len(_UNSPACED_CHARACTER.findall(word))
@@ -264,18 +264,18 @@ _fold_cached: Final = lru_cache(maxsize=4096)(fold)
 
 
 def _find_matches(text: str, terms: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the places of `terms` in `text`, in order, without overlaps."""
+    """Return the positions of `terms` in `text`, in order and without overlaps."""
     wanted = {"".join(map(_fold_cached, scrub(term).strip()))[:_MAX_TERM_LENGTH] for term in terms[:_MAX_TERMS]} - {""}
     if not wanted:
         return []
-    # The longest term comes first, so that it is marked if two terms have the same start.
+    # The longest term comes first, so that it is the one marked if two terms start in the same place.
     ordered = sorted(wanted, key=lambda term: (-len(term), term))
     pattern = "|".join(
         ("" if _SINGLE.match(term) or not term[0].isalnum() else r"(?<!\w)") + re.escape(term) for term in ordered
     )
     fold: list[str] = []
     origin: list[int] = []
-    # ASCII keeps its length when folded, so a whole run is folded at once.
+    # Folding doesn't change the length of ASCII text, so a whole run can be folded at once.
     for run in _RUN.finditer(text):
         is_plain = run[0].isascii()
         fold.append(_fold_ascii(run[0]) if is_plain else _fold_cached(run[0]))
@@ -295,7 +295,7 @@ def _find_matches(text: str, terms: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _windows(text: str, matches: Sequence[tuple[int, int]], around: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of `text` around `matches`, from word to word. Overlapping parts are joined.
+    """Yield the parts of `text` around `matches`, cut at word boundaries. Overlapping parts are joined.
 
     No part is much longer than four times `around`.
     """
@@ -316,7 +316,7 @@ def _windows(text: str, matches: Sequence[tuple[int, int]], around: int) -> Iter
 
 
 def _word_start(text: str, index: int, limit: int) -> int:
-    """Return the first start of a word from `index` up to `limit`, or `limit` if there is none.
+    """Return the position of the first word that starts between `index` and `limit`, or `limit` if there is none.
 
     In scripts without spaces, a word can start at any character.
     """
@@ -327,7 +327,7 @@ def _word_start(text: str, index: int, limit: int) -> int:
 
 
 def _word_end(text: str, index: int, limit: int = 0) -> int:
-    """Return the last end of a word at or before `index`, but not before `limit`."""
+    """Return the last position between `limit` and `index` at which a word ends."""
     if index >= len(text) or text[index] == " ":
         return min(index, len(text))
     space = text.rfind(" ", limit, index)

@@ -1,4 +1,4 @@
-"""Words of titles, for suggestions while an editor types."""
+"""The words in titles, for suggesting pages while an editor types."""
 
 import re
 import unicodedata
@@ -6,20 +6,20 @@ import unicodedata
 from marginalia.markup import scripts
 from marginalia.markup.characters import normalize_for_search
 
-# Maximum words of a title that are stored, and maximum words of a query that are searched.
+# Maximum number of words stored per title, and maximum number of words searched per query.
 MAX_STORED = 100
 MAX_SEARCHED = 5
-# Maximum characters of a stored word.
+# Maximum length of a stored word, in characters.
 MAX_WORD_LENGTH = 40
-# Length of the pieces of scripts without spaces, in which a word can begin at every character.
+# Length of the pieces into which text in scripts without spaces is split, because a word can begin at any character.
 _PIECE_LENGTH = 8
 _WORD = re.compile(r"[^\W_]+")
-# This character sorts after all words that begin with the text before it.
+# Appended to a prefix, this character gives an upper bound for all words that begin with the prefix.
 LAST_CHARACTER = "\U0010ffff"
 
 
 def title_words(title: str) -> list[str]:
-    """Return the words of `title` as they are stored: sorted, without duplicates, case and accents."""
+    """Return the words in `title` as they are stored: sorted, case-folded, and without accents or duplicates."""
     title = normalize_for_search(title)
     spaced = [word[:MAX_WORD_LENGTH] for word in _WORD.findall(_fold(scripts.without_unspaced(title)))]
     pieces = [_fold(piece) for piece in scripts.unspaced_pieces(title, _PIECE_LENGTH)]
@@ -27,7 +27,7 @@ def title_words(title: str) -> list[str]:
 
 
 def query_prefixes(query: str) -> list[str]:
-    """Return the beginnings of words that a title must contain to match `query`, longest first."""
+    """Return the word prefixes that a title must contain to match `query`, longest first."""
     query = normalize_for_search(query)
     spaced = [word[:MAX_WORD_LENGTH] for word in _WORD.findall(_fold(scripts.without_unspaced(query)))]
     runs = [_fold(run[:_PIECE_LENGTH]) for run in scripts.unspaced_runs(query)]
@@ -35,6 +35,6 @@ def query_prefixes(query: str) -> list[str]:
 
 
 def _fold(text: str) -> str:
-    """Return `text` without case, accents and widths, so that "zur" finds "Zürich"."""
+    """Return `text` with case, accents and character widths removed, so that "zur" finds "Zürich"."""
     apart = unicodedata.normalize("NFKD", text.casefold())
     return "".join(character for character in apart if not unicodedata.combining(character))

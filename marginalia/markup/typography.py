@@ -1,6 +1,6 @@
-"""Typographic quotation marks, apostrophes, dashes and ellipses for a language, when a text is shown.
+"""Functions that add a language's typographic quotation marks, apostrophes, dashes and ellipses when a text is shown.
 
-The stored text stays as typed, and code doesn't change. Each text is processed in one pass.
+The stored text stays as typed, and code isn't changed. Each text is processed in one pass.
 """
 
 import re
@@ -13,7 +13,7 @@ from marginalia.markup import tags
 
 _NARROW_SPACE: Final = "\u202f"
 _ENGLISH_MARKS: Final = ("“", "”", "‘", "’")
-# Opening and closing marks, double and single, by language. Other languages use the English marks.
+# The double and single quotation marks (opening and closing) by language. Other languages use the English marks.
 _MARKS: Final = {
     "cs": ("„", "“", "‚", "‘"),
     "de": ("„", "“", "‚", "‘"),
@@ -28,7 +28,7 @@ _MARKS: Final = {
     "uk": ("«", "»", "„", "“"),
 }
 _SIGNS: Final = re.compile(r"[\"']|-{2,}|\.{3,}")
-# In French, the spaces before these signs and after « become non-breaking.
+# In French, spaces before these characters and after « become non-breaking.
 _FRENCH: Final = re.compile(_SIGNS.pattern + r"|[ ](?=[:;!?»])|(?<=«)[ ]")
 _APOSTROPHE: Final = "’"
 _OPENING: Final = frozenset("([{<«‹“„‘‚—–-/\u00a1\u00bf")
@@ -38,14 +38,14 @@ _ADDRESS: Final = re.compile(r"https?://|www\.|\S+@")
 _TAG: Final = re.compile(r"(<[^<>]*>)")
 _NAME: Final = re.compile(r"<(/?)([a-z0-9]+)")
 _VERBATIM: Final = tags.tag_set("code kbd math pre samp var")
-# Elements that continue the line. All other elements begin another line.
+# Elements that continue the current line. All other elements start a new line.
 _INLINE: Final = _VERBATIM - {"pre"} | tags.tag_set(
     "a abbr b bdi bdo br cite del dfn em i img ins mark q rp rt ruby s small span strong sub sup time u wbr"
 )
 
 
 class _Sign(NamedTuple):
-    """A sign in a line, with the characters before and after it, or "" at the ends of the line."""
+    """A punctuation mark in a line, with the characters before and after it ("" at the ends of the line)."""
 
     at: int
     typed: str
@@ -53,13 +53,12 @@ class _Sign(NamedTuple):
     after: str
 
 
-# The cache also distinguishes the class of the text, so that a SafeString is never returned for the same words as plain
-# text.
+# The cache also distinguishes types, so that a SafeString is never returned for a plain string with the same text.
 @lru_cache(maxsize=4096, typed=True)
 def smarten(text: str, language: str) -> str:
     """Return a line of text, such as a title, with the punctuation of `language` ("fr", "de-at").
 
-    The process caches the result.
+    Results are cached in the process.
     """
     return smarten_pieces([text], language)[0]
 
@@ -93,7 +92,7 @@ def _set_line(parts: list[str], line: list[int], language: str) -> None:
 def smarten_pieces(texts: Sequence[str], language: str) -> list[str]:
     """Return the pieces of one line with the punctuation of `language`.
 
-    A mark can open in one piece and close in another.
+    A quotation can open in one piece and close in another.
     """
     signs = _FRENCH if language[:2] == "fr" else _SIGNS
     found = [[*signs.finditer(text)] for text in texts]
@@ -125,11 +124,11 @@ def _find_signs(texts: Sequence[str], found: Sequence[Sequence[re.Match[str]]]) 
 
 
 def _replace_signs(signs: Sequence[_Sign], marks: tuple[str, str, str, str]) -> Iterator[str]:
-    """Yield the replacement of each sign of a line, in order."""
+    """Yield the replacement for each punctuation mark in a line, in order."""
     written = [sign.typed for sign in signs]
     opened: list[tuple[str, int]] = []
     count: Counter[str] = Counter()
-    begun = -1  # the place after an opening mark or an apostrophe, where another mark can open
+    begun = -1  # the position after an opening mark or an apostrophe, where another mark can open
     for number, sign in enumerate(signs):
         typed = sign.typed
         before = sign.before
@@ -159,7 +158,7 @@ def _replace_signs(signs: Sequence[_Sign], marks: tuple[str, str, str, str]) -> 
 
 
 def _close(opened: list[tuple[str, int]], count: Counter[str], typed: str, written: list[str]) -> None:
-    """Close the open marks back to the last `typed`.
+    """Close the open quotation marks, back to the last `typed`.
 
     Single marks that were never closed become apostrophes, as in ’tis.
     """
@@ -173,13 +172,13 @@ def _close(opened: list[tuple[str, int]], count: Counter[str], typed: str, writt
 
 
 def _replace_sign(sign: _Sign) -> str:
-    """Return the replacement of a space, of dots or of dashes."""
+    """Return the replacement for a space, dots or dashes."""
     typed = sign.typed
     if typed == " ":
         return "\u00a0" if sign.after == ":" else _NARROW_SPACE
     if typed == "...":
         return "…"
-    # A word such as "--force" is an option of a command.
+    # A word such as "--force" is a command-line option.
     if typed[0] == "." or len(typed) > 3 or (not sign.before.strip() and sign.after.isalnum()):
         return typed
     return "–" if len(typed) == 2 else "—"

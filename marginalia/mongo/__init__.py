@@ -1,1 +1,1 @@
-"""The lowest layer on MongoDB: the database engine, and collections declared as data."""
+"""The lowest layer above MongoDB: the database engine, and collections that are declared as data."""

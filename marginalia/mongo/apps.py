@@ -19,15 +19,15 @@ class MongoConfig(AppConfig):
 def _set_up(*, using: str, verbosity: int = 1, stdout: Any = None, **kwargs: Any) -> None:
     """Create indexes and validators after `migrate`, as `setup_indexes` does.
 
-    Raises CommandError if one can't be built.
+    Raise CommandError if an index or validator can't be created.
     """
     from marginalia.mongo import indexes
 
     new_collections: set[str] = set()
 
     def report(change: indexes.Change) -> None:
-        # Indexes of new collections are reported only with --verbosity 2, because operators look for changes of
-        # collections with documents.
+        # Indexes of new collections are reported only with --verbosity 2, because operators need to see changes to
+        # collections that contain documents.
         if change.makes_collection:
             new_collections.add(change.collection)
         if verbosity > 1 or (verbosity and change.collection not in new_collections):

@@ -1,4 +1,4 @@
-"""System checks of the declared collections."""
+"""System checks for the declared collections."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
     """Check that the declarations can be applied.
 
     Index names must be unique, unique indexes must contain the shard key, and a collection without a shard key must
-    give a reason.
+    specify a reason.
     """
     messages: list[CheckMessage] = []
     for item in declared_collections():

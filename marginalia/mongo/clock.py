@@ -1,9 +1,9 @@
-"""The time as MongoDB stores it."""
+"""The current time, in the precision that MongoDB stores."""
 
 from datetime import UTC, datetime
 
 
 def now() -> datetime:
-    """Return the current time as an aware UTC datetime, truncated to the milliseconds that MongoDB stores."""
+    """Return the current time as an aware UTC datetime, truncated to milliseconds because MongoDB stores only these."""
     moment = datetime.now(UTC)
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)

@@ -1,12 +1,13 @@
-"""Collections declared as data: each app's `collections` module lists its collections and their indexes.
+"""Collections that are declared as data. Each app's `collections` module lists the app's collections and their indexes.
 
     COLLECTIONS = (
         Collection("cms.nodes", indexes=(Index("by_tag", (("metadata.tags", 1),)),), shard_key=ShardKey(...)),
     )
 
-If the collections use another of Django's connections, the module also defines `database_alias() -> str`, or
-`database_aliases() -> list[str]` for several.
-If they depend on settings, it defines `collections() -> tuple[Collection, ...]` instead of the constant.
+If the collections don't use Django's default connection, the module also defines `database_alias() -> str`, or
+`database_aliases() -> list[str]` for several connections.
+If the collections depend on settings, the module defines `collections() -> tuple[Collection, ...]` instead of the
+constant.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +32,7 @@ class Index:
     Attributes:
         name: The name of the index.
         keys: Pairs (dotted path, 1 | -1 | "text" | "hashed").
-        options: Further options of createIndexes.
+        options: Other options for createIndexes.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Index:
         return any(kind == "text" for _path, kind in self.keys)
 
     def settings(self) -> dict[str, Any]:
-        """Return the options as the server lists them, without keys and name."""
+        """Return the options as the server lists them, without the keys and the name."""
         settings = dict(self.options)
         if self.unique:
             settings["unique"] = True
@@ -66,10 +67,10 @@ class ShardKey:
 
     Attributes:
         keys: Pairs (dotted path, 1 | "hashed").
-        reason: The reason for the key, which plans show.
-        least: A function from four hexadecimal digits to the least value (or the least hash, for a hashed field) that
-            begins with them. It is set if the values of the first field are evenly distributed over their first digits.
-            Such a collection can be split into ranges while it is empty.
+        reason: The reason for choosing this key, which is shown in plans.
+        least: A function that returns the smallest value (for a hashed field, the smallest hash) that begins with four
+            given hexadecimal digits. It is set only if the first digits of the first field are evenly distributed. Such
+            a collection can be split into ranges while it is empty.
     """
 
     keys: Keys
@@ -79,12 +80,12 @@ class ShardKey:
 
 
 def least_id(digits: str) -> ObjectId:
-    """Return the least ObjectId that begins with the hexadecimal `digits`, for keys whose first digits are random."""
+    """Return the smallest ObjectId that begins with the hexadecimal `digits`, for ids whose first digits are random."""
     return ObjectId(digits.ljust(24, "0"))
 
 
 def least_hash(digits: str) -> Int64:
-    """Return the least hash, as hashed indexes store it, that begins with the hexadecimal `digits`."""
+    """Return the smallest hash that begins with the hexadecimal `digits`, in the form that hashed indexes store."""
     return Int64(int(digits.ljust(16, "0"), 16) - (1 << 63))
 
 
@@ -94,13 +95,13 @@ class Collection:
 
     Attributes:
         name: The name in the database.
-        indexes: The indexes, without the one on _id.
-        shard_key: The shard key. None leaves the collection unsharded.
-        validator: The $jsonSchema of documents.
+        indexes: The indexes, except the one on _id.
+        shard_key: The shard key. If it is None, the collection isn't sharded.
+        validator: The $jsonSchema for documents.
         unsharded_because: The reason why there is no shard key.
-        shared: Whether Django's migrations also create indexes in it, so that undeclared indexes are left alone.
-        former: The filter of documents in a former format, which this code can't read. A database that only has such
-            documents is refused.
+        shared: Whether Django's migrations also create indexes in the collection. If so, undeclared indexes are kept.
+        former: A filter for documents in an old format that this code can't read. A database that contains only such
+            documents is rejected.
     """
 
     name: str
@@ -114,7 +115,7 @@ class Collection:
 
 @dataclass(frozen=True)
 class DeclaredCollection:
-    """A collection together with the alias of its connection."""
+    """A collection, with the alias of its connection."""
 
     alias: str
     collection: Collection
@@ -123,8 +124,8 @@ class DeclaredCollection:
 def declared_collections() -> list[DeclaredCollection]:
     """Return every collection that the installed apps declare, in the order of INSTALLED_APPS.
 
-    If an app declares indexes on another app's collection, both declarations are merged. Aliases aren't checked here,
-    because system checks have to report aliases that don't exist.
+    If an app declares indexes on another app's collection, the two declarations are merged. Aliases aren't checked
+    here, because it is up to the system checks to report aliases that don't exist.
     """
     merged: dict[tuple[str, str], Collection] = {}
     for module in app_modules("collections"):
@@ -145,8 +146,8 @@ def mongodb_collections(alias: str = "", names: Iterable[str] = ()) -> list[Decl
     """Return the declared collections that MongoDB stores.
 
     Args:
-        alias: The alias of the only connection to include, or "" for all.
-        names: The names of the only collections to include. If empty, all are included.
+        alias: If set, only collections of this connection are included.
+        names: If not empty, only collections with these names are included.
     """
     wanted = set(names)
     return [
@@ -164,15 +165,15 @@ def mongodb_aliases() -> list[str]:
 
 
 def app_modules(name: str) -> Iterator[ModuleType]:
-    """Yield the modules called `name` of the installed apps, in the order of INSTALLED_APPS."""
+    """Yield the module called `name` of each installed app that has one, in the order of INSTALLED_APPS."""
     for app in apps.get_app_configs():
-        # The modules of this app are skipped, because they look for the modules of other apps.
+        # This app is skipped, because its own modules of these names search for the modules of the other apps.
         if app.name != __package__ and module_has_submodule(app.module, name):
             yield import_module(f"{app.name}.{name}")
 
 
 def shard_key_of(collection: str) -> tuple[str, ...]:
-    """Return the dotted paths of a collection's shard key, which targeted updates must contain, or () without one."""
+    """Return the dotted paths of a collection's shard key, or () if it has none. Targeted updates must contain them."""
     for item in declared_collections():
         if item.collection.name == collection and item.collection.shard_key:
             return tuple(path for path, _ in item.collection.shard_key.keys)

@@ -1,4 +1,4 @@
-"""The MongoDB client, shared with Django's connection, but with aware datetimes."""
+"""Access to the MongoDB client of Django's connection, with aware datetimes."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -25,20 +25,21 @@ T = TypeVar("T")
 # src/mongo/base/error_codes.yml
 UNAUTHORIZED, DUPLICATE_KEY = 13, 11000
 
-# A collection is sampled if it has more documents than this factor times the sample.
+# A collection is sampled if it has more documents than the sample size times this factor.
 SAMPLING_FACTOR = 20
 
-# Python can't represent times before the year 1 or after 9999. No service writes such times. They are clamped, because
-# one of them would otherwise make the driver refuse the whole batch.
+# Python can't represent times before the year 1 or after the year 9999. No service writes such times. They are clamped,
+# because otherwise a single such value would make the driver reject the whole batch.
 AWARE: CodecOptions[Document] = CodecOptions(
     tz_aware=True, tzinfo=UTC, datetime_conversion=DatetimeConversion.DATETIME_CLAMP
 )
 
 
 def database(alias: str = DEFAULT_DB_ALIAS) -> Database[Document]:
-    """Return the pymongo database of a Django connection. It reads datetimes as aware UTC datetimes.
+    """Return the pymongo database of a Django connection, configured to read datetimes as aware UTC datetimes.
 
-    The ORM uses Django's own handle, which must stay naive, because DateTimeField fails on aware values.
+    The ORM uses Django's own handle, which must keep returning naive datetimes, because DateTimeField fails on aware
+    values.
     """
     read_tracking.note_read()
     wrapper = connections[alias]
@@ -53,7 +54,7 @@ def database(alias: str = DEFAULT_DB_ALIAS) -> Database[Document]:
 def client(alias: str = DEFAULT_DB_ALIAS) -> MongoClient[Document]:
     """Return the pymongo client of a Django connection.
 
-    This doesn't count as a read (see marginalia.mongo.engine.read_tracking).
+    Calling this function doesn't count as a read (see marginalia.mongo.engine.read_tracking).
     """
     mongo_client: MongoClient[Document] = connections[alias].database.client
     return mongo_client
@@ -67,10 +68,10 @@ def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def insert_new(collection: Collection[Document], documents: Sequence[Document]) -> int:
-    """Insert the documents whose keys don't exist yet, and return their number.
+    """Insert the documents whose keys don't exist yet, and return how many were inserted.
 
     Raises:
-        BulkWriteError: A document could not be inserted for another reason.
+        BulkWriteError: A document couldn't be inserted for another reason.
     """
     try:
         return len(collection.insert_many(documents, ordered=False).inserted_ids)
@@ -81,15 +82,15 @@ def insert_new(collection: Collection[Document], documents: Sequence[Document]) 
 
 
 def non_duplicate_errors(error: BulkWriteError) -> list[Document]:
-    """Return the errors of a bulk write, {index, code, …}, except duplicate keys."""
+    """Return the errors of a bulk write ({index, code, …}), except duplicate key errors."""
     return [failure for failure in error.details["writeErrors"] if failure["code"] != DUPLICATE_KEY]
 
 
 def first_batch(command: str, collection: str, **arguments: Any) -> list[Document]:
-    """Return the documents that a "find" or "aggregate" command returns in its first batch.
+    """Run a "find" or "aggregate" command, and return the documents in its first batch.
 
-    The first batch must contain all documents. Every request begins with such a command, which takes a tenth less time
-    without a cursor. If the connection broke or the primary changed, the command is sent once more, as the driver does
+    The first batch must contain all documents. Every request begins with such a command, which takes 10% less time
+    without a cursor. If the connection is lost or the primary changes, the command is retried once, as the driver does
     for find() and aggregate().
 
     Raises:
@@ -112,10 +113,10 @@ def first_batch(command: str, collection: str, **arguments: Any) -> list[Documen
 
 
 def sample_stages(collection: Collection[Document], sample: int) -> list[Document]:
-    """Return the first stages of a pipeline over a collection.
+    """Return the initial stages for a pipeline on a collection.
 
-    A collection that is too large to be read completely is sampled: the stages select `sample` random documents. For
-    other collections, the list is empty.
+    If the collection is too large to be read completely, the stages select `sample` random documents. Otherwise, the
+    list is empty.
     """
     return [{"$sample": {"size": sample}}] if collection.estimated_document_count() > SAMPLING_FACTOR * sample else []
 
@@ -123,9 +124,9 @@ def sample_stages(collection: Collection[Document], sample: int) -> list[Documen
 def transaction(work: Callable[[ClientSession], T], alias: str = DEFAULT_DB_ALIAS) -> T:
     """Run `work(session)` in a transaction, and return its result.
 
-    The driver calls `work` again after a write conflict or a change of primary, so it must have no other effects. The
-    transaction uses snapshot reads, and the connection's write concern, or majority if none is set. So the data that
-    `work` read was still current when the transaction committed.
+    The driver calls `work` again after a write conflict or a change of primary, so `work` must have no other effects.
+    The transaction uses snapshot reads and the connection's write concern, or majority if none is set. The data that
+    `work` read is therefore still current when the transaction commits.
     """
     concern = client(alias).write_concern
     with client(alias).start_session() as session:
@@ -138,31 +139,32 @@ def transaction(work: Callable[[ClientSession], T], alias: str = DEFAULT_DB_ALIA
 
 @contextmanager
 def time_limit(seconds: float, alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
-    """Limit the commands of a block to `seconds`, plus a round trip.
+    """Limit the time for the commands in a block to `seconds`, plus one round trip.
 
-    The round trip is added because the driver sends nothing if less time is left (apply_timeout in pymongo 4.20). After
-    a server hung, the driver assumes a round trip of several seconds until its next check of that server.
+    The round trip is added because the driver doesn't send a command if less time is left (apply_timeout in pymongo
+    4.20). After a server has hung, the driver assumes a round trip of several seconds until its next check of that
+    server.
     """
     with pymongo.timeout(seconds):
-        # The first call in a process connects to the server here.
+        # In each process, the first call connects to the server here.
         servers = client(alias).topology_description.server_descriptions().values()
     with pymongo.timeout(seconds + max((server.min_round_trip_time for server in servers), default=0.0)):
         yield
 
 
 def server_selection_time_limit() -> AbstractContextManager[Any]:
-    """Limit the commands of a block to the connection's serverSelectionTimeoutMS.
+    """Limit the time for the commands in a block to the connection's serverSelectionTimeoutMS.
 
-    Requests begin with such a block, so that they end soon if no server is found or the server hangs. The driver
-    ignores serverSelectionTimeoutMS if timeoutMS is set (get_server_selection_timeout in pymongo 4.20). Every request
-    during an outage would then wait for the time limit of a whole operation.
+    Requests begin with such a block, so that they fail soon if no server is found or the server hangs. The driver
+    ignores serverSelectionTimeoutMS if timeoutMS is set (get_server_selection_timeout in pymongo 4.20). Without this
+    limit, every request during an outage would wait for timeoutMS.
     """
     return time_limit(client().options.server_selection_timeout)
 
 
 def no_time_limit() -> AbstractContextManager[Any]:
-    """Lift the connection's time limit from a block, for index builds and scans.
+    """Lift the connection's time limit for a block that builds indexes or scans collections.
 
-    The time to find a server is still limited by serverSelectionTimeoutMS.
+    serverSelectionTimeoutMS still limits the time for finding a server.
     """
     return pymongo.timeout(0)

@@ -1,4 +1,4 @@
-"""Leases by name, for work that only one process does at a time."""
+"""Named leases, for work that only one process may do at a time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ from marginalia.mongo.connection import database
 def exclusively(name: str, time: timedelta) -> Iterator[bool]:
     """Hold the lease `name` during the block, for at most `time`.
 
-    Yield True, or False if another process has the lease. The lease of a process that dies expires after `time`.
+    Yield True, or False if another process holds the lease. If a process dies, its lease expires after `time`.
     """
     leases = database()[rate_limit.COLLECTION]
     moment = now()

@@ -1,4 +1,4 @@
-"""Models that the ORM and the admin can read, but only services can write."""
+"""Models that the ORM and the admin can read, but that only services can write."""
 
 from typing import Any, NoReturn
 
@@ -8,11 +8,11 @@ from marginalia.mongo.connection import database
 
 
 class WrittenByServices(TypeError):
-    """An attempt to write a document through the ORM, which would bypass the rules of the services."""
+    """Code tried to write a document through the ORM, which would bypass the services' rules."""
 
 
 class ReadOnlyQuerySet(models.QuerySet):
-    """A read-only queryset, whose writing methods raise WrittenByServices."""
+    """A read-only queryset. Its methods for writing raise WrittenByServices."""
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise WrittenByServices(f"{self.model.__name__} is written by services, never through the ORM.")
@@ -26,7 +26,7 @@ class ReadOnlyQuerySet(models.QuerySet):
 
 
 class ReadOnlyModel(models.Model):
-    """Base of models that only services write, because a save through the ORM would undo concurrent changes."""
+    """Base class for models that only services write, because saving through the ORM would undo concurrent changes."""
 
     objects = ReadOnlyQuerySet.as_manager()
 

@@ -1,7 +1,7 @@
-"""Rate limits shared by all processes. Each key has a document with the times of allowed calls. A TTL index removes it.
+"""Rate limits that all processes share. Each key has a document with the times of allowed calls.
 
-The window slides: at any moment, at most `limit` calls were allowed in the last `seconds`. One findAndModify decides by
-the server's clock, so concurrent callers can't exceed the limit.
+The limits use a sliding window: at most `limit` calls are allowed in any period of `seconds`. A single findAndModify
+command decides by the server's clock, so concurrent callers can't exceed the limit. A TTL index deletes old documents.
 """
 
 import math
@@ -31,12 +31,12 @@ COLLECTIONS = (
 
 @dataclass(frozen=True)
 class RateLimitResult:
-    """The outcome of a call.
+    """The result of counting a call.
 
     Attributes:
         allowed: Whether the call is allowed.
-        remaining: The number of further calls that are allowed now.
-        reset_seconds: The seconds, at least 1, until the oldest call expires.
+        remaining: The number of further calls that are currently allowed.
+        reset_seconds: The number of seconds until the oldest call expires, at least 1.
     """
 
     allowed: bool
@@ -45,13 +45,13 @@ class RateLimitResult:
 
 
 def allow(key: str, *, limit: int, seconds: int, token: str, alias: str = DEFAULT_DB_ALIAS) -> bool:
-    """Return whether one more call is allowed under `key`, and count it if so.
+    """Return whether one more call is allowed under `key`. If so, count it.
 
     Args:
         key: The name of the limit.
         limit: The maximum number of calls in the window.
         seconds: The length of the window.
-        token: An id of the call. A repeated call with the same token is allowed again, and counted once.
+        token: An id for the call. If a call is repeated with the same token, it is allowed again but counted only once.
         alias: The alias of the connection.
     """
     return count(key, limit=limit, seconds=seconds, token=token, alias=alias).allowed
@@ -62,7 +62,7 @@ def count(
 ) -> RateLimitResult:
     """Count a call under `key` if it is allowed, and return the result.
 
-    The arguments are those of `allow`. An allowed call counts as `cost` calls.
+    The arguments are the same as for `allow`. An allowed call counts as `cost` calls.
     """
     recent = {
         "$filter": {
@@ -83,9 +83,9 @@ def count(
         upsert=True,
         return_document=ReturnDocument.AFTER,
     )
-    assert document is not None  # the upsert inserts one
+    assert document is not None  # the upsert inserts a document if there is none
     passed = document["passed"]
-    # The server's clock wrote both times, so they are compared with each other.
+    # Both times come from the server's clock, so they can be compared.
     moment = document["expires"] - timedelta(seconds=seconds)
     first = min((entry["at"] for entry in passed), default=moment)
     wait = max(1, math.ceil((first + timedelta(seconds=seconds) - moment).total_seconds()))
@@ -93,15 +93,15 @@ def count(
 
 
 def refund(key: str, *, token: str, alias: str = DEFAULT_DB_ALIAS) -> None:
-    """Undo a call of `allow`, because the allowed action did not take place."""
+    """Undo a call to `allow`, because the allowed action didn't take place."""
     database(alias)[COLLECTION].update_one({"_id": key}, {"$pull": {"passed": {"token": token}}})
 
 
 def reset(key: str, alias: str = DEFAULT_DB_ALIAS) -> int:
-    """Delete the counts of `key`. Return the number of deleted documents, 0 or 1."""
+    """Reset the limit `key`. Return the number of deleted documents, 0 or 1."""
     return int(database(alias)[COLLECTION].delete_one({"_id": key}).deleted_count)
 
 
 def _literal(value: str) -> dict[str, Any]:
-    # In a pipeline, a string that begins with $ is an expression.
+    # In a pipeline, a string that begins with $ would be an expression.
     return {"$literal": value}

@@ -1,6 +1,6 @@
-"""Tolerant reads. Damaged documents are left out, and a missing index only makes reads slow.
+"""Tolerant reads: damaged documents are skipped, and a missing index only makes reads slow.
 
-The doctor reports both faults. Each of them is logged once per hour and process.
+The doctor reports both problems. Each problem is logged once per hour and process.
 """
 
 import logging
@@ -16,23 +16,22 @@ from pymongo.errors import OperationFailure, PyMongoError
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-# Seconds until the same damaged document or missing index is logged again, and how many faults are remembered until
-# then.
+# The number of seconds until the same problem is logged again, and the number of problems remembered until then.
 LOG_INTERVAL_SECONDS, MAX_LOGGED = 3600, 1_000
-# Exceptions raised by code that reads a document without one of its fields, or with a value of another type.
+# Exceptions that code raises if it reads a document in which a field is missing or a value has the wrong type.
 MALFORMED = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
-# src/mongo/base/error_codes.yml. A wrong hint is only one of many bad values, so the message decides.
+# From src/mongo/base/error_codes.yml. This code has many causes, so the message is also checked to recognize bad hints.
 BAD_VALUE = 2
 BAD_HINT_MESSAGE = "hint provided does not correspond"
 NO_TEXT_INDEX_MESSAGE = "text index"
 
 
 class Malformed(ValueError):
-    """A stored document, or a part of one, lacks a field or has a value of another type."""
+    """A stored document, or a part of it, lacks a field or has a value of the wrong type."""
 
 
 def read_documents(collection: str, documents: Iterable[Any], read: Callable[[Any], T]) -> Iterator[T]:
-    """Yield `read(document)` for each stored document. Documents that it can't read are left out and logged."""
+    """Yield `read(document)` for each stored document. Documents that `read` can't read are logged and skipped."""
     for document in documents:
         try:
             value = read(document)
@@ -44,7 +43,7 @@ def read_documents(collection: str, documents: Iterable[Any], read: Callable[[An
 
 
 def read_document(collection: str, document: Any, read: Callable[[Any], T]) -> T | None:
-    """Return `read(document)`, or None for no document and for a document that it can't read, which is logged."""
+    """Return `read(document)`, or None if `document` is None or can't be read. Unreadable documents are logged."""
     return next(read_documents(collection, [document], read), None) if document is not None else None
 
 
@@ -56,7 +55,7 @@ def log_skipped(collection: str, key: Any, reason: str) -> None:
 def read_with_hint(keys: Any, read: Callable[..., Iterable[T]]) -> Iterator[T]:
     """Return an iterator over the results of `read(hint=keys)`.
 
-    If the index is missing or hidden, read without a hint.
+    If the index is missing or hidden, the documents are read without a hint.
     """
     try:
         cursor = iter(read(hint=keys))
@@ -70,7 +69,7 @@ def read_with_hint(keys: Any, read: Callable[..., Iterable[T]]) -> Iterator[T]:
 
 
 def lacks_text_index(error: PyMongoError) -> bool:
-    """Return whether a search failed because the text index is missing or hidden. Log it in this case."""
+    """Return whether a search failed because the text index is missing or hidden. If so, log an error."""
     if not isinstance(error, OperationFailure) or NO_TEXT_INDEX_MESSAGE not in str(error):
         return False
     _log("A text index is missing, so searches find nothing. Run manage.py setup_indexes.", _period())
@@ -78,7 +77,7 @@ def lacks_text_index(error: PyMongoError) -> bool:
 
 
 def aggregate_with_hint(collection: Collection[Any], pipeline: Sequence[Mapping[str, Any]], keys: Any) -> Iterator[Any]:
-    """Return an iterator over the results of a pipeline that uses the index `keys`, or no index if it is missing."""
+    """Return an iterator over the results of a pipeline. If the index `keys` exists, the pipeline uses it."""
     return read_with_hint(keys, lambda hint: collection.aggregate(pipeline, **({"hint": hint} if hint else {})))
 
 

@@ -1,7 +1,7 @@
-"""Building blocks of validators ($jsonSchema).
+"""Building blocks for validators ($jsonSchema).
 
-A validator lists the fields that a document must have and the types of the fields that the code reads. It never forbids
-other fields, so that an older version of the code can run alongside a newer one.
+A validator lists the required fields of a document, and the types of the fields that the code reads. It never forbids
+other fields, so that an older version of the code can run alongside a newer version.
 """
 
 from collections.abc import Iterable
@@ -14,14 +14,14 @@ TEXT: Schema = {"bsonType": "string"}
 ID: Schema = {"bsonType": "objectId"}
 DATE: Schema = {"bsonType": "date"}
 BOOLEAN: Schema = {"bsonType": "bool"}
-# The driver stores an int in 32 bits if it fits.
+# The driver stores an int as 32 bits if the value fits.
 INTEGER: Schema = {"bsonType": ["int", "long"]}
 NUMBER: Schema = {"bsonType": ["int", "long", "double", "decimal"]}
 BYTES: Schema = {"bsonType": "binData"}
 
 
 def either(*schemas: Schema) -> Schema:
-    """Return the schema of values that match one of `schemas`."""
+    """Return the schema for values that match one of `schemas`."""
     kinds: list[str] = []
     for schema in schemas:
         kind = schema["bsonType"]
@@ -37,25 +37,25 @@ def optional(schema: Schema) -> Schema:
 
 
 def one_of(*values: str) -> Schema:
-    """Return the schema of a text that is one of `values`."""
+    """Return the schema for a string that is one of `values`."""
     return {"enum": list(values)}
 
 
 def array_of(items: Schema) -> Schema:
-    """Return the schema of an array of `items`."""
+    """Return the schema for an array of `items`."""
     return {"bsonType": "array", "items": items} if items else {"bsonType": "array"}
 
 
 def document(fields: dict[str, Schema], also: dict[str, Schema] | None = None) -> Schema:
-    """Return the schema of a document with the required `fields` and the optional fields `also`. Others are allowed."""
+    """Return the schema for a document with required `fields`, optional fields (`also`), and any other fields."""
     known = {name: schema for name, schema in (fields | (also or {})).items() if schema}
-    # The server refuses an empty list.
+    # The server rejects an empty list.
     required = {"required": list(fields)} if fields else {}
     return {"bsonType": "object", **required, "properties": known}
 
 
 def several_types(schema: Schema, path: str) -> bool:
-    """Return whether a schema allows several types (except null) at a path such as "exif[].v", or False if unknown."""
+    """Return whether a schema allows several non-null types at a path such as "exif[].v", or False if unknown."""
     found = _parts(schema)
     for name in path.replace("[]", ".[]").split("."):
         below = [part.get("items") if name == "[]" else part.get("properties", {}).get(name) for part in found]
@@ -64,7 +64,7 @@ def several_types(schema: Schema, path: str) -> bool:
     return len(kinds - {"null"} - _NUMBERS_BUT_INT) > 1
 
 
-# In comparisons, all numbers are one type.
+# For comparisons, all numbers count as one type.
 _NUMBERS_BUT_INT = {"long", "double", "decimal"}
 
 

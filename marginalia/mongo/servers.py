@@ -1,6 +1,6 @@
-"""Checks of MongoDB servers, and the meaning of their errors.
+"""Functions that check MongoDB servers and interpret their errors.
 
-A suitable server is a replica set or a mongos, has a supported version, and can be reached.
+A suitable server is a replica set or a mongos, has a supported version, and is reachable.
 """
 
 import logging
@@ -32,29 +32,29 @@ logger = logging.getLogger(__name__)
 OLDEST_VERSION = (6, 0)
 # src/mongo/base/error_codes.yml
 AUTHENTICATION_FAILED = 18
-# Codes of write concerns: UnknownReplWriteConcern, UnsatisfiableWriteConcern.
+# Error codes for write concerns: UnknownReplWriteConcern and UnsatisfiableWriteConcern.
 UNMET_WRITE_CONCERN_CODES = frozenset({79, 100})
-# Seconds in which a process that has just started looks for a primary before it reports an outage.
+# The number of seconds for which a new process looks for a primary before it reports an outage.
 FIRST_SECONDS = 0.6
 
 
-# Errors of a server that stops, steps down or reaches too few members. It may have written the document before the
-# error: HostUnreachable, HostNotFound, WriteConcernFailed, NetworkTimeout, ShutdownInProgress, PrimarySteppedDown,
-# ExceededTimeLimit, SocketException, LegacyNotPrimary, NotWritablePrimary, InterruptedAtShutdown,
-# InterruptedDueToReplStateChange, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary.
+# Error codes of a server that is stopping or stepping down, or that can't reach enough members. The server may have
+# written the document before the error: HostUnreachable, HostNotFound, WriteConcernFailed, NetworkTimeout,
+# ShutdownInProgress, PrimarySteppedDown, ExceededTimeLimit, SocketException, LegacyNotPrimary, NotWritablePrimary,
+# InterruptedAtShutdown, InterruptedDueToReplStateChange, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary.
 TRANSIENT_CODES = frozenset({6, 7, 64, 89, 91, 189, 262, 9001, 10058, 10107, 11600, 11602, 13435, 13436})
 
 
 class UnsuitableServer(Exception):
-    """The database of a URI is unsuitable for the site. The message is one sentence with the reason."""
+    """The database at a URI is unsuitable for the site. The message gives the reason in one sentence."""
 
 
 def check(uri: str, timeout: float = 5.0) -> str:
-    """Return the addresses in `uri` if a site can run there.
+    """Return the addresses in `uri` if a site can use the servers.
 
     Args:
         uri: The URI of a replica set or a mongos.
-        timeout: Seconds to look for a server.
+        timeout: How many seconds to look for a server.
 
     Raises:
         UnsuitableServer: The server is unsuitable or unreachable. The message never contains the password.
@@ -81,7 +81,7 @@ def check(uri: str, timeout: float = 5.0) -> str:
 
 
 def _unsuitable_reason(uri: str, milliseconds: int, *, single: bool) -> str:
-    # If the URI contains the name of a replica set, the driver ignores standalone servers. So a single server is
+    # If the URI contains the name of a replica set, the driver ignores standalone servers, so a single server is
     # contacted without the name.
     asked = re.sub(r"(?i)(?<=[?&])replicaSet=[^&]*&?", "", uri) if single else uri
     direct: dict[str, Any] = {"directConnection": True} if single else {}
@@ -89,12 +89,12 @@ def _unsuitable_reason(uri: str, milliseconds: int, *, single: bool) -> str:
         if reason := unsuitable(client.admin.command("hello"), client.server_info()["versionArray"]):
             return reason
     with MongoClient[dict[str, Any]](uri, serverSelectionTimeoutMS=milliseconds) as client:
-        client.admin.command("ping")  # needs a primary that is reachable under its own name
+        client.admin.command("ping")  # fails unless the primary is reachable at its configured address
     return ""
 
 
 def unsuitable(hello: dict[str, Any], version: list[int]) -> str:
-    """Return why a server is unsuitable, according to its responses to hello and buildInfo, or "" if it is suitable."""
+    """Return why a server is unsuitable, judging by its responses to hello and buildInfo, or "" if it is suitable."""
     if tuple(version[:2]) < OLDEST_VERSION:
         return f"is version {'.'.join(map(str, version[:3]))}, and the site needs {'.'.join(map(str, OLDEST_VERSION))} or later"
     if hello.get("msg") != "isdbgrid" and "setName" not in hello:
@@ -103,10 +103,10 @@ def unsuitable(hello: dict[str, Any], version: list[int]) -> str:
 
 
 def unmet_write_concern(database: Mapping[str, Any]) -> str:
-    """Return a sentence if MongoDB can't meet the write concern of an entry of DATABASES.
+    """Return an error message if MongoDB can't meet the write concern of an entry in DATABASES.
 
-    Return "" if it can, or if it doesn't answer. If it can't, every write fails, although it is stored. The check uses
-    its own client, which is closed before processes fork.
+    Return "" if it can, or if it doesn't respond. If it can't, every write fails, even though it is stored. The check
+    uses its own client, which is closed before processes fork.
     """
     w = database["OPTIONS"].get("w", "majority")
     if w == "majority":
@@ -125,8 +125,8 @@ def unmet_write_concern(database: Mapping[str, Any]) -> str:
 def is_outage(error: BaseException | None) -> bool:
     """Return whether an exception means that the database can't be used.
 
-    The database is unreachable, refuses the login, can't meet the write concern, or doesn't answer in time. Causes are
-    checked, too, because the ORM wraps exceptions of the driver.
+    This is the case if the database is unreachable, rejects the login, can't meet the write concern, or doesn't respond
+    in time. The exception's causes are also checked, because the ORM wraps the driver's exceptions.
     """
     while error is not None:
         if isinstance(error, ConnectionFailure) or getattr(error, "timeout", False) is True:
@@ -142,16 +142,16 @@ def is_outage(error: BaseException | None) -> bool:
 
 
 def first_clause(error: BaseException) -> str:
-    """Return the first clause of a driver's message, without the settings and the topology that follow."""
+    """Return the first clause of a driver error message, without the settings and the topology that follow it."""
     return str(error).split(", full error")[0].split(" (configured timeouts")[0].split(", Timeout:")[0]
 
 
 def describe_outage(error: BaseException, alias: str = DEFAULT_DB_ALIAS) -> str:
-    """Return one sentence with the reason why MongoDB can't be used.
+    """Return one sentence that explains why MongoDB can't be used.
 
     Args:
-        error: An exception for which `is_outage` is true.
-        alias: The alias of the connection. The state of its servers, as the driver knows it, completes the sentence.
+        error: An exception for which `is_outage` returns True.
+        alias: The alias of the connection. The sentence also describes the last known state of its servers.
     """
     while not isinstance(error, PyMongoError) and (cause := error.__cause__ or error.__context__):
         error = cause
@@ -185,7 +185,7 @@ def _describe_unmet_write_concern(error: BaseException) -> str:
 
 
 def report_outage(alias: str = DEFAULT_DB_ALIAS) -> None:
-    """Log the reason if MongoDB can't be used within FIRST_SECONDS. Processes call this when they start."""
+    """If MongoDB isn't reachable within FIRST_SECONDS, log the reason. Processes call this function at startup."""
     _give_up_at()
     try:
         with outage_after(FIRST_SECONDS, alias):
@@ -195,9 +195,10 @@ def report_outage(alias: str = DEFAULT_DB_ALIAS) -> None:
 
 
 def is_cut_off() -> bool:
-    """Return whether MongoDB refuses the login, or no primary was found in the first FIRST_SECONDS of this process.
+    """Return whether MongoDB rejects the login, or this process didn't find a primary within its first FIRST_SECONDS.
 
-    A process that has known a primary waits for the end of an election. A process that never has might wait for hours.
+    A process that has already found a primary waits until an election has ended. A process that has never found a
+    primary might wait for hours.
     """
     known = client().topology_description
     if _refuses_log_in(known):
@@ -209,9 +210,9 @@ def is_cut_off() -> bool:
 
 
 def _refuses_log_in(known: TopologyDescription) -> bool:
-    """Return whether a server refused the login.
+    """Return whether a server rejected the login.
 
-    The driver forgets the type of such a server until the next heartbeat.
+    Until the next heartbeat, the driver treats the type of such a server as unknown.
     """
     return any(
         getattr(server.error, "code", None) == AUTHENTICATION_FAILED for server in known.server_descriptions().values()
@@ -220,29 +221,29 @@ def _refuses_log_in(known: TopologyDescription) -> bool:
 
 @cache
 def _give_up_at() -> float:
-    """Return the monotonic time at which this process ends its first search for a primary. The first call starts it."""
+    """Return the monotonic time at which this process stops looking for its first primary. The first call sets it."""
     return time.monotonic() + FIRST_SECONDS
 
 
 def knows_primary() -> bool:
-    """Return whether the driver knows a server that accepts writes. This sends no command."""
+    """Return whether the driver knows of a server that accepts writes. The function doesn't send a command."""
     known = client().topology_description
-    # Every page calls this. Comparing the name is twice as fast as the second check.
+    # This function is called for every page. Comparing the name is twice as fast as the second check.
     return known.topology_type_name == "ReplicaSetWithPrimary" or known.has_writable_server()
 
 
 def knows_secondary() -> bool:
-    """Return whether the driver knows a secondary. This sends no command."""
+    """Return whether the driver knows of a secondary. The function doesn't send a command."""
     return client().topology_description.has_readable_server(Secondary())
 
 
 def primary_answers(*, seconds: float = 1.0) -> bool:
-    """Return whether a primary accepts writes now. Waits at most `seconds`."""
+    """Return whether a primary currently accepts writes, after waiting at most `seconds`."""
     return bool(_hello(Primary(), seconds).get("isWritablePrimary"))
 
 
 def secondary_answers(*, seconds: float = 1.0) -> bool:
-    """Return whether a secondary can be read now. Waits at most `seconds`."""
+    """Return whether a secondary can currently be read, after waiting at most `seconds`."""
     return bool(_hello(Secondary(), seconds).get("secondary"))
 
 
@@ -255,15 +256,15 @@ def _hello(preference: Primary | Secondary, seconds: float) -> dict[str, Any]:
 
 
 class Outage(Exception):
-    """The database is unreachable or didn't answer in time."""
+    """The database is unreachable or didn't respond in time."""
 
 
 @contextmanager
 def outage_after(seconds: float, alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
-    """Limit a block to `seconds`.
+    """Limit the time for the database commands in a block to `seconds`.
 
     Raises:
-        Outage: The database didn't answer in time.
+        Outage: The database didn't respond in time.
     """
     try:
         with time_limit(seconds, alias):

@@ -1,7 +1,7 @@
-"""The status of MongoDB's servers.
+"""The status of the MongoDB servers.
 
-Functions return None if the site's user lacks the permission, or if the server has no such status. They raise
-PyMongoError if no server answers.
+Functions return None if the site's database user lacks the permission, or if the server doesn't have this status. They
+raise PyMongoError if no server responds.
 """
 
 from collections.abc import Mapping
@@ -21,25 +21,25 @@ from marginalia.mongo.servers import is_outage
 _PRIMARY = 1
 _SECONDARY = 2
 _ARBITER = 7
-# These sections are most of the response of serverStatus, and no function here uses them.
+# These sections make up most of the serverStatus response, and no function here uses them.
 _WITHOUT_SECTIONS = dict.fromkeys(
     ("metrics", "wiredTiger", "tcmalloc", "locks", "transactions", "opLatencies", "repl"), 0
 )
 _SCRATCH = "_scratch_"
-# The server allows names of 63 bytes, and the name ends with an id of 24.
+# The server allows names of up to 63 bytes, and the id at the end of the name takes 24.
 _MAX_NAME_LENGTH = 63 - len(_SCRATCH) - 24
-# No command needs its scratch database for longer.
+# No command needs its scratch database for longer than this.
 ABANDONED = timedelta(days=1)
 
 
 @dataclass(frozen=True)
 class Members:
-    """A replica set.
+    """The state of a replica set.
 
     Attributes:
-        term: The term of the current primary.
+        term: The election term of the current primary.
         down: The members that are down.
-        lag: The lag of each secondary in seconds. Empty while there is no primary.
+        lag: The replication lag of each secondary, in seconds. Empty while there is no primary.
     """
 
     term: int
@@ -49,7 +49,7 @@ class Members:
 
 @dataclass(frozen=True)
 class Server:
-    """The primary, with the number of its open connections and their maximum."""
+    """The primary's number of open connections, and the maximum number."""
 
     connections: int
     max_connections: int
@@ -57,11 +57,11 @@ class Server:
 
 @dataclass(frozen=True)
 class Oplog:
-    """The oplog.
+    """The state of the oplog.
 
     Attributes:
-        seconds: How many seconds it reaches back.
-        filled: The filled share of its size, from 0 to 1.
+        seconds: The number of seconds that the oplog covers.
+        filled: The fraction of its maximum size that is in use, from 0 to 1.
     """
 
     seconds: float
@@ -70,7 +70,7 @@ class Oplog:
 
 @dataclass(frozen=True)
 class Disk:
-    """The disk that contains the database, with its total and free bytes."""
+    """The total and free number of bytes on the disk that contains the database."""
 
     total: int
     free: int
@@ -83,7 +83,7 @@ def members(alias: str = DEFAULT_DB_ALIAS) -> Members | None:
 
 
 def parse_members(answer: Mapping[str, Any]) -> Members:
-    """Return the Members that the `answer` to replSetGetStatus describes."""
+    """Return the state of the replica set from a replSetGetStatus response."""
     states = {member["name"]: member["state"] for member in answer["members"]}
     newest = next((member["optimeDate"] for member in answer["members"] if member["state"] == _PRIMARY), None)
     lag = {
@@ -96,7 +96,7 @@ def parse_members(answer: Mapping[str, Any]) -> Members:
 
 
 def server(alias: str = DEFAULT_DB_ALIAS) -> Server | None:
-    """Return the connections of the primary, or of a mongos."""
+    """Return the number of connections to the primary or mongos."""
     answer = _run_if_allowed(client(alias).admin, "serverStatus", **_WITHOUT_SECTIONS)
     if answer is None:
         return None
@@ -105,7 +105,7 @@ def server(alias: str = DEFAULT_DB_ALIAS) -> Server | None:
 
 
 def oplog(alias: str = DEFAULT_DB_ALIAS) -> Oplog | None:
-    """Return how far back the primary's oplog reaches, or None for a mongos."""
+    """Return the state of the primary's oplog, or None for a mongos."""
     answer = _run_if_allowed(client(alias).admin, "serverStatus", oplog=1, **_WITHOUT_SECTIONS)
     stored = _run_if_allowed(client(alias).local, "collStats", "oplog.rs")
     if not answer or "oplog" not in answer or not stored or not stored.get("maxSize"):
@@ -116,7 +116,7 @@ def oplog(alias: str = DEFAULT_DB_ALIAS) -> Oplog | None:
 
 
 def disk(alias: str = DEFAULT_DB_ALIAS) -> Disk | None:
-    """Return the total and free bytes of the disk with the primary's data."""
+    """Return the total and free number of bytes on the disk that contains the primary's data."""
     answer = _run_if_allowed(database(alias), "dbStats")
     if not answer or not answer.get("fsTotalSize"):
         return None
@@ -133,14 +133,14 @@ def _run_if_allowed(db: Database[Document], command: str, value: Any = 1, **argu
 
 
 def scratch_prefix(own: str) -> str:
-    """Return the names, up to the id at their end, of the databases that commands create alongside the database `own`."""
+    """Return the name prefix (before the id) of the scratch databases that commands create alongside `own`."""
     return f"{own[:_MAX_NAME_LENGTH]}{_SCRATCH}"
 
 
 def abandoned_scratch_databases(alias: str = DEFAULT_DB_ALIAS) -> list[str]:
-    """Return the names of scratch databases whose command stopped before it deleted them.
+    """Return the names of scratch databases that a command didn't delete because it was interrupted.
 
-    Only databases that the site's user can see are listed, and only those older than ABANDONED.
+    Only databases that are visible to the site's database user and older than ABANDONED are listed.
     """
     begin = scratch_prefix(database(alias).name)
     before = now() - ABANDONED

@@ -1,4 +1,4 @@
-"""Checks of connection strings, before any connection is made."""
+"""Checks of connection strings. They run before any connection is made."""
 
 import ssl
 import warnings
@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 from pymongo import MongoClient
 from pymongo.errors import ConfigurationError, InvalidURI
 
-# Options that the site needs, in lower case, with the only allowed value and the reason.
+# Options that the site requires, in lower case, with the only allowed value and the reason.
 _REQUIRED_OPTIONS = {
     "readpreference": ("primary", "a secondary may not have acknowledged data yet"),
     "retrywrites": ("true", "a write is sent again after a change of primary"),
@@ -19,15 +19,16 @@ _REQUIRED_OPTIONS = {
 
 
 def is_protected(uri: str) -> bool:
-    """Return whether a MongoDB URI contains credentials: a user or a client certificate."""
+    """Return whether a MongoDB URI contains credentials, which are a username or a client certificate."""
     user = uri.partition("://")[2].partition("/")[0].rpartition("@")[0].partition(":")[0]
     return bool(user) or "authmechanism=mongodb-x509" in uri.lower()
 
 
 def problem(uri: str) -> str:
-    """Return why a MongoDB URI can't be used, as the rest of a sentence whose subject is the setting, or "" if it can.
+    """Return why a MongoDB URI can't be used, or "" if it can.
 
-    The text never contains the password. No server is contacted, but the files that the URI refers to are read.
+    The reason is worded as the end of a sentence that begins with the name of the setting. It never contains the
+    password. The function doesn't contact a server, but it reads the files that the URI refers to.
     """
     if not uri.startswith(("mongodb://", "mongodb+srv://")):
         return "must begin with mongodb:// or mongodb+srv://"
@@ -40,8 +41,8 @@ def problem(uri: str) -> str:
             warnings.simplefilter("error")  # the driver only warns about unknown options
             MongoClient[dict[str, Any]](uri, connect=False).close()
     except (InvalidURI, ValueError) as error:
-        # If / isn't encoded, the driver treats part of the password as the name of the database, and repeats it in its
-        # message.
+        # If a "/" in the password isn't encoded, the driver treats part of the password as the database name and quotes
+        # it in its message.
         message = "" if "database name" in str(error) else f" The driver reports: {error}"
         return (
             f"is not a valid connection string. Percent-encode @ : / ? and % in the username and password.{message}"

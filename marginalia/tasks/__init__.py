@@ -1,4 +1,4 @@
-"""A back end for Django's Tasks on MongoDB: `TASKS = {"default": {"BACKEND": "marginalia.tasks.MongoDBBackend"}}`.
+"""A MongoDB backend for Django's Tasks framework: TASKS = {"default": {"BACKEND": "marginalia.tasks.MongoDBBackend"}}.
 
 See docs/how-to/use-the-task-queue.md.
 """

@@ -1,4 +1,4 @@
-"""MongoDBBackend, and a Task with additional fields: `key`, `retries` and `stored_as`."""
+"""MongoDBBackend, and a Task class with additional fields: `key`, `retries` and `stored_as`."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -16,12 +16,12 @@ from marginalia.tasks import queue
 from marginalia.tasks.compat import InvalidTask, normalize_json, signals, tasks
 from marginalia.tasks.queue import Job
 
-# Default number of retries. The last of the eight tries is after about an hour.
+# Default number of retries. The last of the eight attempts takes place after about an hour.
 RETRIES = 7
-# Retries of emails. They continue for a day, so that no email is lost if the mail server is down overnight.
+# Number of retries for emails. They continue for a day, so that no email is lost if the mail server is down overnight.
 RETRIES_FOR_A_DAY = 30
 MAX_RETRIES = 100
-# The priority of tasks that people wait for. Each worker has a second thread for priorities above 0.
+# The priority of tasks that people are waiting for. Each worker has a second thread for priorities above 0.
 URGENT = 10
 
 STATUSES = {
@@ -31,7 +31,7 @@ STATUSES = {
     queue.FAILED: tasks.TaskResultStatus.FAILED,
 }
 
-# Names that tasks chose with `stored_as`, and the current import paths of these tasks.
+# Maps the names that tasks set with `stored_as` to the current import paths of these tasks.
 _paths: dict[str, str] = {}
 
 
@@ -40,10 +40,10 @@ class Task(tasks.base.Task):
     """Django's Task with three fields that only MongoDBBackend uses.
 
     Attributes:
-        key: A name of the work. While a job with this key is stored, enqueue() adds no other.
-        retries: How often a task that failed, or whose worker died, is tried again.
-        stored_as: The name under which jobs are stored, so that the function can move. If empty, its import path is
-            used.
+        key: A name for the work. While a job with this key is stored, enqueue() doesn't add another job with the key.
+        retries: How many times a task is retried if it fails or its worker dies.
+        stored_as: The name under which jobs are stored, so that the function can be moved. If it is empty, the
+            function's import path is used.
     """
 
     key: str = ""
@@ -51,14 +51,15 @@ class Task(tasks.base.Task):
     stored_as: str = ""
 
     def __post_init__(self) -> None:
-        # An app can define a task before the project configures the back end for it. Then enqueue() validates the task.
+        # An app can define a task before the project configures the task's backend. In that case, enqueue() validates
+        # the task.
         if self.backend in tasks.task_backends.settings:
             super().__post_init__()
         if self.stored_as and _paths.setdefault(self.stored_as, self.module_path) != self.module_path:
             raise InvalidTask(f"{self.module_path} and {_paths[self.stored_as]} are both stored as {self.stored_as!r}.")
 
     def using(self, *, key: str | None = None, **changes: Any) -> Any:
-        """Return a copy of the Task with other values, as in Django. `key` is a name of the work."""
+        """Return a copy of the Task with changed values, as in Django. `key` is a name for the work."""
         changed = super().using(**changes)
         return changed if key is None else replace(changed, key=key)
 
@@ -66,7 +67,7 @@ class Task(tasks.base.Task):
 def task(function: Callable[..., Any] | None = None, **fields: Any) -> Any:
     """Turn a function into a Task, like Django's decorator.
 
-    An app can set the fields of Task without knowing the project's back end. Other back ends ignore them.
+    An app can set the additional fields whichever backend the project uses, because other backends ignore them.
     """
 
     def decorate(function: Callable[..., Any]) -> Task:
@@ -76,7 +77,7 @@ def task(function: Callable[..., Any] | None = None, **fields: Any) -> Any:
 
 
 class MongoDBBackend(tasks.backends.base.BaseTaskBackend):
-    """A back end for Django's Tasks in a MongoDB collection. OPTIONS["DATABASE"] is the alias of the connection."""
+    """A backend for Django's Tasks that stores jobs in MongoDB. OPTIONS["DATABASE"] is the alias of the connection."""
 
     task_class = Task
     supports_defer = True
@@ -89,10 +90,10 @@ class MongoDBBackend(tasks.backends.base.BaseTaskBackend):
         self.database = str(self.options.get("DATABASE", DEFAULT_DB_ALIAS))
 
     def validate_task(self, task: Any) -> None:
-        """Check that this back end can run `task`.
+        """Check that this backend can run `task`.
 
         Raises:
-            InvalidTask: This back end can't run it.
+            InvalidTask: This backend can't run the task.
         """
         super().validate_task(task)
         retries = _retries(task)
@@ -102,7 +103,7 @@ class MongoDBBackend(tasks.backends.base.BaseTaskBackend):
     def enqueue(self, task: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
         """Store a job that runs `task`, and return its result.
 
-        If a job with the task's key exists, return the result of that job. If that job failed permanently, try it again.
+        If a job with the task's key exists, return the result of that job. If that job failed permanently, retry it.
         """
         self.validate_task(task)
         job, is_new = queue.put(
@@ -124,7 +125,7 @@ class MongoDBBackend(tasks.backends.base.BaseTaskBackend):
         """Return the result with the id `result_id`.
 
         Raises:
-            TaskResultDoesNotExist: There is no such result. Results are deleted 30 days after the job ended.
+            TaskResultDoesNotExist: There is no such result. Results are deleted 30 days after their job has ended.
         """
         try:
             job = queue.get(ObjectId(result_id), self.database)
@@ -135,7 +136,7 @@ class MongoDBBackend(tasks.backends.base.BaseTaskBackend):
         return self.result_of(job, task_of(job))
 
     def result_of(self, job: Job, task: Any) -> Any:
-        """Return the TaskResult of a job that runs `task`."""
+        """Return the TaskResult for a job that runs `task`."""
         fields = {"priority": job.priority, "queue_name": job.queue, "run_after": job.after, "backend": self.alias}
         if isinstance(task, Task):
             fields["key"] = "" if job.key == str(job.id) else job.key
@@ -181,7 +182,7 @@ def task_of(job: Job) -> Any:
     """Return the task that `job` runs.
 
     Raises:
-        InvalidTask: The function no longer exists, or is not a task.
+        InvalidTask: The function no longer exists, or it isn't a task.
     """
     path = _paths.get(job.name, job.name)
     try:
@@ -194,22 +195,22 @@ def task_of(job: Job) -> Any:
 
 
 def tries_of(task: Any) -> int:
-    """Return how many times `task` is tried at most."""
+    """Return the maximum number of attempts to run `task`."""
     return 1 + _retries(task)
 
 
 def backends() -> list[MongoDBBackend]:
-    """Return the back ends in TASKS that store their queue in MongoDB."""
+    """Return the backends in TASKS that store their queue in MongoDB."""
     return [backend for backend in tasks.task_backends.all() if isinstance(backend, MongoDBBackend)]
 
 
 def backend_on(database: str) -> MongoDBBackend:
-    """Return the first back end in TASKS that uses the connection `database`."""
+    """Return the first backend in TASKS that uses the connection `database`."""
     return next(backend for backend in backends() if backend.database == database)
 
 
 def databases() -> list[str]:
-    """Return the aliases of the connections with queues."""
+    """Return the aliases of the connections that have queues."""
     return list(dict.fromkeys(backend.database for backend in backends()))
 
 
@@ -217,19 +218,19 @@ def as_json(value: Any) -> Any:
     """Return `value` after a round trip through JSON.
 
     Raises:
-        TypeError: JSON can't express the value.
-        ValueError: JSON can't express the value.
+        TypeError: JSON can't represent the value.
+        ValueError: JSON can't represent the value.
     """
     return json.loads(json.dumps(normalize_json(value)))
 
 
 def _retries(task: Any) -> Any:
-    # A task of another back end has no retries.
+    # Tasks that were defined with Django's decorator have no `retries` field.
     return getattr(task, "retries", RETRIES)
 
 
 def _errors(job: Job) -> list[Any]:
-    """Return the errors of all tries. The queue only stores the text of the last one."""
+    """Return the errors of all attempts. The queue stores only the text of the last error."""
     texts = [*([""] * len(job.errors))[1:], job.error]
     return [
         tasks.base.TaskError(exception_class_path=path, traceback=text)

@@ -7,5 +7,5 @@ COLLECTIONS = queue.COLLECTIONS
 
 
 def database_aliases() -> list[str]:
-    """Return the aliases of the connections with these collections."""
+    """Return the aliases of the connections whose databases contain these collections."""
     return databases()

@@ -1,6 +1,6 @@
-"""Django's Tasks: `django.tasks` on Django 6, or the package `django-tasks` on Django 5.2.
+"""Django's Tasks framework: `django.tasks` on Django 6, or the `django-tasks` package on Django 5.2.
 
-All code imports them from here.
+All code imports the framework from here.
 """
 
 try:

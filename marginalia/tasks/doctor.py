@@ -7,11 +7,11 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.doctor import WARNING, Examination, Finding, HotQuery, check
 from marginalia.tasks import queue
 
-# If a job has been due for this long, the workers count as dead.
+# If a job has been due for this long, the workers are considered dead.
 OVERDUE = timedelta(minutes=10)
-# Fewer failed tries can mean that the mail server restarts.
+# If there were fewer failed attempts, the mail server may just be restarting.
 MIN_TRIES = 5
-# Maximum failed jobs to count, and to list the names of.
+# Maximum number of failed jobs to count, and to list by name.
 MAX_COUNTED = 1_000
 
 
@@ -35,7 +35,7 @@ HOT_QUERIES = (
 
 @check
 def jobs_done(examination: Examination) -> Iterator[Finding]:
-    """Check that a worker runs and does due jobs, that no worker died during a job, and that no job failed permanently."""
+    """Check that a worker is running and keeping up, that none died during a job, and that jobs don't fail."""
     if not examination.declared(queue.COLLECTION):
         return
     if not queue.is_tended(alias=examination.alias):

@@ -1,10 +1,10 @@
-"""The stored jobs. A job is a task that was enqueued. A worker claims each job with one findAndModify.
+"""The stored jobs. A job is a task that was enqueued. A worker claims a job with a single findAndModify command.
 
-A worker leases the job that it claims. If the worker dies, another worker claims the job after the lease has expired. A
-failed job is tried again. The wait doubles with each try, up to one hour. After its last try, the job stays failed
-until an operator acts. Done jobs and failed jobs are deleted after 30 days. The arguments of a job are deleted when it
-is done, because they can identify a person. While a job with a `key` is stored, no other job with the same key is
-added.
+The claim gives the worker a lease on the job. If the worker dies, another worker claims the job after the lease has
+expired. A failed job is retried. The delay doubles with each attempt, up to one hour. After its last attempt, the job
+remains failed until an operator acts. Jobs that are done or failed are deleted after 30 days. When a job is done, its
+arguments are deleted, because they can identify a person. While a job with a `key` is stored, no other job with the
+same key can be added.
 """
 
 import logging
@@ -47,7 +47,7 @@ COLLECTIONS = (
         validator=document(
             {
                 "_id": ID,
-                # The name and the keyword arguments of the task. The field names are older than tasks.
+                # The task's name and keyword arguments. The field names date from before jobs became tasks.
                 "kind": TEXT,
                 "payload": document({}),
                 "key": TEXT,
@@ -82,12 +82,12 @@ COLLECTIONS = (
 )
 
 LEASE = timedelta(minutes=5)
-# A worker reports each minute.
+# Workers report every minute, so a worker that has been silent for this long isn't running.
 SILENT = timedelta(minutes=3)
 FIRST_WAIT = timedelta(seconds=30)
 LONGEST_WAIT = timedelta(hours=1)
-# Characters of an error that are stored with the job. Email addresses are removed, so that an error doesn't contain
-# data that was erased.
+# Maximum number of characters of an error message that are stored with the job. Email addresses are removed, so that
+# errors don't contain data that was erased elsewhere.
 LONGEST_ERROR = 500
 _ADDRESS = re.compile(r"[^\s@<>\"'(]+@[^\s@<>\"')]+")
 
@@ -98,8 +98,8 @@ logger = logging.getLogger(__name__)
 class Job:
     """A stored job.
 
-    `tries` includes the current try. Only the owner of `lease` renews or ends the job. `errors` contains the classes of
-    the errors of all tries, and `returned` the return value of the task.
+    `tries` includes the current attempt. Only the owner of `lease` renews or ends the job. `errors` lists the exception
+    class of each failed attempt, and `returned` is the task's return value.
     """
 
     id: ObjectId
@@ -126,7 +126,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Numbers:
-    """The number of jobs that are `waiting` for their first try, `retrying` after a failed one, and `failed` permanently."""
+    """The number of jobs `waiting` for their first attempt, `retrying` after a failure, and `failed` permanently."""
 
     waiting: int
     retrying: int
@@ -146,16 +146,16 @@ def put(
 ) -> tuple[Job, bool]:
     """Store a job. Return the job, and whether it is new.
 
-    If a job with this key exists, that job is returned. If it failed permanently, it is tried again.
+    If a job with this key exists, that job is returned. If it failed permanently, it is retried.
 
     Args:
-        name: The name of the task.
-        args: The positional arguments of the task.
-        kwargs: The keyword arguments of the task.
-        key: A name of the work, or "" for a job without one.
+        name: The task's name.
+        args: The task's positional arguments.
+        kwargs: The task's keyword arguments.
+        key: A name for the work, or "" to always store a new job.
         priority: The priority. Workers claim jobs with higher priorities first.
         queue: The name of the queue.
-        after: The earliest time to run the job.
+        after: The earliest time at which to run the job.
         alias: The alias of the connection.
     """
     job_id = ObjectId()
@@ -196,11 +196,11 @@ def get(job_id: ObjectId, alias: str = DEFAULT_DB_ALIAS) -> Job | None:
 def take(alias: str = DEFAULT_DB_ALIAS, *, queues: Sequence[str] = (), urgent_only: bool = False) -> Job | None:
     """Claim the next due job, or return None if no job is due.
 
-    Jobs whose lease has expired come first. Then the priority decides, and then the time when the job was due.
+    Jobs whose lease has expired come first. Other jobs are ordered by priority, and then by the time when they are due.
 
     Args:
         alias: The alias of the connection.
-        queues: The queues to claim jobs from. If empty, all queues.
+        queues: The queues from which to claim jobs. If empty, jobs are claimed from all queues.
         urgent_only: Whether to claim only jobs with a priority above 0.
     """
     moment = now()
@@ -236,7 +236,7 @@ def _claim(query: Document, moment: datetime, alias: str) -> Job | None:
 
 
 def renew(job: Job) -> bool:
-    """Renew the lease of a long job, and report that its worker runs.
+    """Renew the lease on a long job, and report that its worker is running.
 
     Return whether the worker still owned the lease.
     """
@@ -267,13 +267,13 @@ def done(job: Job, returned: Any = None) -> Job | None:
 
 
 def failed(job: Job, error: str, *, path: str, is_final: bool) -> Job | None:
-    """Schedule another try of `job`, or mark it as failed after its last try. The wait doubles with each try.
+    """Schedule another attempt at `job`, or mark it as failed after the last. The delay doubles with each attempt.
 
     Args:
         job: The job that failed.
-        error: The message. Email addresses are removed from it.
-        path: The class of the error.
-        is_final: Whether this was the last try.
+        error: The error message. Email addresses are removed from it.
+        path: The import path of the error's class.
+        is_final: Whether this was the last attempt.
 
     Returns:
         The stored job, or None if the worker no longer owned its lease.
@@ -309,34 +309,34 @@ def failed(job: Job, error: str, *, path: str, is_final: bool) -> Job | None:
 
 
 def adopt(alias: str = DEFAULT_DB_ALIAS) -> None:
-    """Add a queue and a priority to waiting jobs of older releases, so that `take` finds them."""
+    """Add a queue and a priority to waiting jobs from older releases, so that `take` finds them."""
     former = {"state": WAITING, "queue": None}
     _jobs(alias).update_many(former, {"$set": {"queue": DEFAULT_QUEUE, "priority": 0}})
 
 
 def once(job_id: ObjectId, alias: str = DEFAULT_DB_ALIAS) -> bool:
-    """Return True only for the first call for a job, so that work isn't done twice, even if its worker dies."""
+    """Return True only on the first call for a job, so that work isn't done twice, even if its worker dies."""
     query = {"_id": job_id, "once": {"$exists": False}}
     return bool(_jobs(alias).update_one(query, {"$set": {"once": now()}}).modified_count)
 
 
 def once_more(job_id: ObjectId, alias: str = DEFAULT_DB_ALIAS) -> None:
-    """Undo `once`, because the work was certainly not done."""
+    """Undo `once`. Call this function only if the work certainly wasn't done."""
     _jobs(alias).update_one({"_id": job_id}, {"$unset": {"once": 1}})
 
 
 def failures(limit: int = 0, alias: str = DEFAULT_DB_ALIAS) -> list[Job]:
-    """Return the jobs that failed permanently, oldest first, up to `limit`. 0 means all."""
+    """Return up to `limit` jobs that failed permanently, oldest first. A `limit` of 0 means all jobs."""
     return [_job(document, alias) for document in _jobs(alias).find({"state": FAILED}).sort("due", 1).limit(limit)]
 
 
 def failed_count(most: int, alias: str = DEFAULT_DB_ALIAS) -> int:
-    """Return how many jobs failed permanently, counted up to `most`."""
+    """Return how many jobs failed permanently. The count stops at `most`."""
     return int(_jobs(alias).count_documents({"state": FAILED}, limit=most))
 
 
 def numbers(most: int, alias: str = DEFAULT_DB_ALIAS) -> Numbers:
-    """Return the numbers of jobs. At most `most` jobs are counted."""
+    """Return the number of jobs in each state. At most `most` jobs are counted."""
     first: list[Document] = [{"$match": {"state": WAITING}}, {"$sort": {"due": 1, "_id": 1}}, {"$limit": most}]
     is_retry = {"$cond": [{"$gt": ["$tries", 0]}, 1, 0]}
     counted = [*first, {"$group": {"_id": None, "all": {"$sum": 1}, "retrying": {"$sum": is_retry}}}]
@@ -345,12 +345,12 @@ def numbers(most: int, alias: str = DEFAULT_DB_ALIAS) -> Numbers:
 
 
 def retry_failures(alias: str = DEFAULT_DB_ALIAS) -> int:
-    """Schedule all failed jobs for another try. Return their number."""
+    """Schedule another attempt for all failed jobs. Return the number of jobs."""
     return _retry({}, alias)
 
 
 def delete_failures(alias: str = DEFAULT_DB_ALIAS) -> int:
-    """Delete the jobs that failed permanently. Return their number."""
+    """Delete the jobs that failed permanently. Return the number of jobs."""
     return int(_jobs(alias).delete_many({"state": FAILED}).deleted_count)
 
 
@@ -361,24 +361,24 @@ def _retry(query: Mapping[str, Any], alias: str) -> int:
 
 
 def report(alias: str = DEFAULT_DB_ALIAS) -> None:
-    """Report that this worker runs."""
+    """Report that this worker is running."""
     report = {"$set": {"at": now(), "host": socket.gethostname()}}
     database(alias)[WORKERS].update_one({"_id": _worker_id()}, report, upsert=True)
 
 
 def leave(alias: str = DEFAULT_DB_ALIAS) -> None:
-    """Remove the report of this worker, which is about to end, so that the doctor doesn't miss it."""
+    """Remove this worker's report before the worker ends, so that the doctor doesn't report it as missing."""
     database(alias)[WORKERS].delete_one({"_id": _worker_id()})
 
 
 def last_tended(alias: str = DEFAULT_DB_ALIAS) -> datetime | None:
-    """Return when a worker last reported that it runs, or None if none did in the last day."""
+    """Return the time of the last report from any worker, or None if there was no report in the last day."""
     last = database(alias)[WORKERS].find_one({}, sort=[("at", -1)])
     return last["at"] if last else None
 
 
 def is_tended(alias: str = DEFAULT_DB_ALIAS) -> bool:
-    """Return whether a worker has reported within SILENT that it runs."""
+    """Return whether a worker has reported within SILENT that it is running."""
     return running(alias) > 0
 
 
@@ -388,7 +388,7 @@ def running(alias: str = DEFAULT_DB_ALIAS) -> int:
 
 
 def silent_hosts(alias: str = DEFAULT_DB_ALIAS) -> list[str]:
-    """Return the machines on which all workers ended within the last day without calling `leave`, as killed ones do."""
+    """Return the machines on which all workers ended in the last day without calling `leave`, for example when killed."""
     last: dict[str, datetime] = {}
     for worker in database(alias)[WORKERS].find({"host": {"$exists": True}}):
         last[worker["host"]] = max(worker["at"], last.get(worker["host"], worker["at"]))
@@ -404,7 +404,7 @@ def _leased(job: Job) -> Document:
 
 
 def _job(stored: Document, alias: str) -> Job:
-    """Return the Job of a document. Documents of older releases have fewer fields, and their ids aren't text."""
+    """Return the Job for a stored document. In older releases, documents had fewer fields, and ids weren't strings."""
     return Job(
         id=stored["_id"],
         name=stored["kind"],

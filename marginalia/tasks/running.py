@@ -1,4 +1,4 @@
-"""Helpers for the functions of tasks: postponing a task, and doing something only once."""
+"""Helpers for task functions, with which a task can postpone itself or do something only once."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,17 +12,17 @@ from marginalia.tasks.compat import tasks
 
 
 class Postponed(Exception):
-    """A task can't run now and has to be tried again. The job stores the message, so it must not identify a person."""
+    """A task can't run now and has to be retried. The job stores the message, so it must not identify a person."""
 
 
 @contextmanager
 def needing(server: str) -> Iterator[None]:
-    """Postpone the task if a server fails or refuses in the block.
+    """Postpone the task if a server fails or rejects something in the block.
 
-    The reason doesn't quote the server, because its text can contain an email address. SMTPException is an OSError.
+    The reason doesn't quote the server, because its message can contain an email address.
 
     Raises:
-        Postponed: For each OSError in the block.
+        Postponed: The block raised an OSError. (SMTPException is an OSError.)
     """
     try:
         yield
@@ -32,16 +32,16 @@ def needing(server: str) -> Iterator[None]:
 
 
 def once(context: Any) -> bool:
-    """Return True only for the first call in a job, so that its work isn't done twice, even if its worker dies.
+    """Return True only on the first call in a job, so that its work isn't done twice, even if its worker dies.
 
-    Other back ends don't know earlier calls, so the result is always True for them.
+    With other backends, the result is always True, because they don't record earlier calls.
     """
     backend = tasks.task_backends[context.task_result.backend]
     return not isinstance(backend, MongoDBBackend) or queue.once(ObjectId(context.task_result.id), backend.database)
 
 
 def once_more(context: Any) -> None:
-    """Undo `once`, because the work was certainly not done."""
+    """Undo `once`. Call this function only if the work certainly wasn't done."""
     backend = tasks.task_backends[context.task_result.backend]
     if isinstance(backend, MongoDBBackend):
         queue.once_more(ObjectId(context.task_result.id), backend.database)

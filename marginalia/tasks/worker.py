@@ -1,4 +1,4 @@
-"""The worker (`manage.py work`), which runs jobs one by one and does regular work of the apps between them."""
+"""The worker (`manage.py work`), which runs jobs one by one, and does the apps' periodic work between jobs."""
 
 import logging
 import threading
@@ -17,12 +17,12 @@ from marginalia.tasks.compat import InvalidTask, signals, tasks
 from marginalia.tasks.queue import Job
 from marginalia.tasks.running import Postponed
 
-# Seconds between two rounds of regular work, and of frequent work.
+# Number of seconds between two rounds of regular work, and between two rounds of frequent work.
 ROUND = 60
 PAUSE = 2
-# Seconds between two renewals of the lease of a running job.
+# Number of seconds between two renewals of a running job's lease.
 RENEWAL = queue.LEASE.total_seconds() / 5
-# Exceptions raised for a return value that JSON or MongoDB can't express, or that is too large.
+# Exceptions that are raised if JSON or MongoDB can't represent a return value, or if it is too large.
 NOT_STORABLE = (TypeError, ValueError, OverflowError, RecursionError, BSONError, DocumentTooLarge)
 
 logger = logging.getLogger(__name__)
@@ -34,11 +34,11 @@ _beside: list[Callable[[threading.Event], object]] = []
 def work(alias: str = DEFAULT_DB_ALIAS, *, queues: Sequence[str] = (), urgent_only: bool = False) -> Job | None:
     """Claim one job and run its task. Return the job, or None if no job was due.
 
-    An error of the task is stored with the job.
+    If the task raises an exception, it is stored with the job.
 
     Args:
         alias: The alias of the connection.
-        queues: The queues to claim jobs from. If empty, all queues.
+        queues: The queues from which to claim jobs. If empty, jobs are claimed from all queues.
         urgent_only: Whether to claim only jobs with a priority above 0.
     """
     job = queue.take(alias, queues=queues, urgent_only=urgent_only)
@@ -48,12 +48,12 @@ def work(alias: str = DEFAULT_DB_ALIAS, *, queues: Sequence[str] = (), urgent_on
     try:
         result = backend.result_of(job, task_of(job))
     except InvalidTask as error:
-        # Another worker may have newer code.
+        # Another worker may be running newer code that has the task.
         _fail(job, error, str(error), is_final=job.tries > RETRIES)
         return job
     most = tries_of(result.task)
     if job.tries > most:
-        # Every worker that claimed the job died, perhaps because of the job.
+        # All workers that claimed the job died, perhaps because of the job itself.
         ended = _fail(job, RuntimeError(), job.error or "every worker crashed", is_final=True)
     else:
         signals.task_started.send_robust(type(backend), task_result=result)
@@ -64,14 +64,14 @@ def work(alias: str = DEFAULT_DB_ALIAS, *, queues: Sequence[str] = (), urgent_on
 
 
 def _run(job: Job, result: Any, *, is_last: bool) -> Job | None:
-    """Run the task of a job. Return the stored job, or None if another worker owns its lease."""
+    """Run a job's task. Return the stored job, or None if another worker now owns its lease."""
     context = (tasks.TaskContext(task_result=result),) if result.task.takes_context else ()
     try:
         with _renewed(job):
             answer = result.task.call(*context, *result.args, **result.kwargs)
     except Postponed as error:
         return _fail(job, error, str(error), is_final=is_last)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a job that fails must not prevent other jobs
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a failing job must not prevent other jobs from running
         trace = "".join(traceback.format_tb(error.__traceback__))
         logger.error("Job %s (%s) failed: %s\n%s", job.id, job.name, type(error).__name__, trace)
         return _fail(job, error, f"{type(error).__name__}: {error}", is_final=is_last)
@@ -80,7 +80,7 @@ def _run(job: Job, result: Any, *, is_last: bool) -> Job | None:
     try:
         ended = queue.done(job, as_json(answer))
     except NOT_STORABLE as error:
-        # Another try would do all the work again and return the same value.
+        # Another attempt would repeat all the work and return the same value.
         return _fail(job, error, "The return value can't be stored.", is_final=True)
     logger.info("Job %s (%s) done", job.id, job.name)
     return ended
@@ -93,7 +93,7 @@ def _fail(job: Job, error: BaseException, text: str, *, is_final: bool) -> Job |
 
 @contextmanager
 def _renewed(job: Job) -> Iterator[None]:
-    """Renew the lease of a job while the block runs, and report that its worker runs."""
+    """Renew the lease on a job while the block is running, and report that its worker is running."""
     ended = threading.Event()
 
     def renew() -> None:
@@ -111,41 +111,41 @@ def _renewed(job: Job) -> Iterator[None]:
 
 
 def regularly(work: Callable[[], object]) -> Callable[[], object]:
-    """Register work that each worker does every ROUND seconds. Several workers may do it at the same time."""
+    """Register work that each worker does every ROUND seconds. Several workers can do the work at the same time."""
     _regular.append(work)
     return work
 
 
 def frequently(work: Callable[[], object]) -> Callable[[], object]:
-    """Register work that each worker does every PAUSE seconds, between jobs. Several workers may do it at the same time."""
+    """Register work that each worker does every PAUSE seconds between jobs. Several workers can do it at once."""
     _frequent.append(work)
     return work
 
 
 def beside(work: Callable[[threading.Event], object]) -> Callable[[threading.Event], object]:
-    """Register work that each worker does continuously, in a thread, until the event is set.
+    """Register work that each worker does continuously in a thread until the event is set.
 
-    Several workers may do it at the same time.
+    Several workers can do the work at the same time.
     """
     _beside.append(work)
     return work
 
 
 def begin_beside(stopping: threading.Event) -> None:
-    """Start the continuous work in threads. The worker doesn't wait for them when it ends."""
+    """Start the continuous work in threads. The worker doesn't wait for these threads when it ends."""
     for work in _beside:
         threading.Thread(target=work, args=(stopping,), daemon=True).start()
 
 
 def tend(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:
-    """Report that a worker runs, and do the regular work. A failure is logged, and the work is repeated in the next round.
+    """Report that a worker is running, and do the regular work. If some work fails, log it and retry it next round.
 
     Args:
-        aliases: The aliases of the connections with queues.
+        aliases: The aliases of the connections that have queues.
 
     Raises:
-        PyMongoError: The report can't be written. The worker couldn't claim jobs either, so it ends and is started
-            again.
+        PyMongoError: The report couldn't be written. The worker wouldn't be able to claim jobs, either, so it exits and
+            is restarted.
     """
     for alias in aliases:
         queue.report(alias)
@@ -154,7 +154,7 @@ def tend(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:
 
 
 def follow() -> None:
-    """Do the frequent work. A failure is logged, and the work is repeated in the next round."""
+    """Do the frequent work. If some work fails, log it and retry it next round."""
     _do(_frequent)
 
 

@@ -1,8 +1,8 @@
-"""Support for the tests of projects that use the comments app or build a site.
+"""Test support for projects that use the comments app or build a site.
 
-Comments, the moderation queue, tasks and rate limits aren't Django models, so Django's test cases leave them in the test
-database. `MarginaliaTestMixin` isolates tests that are based on Django's test cases. `marginalia.testing.plugin` does the
-same for pytest. docs/how-to/test-comments.md explains both.
+Comments, the moderation queue, tasks and rate limits aren't Django models, so Django's test cases leave them in the
+test database. `MarginaliaTestMixin` isolates tests that are based on Django's test cases. `marginalia.testing.plugin`
+does the same for pytest. Both are explained in docs/how-to/test-comments.md.
 """
 
 from functools import cache, partial
@@ -22,15 +22,15 @@ __all__ = ["MarginaliaTestMixin", "check_test_databases", "empty_collections", "
 
 
 class MarginaliaTestMixin:
-    """A mixin for subclasses of Django's SimpleTestCase, such as TestCase. Name it before them in the list of bases.
+    """A mixin for subclasses of Django's SimpleTestCase, such as TestCase. Put it first in the list of base classes.
 
-    Each test starts without comments, pending comments, tasks and rate limits. The connections that store them are added
-    to `databases`.
+    Each test starts without comments, pending comments, tasks or rate limits. The connections that store these are
+    added to `databases`.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # A mixin based on this one has no `databases`.
+        # A mixin that inherits from this class has no `databases`.
         databases = getattr(cls, "databases", "__all__")
         if databases != "__all__":
             cls.databases = {*databases, *mongodb_aliases()}  # type: ignore[attr-defined]
@@ -53,7 +53,7 @@ def prepare_databases() -> None:
     """Empty the declared collections, and create their indexes and validators once per test run.
 
     Raises:
-        ImproperlyConfigured: A connection uses a database that isn't a test database. Nothing was changed.
+        ImproperlyConfigured: A connection doesn't use a test database. Nothing was changed.
     """
     empty_collections()
     for alias in mongodb_aliases():
@@ -63,10 +63,10 @@ def prepare_databases() -> None:
 def empty_collections() -> None:
     """Delete all documents in the collections that the installed apps declare.
 
-    Collections that Django's migrations create are left to Django's test cases.
+    The function doesn't touch collections that Django's migrations create. Django's test cases empty those.
 
     Raises:
-        ImproperlyConfigured: A connection uses a database that isn't a test database. Nothing was changed.
+        ImproperlyConfigured: A connection doesn't use a test database. Nothing was changed.
     """
     check_test_databases()
     for item in mongodb_collections():
@@ -78,7 +78,7 @@ def check_test_databases() -> None:
     """Check that the connections with declared collections use test databases.
 
     Raises:
-        ImproperlyConfigured: A connection uses a database that isn't a test database.
+        ImproperlyConfigured: A connection doesn't use a test database.
     """
     for alias in mongodb_aliases():
         settings = connections[alias].settings_dict
@@ -91,9 +91,9 @@ def check_test_databases() -> None:
 
 
 def run_tasks() -> int:
-    """Run the tasks that are due, in this thread, until none is left. Return their number.
+    """Run due tasks in this thread until none are left. Return the number of tasks that were run.
 
-    A task that fails is stored with its error, and is due again later, as in production.
+    If a task fails, it is stored with its error and becomes due again later, as in production.
     """
     return sum(1 for alias in databases() for _ in iter(partial(worker.work, alias), None))
 

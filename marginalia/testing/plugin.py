@@ -1,4 +1,4 @@
-"""A pytest plugin with the fixture and the marker `marginalia_db`. It needs pytest-django.
+"""A pytest plugin with a `marginalia_db` fixture and marker. It needs pytest-django.
 
 Enable it in the project's top-level conftest.py:
 
@@ -24,7 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Give tests with the marker or the fixture access to the databases, with pytest-django's marker `django_db`."""
+    """Give tests with the marker or fixture access to the databases by adding pytest-django's `django_db` marker."""
     if NAME not in getattr(item, "fixturenames", ()) and not item.get_closest_marker(NAME):
         return
     existing = item.get_closest_marker("django_db")
@@ -37,7 +37,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.fixture
 def marginalia_db(db: None) -> Iterator[None]:
-    """Start the test without comments, pending comments, tasks and rate limits, and delete them afterwards."""
+    """Start the test without comments, pending comments, tasks or rate limits, and delete these afterwards."""
     prepare_databases()
     yield
     empty_collections()

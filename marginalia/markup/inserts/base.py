@@ -1,4 +1,4 @@
-"""The base class and the registry of inserts."""
+"""The base class for inserts, and their registry."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -20,19 +20,19 @@ _REGISTRY: dict[str, type["Insert"]] = {}
 
 
 class Site(Protocol):
-    """The data that an insert can read while it is rendered. It contains only data that readers can see."""
+    """The data that an insert can read while it is being rendered. It contains only data that readers can see."""
 
     def photo(self, photo_id: ObjectId) -> Any:
-        """Return one of the photos in `references`, or None if readers can't see it."""
+        """Return one of the photos in the insert's `references`, or None if readers can't see it."""
 
     def node(self, node_id: ObjectId) -> Any:
         """Return a node with all its fields, or None if readers can't see it. Each call queries the database."""
 
     def photos_of(self, gallery_id: ObjectId, most: int) -> Sequence[Any]:
-        """Return the newest photos of a gallery, at most `most`."""
+        """Return up to `most` of a gallery's newest photos."""
 
     def tagged(self, tag: str, most: int) -> Sequence[Any]:
-        """Return the newest pages, posts and photos with `tag`, or the newest posts if `tag` is empty."""
+        """Return up to `most` of the newest pages, posts and photos with `tag`, or of the newest posts if it is ""."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Context:
 
     Attributes:
         site: The data that the insert can read.
-        html: The whole clean text.
+        html: The entire text as clean HTML.
         content: The rendered text inside the insert.
-        is_feed: Whether the text is for feed readers, which have neither scripts nor styles.
+        is_feed: Whether the text is for feed readers, which support neither scripts nor styles.
     """
 
     site: Site
@@ -54,7 +54,7 @@ class Context:
 
 @dataclass(frozen=True)
 class References:
-    """Ids of nodes and photos that a text uses."""
+    """The ids of the nodes and photos that a text uses."""
 
     nodes: frozenset[ObjectId] = frozenset()
     photos: frozenset[ObjectId] = frozenset()
@@ -69,19 +69,19 @@ class References:
 class Insert(forms.Form):
     """An insert: a form whose fields are the attributes of its directive.
 
-    A subclass sets `label` and `help` for the editor's menu, `template`, and the fields.
+    A subclass sets `label` and `help` (for the editor's menu), `template`, and the fields.
     """
 
     name: ClassVar[str] = ""  # the name of the directive, which the registry sets
     label: ClassVar[str | Promise] = ""
     help: ClassVar[str | Promise] = ""
     template: ClassVar[str] = ""
-    # Attributes with values that an example must show: for fields that only accept some values, and for fields that are
-    # needed without being required.
+    # The attribute values for example directives. Set them for fields that accept only certain values, and for fields
+    # that are needed although they aren't required.
     examples: ClassVar[Mapping[str, str]] = {}
-    # Whether it contains text, between `:::name` and `:::`.
+    # Whether the insert contains text, between `:::name` and `:::`.
     is_container: ClassVar[bool] = False
-    # The maximum per text, because the cost of rendering adds up.
+    # The maximum number per text, because the cost of rendering adds up.
     most: ClassVar[int] = 50
 
     def values(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class Insert(forms.Form):
         return References(frozenset(nodes), frozenset(photos))
 
     def context(self, context: Context) -> dict[str, Any] | None:
-        """Return the context of the template in addition to the attributes, or None if there is nothing to show."""
+        """Return the template context in addition to the attributes, or None if there is nothing to show."""
         return {}
 
     def as_html(self, context: Context) -> str:
@@ -115,19 +115,19 @@ class Insert(forms.Form):
         return render_to_string(self.template, template_context).strip()
 
     def iframe_origins(self) -> frozenset[str]:
-        """Return the origins that the insert can show in an iframe, such as "https://player.example.org"."""
+        """Return the origins that the insert can load in an iframe, such as "https://player.example.org"."""
         return frozenset()
 
     def plain(self) -> str:
-        """Return the words of the attributes, for search and excerpts, without the text inside the insert."""
+        """Return the text in the attributes, for search and excerpts. It doesn't include the text inside the insert."""
         return ""
 
 
 def insert(name: str) -> Callable[[type[Insert]], type[Insert]]:
-    """Register a subclass of Insert for the directive `::name{…}`. Use it as a decorator.
+    """Return a class decorator that registers a subclass of Insert for the directive `::name{…}`.
 
     Raises:
-        ImproperlyConfigured: The name is in use, or the name or an attribute is invalid in a directive.
+        ImproperlyConfigured: The name is in use, or the name or an attribute isn't valid in a directive.
     """
     if not _NAME.fullmatch(name):
         raise ImproperlyConfigured(
@@ -151,22 +151,22 @@ def insert(name: str) -> Callable[[type[Insert]], type[Insert]]:
 
 
 def unregister(name: str) -> None:
-    """Remove an insert from the registry, for tests that register their own."""
+    """Remove an insert from the registry. Tests that register their own inserts need this."""
     _REGISTRY.pop(name, None)
 
 
 def registered_inserts() -> tuple[type[Insert], ...]:
-    """Return all inserts, in the order in which they were registered."""
+    """Return all insert classes, in the order in which they were registered."""
     return tuple(_REGISTRY.values())
 
 
 def find_insert(name: str) -> type[Insert] | None:
-    """Return the insert called `name`, or None if there is none."""
+    """Return the insert class called `name`, or None if there is none."""
     return _REGISTRY.get(name)
 
 
 def example_directive(insert_class: type[Insert]) -> str:
-    """Return an example directive of an insert, with the attributes that it needs."""
+    """Return an example directive for an insert, with the attributes that it needs."""
     needed = (name for name, field in insert_class.base_fields.items() if field.required and field.initial is None)
     names = dict.fromkeys((*needed, *insert_class.examples))
     sample_values = {
@@ -177,7 +177,7 @@ def example_directive(insert_class: type[Insert]) -> str:
 
 
 def bind_insert(insert_class: type[Insert], attributes: dict[str, str]) -> Insert:
-    """Return an insert with `attributes`. The other attributes have their initial values."""
+    """Return an insert with `attributes`. All other attributes get their initial values."""
     initial_values = {
         name: field.initial for name, field in insert_class.base_fields.items() if field.initial is not None
     }

@@ -1,4 +1,4 @@
-"""Form fields for attributes of inserts."""
+"""Form fields for the attributes of inserts."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _NODE = re.compile(r"node:([0-9a-f]{24})")
 
 
 class NodeIdField(forms.CharField):
-    """The id of a node, written as `node:ID`. `types` limits the nodes that the editor's menu offers."""
+    """The id of a node, written as `node:ID`. `types` restricts which nodes the editor's menu offers."""
 
     prefix: ClassVar[str] = "node:"
 
@@ -36,7 +36,7 @@ class PhotoIdField(NodeIdField):
 
 
 class PhotoIdsField(forms.CharField):
-    """The ids of photos, written as `photo:ID,photo:ID`, at most `most`."""
+    """The ids of up to `most` photos, written as `photo:ID,photo:ID`."""
 
     def __init__(self, *, most: int, **kwargs: Any) -> None:
         self.most = most
@@ -66,6 +66,6 @@ class AddressField(forms.CharField):
 
     @staticmethod
     def node(address: str) -> ObjectId | None:
-        """Return the id in an address `node:ID`, or None for other addresses."""
+        """Return the id if `address` is `node:ID`, or None otherwise."""
         found = _NODE.fullmatch(address)
         return ObjectId(found[1]) if found else None

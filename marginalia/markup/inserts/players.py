@@ -1,4 +1,4 @@
-"""Players: pages of other sites that show a video or post in an iframe."""
+"""Players: pages on other sites that show a video or post in an iframe."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _END: Final = r"(?:[/?#&].*)?"
 
 @dataclass(frozen=True)
 class Player:
-    """A page that shows a video or post in an iframe.
+    """A page on another site that shows a video or post in an iframe.
 
     Attributes:
         src: The URL of the page.
@@ -25,8 +25,8 @@ class Player:
     src: str
 
 
-# URL patterns, each with the name of the site, the origin, and the path of the page. The pattern's groups are inserted
-# into both.
+# Maps each URL pattern to the name of the site, the origin, and the path of the player page. The pattern's groups are
+# inserted into the origin and the path.
 _SITES: Final[Mapping[str, tuple[str, str, str]]] = {
     rf"https?://(?:www\.|m\.)?youtube\.com/(?:watch\?(?:[^#]{{0,300}}&)?v=|shorts/|live/|embed/){_ID}{_END}": (
         "YouTube",
@@ -50,7 +50,7 @@ _PATTERNS: Final = [(re.compile(pattern, re.ASCII | re.DOTALL), site) for patter
 
 
 def find_player(url: str) -> Player | None:
-    """Return the player for the video or post at `url`, or None if the site isn't known."""
+    """Return the player for the video or post at `url`, or None if the site isn't supported."""
     for pattern, (site, origin, path) in _PATTERNS:
         if found := pattern.fullmatch(url):
             made = origin.format(*found.groups())

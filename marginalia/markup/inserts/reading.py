@@ -1,4 +1,4 @@
-"""The inserts of a text: finding them in clean HTML, checking and rendering them, and reporting faults."""
+"""Functions that find the inserts in clean HTML, check and render them, and report errors."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -16,13 +16,13 @@ from marginalia.markup.html.inserts import Placeholder
 from marginalia.markup.inserts import base
 from marginalia.markup.inserts.base import Context, Insert, References, Site
 
-# Maximum inserts per text, including faulty ones. Rendering one takes about 0.2 ms.
+# Maximum number of inserts per text, including invalid ones. Rendering an insert takes about 0.2 ms.
 MAX_INSERTS = 200
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of an insert, for editors. `line` is its line in the text, or 0 if unknown."""
+    """An error in an insert, for editors. `line` is the line number in the text, or 0 if unknown."""
 
     line: int
     text: str
@@ -33,21 +33,21 @@ class Fault:
 
 @dataclass(frozen=True)
 class UnknownInsert(Fault):
-    """An insert with an unregistered name.
+    """An insert whose name isn't registered.
 
-    The text isn't refused, because the app with the insert may be installed again.
+    The text isn't rejected, because the app that provides the insert may be installed again.
     """
 
     name: str = ""
 
 
 def may_have_inserts(text: str) -> bool:
-    """Return whether `text`, as typed, may contain inserts. If not, it doesn't have to be rendered to find them."""
+    """Return whether `text`, as typed, may contain inserts. Other text doesn't have to be rendered to find them."""
     return "::" in text or "data-insert" in text
 
 
 class TextInserts:
-    """The inserts of one clean text, each parsed once."""
+    """The inserts in one clean text. Each insert is parsed only once."""
 
     def __init__(self, html: str) -> None:
         self.html = html
@@ -66,9 +66,9 @@ class TextInserts:
 
     @property
     def faults(self) -> list[Fault]:
-        """The faults in the order of the text, including unknown names.
+        """The errors in text order, including unknown names.
 
-        If there are too many inserts, the last fault says so.
+        If there are too many inserts, the last error says so.
         """
         faults = sorted((entry for entry in self._entries if isinstance(entry, Fault)), key=lambda fault: fault.line)
         return faults[: MAX_INSERTS + 1]
@@ -88,7 +88,7 @@ class TextInserts:
 
     @property
     def iframe_origins(self) -> frozenset[str]:
-        """The origins that the inserts can show in iframes."""
+        """The origins that the inserts can load in iframes."""
         return frozenset().union(*(entry.iframe_origins() for entry in self._valid))
 
     @property
@@ -96,7 +96,7 @@ class TextInserts:
         return [entry for entry in self._entries if isinstance(entry, Insert)]
 
     def render(self, site: Site, *, is_feed: bool = False, faults: bool = False) -> str:
-        """Return the text with its inserts as readers see them. With `faults`, faults are shown in their place."""
+        """Return the text with its inserts as readers see them. If `faults` is true, errors are also shown."""
         context = Context(site, self.html, is_feed=is_feed)
         entries = iter(self._entries)
         left = MAX_INSERTS + 1 if faults else 0
@@ -113,7 +113,7 @@ class TextInserts:
         return inserts.resolve_inserts(self.html, show)
 
     def plain(self) -> str:
-        """Return the text as HTML with each insert replaced by its words, for search and excerpts."""
+        """Return the text as HTML in which plain text replaces each insert, for search and excerpts."""
         entries = iter(self._entries)
 
         def words(_placeholder: Placeholder, content: str) -> str:

@@ -38,7 +38,7 @@ class PhotoInsert(Insert):
 
 @insert("gallery")
 class Gallery(Insert):
-    """The newest photos of a gallery, or chosen photos, in rows."""
+    """Rows of photos: the newest photos of a gallery, or photos that the editor chose."""
 
     label = _("Gallery")
     help = _("Photos in rows: the newest of a gallery, or photos that you choose.")
@@ -143,7 +143,7 @@ class Contents(Insert):
     levels = forms.IntegerField(label=_("Heading levels"), min_value=1, max_value=3, initial=2)
 
     def context(self, context: Context) -> dict[str, Any] | None:
-        # Feed readers can show several texts on one page and remove their ids, so there is no table of contents.
+        # Feed readers can show several posts on one page and remove their ids, so feeds get no table of contents.
         all_headings = [] if context.is_feed else anchors.find_headings(context.html)
         top = min((heading.level for heading in all_headings), default=0)
         levels = [(heading, heading.level - top + 1) for heading in all_headings]
@@ -153,7 +153,7 @@ class Contents(Insert):
 
 @insert("embed")
 class Embed(Insert):
-    """A video or post of another site that loads when a reader clicks."""
+    """A video or post from another site. It is loaded when a reader clicks."""
 
     label = _("Video or post from another site")
     help = _(

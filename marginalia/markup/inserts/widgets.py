@@ -1,4 +1,4 @@
-"""Widgets with which editors choose the target of an insert or a field by its title."""
+"""Widgets that let editors choose the target of an insert or a field by its title."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.urls import reverse
 
 
 class ChooserInput(AdminTextInputWidget):
-    """An input for an address or id. A script suggests matches by title. `wanted` is "node", "photo" or "link"."""
+    """An input for a URL or id. A script suggests matches by title. `wanted` is "node", "photo" or "link"."""
 
     template_name = "editor/chooser.html"
 

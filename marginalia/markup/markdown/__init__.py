@@ -1,4 +1,4 @@
-"""Conversion of Markdown to clean HTML, in time linear in the length of the text."""
+"""Conversion of Markdown to clean HTML in linear time."""
 
 from marginalia.markup.markdown.rendering import render
 

@@ -1,4 +1,4 @@
-"""Abbreviations: a line `*[HTML]: HyperText Markup Language` defines the meaning of a word in the text."""
+"""Abbreviations: a line such as `*[HTML]: HyperText Markup Language` defines the meaning of a word in the text."""
 
 import re
 from typing import Final
@@ -8,11 +8,12 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-MAX_ABBREVIATIONS: Final = 100  # definitions in one text
-# Maximum marked places in one text. Each of them becomes an element that repeats the meaning.
+MAX_ABBREVIATIONS: Final = 100  # definitions per text
+# Maximum number of marked occurrences per text. Each occurrence becomes an element that repeats the meaning.
 MAX_MARKED: Final = 200
 _DEFINITION: Final = re.compile(r"\*\[([^\]\\]{1,60})\]:[ \t]+(\S.{0,199})")
-# Words that can be defined. Each word is looked up as a whole, so that one pass suffices for any number of definitions.
+# Matches words that can be defined. Each word in the text is looked up, so that one pass suffices for any number of
+# definitions.
 _WORD: Final = re.compile(r"[^\W_]+(?:[.&/-][^\W_]+)*")
 
 
@@ -56,7 +57,7 @@ def _mark(state: StateCore) -> None:
 
 
 def _mark_words(token: Token, known: dict[str, str], most: int) -> list[Token]:
-    """Return the pieces of a text token, with up to `most` abbreviations as elements of four tokens each."""
+    """Split a text token, and return its pieces with up to `most` abbreviations as elements of four tokens each."""
     pieces: list[Token] = []
     position = 0
     for found in _WORD.finditer(token.content):

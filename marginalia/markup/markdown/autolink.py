@@ -1,7 +1,8 @@
-"""Links for bare URLs in running text, as in GFM: http://, https:// and www. In articles, also email addresses.
+"""Links for bare URLs in running text, as in GitHub Flavored Markdown: http://, https:// and www.
 
-linkify-it-py isn't used, because its search takes quadratic time (16 s for 80 KB of "http://("), and it treats
-"README.md" as a host. Each pattern here examines a limited number of characters.
+In articles, email addresses also become links. The module doesn't use linkify-it-py, because its search takes quadratic
+time (16 s for 80 KB of "http://("), and it treats "README.md" as a host. Each pattern here examines a limited number of
+characters.
 """
 
 import re
@@ -15,8 +16,8 @@ from markdown_it.token import Token
 from marginalia.markup.html import links
 
 _MAX_LENGTH: Final = 2_000
-# White space, delimiters of Markdown and HTML, quotation marks, and the punctuation of scripts that put no space after
-# a URL.
+# Characters that end a URL: white space, Markdown and HTML delimiters, quotation marks, and the punctuation of scripts
+# that don't put a space after a URL.
 _STOP: Final = (
     '\\s<>"`|\\[\\]{}\\\\^\u00ab\u00bb\u2018-\u201f\u2026\u2039\u203a\u3000-\u3003\u3008-\u3011\u3014-\u301f'
     "\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
@@ -34,7 +35,7 @@ def autolink(lines: MarkdownIt, texts: MarkdownIt, *, mail: bool) -> None:
 
     Args:
         lines: The parser for inline content.
-        texts: The parser for whole texts.
+        texts: The parser for entire texts.
         mail: Whether to link email addresses, too.
     """
     lines.inline.ruler.before("linkify", "http", _link_http)
@@ -53,7 +54,7 @@ def _link_http(state: StateInline, silent: bool) -> bool:
     rest = _trim_punctuation(found[0])
     if len(rest) <= 2 or len(rest) > _MAX_LENGTH:
         return False
-    # Character references aren't decoded yet in inline text. In URLs, only `&amp;` is common.
+    # In inline text, character references haven't been decoded yet. In URLs, only `&amp;` is common.
     url = f"{scheme[0]}:{rest.replace('&amp;', '&')}"
     if not silent:
         state.pending = state.pending[: -len(scheme[0])]
@@ -110,7 +111,7 @@ def _link_text(token: Token, pattern: re.Pattern[str], md: MarkdownIt) -> list[T
 
 
 def _trim_punctuation(url: str) -> str:
-    """Return `url` without the punctuation of the sentence around it.
+    """Return `url` without the punctuation that belongs to the surrounding sentence.
 
     For example, "http://a.example/b_(c).)" becomes "http://a.example/b_(c)".
     """

@@ -1,7 +1,7 @@
-"""Footnotes: `[^name]` in a text, and `[^name]: …` for the note. The notes become a list at the end of the text.
+"""Footnotes: `[^name]` in a text refers to the note `[^name]: …`. The notes become a list at the end of the text.
 
-In clean HTML, a reference is a link to its list item, and the item has links back. So notes can also be shown
-elsewhere. Ids are made from names, so they stay the same when another note is added.
+In clean HTML, each reference is a link to a list item, and the item has links back to the references, so notes can also
+be shown elsewhere. Ids are derived from names, so they don't change when another note is added.
 """
 
 import re
@@ -16,14 +16,14 @@ from markdown_it.token import Token
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.footnote.index import footnote_def, footnote_ref
 
-_MAX_NAME_LENGTH: Final = 60  # characters; the plugin would search the rest of the text for the end of a name
+_MAX_NAME_LENGTH: Final = 60  # characters; without a limit, the plugin would search the entire text for a name's end
 _PLAIN: Final = re.compile(r"[\w-]+")
-_BACK: Final = "\u21a9\ufe0e"  # displayed as text, because some devices would show an emoji
+_BACK: Final = "\u21a9\ufe0e"  # an arrow with a variation selector, because some devices would show it as an emoji
 
 
 def install(lines: MarkdownIt, blocks: MarkdownIt) -> None:
-    """Add footnotes to the parser `blocks`, whose inline content `lines` parses."""
-    # Inline notes, `^[…]`, are disabled, because the plugin parses them recursively.
+    """Add footnotes to the parser `blocks` and to `lines`, which parses its inline content."""
+    # Inline notes (`^[…]`) are disabled, because the plugin parses them recursively.
     for md in (lines, blocks):
         footnote_plugin(md, inline=False)
     lines.inline.ruler.at("footnote_ref", _reference)
@@ -41,14 +41,15 @@ def _reference(state: StateInline, silent: bool) -> bool:
 
 
 def _definition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    # The plugin would break up a note inside a note, a list or a quotation. The next note ends the note before it.
+    # Notes are accepted only at the top level, because the plugin would break up notes inside other notes, lists or
+    # quotations. The start of the next note ends a note.
     is_next = silent and state.sCount[start] < state.blkIndent
     is_at_top = (state.level == 0 or is_next) and _has_name(state.src, state.bMarks[start] + state.tShift[start])
     return is_at_top and footnote_def(state, start, end, silent)
 
 
 def _id(token: Token) -> str:
-    """Return the name of a note as part of an id. The ":" or "." before it distinguishes it from ids of headings."""
+    """Return the part of an id that identifies a note. It begins with ":" or ".", so it differs from heading ids."""
     label = token.meta["label"]
     return f":{label}" if _PLAIN.fullmatch(label) else f".{token.meta['id'] + 1}"
 

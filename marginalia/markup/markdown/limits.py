@@ -1,7 +1,8 @@
-"""Limits that keep a Markdown parser linear on hostile texts.
+"""Limits that keep the Markdown parser's time linear, even for malicious input.
 
-Parsing and cleaning together take about 10 µs per mark. A construct that makes several elements counts as several
-marks. Four constructs could still multiply the work or the result. Each of them has a limit here.
+Parsing and cleaning together take about 10 µs per mark (a character that can begin or end an element). A construct that
+creates several elements counts as several marks. Four constructs could still multiply the work or the output, so each
+of them has its own limit.
 """
 
 import re
@@ -15,20 +16,20 @@ from markdown_it.rules_block.table import table
 from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline.image import image
 
-MAX_DEPTH: Final = 60  # levels of quotations and lists; a list takes two of them
+MAX_DEPTH: Final = 60  # levels of quotations and lists; a list counts as two levels
 MAX_MARKS: Final = 150_000
 _MAX_NESTED_IMAGES: Final = 3
-_MAX_PADDING: Final = 2_000  # table cells that rows leave out, in all tables of a text
-# A place where a link may begin without brackets takes as long as this many marks.
+_MAX_PADDING: Final = 2_000  # number of cells missing from table rows, in all tables in a text
+# A position where a bare link may begin costs as much as this number of marks.
 LINK_MARKS: Final = 5
-# The cost in marks of a list item or definition, which may begin a list of its own, and of a table cell, which may have
-# an empty cell before or after it.
+# The cost, in marks, of a list item or definition (which may begin its own list), and of a table cell (which may have
+# an empty cell before or after it).
 _ITEM_MARKS: Final = 6
 _CELL_MARKS: Final = 6
-# The cost in marks of a reference to a footnote with its link back.
+# The cost, in marks, of a footnote reference and its back link.
 _NOTE_MARKS: Final = 6
 _MARKS: Final = re.compile(r"[&!\]\\:]")
-# Line ends, and signs that come in pairs to make an element, as in emphasis, code, tags, headings and maths.
+# Line ends, and characters that form an element in pairs, as in emphasis, code, tags, headings and maths.
 _DOUBLE: Final = re.compile(r"[\n*_~`<#^$]|==")
 _QUOTES: Final = re.compile(r"(?<![^\s>])>")
 _ITEMS: Final = re.compile(r"(?<![^\s>])(?:[-+*:~]|\d{1,9}[.)])(?=\s)")
@@ -36,9 +37,9 @@ _LINKS: Final = re.compile(r"@|://|www\.", re.IGNORECASE)
 
 
 def count_marks(source: str) -> int:
-    """Return the approximate cost of rendering `source`, in marks of about 10 µs.
+    """Return the approximate cost of rendering `source`, in marks (about 10 µs each).
 
-    This is about the number of HTML tokens.
+    The cost is about the number of HTML tokens in the output.
     """
     return (
         len(_MARKS.findall(source))
@@ -54,16 +55,16 @@ def count_marks(source: str) -> int:
 def is_excessive(source: str) -> bool:
     """Return whether parsing `source` would take more than about two seconds.
 
-    No text written by hand has so many marks.
+    No text that was written by hand has that many marks.
     """
-    # No character costs more than an item with an asterisk, including the two characters of a footnote.
+    # No character costs more than a list item's asterisk, not even the two characters of a footnote reference.
     return len(source) > MAX_MARKS // (_ITEM_MARKS + 2) and count_marks(source) > MAX_MARKS
 
 
 class LimitedReferences(dict[str, Any]):
-    """The link definitions of one text. Once the resolved links exceed `budget` characters, they no longer resolve.
+    """The link definitions in one text. After the resolved links exceed `budget` characters, no more links resolve.
 
-    Otherwise, one long URL with 100,000 references to it would make gigabytes. cmark has the same limit.
+    Without a budget, 100,000 references to one long URL would create gigabytes of output. cmark has the same limit.
     """
 
     def __init__(self, budget: int) -> None:
@@ -71,7 +72,7 @@ class LimitedReferences(dict[str, Any]):
         self._left = budget
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return the definition of `key` while the budget lasts, then `default`."""
+        """Return the definition of `key`, or `default` once the budget is used up."""
         found = super().get(key)
         if found is None or self._left < 0:
             return default
@@ -80,7 +81,7 @@ class LimitedReferences(dict[str, Any]):
 
 
 def install_limits(md: MarkdownIt) -> None:
-    """Install the limits on nesting, on tables and on nested images in `md`."""
+    """Install the limits on nesting, tables and nested images in `md`."""
     md.block.ruler.at("table", _limited_table, {"alt": ["paragraph", "reference"]})
     md.block.ruler.before("table", "deep", _flatten_deep_block)
     md.inline.ruler.at("image", _limit_nesting(image))
@@ -89,7 +90,7 @@ def install_limits(md: MarkdownIt) -> None:
 def _flatten_deep_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Parse blocks that are nested too deeply as one paragraph.
 
-    The parser would drop them, but typed text must not disappear.
+    The parser would drop these blocks, but no text may disappear.
     """
     if silent or state.level < MAX_DEPTH:
         return False
@@ -103,9 +104,9 @@ def _flatten_deep_block(state: StateBlock, start: int, end: int, silent: bool) -
 
 
 def _limited_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Refuse a table if the tables of the text have many more cells than bars, because marks only count the bars.
+    """Reject a table if the tables in the text have many more cells than bars, because only bars count as marks.
 
-    For example, 18 KB of "|" and short lines made 6 MB of empty cells.
+    For example, 18 KB of "|" and short lines created 6 MB of empty cells.
     """
     if start + 2 > end:
         return False
@@ -120,9 +121,9 @@ def _limited_table(state: StateBlock, start: int, end: int, silent: bool) -> boo
 
 
 def _lines(state: StateBlock) -> tuple[list[int], list[int]]:
-    """Return, for each line, the number of the next empty line, and the number of bars before the line.
+    """Return, for each line, the line number of the next empty line, and the number of bars before the line.
 
-    The result is computed once per text, because the parser looks for a table at every line.
+    The result is computed only once per text, because the parser looks for a table at every line.
     """
     known = state.env.get("lines")
     if known is None:
@@ -137,7 +138,7 @@ def _lines(state: StateBlock) -> tuple[list[int], list[int]]:
 
 
 def _limit_nesting(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
-    """Return `rule` with a limit on images inside descriptions of images, because the parser parses these recursively."""
+    """Wrap `rule` to limit images inside image descriptions, because the parser parses descriptions recursively."""
 
     def limited(state: StateInline, silent: bool) -> bool:
         depth = state.env.get("images", 0)

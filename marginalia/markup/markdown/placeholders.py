@@ -2,10 +2,10 @@
 
 The elements are resolved when the text is shown (`markup.html.inserts`).
 
-A quotation that begins with `[!NOTE]` (an "alert" in GitHub's Markdown) is converted to the insert `note`.
+A quotation that begins with `[!NOTE]` (an "alert" in GitHub's Markdown) is converted to a `note` insert.
 
-The first and the last line of a container become separate tokens, which are paired after the text is parsed. So the
-content is parsed like any other text, at any depth, and no line is parsed twice.
+The first and last lines of a container become separate tokens, which are paired after the text has been parsed. The
+content is therefore parsed like any other text, at any depth, and no line is parsed twice.
 """
 
 import re
@@ -20,7 +20,7 @@ from markdown_it.token import Token
 from marginalia.markup import directives
 from marginalia.markup.html import inserts
 
-MAX_DEPTH: Final = 4  # nested containers
+MAX_DEPTH: Final = 4  # levels of nested containers
 _CALLOUT: Final = re.compile(
     r"\[!(note|tip|important|warning|caution)\](?:[ \t]+([^\n]{1,200}))?[ \t]*(?:\n|\Z)", re.IGNORECASE
 )
@@ -58,7 +58,7 @@ def _directive(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 def _pair_containers(state: StateCore) -> None:
     """Pair the first and last lines of containers.
 
-    A container becomes an element if both lines are in the same block. Otherwise, each line is a fault.
+    A container becomes an element if both lines are in the same block. Otherwise, each of the lines is an error.
     """
     frames: list[list[Token]] = [[]]
     for token in state.tokens:
@@ -97,7 +97,7 @@ def _line_number(token: Token) -> int:
 
 
 def _callouts(state: StateCore) -> None:
-    """Convert quotations to notes if they begin with one of the five words, alone on its line or before a title."""
+    """Convert quotations to notes if their first line is one of the five markers, or a marker followed by a title."""
     opened: list[Token | None] = []
     for at, token in enumerate(state.tokens):
         if token.type == "blockquote_open":

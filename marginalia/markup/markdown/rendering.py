@@ -1,4 +1,4 @@
-"""The renderer from Markdown to clean HTML."""
+"""The function that renders Markdown as clean HTML."""
 
 import re
 from html import escape
@@ -27,14 +27,14 @@ class _Markdown(MarkdownIt):
         limits.install_limits(self)
 
     def validateLink(self, url: str) -> bool:
-        """Return whether `url` can become a link. If not, it is shown as typed."""
+        """Return whether `url` can become a link. Otherwise, it is shown as typed."""
         return links.is_allowed(url, _SCHEMES)
 
 
 def _parser(*, html: bool, breaks: bool, article: bool) -> MarkdownIt:
-    """Return a parser that nests blocks deeply, but inline content only 20 levels.
+    """Return a parser that allows deeply nested blocks, but only 20 levels of inline content.
 
-    The time for "[[[[…" grows with the levels of inline content.
+    The time for parsing "[[[[…" grows with the number of levels of inline content.
     """
     blocks = _Markdown(html=html, breaks=breaks, nesting=2 * limits.MAX_DEPTH)
     lines = _Markdown(html=html, breaks=breaks, nesting=20)
@@ -57,14 +57,14 @@ def _parser(*, html: bool, breaks: bool, article: bool) -> MarkdownIt:
 
 
 def _align(state: StateCore) -> None:
-    """Write the alignment of table columns as attributes, because style attributes are not allowed."""
+    """Write the alignment of table columns as attributes, because style attributes aren't allowed."""
     for token in state.tokens:
         if token.type in {"th_open", "td_open"} and (found := _ALIGNMENT.fullmatch(str(token.attrGet("style")))):
             token.attrs = {"align": found[1]}
 
 
-# Editors can use HTML in Markdown, as most texts from WordPress do. Comments show HTML as it was typed, including line
-# ends.
+# Editors can use HTML in Markdown, and most text imported from WordPress contains HTML. Comments show HTML as it was
+# typed, including line ends.
 _PARSERS: Final[dict[str, MarkdownIt]] = {
     "article": _parser(html=True, breaks=False, article=True),
     "comment": _parser(html=False, breaks=True, article=False),
@@ -76,13 +76,13 @@ def render(source: str, profile: Profile = "comment") -> str:
 
     In an article, `![alt](photo:slug)` becomes <img src="photo:slug">, and `[words](node:id)` becomes <a
     href="node:id">. A directive (`markup.directives`) becomes <div data-insert="…">. All of these are resolved when the
-    text is shown (`markup.html.references`, `markup.html.inserts`). Maths becomes code of the language "math".
+    text is shown (`markup.html.references`, `markup.html.inserts`). Maths becomes a code element of language "math".
 
-    A comment has none of these, and no footnotes, definition lists, abbreviations and marks, because ids in several
-    comments of a page would be the same.
+    Comments support none of these. They also don't support footnotes, definition lists, abbreviations or marks, because
+    ids in several comments on a page would collide.
 
-    The function never raises. It takes about 10 µs per mark. In the worst case, the result has 30 characters per
-    character of `source`, plus 50,000.
+    The function never raises an exception. It takes about 10 µs per mark. In the worst case, the result has 30
+    characters per character of `source`, plus 50,000.
     """
     return clean(_html(normalize_newlines(scrub(source)), profile), profile)
 
@@ -94,7 +94,7 @@ def _html(source: str, profile: Profile) -> str:
     try:
         return str(_PARSERS[profile].render(source, env))
     except RecursionError:
-        # Nesting is limited, but the caller's own stack can be deep.
+        # Nesting is limited, but the caller's stack may already be deep.
         return _as_typed(source)
 
 

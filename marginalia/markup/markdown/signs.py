@@ -1,8 +1,8 @@
-"""Inline signs: ==marked==, H~2~O, x^2^, `$maths$`, and boxes of task lists. Blocks of maths between lines of `$$`.
+"""Inline syntax for ==marked==, H~2~O, x^2^, `$maths$` and task list boxes, and blocks of maths between lines of `$$`.
 
-Maths is stored as code of the language "math" with its TeX as typed. The site converts it to formulas when it shows the
-text. The rules of mdit-py-plugins aren't used, because they take seconds for runs of backslashes or dollars. Each rule
-here examines a limited number of characters.
+Maths is stored as a code element of language "math", with its TeX as typed. The site converts it to formulas when it
+shows the text. The module doesn't use the rules of mdit-py-plugins, because they take seconds for runs of backslashes
+or dollar signs. Each rule here examines a limited number of characters.
 """
 
 import re
@@ -14,13 +14,13 @@ from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 
 MAX_MATHS_LENGTH: Final = 2_000  # characters
-_MAX_LINES: Final = 50  # lines of a block of maths
-# A script contains no white space, unless it is escaped, and no other markup.
+_MAX_LINES: Final = 50  # lines per block of maths
+# A subscript or superscript contains no unescaped white space and no other markup.
 _SCRIPT: Final = re.compile(r"\^((?:\\.|[^\s\\^]){1,100}+)\^|~((?:\\.|[^\s\\~]){1,100}+)~(?!~)")
 _SCRIPTS: Final = {"^": "sup", "~": "sub"}
 _ESCAPED: Final = re.compile(r"\\([ \\!\"#$%&'()*+,./:;<=>?@[\]^_`{|}~-])")
-# Prices such as "from $5 to $10" and "$10, US$" aren't maths. So there must be no space inside the signs, no letter or
-# digit outside, and no words after a number.
+# Prices such as "from $5 to $10" and "$10, US$" aren't maths. To exclude them, there must be no space directly inside
+# the dollar signs, no letter or digit directly after them, and no words after a leading number.
 _PRICE: Final = r"\d[^$]{0,200}?\s[a-zA-Z]{2}"
 _MATHS: Final = re.compile(rf"\$(?![\s$]|{_PRICE})((?:[^$\\\n]|\\.){{1,{MAX_MATHS_LENGTH}}}+)(?<!\s)\$(?![\w$])")
 _TASK: Final = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
@@ -28,7 +28,7 @@ _INTERRUPTS: Final = ["paragraph", "reference", "blockquote", "list"]
 
 
 def install(lines: MarkdownIt, blocks: MarkdownIt) -> None:
-    """Add these signs to the parser `blocks`, whose inline content `lines` parses."""
+    """Add this syntax to the parser `blocks` and to `lines`, which parses its inline content."""
     lines.inline.ruler.before("escape", "maths", _maths)
     lines.inline.ruler.before("strikethrough", "mark", _mark)
     lines.inline.ruler.before("strikethrough", "script", _script)
@@ -83,7 +83,7 @@ def _maths(state: StateInline, silent: bool) -> bool:
 
 
 def _maths_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Parse the lines from one that begins with `$$` to one that ends with `$$`, without an empty line between them."""
+    """Parse a block from a line that begins with `$$` to a line that ends with `$$`, with no empty line in between."""
     begin = state.bMarks[start] + state.tShift[start]
     if not state.src.startswith("$$", begin) or state.is_code_block(start):
         return False
@@ -109,7 +109,7 @@ def _maths_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _tasks(state: StateCore) -> None:
-    """Write the boxes of task lists as characters, so that they are read aloud and stay in feeds and excerpts."""
+    """Write the boxes of task lists as characters, so that they are read aloud and appear in feeds and excerpts."""
     for item, paragraph, words in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
         if item.type != "list_item_open" or paragraph.type != "paragraph_open" or words.type != "inline":
             continue

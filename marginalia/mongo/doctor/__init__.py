@@ -1,6 +1,6 @@
-"""The doctor, which checks a running system for faults and risks, and suggests fixes.
+"""The doctor, which checks a running system for problems and risks, and suggests fixes.
 
-Checks are functions registered with `check`. Each app can have a module `doctor` with checks and hot queries.
+Checks are functions that are registered with `check`. Each app can have a `doctor` module with checks and hot queries.
 """
 
 from marginalia.mongo.doctor.findings import (

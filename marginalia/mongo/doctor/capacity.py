@@ -1,4 +1,4 @@
-"""Checks of capacity: the lag of secondaries, the oplog, the disk, and connections."""
+"""Checks of the system's capacity: replication lag, the oplog, the disk, and connections."""
 
 from collections.abc import Iterator
 
@@ -8,17 +8,17 @@ from marginalia.mongo.doctor.findings import WARNING, Examination, Finding, chec
 
 MAX_LAG_SECONDS = 60.0  # seconds
 MIN_OPLOG_SECONDS = 24 * 60 * 60.0  # seconds
-# The age of an oplog only matters if it is nearly full, because otherwise it hasn't lost anything yet.
+# The time span of an oplog matters only if the oplog is nearly full. Otherwise it hasn't lost any entries yet.
 FULL_OPLOG = 0.9
-# The disk needs a tenth of its size as free space, or ENOUGH_FREE_BYTES if a tenth is more.
+# Free space is low if it is less than this share of the disk's size and less than ENOUGH_FREE_BYTES.
 MIN_FREE_SHARE = 0.1
 ENOUGH_FREE_BYTES = 20 * 1024**3
-MIN_FREE_CONNECTIONS_SHARE = 0.2  # of the server's maximum
+MIN_FREE_CONNECTIONS_SHARE = 0.2  # as a share of the server's maximum
 
 
 @check
 def replication(examination: Examination) -> Iterator[Finding]:
-    """Check that every secondary keeps up, and that the oplog covers a day of downtime."""
+    """Check that every secondary keeps up with the primary, and that the oplog covers a day of downtime."""
     members = status.members(examination.alias)
     oplog = status.oplog(examination.alias)
     for name, seconds in (members.lag if members else {}).items():
@@ -28,7 +28,7 @@ def replication(examination: Examination) -> Iterator[Finding]:
             )
             fix = "Check its disk, its load and its network."
             yield Finding(WARNING, "replication-lag", name, message, fix)
-    # In a set without secondaries, no member can be down and catch up later.
+    # If a set has no secondaries, no member can be down and catch up later.
     if members and members.lag and oplog and oplog.filled > FULL_OPLOG and oplog.seconds < MIN_OPLOG_SECONDS:
         hours = oplog.seconds / 3600
         message = f"The oplog covers only {hours:,.1f} hours. A member that is away for longer has to copy all data."
@@ -51,7 +51,7 @@ def disk_space(examination: Examination) -> Iterator[Finding]:
 
 @check
 def scratch_databases(examination: Examination) -> Iterator[Finding]:
-    """Check that no interrupted command left its scratch database behind."""
+    """Check that no interrupted command has left its scratch database behind."""
     for name in status.abandoned_scratch_databases(examination.alias):
         message = "import_site --verify created this database, but was interrupted before deleting it."
         fix = f'Run db.getSiblingDB("{name}").dropDatabase() in mongosh, as a user with permission to drop it.'

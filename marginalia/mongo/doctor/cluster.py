@@ -1,4 +1,4 @@
-"""Checks of a sharded cluster, which need a mongos: balancer, jumbo chunks, reachable shards."""
+"""Checks of a sharded cluster through mongos: the balancer, jumbo chunks, and reachable shards."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,13 +9,13 @@ from marginalia.mongo import sharding
 from marginalia.mongo.connection import Document, client
 from marginalia.mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
 
-# Maximum jumbo chunks to count.
+# Maximum number of jumbo chunks to count.
 MAX_JUMBO_CHUNKS = 1_000
 
 
 @check
 def shards(examination: Examination) -> Iterator[Finding]:
-    """Check on a mongos that the balancer runs, no chunk is too large to move, and every shard has a reachable primary."""
+    """Check a cluster's balancer, that no chunk is too large to move, and that every shard has a reachable primary."""
     if not sharding.is_mongos(examination.alias):
         return
     server = client(examination.alias)
@@ -33,13 +33,13 @@ def shards(examination: Examination) -> Iterator[Finding]:
 
 
 def is_balancing(config: Database[Document]) -> bool:
-    """Return whether the balancer is on, according to the database `config` of a cluster."""
+    """Return whether the balancer is on, according to the cluster's `config` database."""
     settings = config["settings"].find_one({"_id": "balancer"}) or {}
     return not settings.get("stopped") and settings.get("mode", "full") != "off"
 
 
 def jumbo_chunks(config: Database[Document]) -> dict[str, int]:
-    """Return the number of jumbo chunks per namespace, according to the database `config` of a cluster."""
+    """Return the number of jumbo chunks per namespace, according to the cluster's `config` database."""
     counts: dict[Any, int] = {}
     for chunk in config["chunks"].find({"jumbo": True}, {"uuid": 1}).limit(MAX_JUMBO_CHUNKS):
         counts[chunk["uuid"]] = counts.get(chunk["uuid"], 0) + 1
@@ -54,8 +54,8 @@ def unreachable_shards(config: Database[Document], pools: Mapping[str, Any]) -> 
     """Return the shards of a cluster without a reachable primary.
 
     Args:
-        config: The database `config` of the cluster.
-        pools: The response to connPoolStats. Shards to which no connection was ever opened are left out.
+        config: The cluster's `config` database.
+        pools: The response to connPoolStats. Shards to which no connection has ever been opened aren't reported.
     """
     sets = pools.get("replicaSets", {})
     return [

@@ -1,7 +1,7 @@
-"""Findings of checks, and the registration and running of checks.
+"""Findings, and functions that register and run checks.
 
-Every check has a time limit, so that the doctor finishes on collections of any size. An interrupted check is reported.
-Checks of collections that grow without limit use a random sample.
+Every check has a time limit, so that the doctor finishes however large the collections are. It reports checks that
+exceed the limit. Checks of collections that can grow without limit use a random sample.
 """
 
 import logging
@@ -26,7 +26,7 @@ ERROR = "error"
 WARNING = "warning"
 ADVICE = "advice"
 _SEVERITY = {ERROR: 0, WARNING: 1, ADVICE: 2}
-# Seconds that a check of the whole database or of one collection can take.
+# Maximum number of seconds that a check of the whole database or of one collection can take.
 CHECK_SECONDS = 10.0
 
 
@@ -35,9 +35,9 @@ class Finding:
     """A problem that a check found.
 
     Attributes:
-        level: How bad the problem is.
+        level: The severity of the problem.
         name: A stable name, such as "index-missing".
-        where: The collection or the setting with the problem.
+        where: The collection or setting that has the problem.
         message: A description of the problem.
         fix: What the operator should do.
     """
@@ -51,7 +51,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Examination:
-    """The subject of the checks: one database, the collections declared for it, and whether the site is in production."""
+    """The subject of checks: a database, the collections declared for it, and whether the site is in production."""
 
     alias: str
     db: Database[Document]
@@ -63,19 +63,19 @@ class Examination:
 
     @property
     def for_production(self) -> str:
-        """The level of findings that are errors only in production."""
+        """The level for findings that are errors only in production."""
         return ERROR if self.production else ADVICE
 
     def sample_stages(self, name: str, sample: int = 0) -> list[Document]:
-        """Return the first stages of a pipeline over a collection: a random sample if it is large, else an empty list."""
+        """Return the initial stages for a pipeline on a collection, which sample the collection if it is large."""
         return sample_stages(self.db[name], sample or self.sample)
 
     def declared(self, *names: str) -> list[str]:
-        """Return those of the collections `names` that apps declare for this database."""
+        """Return the collection names in `names` that apps declare for this database."""
         return [collection.name for collection in self.collections if collection.name in names]
 
     def present(self, name: str, ids: Iterable[Any]) -> set[Any]:
-        """Return those of `ids` that exist in the collection `name`."""
+        """Return the `ids` that exist in the collection `name`."""
         return {document["_id"] for document in self.db[name].find({"_id": {"$in": list(ids)}}, {"_id": 1})}
 
 
@@ -92,7 +92,7 @@ def check(function: Check) -> Check:
 
 
 def collection_check(function: CollectionCheck) -> CollectionCheck:
-    """Register a function that yields Findings for each existing declared collection, except GridFS chunks."""
+    """Register a function that yields Findings for a collection. GridFS chunks aren't checked."""
     _collection_checks.append(function)
     return function
 
@@ -106,9 +106,9 @@ def examine(
     """Run every check on every MongoDB database with declared collections. Return the findings, errors first.
 
     Args:
-        production: Whether the site is in production, so that risks are errors.
+        production: Whether the site is in production. If so, risks are reported as errors.
         progress: A function that is called with the name of each check.
-        checks: The checks to run on a database instead of the registered ones. Checks of collections are not affected.
+        checks: The database checks to run instead of the registered ones. Collection checks aren't affected.
     """
     _discover()
     findings: list[Finding] = []
@@ -157,12 +157,12 @@ def _check_name(function: Callable[..., Any]) -> str:
 
 
 def _run_in_time(name: str, where: str, work: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """Return the findings of a check. An exceeded time limit, a missing permission or a failure is also a finding."""
+    """Return the findings of a check. A timeout, a missing permission or a failure is also reported as a finding."""
     findings: list[Finding] = []
     try:
         with pymongo.timeout(CHECK_SECONDS):
             for finding in work():
-                findings.append(finding)  # noqa: PERF402 - findings before a timeout are kept
+                findings.append(finding)  # noqa: PERF402 - keeps the findings from before a timeout
     except PyMongoError as error:
         if isinstance(error, OperationFailure) and error.code == UNAUTHORIZED:
             message = f"The site's database user doesn't have permission for the check “{name}”."

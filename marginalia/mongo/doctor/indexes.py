@@ -1,4 +1,4 @@
-"""Checks of indexes that are missing, undeclared, unused, or prevent sharding."""
+"""Checks for indexes that are missing, undeclared, unused, or prevent sharding."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -7,13 +7,13 @@ from marginalia.mongo import indexes, sharding
 from marginalia.mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
 from marginalia.mongo.indexes import status
 
-# A server that started recently hasn't seen enough queries to show that an index is unused.
+# If a server was started recently, it hasn't run enough queries to show that an index is unused.
 MIN_OBSERVATION = timedelta(days=7)
 
 
 @check
 def declared_indexes(examination: Examination) -> Iterator[Finding]:
-    """Check that exactly the declared indexes exist, and that the stored format is current."""
+    """Check that only the declared indexes exist, that none are missing, and that the stored format is current."""
     try:
         changes = indexes.plan(alias=examination.alias)
     except indexes.FormerFormat as error:
@@ -47,7 +47,7 @@ def declared_indexes(examination: Examination) -> Iterator[Finding]:
 
 @check
 def unused_indexes(examination: Examination) -> Iterator[Finding]:
-    """Check for indexes that were unused for a week, because every index slows down writes."""
+    """Check for indexes that haven't been used for a week, because every index slows down writes."""
     for row in status.indexes(alias=examination.alias):
         if row.name == "_id_" or row.enforces or row.uses or row.since is None:
             continue
@@ -63,7 +63,7 @@ def unused_indexes(examination: Examination) -> Iterator[Finding]:
 
 @check
 def shardable(examination: Examination) -> Iterator[Finding]:
-    """Check that every declared key can be the shard key."""
+    """Check that every declared shard key can be used."""
     for collection in examination.collections:
         for problem in sharding.shard_key_problems(collection):
             yield Finding(

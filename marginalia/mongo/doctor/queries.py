@@ -1,4 +1,4 @@
-"""Hot queries, declared as data and explained by the server."""
+"""Hot queries, which are declared as data and checked with the server's explain command."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,24 +12,24 @@ from marginalia.mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination
 from marginalia.mongo.reading import read_documents
 from marginalia.mongo.sharding.targeting import is_targeted
 
-# Maximum documents that a query can read per returned document.
+# Maximum number of documents that a query can read per returned document.
 READS_PER_RESULT = 2
-# With fewer documents read, the ratio means nothing.
+# If a query reads fewer documents than this, the ratio is meaningless.
 _MIN_READS = 20
-# Maximum documents from which to build a query, until one succeeds.
+# Maximum number of stored documents to try until a query can be built from one.
 _MAX_EXAMPLES = 5
 
 
 @dataclass(frozen=True)
 class HotQuery:
-    """A find that every page or post needs.
+    """A find query that every page or post needs.
 
     Attributes:
-        name: The name in findings.
+        name: The query's name in findings.
         collection: The collection that the query reads.
         query: A function that builds {filter, sort, limit…} from a stored document of `collection`.
-        example: The filter of documents to build the query from.
-        broadcast_because: The reason why the query can go to every shard, or "" if it must not.
+        example: A filter that selects documents from which to build the query.
+        broadcast_because: The reason why the query can be sent to every shard, or "" if it must not be.
     """
 
     name: str
@@ -41,10 +41,10 @@ class HotQuery:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The execution of a query: the stages of its plan, the documents read, and the documents returned.
+    """How a query was executed: the stages of its plan, and how many documents were read and returned.
 
-    `sorts` is True if every plan that the server considered sorts in memory. With few documents, all plans cost the
-    same, so the chosen plan alone means nothing.
+    `sorts` is True if every plan that the server considered sorts in memory. If there are few documents, all plans cost
+    the same, so the chosen plan by itself doesn't mean anything.
     """
 
     stages: frozenset[str]
@@ -54,12 +54,12 @@ class Explanation:
 
 
 def hot_queries() -> list[HotQuery]:
-    """Return the hot queries that the installed apps declare as HOT_QUERIES in their modules `doctor`."""
+    """Return the hot queries that the installed apps declare as HOT_QUERIES in their `doctor` modules."""
     return [query for module in app_modules("doctor") for query in getattr(module, "HOT_QUERIES", ())]
 
 
 def explain(db: Database[Document], collection: str, find: dict[str, Any]) -> Explanation:
-    """Run `find` ({filter, sort, limit, projection}) under explain. Return its plan and cost."""
+    """Explain the query `find` ({filter, sort, limit, projection}), and return its plan and cost."""
     answer = db.command("explain", {"find": collection, **find}, verbosity="executionStats")
     figures = answer["executionStats"]
     planner = answer["queryPlanner"]
@@ -74,7 +74,7 @@ def explain(db: Database[Document], collection: str, find: dict[str, Any]) -> Ex
 
 @check
 def explained_queries(examination: Examination) -> Iterator[Finding]:
-    """Check that every hot query uses an index, reads few documents beyond its result, and doesn't sort in memory."""
+    """Check that every hot query uses an index, reads few documents in vain, and doesn't sort in memory."""
     for query, collection, find in build_queries(examination.db, examination.collections):
         yield from judge(query, find, explain(examination.db, query.collection, find))
         if asks_every_shard(find, collection) and not query.broadcast_because:
@@ -90,7 +90,7 @@ def explained_queries(examination: Examination) -> Iterator[Finding]:
 def build_queries(
     db: Database[Document], collections: Iterable[Collection]
 ) -> Iterator[tuple[HotQuery, Collection, dict[str, Any]]]:
-    """Yield the hot queries of `collections` as finds, if there is a valid document to build them from."""
+    """Yield the hot queries on `collections`, built from stored documents. Skip queries without a suitable document."""
     known = {collection.name: collection for collection in collections}
     for query in hot_queries():
         collection = known.get(query.collection)
@@ -101,7 +101,7 @@ def build_queries(
 
 
 def asks_every_shard(find: Mapping[str, Any], collection: Collection) -> bool:
-    """Return whether mongos would send a find to every shard with data of `collection`."""
+    """Return whether mongos would send the query `find` to every shard that contains data of `collection`."""
     key = collection.shard_key
     return key is not None and not is_targeted(find.get("filter", {}), key.keys)
 

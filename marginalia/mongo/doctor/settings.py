@@ -13,7 +13,7 @@ from marginalia.mongo.servers import unmet_write_concern
 
 @check
 def pending_migrations(examination: Examination) -> Iterator[Finding]:
-    """Check that every migration has been applied, if the database has migrations."""
+    """Check that all migrations have been applied, if the database uses migrations."""
     executor = MigrationExecutor(connections[examination.alias])
     if examination.alias != DEFAULT_DB_ALIAS and not executor.recorder.has_table():
         return
@@ -25,12 +25,12 @@ def pending_migrations(examination: Examination) -> Iterator[Finding]:
 
 @check
 def promises(examination: Examination) -> Iterator[Finding]:
-    """Check that acknowledged writes survive the loss of a server, with the options of the driver."""
+    """Check that, with the driver's options, acknowledged writes survive the loss of a server."""
     options = client(examination.alias).options
     asked = options.write_concern.document
     fix = "Set w=majority, journal=true and retryWrites=true in the URI, or remove these options."
     members = asked.get("w", "majority")
-    # A number or a tag can require more than a majority.
+    # Writes with a number or a tag can require more members than a majority.
     if members in (0, 1) or asked.get("j") is False:
         message = f"Writes are acknowledged with {asked}, so saved data can be lost."
         yield Finding(ERROR, "weak-writes", examination.alias, message, fix)
@@ -49,7 +49,7 @@ def promises(examination: Examination) -> Iterator[Finding]:
 
 @check
 def deployment_checks(examination: Examination) -> Iterator[Finding]:
-    """Report the messages of `manage.py check --deploy` for a production site."""
+    """Report the messages of `manage.py check --deploy` if the site is in production."""
     if examination.production and examination.alias == DEFAULT_DB_ALIAS:
         for message in checks.run_checks(include_deployment_checks=True):
             if message.is_silenced():

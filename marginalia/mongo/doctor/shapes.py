@@ -1,4 +1,4 @@
-"""The shapes of stored documents, checked for patterns that make a MongoDB system slow or prevent sharding."""
+"""Checks of stored documents for structures that slow down MongoDB or prevent sharding."""
 
 import re
 from collections import Counter, defaultdict
@@ -16,11 +16,11 @@ from marginalia.mongo.schemas import several_types
 MAX_DOCUMENT_BYTES = 100 * 1024
 MAX_DEPTH = 4
 MAX_ARRAY_LENGTH = 1_000
-# Maximum elements of an array to examine.
+# Maximum number of array elements to examine.
 _MAX_ELEMENTS = 20
-# This many collections whose names have the same pattern look like one collection per user.
+# If at least this many collections have names with the same pattern, there may be one collection per user.
 MAX_ALIKE_COLLECTIONS = 20
-# Number of documents of a large collection whose size or validity the server checks.
+# Maximum number of documents per large collection whose size or validity the server checks.
 MAX_SAMPLED = 5_000
 _MAX_REPORTED = 3
 _NUMBERS = {"int", "Int64", "float", "Decimal128"}
@@ -28,7 +28,7 @@ _NUMBERS = {"int", "Int64", "float", "Decimal128"}
 
 @dataclass
 class Shapes:
-    """Statistics on the shapes of documents of one collection, updated document by document."""
+    """Statistics on the structure of a collection's documents, updated document by document."""
 
     types: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     kinds: Counter[frozenset[str]] = field(default_factory=Counter)
@@ -67,7 +67,7 @@ def shapes(examination: Examination, collection: Collection) -> Iterator[Finding
 
 @collection_check
 def big_documents(examination: Examination, collection: Collection) -> Iterator[Finding]:
-    """Check for documents of more than 100 KB, whose size the server determines."""
+    """Check for documents larger than 100 KB. The server determines the sizes."""
     name = collection.name
     too_big: list[Document] = [
         *examination.sample_stages(name, MAX_SAMPLED),
@@ -82,7 +82,7 @@ def big_documents(examination: Examination, collection: Collection) -> Iterator[
 
 @collection_check
 def valid_documents(examination: Examination, collection: Collection) -> Iterator[Finding]:
-    """Check that stored documents match the validator of their collection."""
+    """Check that stored documents match their collection's validator."""
     if collection.validator is None:
         return
     part = examination.sample_stages(collection.name, MAX_SAMPLED)
@@ -150,7 +150,7 @@ def _type_of(value: Any) -> str:
 
 
 def _depth(value: Any) -> int:
-    """Return how many levels of documents are nested below the top one. Arrays aren't levels."""
+    """Return how many levels of nested documents there are below the top level. Arrays don't count as levels."""
     if isinstance(value, dict):
         return max((_depth(inner) + isinstance(inner, dict | list) for inner in value.values()), default=0)
     if isinstance(value, list):

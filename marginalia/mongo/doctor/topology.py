@@ -1,4 +1,4 @@
-"""Checks of the server: version, known faults, members, clock, authentication and encryption."""
+"""Checks of the server: version, known bugs, members, clock, authentication and encryption."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from marginalia.mongo.connection import client
 from marginalia.mongo.doctor.findings import ERROR, WARNING, Examination, Finding, check
 from marginalia.mongo.servers import OLDEST_VERSION
 
-# The ends of life that MongoDB has published, by release series.
+# The end-of-life dates that MongoDB has published, by release series.
 END_OF_LIFE = {(6, 0): datetime(2025, 7, 31, tzinfo=UTC), (7, 0): datetime(2027, 8, 31, tzinfo=UTC)}
 MIN_MEMBERS = 3
 MAX_SKEW_SECONDS = 5.0  # seconds
@@ -18,14 +18,14 @@ MAX_SKEW_SECONDS = 5.0  # seconds
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of MongoDB: its effect, and the first fixed version of each release series."""
+    """A bug in MongoDB: its effect, and the first fixed version in each release series."""
 
     name: str
     effect: str
     fixed_in: dict[tuple[int, int], int]
 
 
-# Faults that can affect a site. Release series that never had a fault aren't listed.
+# Bugs that can affect a site. Release series that never had the bug aren't listed.
 FAULTS = (
     Fault(
         "CVE-2025-14847",
@@ -42,7 +42,7 @@ FAULTS = (
 
 @check
 def server_version(examination: Examination) -> Iterator[Finding]:
-    """Check that the version is supported and still gets security fixes."""
+    """Check that the server's version is supported and still gets security fixes."""
     series: tuple[int, int] = tuple(client(examination.alias).server_info()["versionArray"][:2])
     version_text = ".".join(map(str, series))
     if series < OLDEST_VERSION:
@@ -58,7 +58,7 @@ def server_version(examination: Examination) -> Iterator[Finding]:
 
 @check
 def server_faults(examination: Examination) -> Iterator[Finding]:
-    """Check that the version has no known fault."""
+    """Check that the server's version has no known bugs."""
     version = client(examination.alias).server_info()["versionArray"]
     for fault, fixed_version in known_faults(version):
         version_text = ".".join(map(str, version[:3]))
@@ -73,7 +73,7 @@ def server_faults(examination: Examination) -> Iterator[Finding]:
 
 
 def known_faults(version: list[int]) -> list[tuple[Fault, str]]:
-    """Return the known faults of `version`, such as [6, 0, 5, 0], each with the first fixed version of its series."""
+    """Return the known bugs in `version` (such as [6, 0, 5, 0]), each with the first fixed version in its series."""
     series = (version[0], version[1])
     return [
         (fault, f"{series[0]}.{series[1]}.{fixed_version}")
@@ -84,7 +84,7 @@ def known_faults(version: list[int]) -> list[tuple[Fault, str]]:
 
 @check
 def server_topology(examination: Examination) -> Iterator[Finding]:
-    """Check for a mongos, or for a replica set of three members, so that one can fail."""
+    """Check that the server is a mongos, or a replica set with enough members for one of them to fail."""
     hello = client(examination.alias).admin.command("hello")
     if hello.get("msg") == "isdbgrid":
         return
@@ -97,7 +97,7 @@ def server_topology(examination: Examination) -> Iterator[Finding]:
             "Start it with --replSet and initiate the replica set.",
         )
         return
-    members = len(hello["hosts"]) + len(hello.get("passives", ()))  # passive members never become the primary
+    members = len(hello["hosts"]) + len(hello.get("passives", ()))  # passive members can't become primary
     if members < MIN_MEMBERS:
         yield Finding(
             examination.for_production,
@@ -133,7 +133,7 @@ def clocks(examination: Examination) -> Iterator[Finding]:
 def transport(examination: Examination) -> Iterator[Finding]:
     """Check that the server authenticates its clients and that the connection is encrypted."""
     options = client(examination.alias).options
-    # pymongo has no option for the user in a URI. The user becomes the credentials of the connection pool.
+    # pymongo has no option for the user in the URI, but passes the user to the connection pool as credentials.
     if options.pool_options._credentials is None:
         yield Finding(
             examination.for_production,

@@ -1,1 +1,1 @@
-"""The database engine for Django's settings: django-mongodb-backend with extensions for this project."""
+"""The database engine for Django's DATABASES setting: django-mongodb-backend with extensions for this project."""

@@ -1,6 +1,6 @@
 """ENGINE = "marginalia.mongo.engine": django-mongodb-backend with extensions for this project.
 
-Indexes serve ORDER BY (see `compiler`), `migrate` adopts existing collections, and text and hashed indexes can be
+ORDER BY can use indexes (see `compiler`), `migrate` adopts existing collections, and text and hashed indexes can be
 introspected.
 """
 
@@ -15,7 +15,7 @@ from marginalia.mongo.engine import read_tracking, secondaries
 
 
 class DatabaseOperations(BaseOperations):
-    """The database operations of django-mongodb-backend, with the compiler of this engine."""
+    """The database operations of django-mongodb-backend, with this engine's compiler."""
 
     compiler_module = "marginalia.mongo.engine.compiler"
 
@@ -23,7 +23,7 @@ class DatabaseOperations(BaseOperations):
 class DatabaseIntrospection(BaseIntrospection):
     """Introspection that also supports text, hashed and 2d indexes."""
 
-    # django-mongodb-backend lacks these kinds, so it fails with KeyError on a collection with such an index.
+    # django-mongodb-backend lacks these kinds, so it raises KeyError for collections with such an index.
     ORDER_DIR = {**BaseIntrospection.ORDER_DIR, "text": "TEXT", "hashed": "HASHED", "2d": "2D"}
 
 
@@ -36,7 +36,7 @@ class DatabaseSchemaEditor(BaseSchemaEditor):
 
 
 class _AdoptingDatabase:
-    """A database whose create_collection accepts an existing collection."""
+    """A database whose create_collection method accepts existing collections."""
 
     def __init__(self, database: Any) -> None:
         self._database = database
@@ -57,21 +57,21 @@ class DatabaseWrapper(BaseDatabaseWrapper):
     SchemaEditorClass = DatabaseSchemaEditor
 
     def get_connection_params(self) -> Any:
-        """Return the arguments of the client.
+        """Return the arguments for the client.
 
-        Times that Python can't represent are clamped, because one of them would fail the whole batch.
+        Times that Python can't represent are clamped, because a single such value would make the whole batch fail.
         """
         return {"datetime_conversion": "DATETIME_CLAMP", **super().get_connection_params()}
 
     def check_database_version_supported(self) -> None:
-        """Skip the check, because each process would wait for an unreachable server (see marginalia.mongo.servers.check)."""
+        """Skip the check, because every process would wait for it if the server is unreachable (see servers.check)."""
 
     @property
     def database(self) -> Any:
-        """The pymongo database. Every read and write uses this property, so test runners can refuse all of them.
+        """The pymongo database. Every read and write uses this property, so test runners can block all of them.
 
-        pytest-django replaces ensure_connection(). Django's test cases also replace cursor(), because a connection that
-        an earlier test opened stays open. django-mongodb-backend calls neither.
+        To block database access, pytest-django replaces ensure_connection(). Django's test cases also replace cursor(),
+        because a connection that an earlier test opened remains open. django-mongodb-backend calls neither of the two.
         """
         self.ensure_connection()
         self.cursor()
@@ -86,6 +86,6 @@ class DatabaseWrapper(BaseDatabaseWrapper):
         del self._database
 
     def get_collection(self, name: str, **options: Any) -> Any:
-        """Return a collection for a queryset, and record this as a read."""
+        """Return a collection for a queryset, and record a read."""
         read_tracking.note_read()
         return super().get_collection(name, **{**secondaries.options(), **options})

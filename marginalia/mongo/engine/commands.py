@@ -1,4 +1,4 @@
-"""Commands sent to MongoDB, as the driver reports them, to count commands and log slow ones."""
+"""Reports of the commands sent to MongoDB. They are used to count commands and to log slow ones."""
 
 import threading
 from typing import Protocol
@@ -7,33 +7,33 @@ from pymongo import monitoring
 
 
 class CommandObserver(Protocol):
-    """An observer that is called for each command in the sending thread.
+    """An observer that is called for each command, in the thread that sends the command.
 
-    It must be fast, because commands wait for it.
+    The observer must be fast, because commands wait for it.
     """
 
     def sent(self) -> None:
-        """Handle the sending of a command, which occupies a connection until it is answered."""
+        """Handle a command that has been sent. It occupies a connection until the server responds."""
 
     def answered(self, name: str, collection: str, seconds: float) -> None:
-        """Handle the answer to a command, or its failure.
+        """Handle a command that has succeeded or failed.
 
         Args:
             name: The name of the command.
-            collection: The collection of the command, or "" if it has none.
+            collection: The collection that the command is for, or "" if there is none.
             seconds: How long the command took.
         """
 
 
 class CommandReporter(monitoring.CommandListener):
-    """A listener that reports commands to a CommandObserver, without their contents and answers."""
+    """A listener that reports commands to a CommandObserver, without their contents and responses."""
 
     def __init__(self, observer: CommandObserver) -> None:
         self._observer = observer
         self._current = threading.local()
 
     def started(self, event: monitoring.CommandStartedEvent) -> None:
-        # In getMore, the value of the first key is a cursor id, whereas other commands have their collection there.
+        # In getMore, the value of the first key is a cursor id. In other commands, it is the name of the collection.
         collection_name = event.command.get("collection") or event.command.get(event.command_name)
         self._current.collection = collection_name if isinstance(collection_name, str) else ""
         self._observer.sent()

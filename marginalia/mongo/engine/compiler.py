@@ -1,8 +1,8 @@
-"""Compilation of ORM queries so that MongoDB's indexes can serve them.
+"""Compilation of ORM queries so that they can use MongoDB's indexes.
 
-django-mongodb-backend sorts by computed fields ($addFields before $sort), which no index serves. So the newest 10 of
-50,000 documents cost 200 times as much as with the raw query. It also reads whole documents for models that declare a
-few fields.
+django-mongodb-backend sorts by computed fields ($addFields before $sort), which can't use an index. Querying the newest
+10 of 50,000 documents therefore costs 200 times as much as with a raw query. It also reads entire documents for models
+that declare only a few fields.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ __all__ = ["SQLAggregateCompiler", "SQLCompiler", "SQLDeleteCompiler", "SQLInser
 
 
 def _class_of(field: models.Field) -> Any:
-    """Return the class that the values of `field` must have, or None if any class is allowed."""
+    """Return the class that values of `field` must have, or None if any class is allowed."""
     if isinstance(field, _TEXT_FIELDS):
         return str
     if isinstance(field, models.BooleanField):
@@ -39,7 +39,7 @@ def _class_of(field: models.Field) -> Any:
 
 
 class ProjectingQuery(MongoQuery):
-    """A query that ends with a projection of the model's own columns, after the sort so that indexes still serve it."""
+    """A query that projects the model's own columns in its last stage, after the sort, which can then use an index."""
 
     model_columns: tuple[str, ...] = ()
 
@@ -51,7 +51,7 @@ class ProjectingQuery(MongoQuery):
 
 
 class SQLCompiler(stock.SQLCompiler):
-    """A compiler that sorts by stored fields and reads only the fields of the model."""
+    """A compiler that sorts by stored fields and reads only the model's fields."""
 
     query_class = ProjectingQuery
 
@@ -67,9 +67,9 @@ class SQLCompiler(stock.SQLCompiler):
         return query
 
     def apply_converters(self, rows: Any, converters: Any) -> Iterator[Any]:
-        """Yield rows of field values. Rows of damaged documents are left out and logged.
+        """Yield rows of field values. Rows of damaged documents are logged and skipped.
 
-        A missing text becomes "", because the field may be newer than the document.
+        Missing text becomes "", because the field may be newer than the document.
         """
         columns = self._own_columns()
         for row in rows:
@@ -86,7 +86,7 @@ class SQLCompiler(stock.SQLCompiler):
                 yield converted
 
     def _own_columns(self) -> list[tuple[int, models.Field]]:
-        """Return the index and the field of each own column of the model whose values must have a known class."""
+        """Return the index and field of each of the model's own columns whose values must have a certain class."""
         columns = [column for column, *_rest in self.select[: self.col_count]]
         return [
             (index, column.target)
@@ -104,7 +104,7 @@ class SQLCompiler(stock.SQLCompiler):
         )
 
     def _plain_ordering(self) -> SON | None:
-        """Return {path: direction} if every ORDER BY term is a stored path of this collection, else None."""
+        """Return {path: direction} if every ORDER BY term is a stored path of this collection, or None otherwise."""
         ordering: SON[str, int] = SON()
         for term in self.order_by_objs or ():
             column = term.expression

@@ -1,4 +1,4 @@
-"""Records per thread and task. A block starts a record, and the code that runs in the block can find and extend it."""
+"""Records per thread and task. A block starts a record, and code that runs in the block can access and extend it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,21 +9,21 @@ T = TypeVar("T")
 
 
 class Recorder(Generic[T]):
-    """Records of one kind. Each nested block has its own record."""
+    """Manages records of one kind. Each nested block has its own record."""
 
     def __init__(self, name: str, begin: Callable[[], T]) -> None:
         """Create a recorder.
 
         Args:
             name: The name of the context variable.
-            begin: A function that creates the record of a block.
+            begin: A function that creates the record for a block.
         """
         self._begin = begin
         self._current: ContextVar[T | None] = ContextVar(name, default=None)
 
     @property
     def current(self) -> T | None:
-        """The record of the running block, or None outside of any block."""
+        """The record of the current block, or None outside any block."""
         return self._current.get()
 
     @contextmanager

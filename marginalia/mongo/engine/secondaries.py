@@ -1,7 +1,8 @@
-"""Reads without a primary. Data from secondaries can be old, so it must never be cached.
+"""Reads from secondaries while there is no primary. Their data can be old, so it must never be cached.
 
-Reads return majority-committed data, which no rollback undoes. A member that is more than MAX_STALENESS_SECONDS behind
-the newest one is never read. Two reads of a block can use two members and see two points in time.
+Reads return majority-committed data, which can't be rolled back. A member that is more than MAX_STALENESS_SECONDS
+behind the most recent member is never used. Two reads in a block can use different members, and therefore see different
+points in time.
 """
 
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import Any
 from pymongo.read_concern import ReadConcern
 from pymongo.read_preferences import PrimaryPreferred
 
-# The minimum that the driver allows.
+# This is the minimum that the driver allows.
 MAX_STALENESS_SECONDS = 90
 
 _OPTIONS = {
@@ -24,7 +25,7 @@ _reading: ContextVar[bool] = ContextVar("secondaries", default=False)
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Let a block read from secondaries if there is no primary. Writes fail as usual."""
+    """Allow a block to read from secondaries if there is no primary. Writes fail as usual."""
     token = _reading.set(True)
     try:
         yield
@@ -38,5 +39,5 @@ def is_reading() -> bool:
 
 
 def options() -> dict[str, Any]:
-    """Return the options with which databases and collections have to be opened now."""
+    """Return the options with which databases and collections currently have to be opened."""
     return _OPTIONS if _reading.get() else {}

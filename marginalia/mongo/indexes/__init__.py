@@ -1,4 +1,4 @@
-"""Indexes and validators: a plan from the existing to the declared ones, stored as data and applied step by step."""
+"""Plans that turn the existing indexes and validators into the declared ones. Plans are data, applied step by step."""
 
 from marginalia.mongo.indexes.changes import Change
 from marginalia.mongo.indexes.planning import (

@@ -1,4 +1,4 @@
-"""Steps of a plan. They are the differences between a database and the declarations of the apps."""
+"""The steps of an index plan. Each step is a difference between a database and what the apps declare."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Work = Callable[[Database[Document]], None]
 
 
 def no_obstacles(db: Database[Document]) -> str:
-    """Return "", because stored documents can't make most steps fail."""
+    """Return "", because stored documents can't cause most steps to fail."""
     return ""
 
 
@@ -26,11 +26,11 @@ class Change:
         collection: The name of the collection.
         description: A description of the step.
         apply: The function that applies the step.
-        obstacles: A function that returns a message with the stored documents that would make the step fail, or "". It
-            can read the whole collection.
-        optional: Whether the step is only applied on request.
-        before: The existing validator, if the step changes it.
-        after: The declared validator, if the step changes it.
+        obstacles: A function that returns a message listing the stored documents that would cause the step to fail, or
+            "" if there are none. It may read the whole collection.
+        optional: Whether the step is applied only on request.
+        before: The existing validator, if the step changes the validator.
+        after: The declared validator, if the step changes the validator.
     """
 
     sign: str

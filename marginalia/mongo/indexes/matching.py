@@ -1,16 +1,16 @@
-"""Comparison of declared indexes with the indexes that the server lists, and their descriptions."""
+"""Functions that compare declared indexes with the indexes that the server lists, and that describe indexes."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from marginalia.mongo.collections import Index
 
-# Options that the server lists in addition to the requested ones.
+# Options that the server lists in addition to the requested options.
 _SERVER_OPTIONS = {"v", "key", "name", "ns", "background"}
-# The server lists text indexes with these options, which have default values unless declared.
+# Options that the server always lists for text indexes. If they aren't declared, they have default values.
 _TEXT_DEFAULTS = {"weights", "default_language", "language_override", "textIndexVersion"}
-# The server refuses two indexes that only differ in these options (error 85, tested on 6.0). Other differences are
-# allowed.
+# The server rejects a second index that differs only in these options (error 85, tested with 6.0). It allows indexes
+# that differ in other options.
 _NOT_DISTINGUISHING = {"expireAfterSeconds", "hidden"}
 
 
@@ -22,9 +22,9 @@ def is_same(index: Index, details: Mapping[str, Any]) -> bool:
 
 
 def are_twins(index: Index, details: Mapping[str, Any]) -> bool:
-    """Return whether the server refuses both indexes together.
+    """Return whether the server doesn't allow both indexes in the same collection.
 
-    It refuses a second text index of a collection, and an index that differs too little from another.
+    It rejects a second text index in a collection, and an index that differs too little from another index.
     """
     if index.is_text:
         return ("_fts", "text") in _key_pairs(details)
@@ -38,7 +38,7 @@ def are_twins(index: Index, details: Mapping[str, Any]) -> bool:
 
 
 def enforces(details: Mapping[str, Any]) -> bool:
-    """Return whether an index has an effect beyond queries, because it keeps values unique or lets documents expire."""
+    """Return whether an index does more than support queries, because it is unique or makes documents expire."""
     return "unique" in details or "expireAfterSeconds" in details
 
 
@@ -59,7 +59,7 @@ def _format_keys(index: Index) -> str:
 
 
 def from_listing(name: str, details: Mapping[str, Any]) -> Index:
-    """Return the declaration that corresponds to an index that the server lists."""
+    """Return the declaration that corresponds to an index listed by the server."""
     keys = tuple(listed_keys(details))
     options = {k: v for k, v in details.items() if k not in _SERVER_OPTIONS and v is not False}
     if ("_fts", "text") in _key_pairs(details):
@@ -79,7 +79,7 @@ def _key_pairs(details: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def listed_keys(details: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return the (path, kind) pairs of an index that the server lists. Those of a text index are sorted."""
+    """Return the (path, kind) pairs of an index listed by the server. For a text index, they are sorted."""
     keys = _key_pairs(details)
     if ("_fts", "text") not in keys:
         return keys

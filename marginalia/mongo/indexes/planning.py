@@ -1,9 +1,9 @@
-"""Plans of the steps that make each collection match its declaration.
+"""Plans with the steps that make each collection match its declaration.
 
-A plan is data, and applying it twice has no further effect. An index with other keys is built alongside the old one,
-because queries of the running version may hint at the old one. An index with other options is built before the old one
-is dropped, if the server allows both. Undeclared indexes are dropped only on request. An index is identified by its
-keys and options, not by its name.
+A plan is data, and applying a plan twice has no further effect. If the keys of an index change, the new index is built
+alongside the old index, because queries of the running version may use the old index as a hint. If its options change,
+the new index is built before the old index is dropped, provided that the server allows both. Undeclared indexes are
+dropped only on request. Indexes are identified by their keys and options, not by their names.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -26,7 +26,7 @@ from marginalia.mongo.indexes.matching import (
     listed_keys,
 )
 
-# Maximum offending keys to list if a unique index can't be built.
+# Maximum number of duplicate keys to list if a unique index can't be built.
 _MAX_OFFENDERS = 5
 _NAMESPACE_EXISTS = 48
 
@@ -36,22 +36,22 @@ class CannotBuild(Exception):
 
 
 class FormerFormat(CannotBuild):
-    """The stored documents were written by an older release and can't be read. The message contains the solution."""
+    """The stored documents were written by an older release and can't be read. The message says what to do."""
 
 
 def require_present_format(alias: str = "") -> None:
-    """Check that this release can read the documents of all databases, or of the connection `alias`.
+    """Check that this release can read the documents in all databases, or only in the database of `alias`.
 
     Raises:
-        FormerFormat: All documents of a collection have a former format.
+        FormerFormat: All documents in a collection have an old format.
     """
     for item in mongodb_collections(alias):
         if not item.collection.former:
             continue
         db = database(item.alias)
         name = item.collection.name
-        # A single document that looks like the former format, among documents of the present one, is damaged. Other
-        # checks report it.
+        # If only some documents in a collection seem to have the old format, they are damaged. Other checks report
+        # damaged documents.
         present = {"$nor": [item.collection.former]}
         if db[name].find_one(item.collection.former, {"_id": 1}) and not db[name].find_one(present, {"_id": 1}):
             raise FormerFormat(
@@ -64,11 +64,11 @@ def require_present_format(alias: str = "") -> None:
 def plan(collections: Iterable[str] = (), alias: str = "") -> list[Change]:
     """Return the changes that make collections match their declarations.
 
-    Drops of undeclared indexes are `optional` changes.
+    Dropping an undeclared index is an `optional` change.
 
     Args:
-        collections: The names of the only collections to plan for. If empty, all are included.
-        alias: The alias of the only connection to plan for, or "" for all.
+        collections: If not empty, only collections with these names are included.
+        alias: If set, only collections of this connection are included.
 
     Raises:
         FormerFormat: The stored documents were written by an older release and can't be read.
@@ -82,11 +82,11 @@ def plan(collections: Iterable[str] = (), alias: str = "") -> list[Change]:
 
 
 def ensure(report: Callable[[Change], None] = lambda change: None, *, alias: str = "") -> int:
-    """Apply the whole plan except optional changes. Return the number of applied changes.
+    """Apply the whole plan except optional changes. Return the number of changes applied.
 
     Args:
         report: A function that is called with each change.
-        alias: The alias of the only connection to change, or "" for all.
+        alias: If set, only collections of this connection are changed.
 
     Raises:
         CannotBuild: An index can't be built.
@@ -104,7 +104,7 @@ def apply_change(change: Change) -> None:
     """Apply one change.
 
     Raises:
-        CannotBuild: Stored documents prevent it, or the user lacks a permission.
+        CannotBuild: Stored documents prevent the change, or the database user lacks a permission.
     """
     try:
         change.apply(database(change.alias))
@@ -115,7 +115,7 @@ def apply_change(change: Change) -> None:
 
 
 def changes_of(alias: str, collection: Collection, db: Database[Document]) -> list[Change]:
-    """Return the changes that make one collection of `db` match its declaration."""
+    """Return the changes that make one collection in `db` match its declaration."""
     name = collection.name
     listing = next(iter(db.list_collections(filter={"name": name})), None)
     changes = []
@@ -127,7 +127,7 @@ def changes_of(alias: str, collection: Collection, db: Database[Document]) -> li
         changes += _index_changes(alias, name, index, existing, matched, lists_strays=not collection.shared)
     changes += validators.changes_of(alias, collection, (listing or {}).get("options", {}))
     if not collection.shared:
-        # An interrupted rebuild leaves the old index, which has the declared name and keys. Its drop isn't optional.
+        # An interrupted rebuild leaves the old index behind, with the declared name and keys. It must be dropped.
         former = {index.name: list(index.keys) for index in collection.indexes}
         changes += [
             Change(
@@ -169,7 +169,7 @@ def _index_changes(
     obstacles = _find_obstacles(collection, index)
     if index.name not in existing:
         return [Change("+", alias, collection, describe_index(index), build, obstacles=obstacles)]
-    # An index of a former declaration has this name.
+    # The name is taken by an index from an earlier declaration.
     number = 2
     while f"{index.name}_{number}" in existing:
         number += 1
@@ -177,7 +177,7 @@ def _index_changes(
     former = existing[index.name]
     build = _build_index(collection, index, new_name)
     if lists_strays and listed_keys(former) != list(index.keys) and not enforces(former):
-        # The old index stays as an undeclared one, because processes of the old version hint at it.
+        # The old index is kept as an undeclared index, because processes of the old version use it as a hint.
         return [
             Change("+", alias, collection, f"{describe_index(index)}, built as {new_name}", build, obstacles=obstacles)
         ]
@@ -193,7 +193,7 @@ def _index_changes(
 
 
 def _change_of_twin(alias: str, collection: str, index: Index, name: str, details: Mapping[str, Any]) -> Change:
-    """Return the change from an existing index to `index`, which the server refuses alongside it."""
+    """Return the change that replaces an existing index with `index`. The server doesn't allow both at once."""
     before = describe_index(from_listing(name, details))
     wanted = index.settings()
     if not index.is_text and (index.expire_after_seconds is not None or "expireAfterSeconds" not in details):
@@ -220,7 +220,7 @@ def _create_collection(db: Database[Document], name: str) -> None:
     try:
         db.create_collection(name)
     except OperationFailure as error:
-        if error.code != _NAMESPACE_EXISTS:  # otherwise, another process created it meanwhile
+        if error.code != _NAMESPACE_EXISTS:  # otherwise, another process has created it in the meantime
             raise
 
 
@@ -264,7 +264,7 @@ def _cannot_build_message(collection: str, index: Index, offenders: str) -> str:
 
 
 def _find_offenders(db: Database[Document], collection: str, index: Index) -> str:
-    """Return the first documents that violate a unique index, one line per key, or "" if there are none."""
+    """Return the first documents that violate a unique index, with one line per key, or "" if there are none."""
     paths = [path for path, _way in index.keys]
     key = {str(n): {"$ifNull": [f"${path}", None]} for n, path in enumerate(paths)}
     matches: list[Document] = [{"$match": index.partial}] if index.partial else []

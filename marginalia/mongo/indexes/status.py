@@ -1,4 +1,4 @@
-"""Size and use of the declared collections' indexes, as the server reports them."""
+"""The size and use of the declared collections' indexes, as reported by the server."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ class IndexStatus:
 
     Attributes:
         size: The size in bytes.
-        uses: The number of uses since the server began to count at `since`.
-        enforces: Whether the index is useful without queries, because it keeps values unique or lets documents expire.
+        uses: The number of uses since `since`, when the server began to count.
+        enforces: Whether the index does more than support queries, because it is unique or makes documents expire.
     """
 
     collection: str
@@ -34,8 +34,8 @@ def indexes(collections: Iterable[str] = (), alias: str = "") -> list[IndexStatu
     """Return the existing indexes of declared collections.
 
     Args:
-        collections: The names of the only collections to include. If empty, all are included.
-        alias: The alias of the only connection to include, or "" for all.
+        collections: If not empty, only collections with these names are included.
+        alias: If set, only collections of this connection are included.
     """
     rows = []
     for item in mongodb_collections(alias, collections):
@@ -45,7 +45,7 @@ def indexes(collections: Iterable[str] = (), alias: str = "") -> list[IndexStatu
             continue
         sizes = db.command("collStats", name).get("indexSizes", {})
         uses: dict[str, tuple[int, datetime]] = {}
-        for stat in db[name].aggregate([{"$indexStats": {}}]):  # one for each shard
+        for stat in db[name].aggregate([{"$indexStats": {}}]):  # yields one document per shard
             count, since = uses.get(stat["name"], (0, stat["accesses"]["since"]))
             uses[stat["name"]] = count + stat["accesses"]["ops"], min(since, stat["accesses"]["since"])
         for index_name, details in db[name].index_information().items():
@@ -57,13 +57,13 @@ def indexes(collections: Iterable[str] = (), alias: str = "") -> list[IndexStatu
 
 
 def build_progress(alias: str) -> int:
-    """Return the progress of the running index build in percent, or 0 if none runs or the user can't see it."""
+    """Return the progress of the current index build in percent, or 0 if no build is running or visible to the user."""
     building: list[Document] = [
         {"$currentOp": {"allUsers": True}},
         {"$match": {"progress.total": {"$gt": 0}, "msg": {"$regex": "^Index Build"}}},
     ]
     try:
         running = list(client(alias).admin.aggregate(building))
-    except OperationFailure:  # the site's user may lack the permission
+    except OperationFailure:  # the site's database user may lack the permission
         return 0
     return max((100 * op["progress"]["done"] // op["progress"]["total"] for op in running), default=0)

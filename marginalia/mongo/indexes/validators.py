@@ -1,6 +1,6 @@
-"""Validators: the declared $jsonSchema, compared with the validator on the server and with stored documents.
+"""Functions that compare a declared $jsonSchema with the validator on the server and with stored documents.
 
-Validators of this site have a title. A validator without one was created elsewhere, and is replaced only on request.
+This site's validators have a title. A validator without a title was created elsewhere, and is replaced only on request.
 """
 
 import json
@@ -15,30 +15,30 @@ from marginalia.mongo.connection import Document, database, no_time_limit
 from marginalia.mongo.indexes.changes import Change
 
 TITLE = "declared by the application"
-# "moderate" allows changes to documents that already violate the schema, so that old faults don't stop the site.
+# "moderate" allows changes to documents that already violate the schema, so that old errors don't stop the site.
 SETTINGS: dict[str, Any] = {"validationLevel": "moderate", "validationAction": "error"}
-# The server's defaults, which it doesn't list.
+# The server's defaults. The server doesn't list options that have these values.
 DEFAULTS: dict[str, Any] = {"validationLevel": "strict", "validationAction": "error"}
-# Maximum differences of two schemas to list.
+# Maximum number of differences between two schemas to list.
 MAX_DIFFERENCES = 10
 FOREIGN = "the validator was not declared by an app; it would be replaced"
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A stored document that its collection's validator would refuse."""
+    """A stored document that its collection's validator would reject."""
 
     collection: str
     id: Any
 
 
 def declared_validator(collection: Collection) -> Document:
-    """Return the validator of `collection` for collMod, or {} if none is declared."""
+    """Return the validator of `collection` as a collMod argument, or {} if none is declared."""
     return {"$jsonSchema": {"title": TITLE, **collection.validator}} if collection.validator else {}
 
 
 def changes_of(alias: str, collection: Collection, options: Mapping[str, Any]) -> list[Change]:
-    """Return the changes from the `options` that the server lists for a collection to its declared validator."""
+    """Return the changes that turn a collection's validator, as listed in `options`, into the declared validator."""
     existing = options.get("validator", {})
     schema = declared_validator(collection)
     if (existing == schema and _settings(options) == SETTINGS) or not (existing or schema):
@@ -58,7 +58,7 @@ def changes_of(alias: str, collection: Collection, options: Mapping[str, Any]) -
 
 
 def _describe(existing: Document, schema: Document, settings: dict[str, Any]) -> str:
-    """Return a description of a change, with the paths of fields that differ."""
+    """Return a description of the change to a validator, with the paths of the fields that differ."""
     if not existing:
         return "validator"
     if not schema:
@@ -76,7 +76,7 @@ def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
 def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
     """Yield "+ path", "- path" or "path: before → after" for each value that differs.
 
-    Fields below an added or removed field are left out.
+    Fields below an added or removed field are omitted.
     """
     known = {*before, *after}
     for path in dict.fromkeys((*before, *after)):
@@ -89,7 +89,7 @@ def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> Iterato
 
 
 def _parent(path: str) -> str:
-    """Return the path above "a.b" or "a.b (label)", with the same label, or "" at the top."""
+    """Return the parent path of "a.b" or "a.b (label)", with the same label, or "" for a top-level path."""
     name, space, label = path.partition(" ")
     above = name.rpartition(".")[0]
     return f"{above}{space}{label}" if above else ""
@@ -98,10 +98,10 @@ def _parent(path: str) -> str:
 def _fields(
     schema: Mapping[str, Any], path: str = "", label: str = "", *, is_alternative: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """Yield the path of each field of a schema, such as "metadata.detail.doors (event)", and a text with its types.
+    """Yield each field's path in a schema (such as "metadata.detail.doors (event)"), and a description of its types.
 
-    Items of arrays have the path of the array. Alternatives are labelled with the value that selects them. Conditions
-    that select among alternatives aren't fields.
+    Array items have the path of the array. Alternatives are labelled with the value that selects them. Conditions that
+    select among alternatives aren't fields.
     """
     for name, field in schema.get("properties", {}).items():
         below = f"{path}.{name}".strip(".")
@@ -118,13 +118,16 @@ def _fields(
 
 
 def _label(alternative: Mapping[str, Any]) -> str:
-    """Return the only value that one of an alternative's fields can have, such as the content type, or ""."""
+    """Return the value that identifies an alternative, such as the content type, or "" if there is none.
+
+    This is the only value that one of the alternative's fields can have.
+    """
     values = [field["enum"] for field in alternative.get("properties", {}).values() if "enum" in field]
     return next((str(only[0]) for only in values if len(only) == 1), "")
 
 
 def _format_types(field: Mapping[str, Any], *, is_required: bool) -> str:
-    """Return a text such as "string or null, required"."""
+    """Return a description such as "string or null, required"."""
     types = field.get("bsonType", "any")
     names = [types] if isinstance(types, str) else types
     if "enum" in field:
@@ -144,7 +147,7 @@ def violations(collections: Iterable[str] = ()) -> Iterator[Violation]:
 
 
 def violations_in(db: Database[Document], collection: Collection, part: Iterable[Document] = ()) -> Iterator[Violation]:
-    """Yield documents of one collection that violate its validator. The stages `part` can select a sample."""
+    """Yield documents of one collection that violate its validator. The pipeline stages `part` can select a sample."""
     stages: list[Document] = [
         *part,
         {"$match": {"$nor": [{"$jsonSchema": collection.validator}]}},

@@ -1,6 +1,6 @@
-"""Base classes of management commands: exit codes, one sentence if MongoDB is unreachable, and findings as JSON.
+"""Base classes for management commands. They set exit codes, explain outages in one sentence, and write JSON.
 
-Every command exits with code 0 if all is well, 1 if it found or left problems, and 2 if it could not do its work.
+Every command exits with code 0 if all is well, 1 if it found or left problems, and 2 if it couldn't do its work.
 """
 
 import json
@@ -25,13 +25,13 @@ def problems_error(message: str) -> CommandError:
 
 
 class MongoCommand(BaseCommand):
-    """A command whose errors end it with one sentence. The exit code is 2, or 1 for `problems_error`."""
+    """A command that reports errors in one sentence. It then exits with code 2, or with code 1 for `problems_error`."""
 
     def execute(self, *args: Any, **options: Any) -> Any:
         """Run the command. Errors other than outages keep their traceback.
 
         Raises:
-            CommandError: The command failed. It contains the exit code.
+            CommandError: The command failed. The exception contains the exit code.
         """
         try:
             return super().execute(*args, **options)
@@ -49,7 +49,7 @@ class MongoCommand(BaseCommand):
 class AuditCommand(MongoCommand):
     """A command that looks for problems.
 
-    If anything prevents it, the exit code is 2, and nothing is reported as a problem.
+    If the command can't do that, it exits with code 2 and doesn't report any problems.
     """
 
     def add_arguments(self, parser: ArgumentParser) -> None:

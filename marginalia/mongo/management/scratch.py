@@ -1,4 +1,4 @@
-"""A scratch database alongside the site's own, for commands whose work the site must not see."""
+"""A scratch database next to the site's database, for commands whose work must be invisible to the site."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,10 +14,12 @@ from marginalia.mongo.connection import UNAUTHORIZED, client, no_time_limit
 
 @contextmanager
 def scratch_database() -> Iterator[None]:
-    """Switch all connections of this process to new databases with indexes and validators, and delete them at the end.
+    """Switch all connections of this process to new databases with indexes and validators during the block.
+
+    The databases are deleted at the end of the block.
 
     Raises:
-        CommandError: The user can't create databases.
+        CommandError: The database user can't create databases.
     """
     own = {alias: connections[alias].database for alias in connections}
     id = ObjectId()
@@ -42,6 +44,6 @@ def scratch_database() -> Iterator[None]:
             try:
                 client(alias).drop_database(names[alias])
             except OperationFailure as error:
-                # A user who can't create the database can't drop it either.
+                # A user without permission to create the database doesn't have permission to drop it, either.
                 if error.code != UNAUTHORIZED:
                     raise

@@ -1,4 +1,4 @@
-"""Shard keys: declared keys compared with those of mongos, and the commands that mongos can send to few shards."""
+"""Sharding: plans that apply the declared shard keys, and checks of which shards mongos sends a command to."""
 
 from marginalia.mongo.sharding.keys import (
     CannotShard,

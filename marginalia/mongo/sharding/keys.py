@@ -1,6 +1,7 @@
-"""Shard keys declared as data: checks, plans of commands for mongos, their application and status.
+"""Functions that check declared shard keys, plan and run the commands for mongos, and report their status.
 
-Only mongos can shard. Checks and plans work with any server, so that a plan can be reviewed on one machine.
+Only mongos can shard a collection. Checks and plans work with any server, so that you can review a plan on a single
+machine.
 """
 
 import json
@@ -30,7 +31,7 @@ class CannotShard(Exception):
 
 @dataclass(frozen=True)
 class Statement:
-    """A command for mongos. `command` goes to the admin database, and `index` has to exist before."""
+    """A command for mongos. `command` is run on the admin database. `index` must exist before that."""
 
     alias: str
     collection: str
@@ -43,7 +44,7 @@ class Statement:
         return f"+ {self.collection}: shard by {'unique ' if self.command['unique'] else ''}({key})  {self.reason}"
 
     def mongosh(self) -> list[str]:
-        """Return the equivalent commands for mongosh, connected to a mongos, one per line."""
+        """Return the equivalent commands for mongosh when it is connected to a mongos, one per line."""
         lines = []
         if self.index is not None:
             name = json.dumps(database(self.alias).name)
@@ -57,7 +58,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Distribution:
-    """The distribution of a sharded collection: chunks and bytes per shard."""
+    """The distribution of a sharded collection: the number of chunks and bytes per shard."""
 
     collection: str
     key: dict[str, Any]
@@ -67,9 +68,9 @@ class Distribution:
 
 
 def shard_key_problems(collection: Collection) -> list[str]:
-    """Return why `collection` can't be sharded by its key: unique indexes that don't begin with the key.
+    """Return why `collection` can't be sharded by its key: the unique indexes that don't begin with the key.
 
-    A shard can only enforce uniqueness within its own documents, so the server refuses other unique indexes.
+    Each shard can enforce uniqueness only among its own documents, so the server rejects other unique indexes.
     """
     if collection.shard_key is None:
         return []
@@ -86,10 +87,10 @@ def shard_key_problems(collection: Collection) -> list[str]:
 
 
 def plan() -> list[Statement]:
-    """Return the commands for collections that aren't sharded yet, in order.
+    """Return the commands that shard the collections that aren't sharded yet, in order.
 
     Raises:
-        CannotShard: A declared key is impossible.
+        CannotShard: A declared key can't be used.
     """
     statements: list[Statement] = []
     for alias in mongodb_aliases():
@@ -107,7 +108,7 @@ def apply(statement: Statement) -> None:
     """Apply one statement on mongos.
 
     Raises:
-        CannotShard: The server refused it, and nothing has changed. The message contains the server's error.
+        CannotShard: The server rejected the statement, so nothing has changed. The message contains the server's error.
     """
     db = database(statement.alias)
     created_index = ""
@@ -128,7 +129,7 @@ def run_on_mongos(alias: str, command: dict[str, Any], subject: str) -> None:
     """Run a command on the admin database of mongos.
 
     Raises:
-        CannotShard: The server refused it. The message contains `subject` and the server's error.
+        CannotShard: The server rejected the command. The message contains `subject` and the server's error.
     """
     with _cannot_shard_if_refused(subject):
         client(alias).admin.command(command)
@@ -136,7 +137,7 @@ def run_on_mongos(alias: str, command: dict[str, Any], subject: str) -> None:
 
 @contextmanager
 def _cannot_shard_if_refused(subject: str) -> Iterator[None]:
-    """Run the block without a time limit. Raises CannotShard if the server refuses a command."""
+    """Run the block without a time limit. If the server rejects a command, raise CannotShard."""
     try:
         with no_time_limit():
             yield
@@ -145,12 +146,12 @@ def _cannot_shard_if_refused(subject: str) -> Iterator[None]:
 
 
 def is_mongos(alias: str) -> bool:
-    """Return whether a connection is to a mongos."""
+    """Return whether the connection `alias` is to a mongos."""
     return client(alias).admin.command("hello").get("msg") == "isdbgrid"
 
 
 def unsharded() -> list[tuple[str, str]]:
-    """Return (name, reason) of the collections that stay on one shard."""
+    """Return (name, reason) for each collection that isn't sharded."""
     return [
         (item.collection.name, item.collection.unsharded_because)
         for item in declared_collections()
@@ -159,7 +160,7 @@ def unsharded() -> list[tuple[str, str]]:
 
 
 def distribution(alias: str) -> list[Distribution]:
-    """Return the distribution of each sharded collection of a connection's database."""
+    """Return the distribution of each sharded collection in a connection's database."""
     db = database(alias)
     rows = []
     for namespace, entry in sorted(sharded(alias).items()):
@@ -182,7 +183,7 @@ def shards(alias: str) -> tuple[str, ...]:
 
 
 def sharded(alias: str) -> dict[str, Document]:
-    """Return the config servers' entries for the sharded collections of a connection's database, by namespace."""
+    """Return the config servers' entries for the sharded collections in a connection's database, by namespace."""
     prefix = f"{database(alias).name}."
     entries: Iterable[Document] = client(alias)["config"]["collections"].find({"dropped": {"$ne": True}})
     return {

@@ -1,6 +1,6 @@
-"""Presplitting of collections with evenly distributed ids: ranges are cut, and empty ones are moved to the shards in turn.
+"""Presplitting: split collections with evenly distributed ids into ranges, and distribute the ranges over the shards.
 
-The balancer only moves ranges after one shard has much more data than another. Until then, all data is on the first
+The balancer doesn't move ranges until one shard has much more data than another. Until then, all data is on the first
 shard.
 """
 
@@ -17,29 +17,29 @@ from marginalia.mongo.connection import Document, database
 from marginalia.mongo.sharding import keys
 from marginalia.mongo.sharding.keys import CannotShard
 
-# Four hexadecimal digits allow more, but more than a few ranges per shard have no benefit.
+# Four hexadecimal digits would allow more ranges, but there is no benefit in more than a few ranges per shard.
 MAX_RANGES = 4_096
 
 
 @dataclass(frozen=True)
 class Step:
-    """A command for the admin database of mongos that splits, moves or binds a range."""
+    """A command for the admin database of mongos that splits a range, moves it or assigns it to a zone."""
 
     alias: str
     command: dict[str, Any]
 
     def mongosh(self) -> str:
-        """Return the equivalent command for mongosh, connected to a mongos."""
+        """Return the equivalent command for mongosh when it is connected to a mongos."""
         return f"db.adminCommand({to_mongosh(self.command)})"
 
 
 @dataclass(frozen=True)
 class Presplit:
-    """A plan.
+    """A plan for splitting and moving ranges.
 
     Attributes:
-        steps: The steps for mongos in order.
-        not_moved: The number of ranges per collection whose data stays where it is.
+        steps: The steps for mongos, in order.
+        not_moved: For each collection, the number of ranges that aren't moved because they contain data.
     """
 
     steps: tuple[Step, ...]
@@ -47,19 +47,19 @@ class Presplit:
 
 
 def presplit(count: int, *, zones: bool = False, shards: Sequence[str] = ()) -> Presplit:
-    """Return the steps that split collections with evenly distributed ids into ranges and distribute these.
+    """Return the steps that split collections with evenly distributed ids into ranges and distribute the ranges.
 
-    Steps that are already done are left out. Hashed collections that were empty when sharded are also left out, because
-    the server has distributed them.
+    Steps that have already been done are omitted. Hashed collections that were empty when they were sharded are also
+    omitted, because the server has already distributed them.
 
     Args:
-        count: The number of ranges, all of the same width.
-        zones: Whether each shard becomes a zone of its own name. The balancer then keeps or moves its ranges there,
-            including those with data. Otherwise, only empty ranges are moved, so that the shards have them in turn.
-        shards: The names of the shards. Without them, they are read from mongos.
+        count: The number of ranges. All have the same width.
+        zones: Whether each shard becomes a zone with the shard's name. If so, the balancer moves all ranges to their
+            zones, even ranges that contain data. Otherwise, only empty ranges are moved, to each shard in turn.
+        shards: The names of the shards. If empty, they are read from mongos.
 
     Raises:
-        CannotShard: There is no mongos to read the shards from.
+        CannotShard: There is no mongos from which to read the names of the shards.
     """
     steps: list[Step] = []
     left: dict[str, int] = {}
@@ -97,7 +97,7 @@ def apply(step: Step) -> None:
     """Apply one step on mongos.
 
     Raises:
-        CannotShard: The server refused it. The message contains the server's error.
+        CannotShard: The server rejected the step. The message contains the server's error.
     """
     keys.run_on_mongos(step.alias, step.command, subject=next(iter(step.command.values())))
 
@@ -112,20 +112,20 @@ def _boundary_values(item: DeclaredCollection, count: int) -> Iterator[Any]:
 
 
 def _first_field(item: DeclaredCollection) -> tuple[str, Any]:
-    """Return the first field of a collection's key, and its function `least`, or None if values aren't evenly distributed."""
+    """Return the first field of a collection's shard key, and the key's `least` function (None if it has none)."""
     key = item.collection.shard_key
     return (key.keys[0][0], key.least) if key else ("", None)
 
 
 def _edge(item: DeclaredCollection, value: Any) -> Document:
-    """Return the boundary in a collection's key that separates lower values of its first field from `value`."""
+    """Return the shard key boundary below which the first field of the key is less than `value`."""
     assert item.collection.shard_key is not None
     rest = MaxKey() if isinstance(value, MaxKey) else MinKey()
     return {**{path: rest for path, _way in item.collection.shard_key.keys}, _first_field(item)[0]: value}
 
 
 def _shard_of(chunks: Sequence[Document], low: Document) -> str:
-    """Return the shard of the range that begins at `low`."""
+    """Return the shard that contains the range that begins at `low`."""
     return str([chunk["shard"] for chunk in chunks if _sort_key(chunk["min"]) <= _sort_key(low)][-1])
 
 
@@ -144,9 +144,9 @@ def _is_hashed(item: DeclaredCollection) -> bool:
 def _is_cut_by_server(
     item: DeclaredCollection, entry: Document | None, chunks: Sequence[Document], boundaries: Sequence[Document]
 ) -> bool:
-    """Return whether the server has split a hashed collection, or will.
+    """Return whether the server has split a hashed collection itself, or will do so.
 
-    The server splits empty hashed collections into two chunks per shard, and since MongoDB 8.0 into one.
+    The server splits an empty hashed collection into two chunks per shard, or one chunk per shard since MongoDB 8.0.
     """
     if entry is None:
         return database(item.alias)[item.collection.name].find_one({}, {"_id": 1}) is None

@@ -1,7 +1,7 @@
-"""Targeting: whether mongos can send a query to some shards, or must send it to all.
+"""Targeting: whether mongos can send a query to some shards, or must send it to all shards.
 
-mongos decides by the filter. If the filter gives a value or a range for the first field of the shard key, mongos only
-sends the query to shards with such values.
+mongos decides this by the filter. If the filter specifies a value or a range for the first field of the shard key,
+mongos sends the query only to shards with such values.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ _SCATTERED = {"$ne", "$nin", "$not", "$exists", "$type", "$regex", "$mod", "$all
 
 @dataclass(frozen=True)
 class Broadcast:
-    """Commands that go to every shard, identified by the fields of their filter, and a sentence why that is acceptable."""
+    """Commands that are sent to every shard, identified by the fields in their filter, and why that is acceptable."""
 
     collection: str
     paths: tuple[str, ...]
@@ -24,12 +24,12 @@ class Broadcast:
 
 
 def broadcasts() -> list[Broadcast]:
-    """Return the exceptions that the installed apps declare as BROADCASTS in their modules `doctor`."""
+    """Return the broadcasts that the installed apps declare as BROADCASTS in their `doctor` modules."""
     return [broadcast for module in app_modules("doctor") for broadcast in getattr(module, "BROADCASTS", ())]
 
 
 def conditions(filter: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield (path, condition) for all conditions that must be true: those of the filter and of its $and clauses."""
+    """Yield (path, condition) for every condition that must be true, in the filter itself and in its $and clauses."""
     for path, condition in filter.items():
         if path == "$and":
             for part in condition:
@@ -39,7 +39,7 @@ def conditions(filter: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def is_targeted(filter: Mapping[str, Any], key: Keys) -> bool:
-    """Return whether a filter limits the first field of a shard key. A hashed field needs a value, not a range."""
+    """Return whether a filter limits the first field of a shard key. For a hashed field, a range isn't enough."""
     (first, kind), *_rest = key
     limits = [condition for path, condition in conditions(filter) if path == first]
     if not limits and "$or" in filter:

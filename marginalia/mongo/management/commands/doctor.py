@@ -1,4 +1,4 @@
-"""`manage.py doctor`: report problems of this system, and how to fix them."""
+"""`manage.py doctor`: report problems with this system, and how to fix them."""
 
 from argparse import ArgumentParser
 from dataclasses import asdict
@@ -11,7 +11,7 @@ from marginalia.mongo.doctor import ADVICE, ERROR, WARNING, Finding, examine
 from marginalia.mongo.management.base import COULD_NOT_RUN, AuditCommand, problems_error
 
 NAMES = {ERROR: ("error", "errors"), WARNING: ("warning", "warnings"), ADVICE: ("piece of advice", "pieces of advice")}
-LEVELS = tuple(NAMES)  # worst first
+LEVELS = tuple(NAMES)  # the most severe level first
 
 
 class Command(AuditCommand):

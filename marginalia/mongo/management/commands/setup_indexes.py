@@ -1,4 +1,4 @@
-"""`manage.py setup_indexes`: create collections, indexes and validators as the apps declare them."""
+"""`manage.py setup_indexes`: create the collections, indexes and validators that the apps declare."""
 
 import json
 from argparse import ArgumentParser
@@ -13,7 +13,7 @@ from marginalia.mongo.connection import database
 from marginalia.mongo.indexes import status, validators
 from marginalia.mongo.management.base import MongoCommand, problems_error
 
-# Seconds between two updates of the progress bar.
+# Number of seconds between two updates of the progress bar.
 PROGRESS_SECONDS = 0.5
 
 
@@ -57,7 +57,7 @@ class Command(MongoCommand):
                 raise problems_error(f"{changed} changes planned. Run manage.py setup_indexes to make them.")
 
     def _build(self, only: list[str], *, pretend: bool, drop: bool, as_json: bool) -> int:
-        """Apply the plan, or only show it. Return the number of changes in it. Raises CommandError."""
+        """Apply the plan, or only show it. Return the number of changes in the plan, or raise CommandError."""
         try:
             changes = indexes.plan(only)
         except indexes.FormerFormat as error:
@@ -83,7 +83,7 @@ class Command(MongoCommand):
         return len(wanted)
 
     def _try(self, change: indexes.Change, pretend: bool) -> str:
-        """Apply one change, or check whether it is possible. Return the reason if it isn't, else ""."""
+        """Apply one change, or check whether it is possible. If it isn't, return the reason, or "" otherwise."""
         if pretend:
             return change.obstacles(database(change.alias))
         try:
@@ -93,7 +93,7 @@ class Command(MongoCommand):
         return ""
 
     def _apply(self, change: indexes.Change) -> None:
-        """Apply one change, and show the progress of an index build on a terminal. Raises CannotBuild."""
+        """Apply one change, and show the progress of index builds on a terminal. May raise CannotBuild."""
         failure: list[BaseException] = []
 
         def work() -> None:

@@ -87,7 +87,7 @@ class Command(MongoCommand):
         self.stdout.write(f"\n{len(lines)} commands for mongos." if lines else "Nothing to do.")
 
     def _ranges(self, options: dict[str, Any]) -> ranges.Presplit:
-        """Return the plan of splits and moves, and report ranges that stay. Raises CommandError."""
+        """Return the plan of splits and moves, and report ranges that won't be moved. May raise CommandError."""
         try:
             presplit_plan = ranges.presplit(options["presplit"], zones=options["zones"], shards=options["shard"])
         except sharding.CannotShard as error:
@@ -109,7 +109,7 @@ class Command(MongoCommand):
         self.stdout.write(self.style.SUCCESS(f"{len(steps)} splits and moves made."))
 
     def _show_broadcasts(self, alias: str) -> None:
-        """Show the queries that go to every shard, with the declared reason or a note that there is none."""
+        """Show the queries that are sent to every shard, with the declared reason or a note that there is none."""
         collections = [item.collection for item in mongodb_collections(alias)]
         for query, collection, find in queries.build_queries(database(alias), collections):
             if queries.asks_every_shard(find, collection):

@@ -21,7 +21,7 @@ class Command(MongoCommand):
         "Run jobs as they become due, until interrupted. With --once, runs the jobs that are due "
         "now, for example from cron."
     )
-    # The queues to take jobs from. If empty, all queues.
+    # The queues from which to claim jobs. If this is empty, jobs are claimed from all queues.
     queues: tuple[str, ...] = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -74,9 +74,9 @@ class Command(MongoCommand):
         self.stdout.write(self.style.SUCCESS(f"{number} jobs run."))
 
     def run(self, aliases: list[str], stopping: threading.Event) -> int:
-        """Run jobs until `stopping` is set, and urgent ones also in a separate thread. Return the number of jobs.
+        """Run jobs until `stopping` is set. Return the number of jobs that were run.
 
-        An exception in one of the two loops ends the other one, and is raised.
+        A separate thread also runs urgent jobs. An exception in one of the two loops ends the other loop and is raised.
         """
         with ThreadPoolExecutor(1) as pool:
             urgent = pool.submit(self._urgent, aliases, stopping)
