@@ -101,7 +101,7 @@ class UploadPhoto:
 
         Raises:
             BadPicture: The file isn't a photo that the site accepts.
-            UploadLost: The upload was swept as stalled, or another upload owns the lock.
+            UploadLost: The upload was swept because it had stalled, or another upload owns the lock.
             TooBusy: Other writers kept changing the photo, or other photos used the decoder for too long.
         """
         return self.begin().write(pieces)

@@ -1,1 +1,1 @@
-"""Files in GridFS: written as streams under a visible lock, read by range, checked and cleaned by their bytes."""
+"""Files in GridFS. They are checked and cleaned byte by byte, written as streams under a lock, and read by range."""

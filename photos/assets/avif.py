@@ -1,8 +1,8 @@
-"""The AVIF parser (AVIF 1.1, ISO/IEC 23008-12). It overwrites metadata in place, so that all offsets in the file stay valid.
+"""The AVIF parser (AVIF 1.1, ISO/IEC 23008-12). It overwrites metadata in place, so that the file's offsets stay valid.
 
-The parser keeps the items of the shown picture: its coded data, its grid and cells, its alpha channel, and its EXIF
-after `exif.clean`. Each coded item must be one still frame with the size in the container. So a decoder that relies on
-the container's size allocates no more memory, and decodes no hidden frames.
+The parser keeps the items that make up the visible image: its coded data, its grid and cells, its alpha channel, and
+its EXIF data after `exif.clean`. Each coded item must be a single still frame of the size that the container specifies.
+A decoder therefore can't allocate more memory than the container's size suggests, or decode hidden frames.
 """
 
 from collections.abc import Generator
@@ -19,14 +19,14 @@ LONGEST_HEAD = 256
 LONGEST_META = 1 << 20
 PIECE = 1 << 16
 ALPHA = (b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", b"urn:mpeg:hevc:2015:auxid:1")
-# The types of OBUs (AV1, 6.2.2).
+# OBU types (AV1, 6.2.2).
 SEQUENCE = 1
 DELIMITER = 2
 FRAME_HEADER = 3
 TILES = 4
 FRAME = 6
 PADDING = 15
-# An empty EXIF block, and the length of the offset that precedes EXIF in an item (23008-12, A.2.1).
+# An empty EXIF block, and the length of the offset that precedes the EXIF block in an item (23008-12, A.2.1).
 NO_EXIF = b"MM\0*\0\0\0\x08" + bytes(6)
 BEFORE = 4
 
@@ -36,9 +36,9 @@ class Coded:
     """The required properties of a coded item.
 
     Attributes:
-        size: Width and height in pixels.
-        profile: The profile of AV1.
-        is_deep: Whether a sample has more than eight bits.
+        size: The width and height in pixels.
+        profile: The AV1 profile.
+        is_deep: Whether samples have more than eight bits.
     """
 
     size: tuple[int, int]
@@ -47,14 +47,14 @@ class Coded:
 
     @property
     def memory(self) -> int:
-        """Twice the bytes of the decoded planes, because film grain and the cells of a grid are copied once."""
+        """Twice the size of the decoded planes in bytes, because film grain and grid cells are copied once."""
         samples = 3 * self.size[0] * self.size[1] // (1 if self.profile else 2)
         return 2 * samples * (2 if self.is_deep else 1)
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A piece of the file to keep. `type` is the type of its item, and `coded` its properties if it is coded."""
+    """A piece of the file to keep. `type` is the type of its item. If the item is coded, `coded` is its properties."""
 
     start: int
     stop: int
@@ -64,7 +64,7 @@ class Segment:
 
 
 def parse(source: Source, facts: ImageFacts, keep: bool) -> Parser:
-    """Yield the picture with zeros instead of all other data. `keep` leaves EXIF, XMP and colour profiles unchanged."""
+    """Yield the image, with other data zeroed. If `keep` is true, leave EXIF, XMP and colour profiles unchanged."""
     head = yield from source.read(12)
     at = int.from_bytes(head[:4], "big")
     if not 16 <= at <= LONGEST_HEAD:
@@ -93,7 +93,7 @@ def parse(source: Source, facts: ImageFacts, keep: bool) -> Parser:
             segments = _cleaned(body, facts, keep)
             yield head + body
         elif name == b"mdat" and segments is not None:
-            # Pillow reads the whole box in pieces.
+            # Pillow reads the entire box in pieces.
             facts.extra_memory += 2 * size
             yield head
             yield from _data(source, facts, keep, segments, at, at + size)
@@ -106,7 +106,7 @@ def parse(source: Source, facts: ImageFacts, keep: bool) -> Parser:
 
 
 def _cleaned(body: bytearray, facts: ImageFacts, keep: bool) -> list[Segment]:
-    """Overwrite everything in a meta box that isn't needed to show the picture.
+    """Overwrite everything in a meta box that isn't needed to show the image.
 
     Return the segments of data to keep, in order.
     """
@@ -119,7 +119,7 @@ def _cleaned(body: bytearray, facts: ImageFacts, keep: bool) -> list[Segment]:
     if len(sizes) != 1:
         raise damaged()
     facts.size = sizes.pop()
-    # For alpha, Pillow copies the colours once more.
+    # If there is an alpha channel, Pillow copies the colours once more.
     facts.extra_memory += 4 * facts.size[0] * facts.size[1] * (len(shown) - 1)
     notes = _notes(known, keep)
     segments = {_segment(known, item) for item in (*grids, *notes)}
@@ -140,7 +140,7 @@ def _type(known: Meta, item: int) -> bytes:
 
 
 def _alpha(body: bytearray, known: Meta) -> list[int]:
-    """Return the item with the alpha channel, or an empty list if there is none."""
+    """Return the items that contain the alpha channel, or an empty list if there is none."""
     beside = [item for name, item, targets in known.references if name == b"auxl" and known.primary in targets]
     return [item for item in dict.fromkeys(beside) if _urn(body, known.property(item, b"auxC")) in ALPHA]
 
@@ -176,7 +176,7 @@ def _segment(known: Meta, item: int, coded: Coded | None = None) -> Segment:
 
 
 def _notes(known: Meta, keep: bool) -> list[int]:
-    """Return the items of EXIF and, with `keep`, of XMP, if they have a suitable place and length."""
+    """Return the EXIF items (and the XMP items if `keep` is true) that have a suitable position and length."""
     lengths = {item: one.stop - one.start for item, one in known.extents.items() if not one.in_idat}
     fitting = [item for item, length in lengths.items() if BEFORE + len(NO_EXIF) <= length <= MAX_PIECE]
     block = [item for item in fitting if item in known.items and known.items[item].type == b"Exif"][:1]
@@ -193,7 +193,7 @@ def _blank_boxes(body: bytearray, known: Meta, kept: set[Segment]) -> None:
                 part = slice(one.start, min(one.stop, len(before)))
                 body[box.body + part.start : box.body + part.stop] = before[part]
         elif box.name == b"hdlr":
-            # the name of the handler
+            # This is the name of the handler.
             _zero(body, box.body + 24, box.stop)
         elif box.name not in (b"pitm", b"iinf", b"iloc", b"iref", b"iprp"):
             _free(body, box)
@@ -220,7 +220,7 @@ def _blank_properties(body: bytearray, known: Meta, kept: set[int], keep: bool) 
 
 
 def _is_plain(body: bytearray, box: Box, keep: bool) -> bool:
-    """Return whether a property only determines how the picture looks. Texts are removed from a colour profile."""
+    """Return whether a property only determines how the image looks. Text is removed from a colour profile."""
     length = box.stop - box.body
     if box.name == b"colr" and bytes(body[box.body : box.body + 4]) in (b"prof", b"rICC"):
         profile = bytes(body[box.body + 4 : box.stop])
@@ -243,7 +243,7 @@ def _free(body: bytearray, box: Box) -> None:
 
 
 def _data(source: Source, facts: ImageFacts, keep: bool, segments: list[Segment], at: int, stop: int) -> Parser:
-    """Yield a box of data with zeros outside of its segments, which are removed from the list `segments`."""
+    """Yield a data box with zeros outside its segments, and remove these segments from `segments`."""
     while segments and segments[0].start < stop:
         one = segments.pop(0)
         if one.start < at or one.stop > stop:
@@ -273,7 +273,7 @@ def _exif(source: Source, length: int, facts: ImageFacts, keep: bool) -> Reading
 
 
 def _frame(source: Source, length: int, coded: Coded) -> Parser:
-    """Yield the OBUs of one still frame. All others become padding."""
+    """Yield the OBUs of one still frame. All other OBUs become padding."""
     is_known = False
     frames = 0
     while length:
@@ -299,7 +299,7 @@ def _frame(source: Source, length: int, coded: Coded) -> Parser:
             yield from _pass(source, size)
         elif size or kind != DELIMITER:
             yield bytes((head[0] & 0x87 | PADDING << 3,)) + head[1:]
-            # The last bit of padding marks its end (AV1, 5.3.4).
+            # The last 1 bit marks the end of the padding (AV1, 5.3.4).
             yield from _zeros(source, size, b"\x80")
         else:
             yield head
@@ -310,7 +310,7 @@ def _frame(source: Source, length: int, coded: Coded) -> Parser:
 
 
 def _leb128(source: Source) -> Generator[bytes | None, None, tuple[bytes, int]]:
-    """Return a number of up to four bytes (AV1, 4.10.5), as the bytes in the file and as its value."""
+    """Return a number of up to four bytes (AV1, 4.10.5), both as the bytes in the file and as a value."""
     taken = b""
     value = 0
     while len(taken) < 4:
@@ -322,7 +322,7 @@ def _leb128(source: Source) -> Generator[bytes | None, None, tuple[bytes, int]]:
 
 
 def _check_sequence(body: bytes, coded: Coded) -> None:
-    """Raise BadPicture for a sequence header (AV1, 5.5.1) of several frames, or one that contradicts the container."""
+    """Raise BadPicture if a sequence header (AV1, 5.5.1) allows several frames or contradicts the container."""
     bits = int.from_bytes(body[:16].ljust(16, b"\0"), "big")
     left = 128
 
@@ -340,7 +340,7 @@ def _check_sequence(body: bytes, coded: Coded) -> None:
     across = take(4) + 1
     down = take(4) + 1
     size = take(across) + 1, take(down) + 1
-    # Skip the tools of the coder. The first bit of color_config follows.
+    # Skip the flags for coding tools. The first bit of color_config follows.
     take(6)
     if (size, profile, bool(take(1))) != (coded.size, coded.profile, coded.is_deep):
         raise BadPicture(_("This file is damaged: its dimensions are missing or wrong. Export it again."))
@@ -356,7 +356,7 @@ def _pass(source: Source, length: int) -> Parser:
 
 
 def _zeros(source: Source, length: int, last: bytes = b"\0") -> Parser:
-    """Yield `length` zero bytes, except that the last byte is `last`."""
+    """Yield `length` bytes: zeros, followed by `last` as the last byte."""
     while length:
         part = yield from source.read_some(min(length, PIECE))
         if not part:

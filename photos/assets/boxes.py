@@ -1,6 +1,6 @@
-"""The parser of the meta box of ISO image files (ISO/IEC 14496-12, 8.11; 23008-12).
+"""The parser for the meta box in ISO image files (ISO/IEC 14496-12, 8.11; 23008-12).
 
-The box lists the items of a file, their offsets and their properties.
+The meta box lists the items in a file, their offsets and their properties.
 """
 
 import struct
@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from photos.assets.errors import BadPicture
 
-# Maximum items and properties, because a decoder compares each of them with all others.
+# Maximum number of items and of properties. Decoders compare each item and property with all others.
 MOST_ITEMS = 1_000
 
 
@@ -27,7 +27,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Item:
-    """An entry of iinf. Its type is at `at`, and its texts are between the type and `stop`."""
+    """An entry in the iinf box. Its type is at `at`, and its strings are between the type and `stop`."""
 
     type: bytes
     at: int
@@ -37,7 +37,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Extent:
-    """The place of an item that has one piece: from `start` to `stop`, in the file or in idat."""
+    """The location of an item that consists of one piece, from `start` to `stop` in the file or in the idat box."""
 
     start: int
     stop: int
@@ -49,12 +49,12 @@ class Meta:
     """The content of a meta box.
 
     Attributes:
-        boxes: The boxes in it.
-        items: The entries of iinf, by the number of the item.
-        extents: The places of items.
-        properties: The boxes of properties, which have numbers from 1.
-        associations: The numbers of the properties of each item, each with whether a reader must know the property.
-        references: (name, source, targets) of the references between items.
+        boxes: The boxes in the meta box.
+        items: The entries of the iinf box, by item number.
+        extents: The locations of the items.
+        properties: The property boxes. Their numbers start at 1.
+        associations: For each item, the numbers of its properties, and whether a reader must support each property.
+        references: The references between items, as (name, source, targets).
         primary: The number of the item that is shown.
     """
 
@@ -67,7 +67,7 @@ class Meta:
     primary: int = 0
 
     def referred(self, kind: bytes, source: int) -> list[int]:
-        """Return the items that `source` refers to with references of this `kind`, such as "dimg" for the cells of a grid."""
+        """Return the items that `source` refers to with references of this `kind`, such as "dimg" for grid cells."""
         return [
             target for name, item, targets in self.references if (name, item) == (kind, source) for target in targets
         ]
@@ -76,7 +76,7 @@ class Meta:
         """Return the only property of an item with this name.
 
         Raises:
-            BadPicture: The item has no such property, or several.
+            BadPicture: The item has no such property, or it has several.
         """
         found = [self.properties[n - 1] for n, _must in self.associations.get(item, ())]
         named = [box for box in found if box.name == name]
@@ -100,7 +100,7 @@ class _Numbers:
         return int.from_bytes(self._data[self.at - size : self.at], "big")
 
     def version(self) -> int:
-        """Return the version of a box, and skip the flags after it."""
+        """Return the version of a box, and skip the flags that follow it."""
         version = self.next(1)
         self.next(3)
         return version
@@ -110,7 +110,7 @@ def each(data: bytes | bytearray, start: int, stop: int) -> Iterator[Box]:
     """Yield the boxes between `start` and `stop`.
 
     Raises:
-        BadPicture: The boxes don't fill the bytes exactly.
+        BadPicture: The boxes don't exactly fill the space.
     """
     while start < stop:
         if stop - start < 8:
@@ -123,7 +123,7 @@ def each(data: bytes | bytearray, start: int, stop: int) -> Iterator[Box]:
 
 
 def meta(data: bytes | bytearray) -> Meta:
-    """Return the content of a meta box of an image file. `data` begins after the header of the box.
+    """Return the content of an image file's meta box. `data` begins after the box header.
 
     Raises:
         BadPicture: The box is damaged.
@@ -166,7 +166,7 @@ def _items(data: bytes | bytearray, box: Box, found: Meta) -> None:
 
 
 def _extents(data: bytes | bytearray, box: Box, found: Meta) -> None:
-    """Add the extents of items to `found`. Items in several pieces or in other files are left out."""
+    """Add the extents of items to `found`. Items in several pieces or in other files are omitted."""
     numbers = _Numbers(data, box.body, box.stop)
     version = numbers.version()
     sizes = numbers.next(2)
@@ -179,7 +179,7 @@ def _extents(data: bytes | bytearray, box: Box, found: Meta) -> None:
         elsewhere = numbers.next(2)
         base = numbers.next(base_size)
         count = numbers.next(2)
-        # Without a size, there could be any number of pieces.
+        # If the size were missing, there could be any number of pieces.
         if number in known or len(known) > MOST_ITEMS or version > 2 or not length_size:
             raise damaged()
         known.add(number)
@@ -225,7 +225,7 @@ def _associations(data: bytes | bytearray, box: Box, found: Meta) -> None:
         must = 0x8000 if wide else 0x80
         if item in found.associations:
             raise damaged()
-        # The number 0 means no property.
+        # The number 0 means that there is no property.
         found.associations[item] = [(word & (must - 1), bool(word & must)) for word in words if word & (must - 1)]
 
 

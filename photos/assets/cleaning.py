@@ -1,4 +1,4 @@
-"""Recognition, cleaning and hashing of a photo while its bytes arrive."""
+"""Functions that recognize, clean and hash a file as its bytes arrive."""
 
 import hashlib
 import logging
@@ -12,13 +12,13 @@ from photos.assets.limits import Limits, limits
 from photos.assets.stream import Cleaner, ImageFacts, Source
 
 logger = logging.getLogger(__name__)
-# The maximum number of bytes by which cleaning can enlarge a photo, because rewritten EXIF and colour profiles can be
-# longer.
+# The maximum number of bytes by which cleaning can enlarge a file, because rewritten EXIF data and colour profiles can
+# be longer.
 SLACK = 4096
 
 
 class Cleaning:
-    """A cleaner for the bytes of one file, which also computes their hash. It writes nothing."""
+    """A cleaner for the bytes of one file, which also computes their hash. It doesn't write anything."""
 
     def __init__(self, filename: str, allowed: Limits | None = None) -> None:
         self.limits = allowed or limits()
@@ -35,7 +35,7 @@ class Cleaning:
         """Process the next bytes and yield the bytes to store.
 
         Raises:
-            BadPicture: Something is wrong with the file. Raised as early as possible.
+            BadPicture: The file isn't acceptable. The exception is raised as early as possible.
         """
         self._received += len(data)
         if self._received > self.limits.max_bytes:
@@ -52,7 +52,7 @@ class Cleaning:
         self._check_size()
 
     def end(self) -> Iterator[bytes]:
-        """Mark the end of the file and yield the last bytes to store.
+        """Mark the end of the file, and yield the last bytes to store.
 
         Raises:
             BadPicture: The file is incomplete.
@@ -78,7 +78,7 @@ class Cleaning:
 
     def _check_and_hash(self, parts: Iterator[bytes]) -> Iterator[bytes]:
         for part in self._parse(parts):
-            # The size is checked before more bytes of a photo that may be too large are read.
+            # The size is checked first, so that no more bytes are read if the image is too large.
             self._check_size()
             self._yielded += len(part)
             if self._yielded > self._received + SLACK:
@@ -91,7 +91,7 @@ class Cleaning:
         try:
             yield from parts
         except BROKEN as error:
-            # This is a bug of the parser. The sender gets an error message, and the log gets the cause.
+            # This is a bug in the parser. The user sees an error message, and the cause is logged.
             logger.exception("A photo could not be parsed.")
             raise BadPicture(_("This file is damaged and can't be shown. Export it again.")) from error
 

@@ -1,4 +1,4 @@
-"""The contents of photos, which are files in GridFS: finding them, and deleting them with their copies."""
+"""The files of photos, which are stored in GridFS: functions that find them and delete them with their copies."""
 
 import io
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ PROJECTION = {"length": 1, "chunkSize": 1, "uploadDate": 1, "filename": 1}
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A complete file of a GridFS bucket."""
+    """A complete file in a GridFS bucket."""
 
     bucket: str
     id: ObjectId
@@ -40,27 +40,27 @@ class StoredFile:
         return cls(bucket, document["_id"], document["length"], document["chunkSize"], document["uploadDate"])
 
     def open(self) -> BinaryIO:
-        """Return a seekable file object. Its `read` returns exactly the requested number of bytes, as Pillow requires."""
+        """Return a seekable file object. Its `read` returns exactly the requested number of bytes, as Pillow needs."""
         return io.BufferedReader(SeekableFile(self.bucket, self.id, self.chunk_size, self.length), 1 << 16)
 
 
 def place_filter(photo_id: ObjectId, content_id: ObjectId) -> dict[str, Any]:
-    """Return the filter of a replacement content by the shard key, so that a query goes to one shard."""
+    """Return a shard key filter for a replacement file, so that queries target one shard."""
     return {"metadata.parent_id": photo_id, "metadata.slug": str(content_id)}
 
 
 def selector(photo_id: ObjectId, content_id: ObjectId) -> dict[str, Any]:
-    """Return the filter of a content's files document. The first content has the photo's own document."""
+    """Return a filter for the document of one of a photo's files. The original file's document is the photo itself."""
     return {"_id": content_id, **({} if content_id == photo_id else place_filter(photo_id, content_id))}
 
 
 def find(photo_id: ObjectId, content_id: ObjectId, gallery_id: ObjectId | None = None) -> StoredFile | None:
-    """Return a complete content of a photo that the sweeper hasn't marked, or None if there is none.
+    """Return one of a photo's files if it is complete and the sweeper hasn't marked it, or None otherwise.
 
     Args:
-        photo_id: The photo.
-        content_id: The content.
-        gallery_id: The gallery to search first for the first content, whose document is the photo's own.
+        photo_id: The photo's id.
+        content_id: The file's id.
+        gallery_id: The gallery to search first for an original file, whose document is the photo's own document.
     """
     query = {**selector(photo_id, content_id), "metadata.doomed": None, "length": {"$gt": 0}, **_READABLE}
     for place in gallery_filters(gallery_id if content_id == photo_id else None):
@@ -70,14 +70,14 @@ def find(photo_id: ObjectId, content_id: ObjectId, gallery_id: ObjectId | None =
 
 
 def delete(photo_id: ObjectId, content_id: ObjectId) -> None:
-    """Delete a replacement content and its copies. Its document is deleted last, so that a crash leaves no orphan chunks."""
+    """Delete a replacement file and its copies. The document is deleted last, so that no crash leaves orphan chunks."""
     delete_renditions(content_id)
     database()[ASSET_CHUNKS].delete_many({"files_id": content_id})
     database()[ASSET_FILES].delete_one({**selector(photo_id, content_id), "metadata.type": CONTENT})
 
 
 def delete_all(photo_id: ObjectId) -> None:
-    """Delete all contents of a photo whose own document is already deleted."""
+    """Delete all files of a photo whose own document has already been deleted."""
     for content in list(
         database()[ASSET_FILES].find({"metadata.parent_id": photo_id, "metadata.type": CONTENT}, {"_id": 1})
     ):
@@ -87,13 +87,13 @@ def delete_all(photo_id: ObjectId) -> None:
 
 
 def delete_renditions(content_id: ObjectId) -> None:
-    """Delete all copies of a content."""
+    """Delete all copies of a file."""
     for rendition in list(database()[RENDITION_FILES].find({"metadata.source": content_id}, {"metadata.spec": 1})):
         delete_rendition(content_id, rendition)
 
 
 def delete_rendition(content_id: ObjectId, rendition: Mapping[str, Any]) -> None:
-    """Delete one copy of a content, whose document `rendition` was read before. The document is deleted last."""
+    """Delete the copy of a file whose document is `rendition`. The document is deleted last."""
     database()[RENDITION_CHUNKS].delete_many({"files_id": rendition["_id"]})
     database()[RENDITION_FILES].delete_one(
         {"_id": rendition["_id"], "metadata.source": content_id, "metadata.spec": rendition["metadata"]["spec"]}

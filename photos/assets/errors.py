@@ -1,4 +1,4 @@
-"""Errors of uploads. Their messages are for the user who sent the file."""
+"""Upload errors. Their messages are shown to the user who uploads the file."""
 
 import struct
 import zlib
@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from nodes.errors import NodeError, TooBusy
 
-# Exceptions that decoders raise for broken data. None of them is a superclass of the driver's exceptions.
+# Exceptions that decoders raise for broken data. None of these is a superclass of the driver's exceptions.
 BROKEN = (
     ArithmeticError,
     AssertionError,
@@ -28,11 +28,11 @@ BROKEN = (
 
 
 class BadPicture(NodeError):
-    """The site doesn't accept the file as a photo. The message contains the reason. Nothing of the file is stored."""
+    """The site doesn't accept the file as a photo. The message gives the reason. Nothing is stored."""
 
 
 class DecoderBusy(TooBusy):
-    """Other photos used the decoder of this process for too long. Sending the file again is safe."""
+    """Other files occupied this process's decoder for too long. It is safe to upload the file again."""
 
     def __init__(self) -> None:
         NodeError.__init__(
@@ -41,14 +41,14 @@ class DecoderBusy(TooBusy):
 
 
 class UploadLost(NodeError):
-    """The upload was swept as stalled, or another upload owns the lock of the photo now."""
+    """The upload was swept because it had stalled, or another upload now owns the photo's lock."""
 
     def __init__(self) -> None:
         super().__init__(_("The upload was interrupted for too long and was deleted. Please upload the file again."))
 
 
 class PhotoLocked(NodeError):
-    """Another upload to the same photo is under way."""
+    """Another upload to the same photo is in progress."""
 
     def __init__(self) -> None:
         super().__init__(_("Another editor is replacing this photo. Please try again in a moment."))

@@ -1,7 +1,7 @@
-"""EXIF: the values that stay in the file, and the searchable properties that the photo's document contains.
+"""EXIF data: the values that are kept in the file, and the searchable properties in the photo's document.
 
-Only listed values stay. The lists don't include places, serial numbers, owners, makers' notes, which repeat both, and
-thumbnails, which can show a part that was cropped away.
+Only values on an allowlist are kept. The list doesn't include locations, serial numbers and owners. It also doesn't
+include maker notes, which can repeat these values, or thumbnails, which can show a part that was cropped away.
 """
 
 import math
@@ -41,14 +41,14 @@ EXIF_TAGS = frozenset(
     | {Base.LensModel, Base.LensSpecification, Base.SubsecTimeOriginal, Base.Contrast, Base.Saturation, Base.Sharpness}
 )
 MAX_VALUE_LENGTH = 200
-# The maximum number of bytes by which cleaning can enlarge a block, because Pillow writes some values in wider types.
+# The maximum number of bytes by which cleaning can enlarge a block. Pillow writes some values as wider types.
 MAX_GROWTH = 512
 
 
 def load(block: bytes) -> Image.Exif | None:
-    """Return a TIFF block as Pillow reads it, or None if it can't be read or is too long.
+    """Return a TIFF block as parsed by Pillow, or None if it is unreadable or too long.
 
-    The length is limited, because Pillow copies each value, and thousands of values can refer to the same bytes.
+    The length is limited because Pillow copies each value, and thousands of values can refer to the same bytes.
     """
     if len(block) not in lengths.EXIF:
         return None
@@ -61,9 +61,9 @@ def load(block: bytes) -> Image.Exif | None:
 
 
 def clean(block: bytes) -> bytes:
-    """Return the block with only the listed values, or b"" if none is left or the block can't be read.
+    """Return the block with only the allowed values, or b"" if no value is left or the block is unreadable.
 
-    A value that can't be read or written is left out.
+    Values that can't be read or written are omitted.
     """
     before = load(block)
     if before is None:
@@ -86,14 +86,14 @@ def clean(block: bytes) -> bytes:
 
 
 def to_store(block: bytes, keep_metadata: bool) -> bytes:
-    """Return the block to store: cleaned or, with `keep_metadata`, unchanged. An unreadable block becomes b""."""
+    """Return the block to store: cleaned, or unchanged if `keep_metadata` is true. Unreadable blocks become b""."""
     if not keep_metadata:
         return clean(block)
     return block if (exif := load(block)) and _has_readable_orientation(exif) else b""
 
 
 def _has_readable_orientation(exif: Image.Exif) -> bool:
-    """Return whether reading the orientation raises no error."""
+    """Return whether the orientation can be read without an error."""
     try:
         exif.get(Base.Orientation)
     except BROKEN:
@@ -102,7 +102,7 @@ def _has_readable_orientation(exif: Image.Exif) -> bool:
 
 
 def _value(values: Mapping[int, Any], tag: int) -> Any:
-    """Return the value of `tag`, or None if it is missing or can't be read."""
+    """Return the value of `tag`, or None if it is missing or unreadable."""
     try:
         return values.get(tag)
     except BROKEN:
@@ -110,7 +110,7 @@ def _value(values: Mapping[int, Any], tag: int) -> Any:
 
 
 def _exif_ifd(exif: Image.Exif) -> Mapping[int, Any]:
-    """Return the values of the Exif IFD, which describe how the picture was taken, or {} if they can't be read."""
+    """Return the values in the Exif IFD, which describe how the photo was taken, or {} if they are unreadable."""
     try:
         return exif.get_ifd(ExifTags.IFD.Exif)
     except BROKEN:
@@ -129,20 +129,20 @@ def _is_writable(tag: int, value: Any) -> bool:
 
 
 def orientation(block: bytes) -> int:
-    """Return the EXIF orientation of the stored pixels, from 1 (upright) to 8. It is 1 if it is missing or invalid."""
+    """Return the EXIF orientation of the stored pixels, from 1 (upright) to 8, or 1 if it is missing or invalid."""
     exif = load(block)
     value = _value(exif, Base.Orientation) if exif else 1
     return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 
 def description(block: bytes) -> str:
-    """Return the description that the camera or a program wrote, or "" if there is none."""
+    """Return the description that the camera or photo software wrote, or "" if there is none."""
     exif = load(block)
     return _text(_value(exif, Base.ImageDescription)) if exif else ""
 
 
 def properties(block: bytes) -> list[dict[str, Any]]:
-    """Return the searchable properties of the block as {n: name, v: value}.
+    """Return the searchable properties in the block, as {n: name, v: value}.
 
     The names are camera, lens, focal_length (mm), aperture, exposure, iso, artist, copyright, taken and year.
     """
@@ -166,7 +166,7 @@ def _properties(exif: Image.Exif, inner: Mapping[int, Any]) -> dict[str, Any]:
         "iso": _number(_first(_value(inner, Base.ISOSpeedRatings))),
         "artist": _text(_value(exif, Base.Artist)),
         "copyright": _text(_value(exif, Base.Copyright)),
-        # The camera's local time, because its time zone is unknown.
+        # This is the camera's local time, because its time zone is unknown.
         "taken": taken.isoformat(sep=" ") if taken else None,
         "year": taken.year if taken else None,
     }
@@ -185,7 +185,7 @@ def _first(value: Any) -> Any:
 
 
 def _number(value: Any) -> float | int | None:
-    """Return a rational as a number with one decimal, as an int if it is whole, or as None if it is out of range."""
+    """Return a rational as a number with one decimal, or as an int if it is whole, or None if it is out of range."""
     number = round(_real(value), 1)
     if not 0 < number < 1e6:
         return None

@@ -1,4 +1,4 @@
-"""Detection of a file's format from its first bytes. The extension has to match, and the client's type is ignored."""
+"""Detection of a file's format from its first bytes. The extension must match. The type sent by clients is ignored."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from photos.assets.errors import BadPicture
 from photos.assets.stream import ImageFacts, Parser, Source
 
 _BRANDS = {b"heic": "HEIC", b"heix": "HEIC", b"mif1": "HEIC", b"msf1": "HEIC"}
-# The number of bytes that distinguish all formats.
+# The number of bytes that are needed to distinguish all formats.
 HEAD_SIZE = 64
 
 
 @dataclass(frozen=True)
 class Format:
-    """An accepted image format. `name` is Pillow's name for it."""
+    """An accepted image format. `name` is Pillow's name for the format."""
 
     name: str
     content_type: str
@@ -54,7 +54,7 @@ def detect(head: bytes, filename: str) -> Format:
     """Return the format of a file that begins with `head`.
 
     Raises:
-        BadPicture: The site doesn't accept the format, or the extension belongs to another format.
+        BadPicture: The site doesn't accept the format, or the extension is for a different format.
     """
     format = _recognize(head)
     if format is None:
@@ -88,9 +88,9 @@ def _recognize(head: bytes) -> Format | None:
 
 
 def _brands(head: bytes) -> set[bytes]:
-    """Return the brands of a file in the ISO container: its major brand and the compatible ones."""
+    """Return the brands of an ISO container file: its major brand and its compatible brands."""
     brands = head[8 : min(int.from_bytes(head[:4], "big"), len(head))]
-    # The four bytes after the major brand are its version.
+    # The four bytes after the major brand are its version number.
     return {brands[start : start + 4] for start in range(0, len(brands), 4) if start != 4}
 
 

@@ -1,4 +1,4 @@
-"""The GIF parser (GIF89a). It removes comments, plain text, and the data of applications, except loop counts."""
+"""The GIF parser (GIF89a). It removes comments, plain text and application data, except loop counts."""
 
 import struct
 
@@ -40,7 +40,7 @@ def parse(source: Source, facts: ImageFacts, keep_metadata: bool) -> Parser:
             head = yield from source.read(9)
             left, top, width, height = struct.unpack("<HHHH", head[:8])
             if left + width > facts.size[0] or top + height > facts.size[1]:
-                # A decoder would enlarge the whole picture to more pixels than were checked.
+                # A decoder would enlarge the whole image beyond the number of pixels that was checked.
                 raise damaged()
             yield control + b"\x2c" + head
             control = b""
@@ -75,13 +75,13 @@ def _extension(label: int, *blocks: bytes) -> bytes:
 
 
 def _block(source: Source) -> Reading:
-    """Return the next data block, of up to 255 bytes. An empty block is the last."""
+    """Return the next data block, which has up to 255 bytes. The last block is empty."""
     size = (yield from source.read(1))[0]
     return (yield from source.read(size))
 
 
 def _table(flags: int) -> int:
-    """Return the length in bytes of the colour table that follows."""
+    """Return the length, in bytes, of the colour table that follows."""
     return 3 << (flags & 7) + 1 if flags & 0x80 else 0
 
 

@@ -1,27 +1,27 @@
-"""Colour profiles (ICC.1:2022) without texts.
+"""A function that removes text from colour profiles (ICC.1:2022).
 
-Names, descriptions and dates reveal who worked where, and don't affect colours.
+Names, descriptions and dates can reveal who worked where, and they don't affect the colours.
 """
 
 import struct
 
 HEADER = 128
-# Tags that determine the colours. Other tags contain texts, or describe devices.
+# Tags that determine the colours. Other tags contain text or describe devices.
 COLOURS = frozenset(
     b"rXYZ gXYZ bXYZ rTRC gTRC bTRC kTRC wtpt bkpt chad cicp gamt A2B0 A2B1 A2B2 B2A0 B2A1 B2A2 D2B0 D2B1 D2B2 D2B3 B2D0"
     b" B2D1 B2D2 B2D3 rig0 rig2".split()
 )
 TYPES = frozenset((b"XYZ ", b"curv", b"para", b"sf32", b"mft1", b"mft2", b"mAB ", b"mBA ", b"cicp", b"mpet", b"sig "))
-# Tags that some programs require. EMPTY contains an empty value for each of their types, without the name of the type.
+# Tags that some programs require. EMPTY contains, for each of their types, an empty value without the type name.
 REQUIRED = frozenset((b"desc", b"cprt"))
 EMPTY = {b"desc": bytes(4) + b"\0\0\0\1" + bytes(79), b"mluc": bytes(4) + struct.pack(">II", 0, 12), b"text": bytes(5)}
-# Ranges of the header: the date, the manufacturer and model, the creator, and the hash of the whole profile.
+# Ranges in the header: the date, the manufacturer and model, the creator, and the hash of the whole profile.
 PERSONAL = ((24, 36), (48, 56), (80, 100), (100, 128))
 MAX_TAGS = 100
 
 
 def clean(profile: bytes) -> bytes:
-    """Return the profile with only its colours and of the same length, or b"" for an invalid profile."""
+    """Return a profile of the same length that contains only the colours, or b"" if the profile is invalid."""
     if len(profile) < HEADER + 4 or profile[36:40] != b"acsp":
         return b""
     count = int.from_bytes(profile[HEADER : HEADER + 4], "big")

@@ -1,4 +1,4 @@
-"""Image processing with Pillow in limited memory: checks of uploaded files, their properties, and copies in other sizes."""
+"""Image processing with Pillow in limited memory: checks and properties of uploaded files, and resized copies."""
 
 import io
 import math
@@ -18,35 +18,35 @@ from photos.assets.framing import EVERYTHING, WHOLE, Crop, Cut, Focal, Size, sca
 from photos.assets.limits import Limits
 from photos.assets.stream import ImageFacts
 
-# A process decodes one picture at a time, so that it needs memory for only one.
+# A process decodes one image at a time, so that it needs memory for only one.
 decoder_slot = threading.BoundedSemaphore(1)
-# Seconds to wait for the decoder, more than the largest allowed picture needs.
+# How many seconds to wait for the decoder. Even the largest allowed image takes less time.
 DECODER_TIMEOUT = 10
-# Seconds that an upload waits for the decoder, enough for several other pictures. After that, the user has to send the
-# file again.
+# How many seconds an upload waits for the decoder, which is enough time for several other images. After that, the user
+# has to upload the file again.
 UPLOAD_DECODER_TIMEOUT = 50
-# The pixels that all frames of an animation can have together, as a multiple of one picture, because browsers decode
-# all frames.
+# The maximum total number of pixels in all frames of an animation, as a multiple of the pixel limit for one image,
+# because browsers decode all frames.
 MAX_FRAMES_FACTOR = 4
-# The pixels that all scans of a progressive JPEG can cover together, as a multiple of the largest picture. Each scan
-# takes time.
+# The maximum total number of pixels that the scans of a progressive JPEG can cover, as a multiple of the pixel limit
+# for one image, because each scan takes time.
 MAX_SCANS_FACTOR = 12
 # The maximum width and height of a WebP in pixels (RFC 9649, section 2.5.2: 14 bits).
 MAX_WEBP_SIDE = 16_383
-# Pillow can decode a JPEG at down to an eighth of its width and height, which needs little memory.
+# Pillow can decode a JPEG at as little as an eighth of its width and height, which requires little memory.
 MAX_DRAFT_DIVISOR = 8
-# The pixels that are converted and scaled at once, so that only a band of the picture is in memory twice.
+# The number of pixels that are converted and scaled at once, so that only a band of the image is in memory twice.
 BAND_PIXELS = 2_000_000
-# Filters, each with the pixels of the smaller picture that it reads on either side of a pixel.
+# Filters, and how many pixels of the smaller image each filter reads on either side of a pixel.
 LANCZOS = (Image.Resampling.LANCZOS, 3)
 BOX = (Image.Resampling.BOX, 0)
 WHITE = (255, 255, 255)
-# Left, top, right, bottom, in pixels.
+# A box is (left, top, right, bottom), in pixels.
 Box = tuple[float, float, float, float]
-# The columns and rows of the tiny picture from which hash and average colour are computed.
+# The number of columns and rows in the tiny image from which the hash and the average colour are computed.
 GRID = (9, 8)
 _HIGH_BYTES = [value >> 8 for value in range(1 << 16)]
-# The transposition that makes a picture upright, by its orientation (EXIF 2.32, tag 0x0112).
+# The transposition that makes an image upright, by the image's orientation (EXIF 2.32, tag 0x0112).
 _TRANSPOSITIONS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -56,7 +56,7 @@ _TRANSPOSITIONS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-# The conversion of a point (across, down) of the upright picture to the point in the file, by orientation.
+# Functions that convert a point (across, down) in the upright image to the point in the file, by orientation.
 _TO_STORED: dict[int, Callable[[float, float], tuple[float, float]]] = {
     2: lambda across, down: (1 - across, down),
     3: lambda across, down: (1 - across, 1 - down),
@@ -66,21 +66,21 @@ _TO_STORED: dict[int, Callable[[float, float], tuple[float, float]]] = {
     7: lambda across, down: (1 - down, 1 - across),
     8: lambda across, down: (1 - down, across),
 }
-# Rotations by editors, in degrees clockwise. Pillow counts counterclockwise.
+# The transpositions for editors' rotations, which are clockwise. Pillow's rotations are counterclockwise.
 _ROTATIONS = {90: Image.Transpose.ROTATE_270, 180: Image.Transpose.ROTATE_180, 270: Image.Transpose.ROTATE_90}
 
 
 @dataclass(frozen=True)
 class ImageProperties:
-    """The properties of a valid picture.
+    """The properties of a valid image.
 
     Attributes:
         content_type: The media type.
-        size: Width and height in pixels of the upright picture.
+        size: The width and height of the upright image, in pixels.
         exif: The searchable properties.
-        description: The description that the camera or a program wrote.
+        description: The description that the camera or photo software wrote.
         dhash: The perceptual hash.
-        colour: The average colour, "#rrggbb", which pages show until the picture has loaded, or "" if the picture has
+        colour: The average colour ("#rrggbb"), which pages show until the image has loaded, or "" if the image has
             transparency.
     """
 
@@ -96,17 +96,17 @@ class ImageProperties:
 def open_image(
     file: BinaryIO, format_name: str, limits: Limits, *, timeout: float | None = None
 ) -> Iterator[Image.Image]:
-    """Open a picture as the given format only.
+    """Open an image. Only the given format is accepted.
 
     Args:
         file: The file.
-        format_name: Pillow's name of the format.
-        limits: The limits of photos.
-        timeout: Seconds to wait for the decoder, by default DECODER_TIMEOUT.
+        format_name: Pillow's name for the format.
+        limits: The limits for photos.
+        timeout: How many seconds to wait for the decoder. The default is DECODER_TIMEOUT.
 
     Raises:
-        BadPicture: The picture can't be read, here or in the block.
-        DecoderBusy: Other pictures used the decoder for too long.
+        BadPicture: The image can't be read, either when it is opened or in the block.
+        DecoderBusy: Other images occupied the decoder for too long.
     """
     Image.MAX_IMAGE_PIXELS = limits.max_pixels
     if not decoder_slot.acquire(timeout=DECODER_TIMEOUT if timeout is None else timeout):
@@ -123,7 +123,7 @@ def open_image(
 
 
 def check_size(facts: ImageFacts, format: Format, limits: Limits) -> None:
-    """Raise BadPicture if decoding the picture would need more pixels, frames or memory than allowed."""
+    """Raise BadPicture if the image has more pixels or frames, or needs more memory for decoding, than allowed."""
     pixels = facts.size[0] * facts.size[1]
     if pixels > limits.max_pixels or max(facts.size) > 65_500:
         raise too_many_pixels(limits)
@@ -146,12 +146,12 @@ def check_size(facts: ImageFacts, format: Format, limits: Limits) -> None:
         )
     if pixels * facts.scans > MAX_SCANS_FACTOR * limits.max_pixels:
         raise BadPicture(_("This progressive JPEG has too many scans for its size. Save it as a baseline JPEG."))
-    # A JPEG is never decoded larger than its copies need. Other formats are decoded whole, with a second frame for
-    # blending.
+    # A JPEG is never decoded at a larger size than its copies need. Other formats are decoded at full size, with a
+    # second frame for blending.
     if format.name == "JPEG":
         memory = facts.extra_memory + (4 * pixels // MAX_DRAFT_DIVISOR**2)
     elif format.name == "AVIF":
-        # libavif makes colours from the planes, and Pillow copies them.
+        # libavif converts the planes to colours, and Pillow copies the colours.
         memory = facts.extra_memory + 8 * pixels
     else:
         memory = facts.extra_memory + 4 * pixels * (1 if format.name == "PNG" and facts.frames == 1 else 3)
@@ -174,27 +174,27 @@ def too_many_pixels(limits: Limits) -> BadPicture:
 
 
 def inspect(file: BinaryIO, format: Format, facts: ImageFacts, limits: Limits) -> ImageProperties:
-    """Decode the picture and return its properties.
+    """Decode the image and return its properties.
 
-    Frames of an animation are decoded only until they have as many pixels as the largest allowed picture, because a
-    frame of a few bytes can cover the whole picture.
+    The frames of an animation are decoded only up to the pixel limit for one image, because a frame of a few bytes can
+    cover the whole image.
 
     Raises:
-        BadPicture: The picture is damaged, or differs from its header.
-        DecoderBusy: Other pictures used the decoder for too long.
+        BadPicture: The image is damaged, or differs from its header.
+        DecoderBusy: Other images occupied the decoder for too long.
     """
     with open_image(file, format.name, limits, timeout=UPLOAD_DECODER_TIMEOUT) as image:
         if image.size != facts.size:
             raise BadPicture(_("This file is damaged: its dimensions are missing or wrong. Export it again."))
         image.draft("RGB", (max(facts.size[0] // MAX_DRAFT_DIVISOR, 1), max(facts.size[1] // MAX_DRAFT_DIVISOR, 1)))
-        # The parser has removed further pictures after a JPEG, even if its metadata still refers to them.
+        # The parser has removed any images that followed the JPEG, even if its metadata still refers to them.
         frames = 1 if format.name == "JPEG" else getattr(image, "n_frames", 1)
         for frame in range(min(frames, limits.max_pixels // (facts.size[0] * facts.size[1]))):
             if frame:
                 image.seek(frame)
             image.load()
         image.seek(0)
-        # The container of an AVIF sets the orientation, and Pillow returns it. EXIF has no effect.
+        # For AVIF, the container sets the orientation, and Pillow returns it. EXIF data has no effect.
         is_avif = format.name == "AVIF"
         orientation = _orientation(image) if is_avif else exif.orientation(facts.exif)
         tiny = _scale(image, (0, 0, *image.size), GRID, BOX)
@@ -205,9 +205,10 @@ def inspect(file: BinaryIO, format: Format, facts: ImageFacts, limits: Limits) -
 
 
 def _dhash(tiny: Image.Image) -> str:
-    """Return a perceptual hash of 64 bits as hexadecimal digits. Similar pictures have similar hashes.
+    """Return a 64-bit perceptual hash as hexadecimal digits. Similar images have similar hashes.
 
-    Each bit tells whether the brightness increases from one field of GRID to the next (N. Krawetz's "difference hash").
+    Each bit indicates whether the brightness increases from one cell of GRID to the next (N. Krawetz's "difference
+    hash").
     """
     grey = ImageOps.grayscale(tiny)
     rows = [grey.crop((0, y, 9, y + 1)).tobytes() for y in range(8)]
@@ -216,7 +217,7 @@ def _dhash(tiny: Image.Image) -> str:
 
 
 def _colour(tiny: Image.Image) -> str:
-    """Return the average colour of the fields of GRID, "#rrggbb", or "" if a field isn't opaque."""
+    """Return the average colour of the cells of GRID as "#rrggbb", or "" if a cell isn't opaque."""
     if tiny.mode == "RGBA" and tiny.getchannel("A").getextrema() != (255, 255):
         return ""
     return f"#{tiny.convert('RGB').resize((1, 1), Image.Resampling.BOX).tobytes().hex()}"
@@ -233,27 +234,28 @@ def resize(
     to: str,
     cut: Cut = WHOLE,
 ) -> bytes:
-    """Return the shown part of the picture, upright, in another size. The copy is never larger than the picture.
+    """Return a copy of the visible part of the image, upright and resized. Without `height`, it is never enlarged.
 
     Args:
         file: The stored file.
-        format_name: Pillow's name of its format.
-        limits: The limits of photos.
+        format_name: Pillow's name for the file's format.
+        limits: The limits for photos.
         width: The width of the copy in pixels.
-        height: The height in pixels. The copy is cropped to this shape around `focal`. None keeps the shape.
-        focal: The focal point, as a fraction of width and height of the shown part.
+        height: The height of the copy in pixels. The copy is cropped to this aspect ratio around `focal`. None keeps
+            the aspect ratio.
+        focal: The focal point, as fractions of the width and height of the visible part.
         to: The format of the copy, "WEBP" or "JPEG".
-        cut: The part of the picture that is shown.
+        cut: The visible part of the image.
 
     Raises:
         BadPicture: The file can't be read.
-        DecoderBusy: Other pictures used the decoder for too long.
+        DecoderBusy: Other images occupied the decoder for too long.
     """
     with open_image(file, format_name, limits) as image:
         orientation = _orientation(image)
         upright_size = image.size[::-1] if orientation >= 5 else image.size
         shown_size = cut.size(upright_size)
-        # Smaller pictures are enlarged to fill a square, so that grids are even.
+        # Smaller images are enlarged to fill a square, so that grids are even.
         size = (width, height) if height else scaled(shown_size, width)
         if to == "WEBP" and max(size) > MAX_WEBP_SIDE:
             raise BadPicture("This WebP copy would be too tall.")
@@ -274,18 +276,18 @@ def resize(
 def render_icon(
     file: BinaryIO, format_name: str, limits: Limits, *, width: int, background: tuple[int, int, int] | None
 ) -> bytes:
-    """Return the whole picture in the middle of a square PNG.
+    """Return a square PNG that shows the whole image in its centre.
 
     Args:
         file: The stored file.
-        format_name: Pillow's name of its format.
-        limits: The limits of photos.
+        format_name: Pillow's name for the file's format.
+        limits: The limits for photos.
         width: The width of the icon in pixels.
-        background: The colour of the background, which also gets a margin. None makes it transparent.
+        background: The background colour. The icon then also gets a margin. None makes the background transparent.
 
     Raises:
         BadPicture: The file can't be read.
-        DecoderBusy: Other pictures used the decoder for too long.
+        DecoderBusy: Other images occupied the decoder for too long.
     """
     with open_image(file, format_name, limits) as image:
         inner_width = round(width * 0.8) if background else width
@@ -302,7 +304,7 @@ def render_icon(
 
 
 def _orientation(image: Image.Image) -> int:
-    """Return the orientation of the picture, from 1 (upright) to 8. It is 1 if it is missing or can't be read."""
+    """Return the orientation of the image, from 1 (upright) to 8, or 1 if it is missing or unreadable."""
     try:
         value = image.getexif().get(exif.Base.Orientation, 1)
     except BROKEN:
@@ -311,7 +313,7 @@ def _orientation(image: Image.Image) -> int:
 
 
 def _largest_part(shape: Size, within: Size, focal: Focal) -> Crop:
-    """Return the largest part with the shape of `shape` of a picture with the size `within`, around the focal point."""
+    """Return the largest part of an image of size `within` that has the aspect ratio of `shape`, around `focal`."""
     pixels = min(within[0] / shape[0], within[1] / shape[1])
     width = pixels * shape[0] / within[0]
     height = pixels * shape[1] / within[1]
@@ -319,7 +321,7 @@ def _largest_part(shape: Size, within: Size, focal: Focal) -> Crop:
 
 
 def _stored_box(part: Crop, orientation: int, size: Size) -> Box:
-    """Return a part of the upright picture as a box of pixels in the file, at least one pixel wide and high."""
+    """Convert a part of the upright image to a box of pixels in the file, which is at least one pixel wide and high."""
     left, top, width, height = part
     corners = [(left, top), (left + width, top + height)]
     if orientation in _TO_STORED:
@@ -331,7 +333,7 @@ def _stored_box(part: Crop, orientation: int, size: Size) -> Box:
 
 
 def _pixels(start: float, stop: float, length: int) -> tuple[float, float]:
-    """Return start and stop, in pixels, of a part of a side with `length` pixels. The part has at least one pixel."""
+    """Convert `start` and `stop` from fractions of a side of `length` pixels to pixels, at least one pixel apart."""
     first = min(max(start * length, 0), length - 1)
     return first, min(max(stop * length, first + 1), length)
 
@@ -339,11 +341,11 @@ def _pixels(start: float, stop: float, length: int) -> tuple[float, float]:
 def _set_draft_size(image: Image.Image, box: Box, size: Size, limits: Limits) -> None:
     """Let Pillow decode a JPEG at a half, a quarter or an eighth of its width and height, if the copy is smaller.
 
-    The decoded picture is at least twice as wide as the copy, so that scaling looks good. It is smaller if memory is
-    short.
+    The decoded image is at least twice as wide as the copy, so that the copy looks good. If there isn't enough memory,
+    the decoded image is smaller.
     """
     scale = min((box[2] - box[0]) / size[0], (box[3] - box[1]) / size[1])
-    # If memory is short, a small part is decoded at the size for the largest copy.
+    # If there isn't enough memory, even a small part is decoded at the size that the largest copy needs.
     max_scale = max(scale, max(image.size) / max(limits.widths))
     divisor = 1
     while divisor < MAX_DRAFT_DIVISOR and (
@@ -362,9 +364,9 @@ def _scale(
     *,
     on_white: bool = False,
 ) -> Image.Image:
-    """Return a box of a decoded picture scaled to `size` (pixels), in RGB, or in RGBA if it may have transparency.
+    """Return a box of a decoded image, scaled to `size` pixels, as RGB, or as RGBA if it may have transparency.
 
-    Pixels outside of the box have no influence, because an editor may have cropped them away.
+    Pixels outside the box don't affect the result, because an editor may have cropped them away.
     """
     left, top, right, bottom = box
     first = math.floor(left)
@@ -372,7 +374,7 @@ def _scale(
     first_row = math.floor(top)
     last_row = math.ceil(bottom)
     filter, reach = resampling
-    # The number of rows of the picture per row of the copy.
+    # The number of image rows per row of the copy.
     scale = (bottom - top) / size[1]
     margin = math.ceil(reach * max(scale, 1))
     rows = max(int(BAND_PIXELS / (last - first) / scale), 1)
@@ -393,7 +395,7 @@ def _scale(
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:
-    """Return the picture in RGB or RGBA, without metadata."""
+    """Return the image as RGB or RGBA, without metadata."""
     image = _to_eight_bits(image)
     has_alpha = "A" in image.getbands() or "transparency" in image.info
     converted = image.convert("RGBA" if has_alpha else "RGB")
@@ -402,11 +404,11 @@ def _to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _to_eight_bits(image: Image.Image) -> Image.Image:
-    """Return a picture with 16 bits of grey in 8 bits, because Pillow would clip the values."""
+    """Convert an image with 16-bit greyscale values to 8 bits, because Pillow would clip the values."""
     if not image.mode.startswith("I"):
         return image
     grey = image.convert("I").point(_HIGH_BYTES, "L")
-    # The transparent grey is now the same as 255 other greys, so there is no transparency.
+    # The transparent grey is now the same value as 255 other greys, so the transparency is dropped.
     grey.info.pop("transparency", None)
     return grey
 
@@ -426,8 +428,8 @@ def _encode(picture: Image.Image, format_name: str, **options: Any) -> bytes:
             picture.save(target, format_name, progressive=True, **options)
             return target.getvalue()
         except OSError:
-            # Pillow's buffer is too small for a progressive JPEG of a very narrow or noisy picture, so a baseline JPEG
-            # is saved.
+            # Pillow's buffer is too small for a progressive JPEG of a very narrow or noisy image, so a baseline JPEG is
+            # saved instead.
             target = io.BytesIO()
     picture.save(target, format_name, **options)
     return target.getvalue()

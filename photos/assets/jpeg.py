@@ -1,4 +1,4 @@
-"""The JPEG parser (ISO/IEC 10918-1, annex B). It removes the segments that don't change how the picture looks."""
+"""The JPEG parser (ISO/IEC 10918-1, annex B). It removes the segments that don't affect how the image looks."""
 
 import re
 from collections.abc import Generator
@@ -17,31 +17,32 @@ APP1 = 0xE1
 APP2 = 0xE2
 APP14 = 0xEE
 COMMENT = 0xFE
-# The markers that start a frame: all of 0xC0–0xCF except tables (C4), JPG (C8) and arithmetic conditioning (CC).
+# The markers that start a frame: 0xC0–0xCF, except tables (C4), JPG (C8) and arithmetic conditioning (CC).
 FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 PROGRESSIVE = frozenset({0xC2, 0xC6, 0xCA, 0xCE})
-# The marker that ends coded data. Stuffed zeros and restarts don't end it. 0xFF can be repeated as a filler.
+# Matches the marker that ends coded data. Stuffed zeros and restart markers don't end it. 0xFF can be repeated as fill.
 _MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7]")
 ICC = b"ICC_PROFILE\0"
-# The bytes of a colour profile in one segment.
+# The number of bytes of a colour profile per segment.
 PART = 65_000
-# The maximum number of scans. A progressive picture has about ten. Thousands of scans would keep a decoder busy for
-# hours.
+# The maximum number of scans. A progressive image has about ten scans, and thousands of scans would keep a decoder busy
+# for hours.
 MAX_SCANS = 100
-# The maximum bytes of tables before a scan. A picture with more would replace tables before it uses them.
+# The maximum size, in bytes, of the tables before a scan. An image with larger tables would replace some before using
+# them.
 MAX_TABLES = 4096
 
 
 def parse(source: Source, facts: ImageFacts, keep_metadata: bool) -> Parser:
-    """Yield the picture with clean EXIF (`exif.clean`) and without comments, XMP, IPTC, thumbnails and previews.
+    """Yield the image with clean EXIF data (`exif.clean`) and without comments, XMP, IPTC, thumbnails or previews.
 
-    With `keep_metadata`, all of these stay. Bytes after the end of the picture are always removed.
+    If `keep_metadata` is true, all of these are kept. Bytes after the end of the image are always removed.
     """
     yield from source.read(2)
     yield b"\xff\xd8"
     scans = tables = 0
     seen: set[int] = set()
-    # Tables after the first scan, until another scan uses them.
+    # Tables that follow the first scan are kept here until another scan uses them.
     pending_tables = b""
     frame = _Frame()
     profile = _Profile()
@@ -105,16 +106,16 @@ def _segment(code: int, body: bytes) -> bytes:
 
 
 class _Frame:
-    """The header of the picture, and the components that its scans have coded so far."""
+    """The image header, and the components that scans have coded so far."""
 
     def __init__(self) -> None:
         self._components = self._coded = 0
         self._is_progressive = False
-        # The bytes of all coefficients, which a decoder keeps in memory until the last scan has arrived.
+        # The size, in bytes, of all coefficients, which a decoder keeps in memory until the last scan has arrived.
         self._coefficients = 0
 
     def begin(self, code: int, body: bytes, facts: ImageFacts) -> None:
-        """Store the size of the picture, and the memory that a picture with several scans needs. Raises BadPicture."""
+        """Record the image's size, and the memory that it needs if it has several scans. May raise BadPicture."""
         if len(body) < 6 or self._components or len(body) != 6 + 3 * body[5]:
             raise damaged()
         self._components = body[5]
@@ -129,7 +130,7 @@ class _Frame:
         self._coefficients = 2 * facts.size[0] * facts.size[1] * sum(areas) // max(areas)
 
     def check_scan(self, body: bytes, facts: ImageFacts) -> None:
-        """Raise BadPicture for a scan before the header, and for one that a decoder would ignore."""
+        """Raise BadPicture if a scan comes before the header, or if a decoder would ignore the scan."""
         if not self._components or facts.scans > MAX_SCANS or not body or len(body) != 4 + 2 * body[0]:
             raise damaged()
         self._coded += body[0]
@@ -140,7 +141,7 @@ class _Frame:
 
 
 class _Profile:
-    """A colour profile, which can arrive in several parts. Its clean segments are returned with the last part."""
+    """A colour profile that can arrive in several parts. Its clean segments are returned with the last part."""
 
     def __init__(self) -> None:
         self._parts: dict[int, bytes] = {}
@@ -148,9 +149,9 @@ class _Profile:
         self._is_whole = False
 
     def add_part(self, body: bytes) -> bytes:
-        """Add a part. Return all clean segments after the last part, else b"".
+        """Add a part. If it is the last part, return all clean segments, or b"" otherwise.
 
-        Raises BadPicture if there are too many parts.
+        Raise BadPicture if there are too many parts.
         """
         if len(body) < len(ICC) + 2:
             return b""
@@ -169,13 +170,13 @@ class _Profile:
 
 
 def _metadata(code: int, body: bytes, facts: ImageFacts, keep_metadata: bool) -> bytes:
-    """Return the body to store of a segment without pixels, or b"" to remove the segment."""
+    """Return the body to store for a segment without pixels, or b"" to remove the segment."""
     if code == APP1 and body.startswith(b"Exif\0\0"):
         if facts.exif:
             return b""
         facts.exif = exif.to_store(body[6:], keep_metadata)
         return b"Exif\0\0" + facts.exif if facts.exif else b""
-    # The transform flag of Adobe and the colour profile change how the pixels look.
+    # Adobe's transform flag and the colour profile affect how the pixels look.
     if code == APP14 and body.startswith(b"Adobe") and len(body) >= lengths.ADOBE:
         return body if keep_metadata else body[: lengths.ADOBE]
     if code == APP2 and body.startswith(ICC):
@@ -188,12 +189,12 @@ def _metadata(code: int, body: bytes, facts: ImageFacts, keep_metadata: bool) ->
 
 
 def _coded_data(source: Source) -> Parser:
-    """Yield coded data up to the next marker, which stays in the source."""
+    """Yield coded data up to the next marker. The marker remains in the source."""
     while True:
         if match := _MARKER.search(source.buffer):
             end = match.start()
         else:
-            # A final 0xFF can be the first half of a marker.
+            # A trailing 0xFF can be the first half of a marker.
             end = len(source.buffer) - source.buffer.endswith(b"\xff")
         yield bytes(memoryview(source.buffer)[:end])
         del source.buffer[:end]

@@ -1,9 +1,9 @@
-"""The specified length of each part of an image file. A longer part can contain more than the picture.
+"""The specified length of each part of an image file. A longer part could contain more than the image.
 
-A part that isn't listed here and has no pixels is removed.
+Parts that contain no pixels and aren't listed here are removed.
 """
 
-# The maximum length that fits into one segment of a JPEG.
+# The maximum length that fits into one JPEG segment.
 EXIF = range(65_520)
 
 
@@ -11,17 +11,17 @@ def _exactly(length: int) -> range:
     return range(length, length + 1)
 
 
-# The body of a segment by its marker (ISO/IEC 10918-1, annex B). One segment can contain several tables.
+# The length of a segment's body, by marker (ISO/IEC 10918-1, annex B). One segment can contain several tables.
 DQT = 0xDB
 DHT = 0xC4
 DAC = 0xCC
 DRI = 0xDD
 JPEG = {DQT: range(65, 4 * 129 + 1), DHT: range(18, 8 * 273 + 1), DAC: range(2, 65), DRI: _exactly(2)}
-# JFIF 1.02 without its thumbnail, and Adobe technical note 5116 with its transform flag.
+# JFIF 1.02 without the thumbnail, and Adobe technical note 5116 with the transform flag.
 JFIF = 14
 ADOBE = 12
-# Chunks of PNG (third edition). Suggested palettes and histograms are removed, because they change no pixel and can
-# contain texts.
+# PNG chunks (third edition). Suggested palettes and histograms are removed, because they don't affect any pixels and can
+# contain text.
 PNG = {
     b"IHDR": _exactly(13),
     b"PLTE": range(3, 769, 3),
@@ -39,13 +39,13 @@ PNG = {
     b"acTL": _exactly(8),
     b"fcTL": _exactly(26),
 }
-# Data blocks of GIF89a: the control block of a frame, and the loop count of an animation.
+# GIF89a data blocks: the control block of a frame, and the loop count of an animation.
 GIF_CONTROL = 4
 GIF_LOOP = 3
-# Chunks of WebP (RFC 9649), and the header before the chunks of a frame.
+# WebP chunks (RFC 9649), and the header before the chunks of a frame.
 WEBP = {b"VP8X": 10, b"ANIM": 6}
 WEBP_FRAME = 16
-# Properties of AVIF that determine how a still picture looks (ISO/IEC 23008-12), without their headers.
+# AVIF properties that determine how a still image looks (ISO/IEC 23008-12). The lengths don't include the headers.
 AVIF = {
     b"ispe": 12,
     b"irot": 1,

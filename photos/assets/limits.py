@@ -1,4 +1,4 @@
-"""Limits of uploads, and sizes of copies. The setting PHOTOS overrides the defaults."""
+"""The limits for uploads, and the sizes of copies. The PHOTOS setting overrides the defaults."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -11,18 +11,18 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of photos.
+    """The limits for photos.
 
     Attributes:
-        max_bytes: The maximum bytes of a photo.
-        max_pixels: The maximum pixels of a photo.
-        max_memory: The maximum bytes of memory for decoding a photo.
-        max_frames: The maximum frames of an animation.
+        max_bytes: The maximum size of a photo in bytes.
+        max_pixels: The maximum number of pixels in a photo.
+        max_memory: The maximum memory for decoding a photo, in bytes.
+        max_frames: The maximum number of frames in an animation.
         widths: The widths of copies in pixels.
         squares: The widths of square copies in pixels.
-        quality: The quality of copies, up to 100.
-        keep_location: Whether to store where a photo was taken, and the serial number of its camera.
-        grace_hours: The hours that a replaced content is kept.
+        quality: The encoding quality of copies, up to 100.
+        keep_location: Whether to store where a photo was taken, and the serial number of the camera.
+        grace_hours: How many hours to keep a file that has been replaced.
     """
 
     max_bytes: int = 200 * MIB

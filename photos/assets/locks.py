@@ -1,6 +1,7 @@
-"""Locks on files documents. `metadata.locked` is a time, which the owner of the lock renews while it writes.
+"""Locks on files documents. `metadata.locked` is a time that the owner of the lock renews while it is writing.
 
-Every write that relies on the lock has it in its filter. So a writer that has lost its lock changes nothing.
+Every write that relies on the lock includes the lock in its filter, so a writer that has lost its lock can't change
+anything.
 """
 
 import threading
@@ -15,26 +16,26 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document
 
 RENEW_INTERVAL = timedelta(seconds=30)
-# If a lock wasn't renewed for this time, its owner is dead. The clocks of processes can differ by STALE_AFTER -
-# RENEW_INTERVAL.
+# If a lock hasn't been renewed for this long, its owner is considered dead. The clocks of processes can differ by up to
+# STALE_AFTER - RENEW_INTERVAL.
 STALE_AFTER = timedelta(minutes=5)
 
 
 def free_or_stale_filter(moment: datetime) -> dict[str, Any]:
-    """Return the filter of documents that no living process is writing at `moment`."""
+    """Return a filter for documents that no live process is writing at `moment`."""
     return {"$or": [{"metadata.locked": None}, {"metadata.locked": {"$lt": moment - STALE_AFTER}}]}
 
 
 def stale_filter(moment: datetime) -> dict[str, Any]:
-    """Return the filter of documents whose writer is dead at `moment`.
+    """Return a filter for documents whose writer is dead at `moment`.
 
-    It contains $type because the partial index only contains locked documents.
+    The filter contains $type so that it can use the partial index, which contains only locked documents.
     """
     return {"metadata.locked": {"$lt": moment - STALE_AFTER, "$type": "date"}}
 
 
 class Lock:
-    """The lock of this process on a files document. `moment` is the stored time."""
+    """This process's lock on a files document. `moment` is the stored time."""
 
     def __init__(self, collection: Collection[Document], selector: Mapping[str, Any], moment: datetime) -> None:
         self._collection = collection
@@ -43,7 +44,7 @@ class Lock:
         self._renewing = threading.Lock()
 
     def as_filter(self) -> dict[str, Any]:
-        """Return the filter that matches the document only while this process owns the lock."""
+        """Return a filter that matches the document only while this process owns the lock."""
         return {**self._selector, "metadata.locked": self.moment}
 
     def renew(self) -> bool:
@@ -56,9 +57,9 @@ class Lock:
         return bool(result.matched_count)
 
     def find(self, projection: Mapping[str, Any]) -> Document | None:
-        """Return the document if this process owns the lock, else None.
+        """Return the document if this process owns the lock, or None otherwise.
 
-        The read waits for a renewal in another thread.
+        If another thread is renewing the lock, the method waits until it has done so.
         """
         with self._renewing:
             return self._collection.find_one(self.as_filter(), projection)
@@ -69,7 +70,7 @@ class Lock:
 
 
 class Heartbeat:
-    """A thread that renews locks, so that a slow upload keeps them as long as its request lasts."""
+    """A thread that renews locks, so that a slow upload keeps its locks for as long as its request lasts."""
 
     def __init__(self, locks: Sequence[Lock]) -> None:
         self._locks = tuple(locks)
@@ -83,7 +84,7 @@ class Heartbeat:
         return self
 
     def stop(self) -> None:
-        """Stop renewing. After this call, the `moment` of each lock is the stored one."""
+        """Stop renewing the locks. After this call, the `moment` of each lock is the stored time."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -95,6 +96,6 @@ class Heartbeat:
                     self.lost = True
                     return
             except PyMongoError:
-                # The next beat tries again. If the database is away for too long, the last write notices that the lock
-                # is lost.
+                # The next beat tries again. If the database is unavailable for too long, the last write detects that
+                # the lock has been lost.
                 continue

@@ -1,4 +1,4 @@
-"""The PNG parser (third edition). It removes texts, times, and unknown chunks."""
+"""The PNG parser (third edition). It removes text, times and unknown chunks."""
 
 import struct
 import zlib
@@ -11,21 +11,21 @@ from photos.assets.stream import MAX_PIECE, ImageFacts, Parser, Source, refuse_c
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 TEXTS = frozenset({b"tEXt", b"zTXt", b"iTXt", b"tIME", b"dSIG"})
-# The only chunk in lengths.PNG that can be repeated, and the chunks that a picture requires.
+# The only chunk in lengths.PNG that can be repeated, and the chunks that an image requires.
 FRAME = b"fcTL"
 REQUIRED = frozenset({b"IHDR", b"PLTE", b"IEND"})
 PIECE = 1 << 16
-# The maximum number of bytes by which a colour profile can grow, because other programs may compress better.
+# The maximum number of bytes by which a colour profile can grow, because other software may compress better.
 MAX_PROFILE_GROWTH = 1024
-# Samples per pixel by colour type, and the passes of an interlaced picture (left, top, horizontal step, vertical step).
+# Samples per pixel by colour type, and the passes of an interlaced image (left, top, horizontal step, vertical step).
 SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 
 
 def parse(source: Source, facts: ImageFacts, keep_metadata: bool) -> Parser:
-    """Yield the picture with clean EXIF (`exif.clean`) and without texts, which include XMP and ImageMagick's EXIF.
+    """Yield the image with clean EXIF data (`exif.clean`) and without text, including XMP and ImageMagick's EXIF data.
 
-    With `keep_metadata`, texts and EXIF stay.
+    If `keep_metadata` is true, text and EXIF data are kept.
     """
     yield (yield from source.read(8))
     picture = _Picture()
@@ -70,14 +70,14 @@ def chunk(name: bytes, body: bytes) -> bytes:
 
 
 class _Picture:
-    """The chunks that have arrived so far, and the pixels that have to follow."""
+    """The chunks that have arrived so far, and the pixels that are still expected."""
 
     def __init__(self) -> None:
         self._seen: set[bytes] = set()
         self._size = (0, 0)
         self._bits = 0
         self._is_interlaced = False
-        # The pixels of the picture, and of the current frame.
+        # The pixels of the still image, and of the current frame.
         self._still: _Pixels | None = None
         self._frame: _Pixels | None = None
         self._frames = 0
@@ -88,14 +88,14 @@ class _Picture:
         return self._still is None
 
     def pixels(self, name: bytes) -> "_Pixels | None":
-        """Return the pixels that a chunk continues, or None for other chunks, and for frames without an animation."""
+        """Return the pixel stream that a chunk continues, or None for other chunks and frames outside an animation."""
         if name == b"IDAT":
             self._seen.add(name)
             return self._still
         return self._frame if name == b"fdAT" else None
 
     def to_store(self, name: bytes, body: bytes, facts: ImageFacts, keep_metadata: bool) -> bytes:
-        """Return the body to store of a chunk, or b"" to remove the chunk. Raises BadPicture."""
+        """Return the body to store for a chunk, or b"" to remove the chunk. May raise BadPicture."""
         is_repeated = name in self._seen and name != FRAME
         self._seen.add(name)
         if is_repeated or (name in lengths.PNG and len(body) not in lengths.PNG[name]):
@@ -115,7 +115,7 @@ class _Picture:
         return body
 
     def check_complete(self) -> None:
-        """Raise BadPicture if pixels are missing at the end."""
+        """Raise BadPicture if pixels are still missing."""
         if self._still is None or b"IDAT" not in self._seen:
             raise BadPicture(_("This PNG file contains no image."))
         for pixels in (self._still, self._frame):
@@ -128,14 +128,14 @@ class _Picture:
         if not all(self._size) or colour not in SAMPLES or depth not in (1, 2, 4, 8, 16) or interlaced > 1:
             raise damaged()
         if (depth, colour) == (16, 0):
-            # Pillow converts 16 bits of grey to 32 bits before they are converted to 8.
+            # Pillow converts 16-bit greyscale values to 32 bits before they are converted to 8 bits.
             facts.extra_memory = 4 * width * height
         self._bits = depth * SAMPLES[colour]
         self._is_interlaced = bool(interlaced)
         self._still = _Pixels(self._length(width, height))
 
     def _begin_frame(self, body: bytes, facts: ImageFacts) -> bytes:
-        """Prepare for the pixels of a frame. The first frame can be the picture itself. Return the body to store."""
+        """Prepare for the pixels of a frame. The first frame can be the still image. Return the body to store."""
         if b"acTL" not in self._seen:
             return b""
         _number, width, height, left, top = struct.unpack_from(">5I", body)
@@ -152,7 +152,7 @@ class _Picture:
         return body
 
     def _length(self, width: int, height: int) -> int:
-        """Return the bytes of the uncompressed pixels, each line with its filter byte."""
+        """Return the size of the uncompressed pixels in bytes, including each line's filter byte."""
         total = 0
         for left, top, across, down in PASSES if self._is_interlaced else ((0, 0, 1, 1),):
             columns = -(-(width - left) // across)
@@ -163,7 +163,7 @@ class _Picture:
 
 
 class _Pixels:
-    """A compressed stream of pixels, split over chunks. Bytes after its end show nothing, so zeros replace them."""
+    """A compressed stream of pixels, split over chunks. Bytes after its end are invisible, so they are zeroed."""
 
     def __init__(self, length: int) -> None:
         self._missing = length
@@ -175,7 +175,7 @@ class _Pixels:
         return not self._missing
 
     def to_store(self, data: bytes) -> bytes:
-        """Return the next bytes to store. Raises BadPicture for too many pixels and for broken data."""
+        """Return the next bytes to store, or raise BadPicture if there are too many pixels or the data is broken."""
         decompressor = self._decompressor
         rest = data
         more = True
@@ -196,7 +196,7 @@ class _Pixels:
 
 
 def _clean_profile(body: bytes) -> bytes:
-    """Return a colour profile without texts and without its own name, or b"" if it can't be read."""
+    """Return a colour profile without its name and other text, or b"" if it can't be read."""
     decompressor = zlib.decompressobj()
     try:
         profile = decompressor.decompress(body.partition(b"\0")[2][1:], MAX_PIECE)

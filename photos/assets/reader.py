@@ -1,4 +1,4 @@
-"""Reading from GridFS with one batch of chunks in memory: a range of a file as an iterator, or a seekable file."""
+"""Functions that read from GridFS as an iterator or a seekable file. Only one batch of chunks is in memory at a time."""
 
 import io
 from collections.abc import Iterator
@@ -8,16 +8,16 @@ from bson import ObjectId
 
 from marginalia.mongo.connection import database
 
-# Chunks in one response of the server, 2 MB.
+# The number of chunks in one server response (2 MB).
 BATCH = 8
 
 
 class MissingChunk(Exception):
-    """A chunk is missing, because the content was replaced and swept meanwhile, or was never complete."""
+    """A chunk is missing, because the file has since been replaced and swept, or was never complete."""
 
 
 def read_range(bucket: str, file_id: ObjectId, chunk_size: int, start: int, stop: int) -> Iterator[bytes]:
-    """Yield the bytes of a file from `start` up to `stop` (exclusive) with one query. The bytes are never wrong.
+    """Yield the bytes of a file from `start` up to `stop` (exclusive), with one query. The bytes are always correct.
 
     Raises:
         MissingChunk: A chunk is missing or too short.
@@ -43,11 +43,12 @@ def read_range(bucket: str, file_id: ObjectId, chunk_size: int, start: int, stop
 
 
 def open_range(bucket: str, file_id: ObjectId, chunk_size: int, start: int, stop: int) -> Iterator[bytes]:
-    """Return an iterator like `read_range`, after reading the first chunk and counting the others.
+    """Return an iterator like `read_range`, but first read the first chunk and count the others.
+
+    A missing chunk is therefore detected before the response's status is sent.
 
     Raises:
-        MissingChunk: A chunk is missing, so that the status of the response can report it. The iterator also raises it
-            for a chunk that is too short.
+        MissingChunk: A chunk is missing. The iterator also raises this exception if a chunk is too short.
     """
     first = start // chunk_size
     last = (stop - 1) // chunk_size
@@ -60,7 +61,7 @@ def open_range(bucket: str, file_id: ObjectId, chunk_size: int, start: int, stop
 
 
 class SeekableFile(io.RawIOBase):
-    """A stored file with the interface that Pillow needs. It reads ahead in order. A seek costs a query."""
+    """A stored file with the interface that Pillow needs. It reads ahead sequentially. Seeking costs a query."""
 
     def __init__(self, bucket: str, file_id: ObjectId, chunk_size: int, length: int) -> None:
         self._bucket = bucket
@@ -98,7 +99,7 @@ class SeekableFile(io.RawIOBase):
         return len(part)
 
     def _load(self) -> None:
-        """Load the chunk at the position: the next chunk of the current query or, after a seek, of a new query."""
+        """Load the chunk at the current position, from the current query or, after a seek, from a new query."""
         if self._chunks is None or self._position != self._chunk_start + len(self._chunk):
             self._close_query()
             self._chunk_start = self._position // self._chunk_size * self._chunk_size

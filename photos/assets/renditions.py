@@ -1,7 +1,7 @@
-"""Copies of photos in other sizes. The worker makes the usual copies after an upload, and requests make missing ones.
+"""Resized copies of photos. The worker makes the usual copies after an upload, and requests make any missing copies.
 
-Each copy is made once. Only a few threads of a process make copies or wait for them. Other requests get the nearest
-existing copy. photos/assets/limits.py sets the sizes, and photos/addresses.py writes their URLs into pages.
+Each copy is made only once. Only a few threads per process make copies or wait for them. Other requests get the nearest
+existing copy. photos/assets/limits.py sets the sizes, and photos/addresses.py adds the copies' URLs to pages.
 """
 
 import re
@@ -38,21 +38,22 @@ _SPEC = re.compile(
     r"(?P<cut>(?:-c\d{1,5}x\d{1,5}x\d{1,5}x\d{1,5})?(?:-r\d{2,3})?)\.(?P<extension>webp|jpg)",
     re.ASCII,
 )
-# Seconds to wait for another process that makes the same copy, and seconds between queries.
+# How many seconds to wait for another process that is making the same copy, and how many seconds between queries.
 TIMEOUT = 25
 POLL_INTERVAL = 0.05
-# Maximum threads of a process that make copies or wait for them. Pages need the other threads.
+# Maximum number of threads per process that make copies or wait for them. Pages need the other threads.
 MAX_MAKERS = 2
 _maker_slots = threading.BoundedSemaphore(MAX_MAKERS)
 
 
 @dataclass(frozen=True)
 class Spec:
-    """The specification of a copy, which is `width` pixels wide, or a square around a point.
+    """The specification of a copy, which is `width` pixels wide, and may be a square around a point.
 
-    URLs contain it as "w640.webp" or "s160-50x33.jpg". They also contain the point in the shown part, and the cut, so
-    that a URL always returns the same picture. For example, "w640-c1000x0x5000x10000-r90.webp" is a rotated part that
-    begins at a tenth of the width, half as wide and as high as the whole picture.
+    In URLs, it is written as "w640.webp" or "s160-50x33.jpg". It includes the crop and rotation, and the focal point
+    relative to the visible part, so that a URL always returns the same image. For example,
+    "w640-c1000x0x5000x10000-r90.webp" is rotated by 90°. The visible part starts at 10% of the width, and is half as
+    wide as the whole image and equally high.
     """
 
     width: int
@@ -68,7 +69,7 @@ class Spec:
 
     @classmethod
     def square(cls, width: int, extension: str, focal: Focal | None, cut: Cut) -> Self:
-        """Return the spec of a square copy. `focal` is the photo's focal point in the whole picture, or None."""
+        """Return the spec for a square copy. `focal` is the photo's focal point in the whole image, or None."""
         across, down = cut.point(focal)
         return cls(width, extension, (round(across, 2), round(down, 2)), cut)
 
@@ -78,26 +79,26 @@ class Spec:
 
 
 def parse(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
-    """Return the spec in `text`, or None if the site doesn't make this copy of a photo with this focal point and cut.
+    """Return the spec in `text`, or None if the site doesn't make this copy for a photo with this focal point and cut.
 
-    So requests can't make the site store arbitrary copies. Only the configured sizes, with the photo's own focal point
-    and cut, are made.
+    The site makes only copies with the configured sizes and the photo's own focal point and cut, so that requests can't
+    make it store arbitrary copies.
     """
     spec = _parse_size(text, focal, cut)
     return spec if str(spec) == text else None
 
 
 def current_spec(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
-    """Return the spec with the size in `text` and with the photo's current focal point and cut.
+    """Return the spec with the size in `text`, and with the photo's current focal point and cut.
 
-    Return None if `text` is invalid, or already has the current cut.
+    Return None if `text` is invalid or already has the current cut.
     """
     match = _SPEC.fullmatch(text)
     return _parse_size(text, focal, cut) if match and match["cut"] != str(cut) else None
 
 
 def _parse_size(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
-    """Return a spec with the size and format in `text`, or None if the site doesn't make copies of this size."""
+    """Return the spec with the size and format in `text`, or None if the site doesn't make copies of this size."""
     allowed = limits()
     match = _SPEC.fullmatch(text)
     if match is None:
@@ -111,10 +112,10 @@ def _parse_size(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
 
 
 def widths(size: Size, extension: str) -> tuple[int, ...]:
-    """Return the widths of copies of a picture with this size (pixels of the shown part), in ascending order.
+    """Return the widths of the copies of an image whose visible part has this size in pixels, in ascending order.
 
-    These are the configured widths that are smaller than the picture, and the next one. For WebP, they end at the
-    maximum size of the format.
+    These are the configured widths that are smaller than the image, and the next larger width. Copies that would exceed
+    WebP's maximum size are omitted.
     """
     width, _height = size
     configured = sorted(limits().widths)
@@ -129,7 +130,7 @@ def widths(size: Size, extension: str) -> tuple[int, ...]:
 
 
 def usual_specs(size: Sequence[int], focal: Focal | None, cut: Cut) -> list[Spec]:
-    """Return the specs of all copies that pages use. `size` is the size of the whole picture in pixels."""
+    """Return the specs of all copies that pages use. `size` is the size of the whole image in pixels."""
     shown_size = cut.size(size)
     return [
         *(Spec(width, extension, cut=cut) for extension in FORMATS for width in widths(shown_size, extension)),
@@ -138,12 +139,12 @@ def usual_specs(size: Sequence[int], focal: Focal | None, cut: Cut) -> list[Spec
 
 
 def get_or_make(source: StoredFile, content_type: str, spec: Spec) -> StoredFile:
-    """Return the copy, and make it if it doesn't exist. One process makes it, and the others wait.
+    """Return the copy. If it doesn't exist, one process makes it, and the others wait.
 
     Raises:
         BadPicture: The source can't be read.
         MissingChunk: The source was swept.
-        TooBusy: Another process takes too long, or MAX_MAKERS threads of this process are busy.
+        TooBusy: Another process is taking too long, or MAX_MAKERS threads of this process are busy.
     """
     document = _find_copy(source, spec)
     if document is not None and document["metadata"]["locked"] is None:
@@ -157,7 +158,7 @@ def get_or_make(source: StoredFile, content_type: str, spec: Spec) -> StoredFile
 
 
 def find_nearest(source: StoredFile, spec: Spec) -> tuple[StoredFile, Spec] | None:
-    """Return the existing copy of the same shape with the nearest size, preferably a larger one, or None.
+    """Return the existing copy with the same aspect ratio and the nearest size, or None. Larger copies are preferred.
 
     A JPEG is never replaced with a WebP, because the client may support only JPEG.
     """
@@ -169,7 +170,7 @@ def find_nearest(source: StoredFile, spec: Spec) -> tuple[StoredFile, Spec] | No
         text = document["metadata"]["spec"]
         size = _parse_size(text, None, WHOLE)
         other = replace(spec, width=size.width, extension=size.extension) if size else None
-        # The copy must have the same shape, focal point and cut.
+        # The copy must have the same aspect ratio, focal point and cut.
         if other is None or str(other) != text or other.extension not in (spec.extension, "jpg"):
             continue
         rank = other.width < spec.width, abs(other.width - spec.width), other.extension != spec.extension
@@ -201,7 +202,7 @@ def _make_or_wait(source: StoredFile, content_type: str, spec: Spec) -> StoredFi
 
 
 def _make(source: StoredFile, content_type: str, spec: Spec) -> StoredFile | None:
-    """Make the copy. Return None if another process has started to make it."""
+    """Make the copy. Return None if another process is already making it."""
     metadata: dict[str, Any] = {"source": source.id, "spec": str(spec), "content_type": spec.content_type}
     try:
         writer = Writer(RENDITIONS, new_id(), str(spec), metadata, place=_place(source.id, spec))
@@ -235,7 +236,7 @@ def _resize(source: StoredFile, content_type: str, spec: Spec) -> bytes:
 def discard(stalled: Document) -> None:
     """Delete a copy whose process died while making it.
 
-    Its lock is taken first, so that a resumed process stores nothing.
+    The function first acquires the copy's lock, so that the process can't store anything if it resumes.
     """
     files = database()[RENDITION_FILES]
     own_lock = now()

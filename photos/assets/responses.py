@@ -1,4 +1,4 @@
-"""Responses to requests for files, by RFC 9110: status, headers and range.
+"""Responses to requests for files, according to RFC 9110: the status, headers and range.
 
 The module uses neither Django nor the database.
 """
@@ -11,10 +11,10 @@ from email.utils import format_datetime, parsedate_to_datetime
 from urllib.parse import quote
 
 FOR_EVER = "public, max-age=31536000, immutable"
-# For a copy of another size that is sent until the requested one is made.
+# For a copy of a different size that is sent until the requested copy has been made.
 FOR_NOW = "public, max-age=10"
 NO_STORE = "private, no-store"
-# Even if a browser interprets the bytes as another type, they can't run or load anything.
+# With these headers, the file can't run or load anything, even if a browser interprets it as a different type.
 SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
@@ -24,13 +24,13 @@ _RANGE = re.compile(
     r"bytes\s*=\s*(?:(?P<first>\d+)\s*-\s*(?P<last>\d*)|-\s*(?P<suffix>\d+))\s*", re.IGNORECASE | re.ASCII
 )
 _TAG = re.compile(r'\s*(W/)?"([\x21\x23-\x7e\x80-\xff]*)"\s*(?:,|$)')
-# More digits than the length of any file has. int() is slow for thousands of digits.
+# This is more digits than any file length has. int() is slow for thousands of digits.
 _MAX_DIGITS = 18
 
 
 @dataclass(frozen=True)
 class File:
-    """A file that can be requested. `etag` has no quotes, and is never the same for different bytes."""
+    """A file that can be requested. `etag` has no quotes, and different bytes never have the same `etag`."""
 
     length: int
     etag: str
@@ -41,7 +41,7 @@ class File:
 
 @dataclass(frozen=True)
 class ResponsePlan:
-    """Status and headers, and the body: the bytes from `start` up to `stop` (exclusive), which are equal without a body."""
+    """A response's status, headers and body: the bytes from `start` to `stop` (exclusive). If equal, there is no body."""
 
     status: int
     headers: dict[str, str]
@@ -51,23 +51,23 @@ class ResponsePlan:
 
 @dataclass(frozen=True)
 class FileRequest:
-    """A request: its method, and its headers by lower-case name ("if-none-match", "range"…)."""
+    """A request: its method, and its headers by lower-case name, such as "if-none-match" or "range"."""
 
     method: str
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def plan_response(request: FileRequest, file: File, *, cache: str = FOR_EVER, download: bool = False) -> ResponsePlan:
-    """Return the response to a GET or HEAD. Preconditions are evaluated in the order of RFC 9110, 13.2.2.
+    """Return the response to a GET or HEAD request. Preconditions are evaluated in the order of RFC 9110, 13.2.2.
 
-    A request for one range gets the range. Several ranges, other units and invalid ranges get the whole file, as 14.2
-    allows.
+    If a single range is requested, the response contains the range. If the request contains several ranges, other units
+    or invalid ranges, the response contains the whole file, as 14.2 allows.
 
     Args:
         request: The request.
         file: The requested file.
         cache: The value of Cache-Control.
-        download: Whether the browser downloads the file instead of showing it.
+        download: Whether the browser should download the file instead of showing it.
     """
     headers = {
         "ETag": f'"{file.etag}"',
@@ -97,7 +97,7 @@ def plan_response(request: FileRequest, file: File, *, cache: str = FOR_EVER, do
 
 
 def _check_preconditions(request: FileRequest, file: File) -> int | None:
-    """Return 412 or 304 if a precondition requires that status, else None."""
+    """Return 412 or 304 if a precondition requires that status, or None otherwise."""
     headers = request.headers
     if (tags := headers.get("if-match")) is not None:
         if not _matches(tags, file.etag, weakly=False):
@@ -113,7 +113,7 @@ def _check_preconditions(request: FileRequest, file: File) -> int | None:
 
 
 def _if_range_matches(request: FileRequest, file: File) -> bool:
-    """Return whether If-Range is absent or matches the file, by a strong tag or by the exact date (13.1.5)."""
+    """Return whether If-Range is absent or matches the file by a strong tag or the exact date (13.1.5)."""
     condition = request.headers.get("if-range")
     if condition is None:
         return True
@@ -123,9 +123,9 @@ def _if_range_matches(request: FileRequest, file: File) -> bool:
 
 
 def _parse_range(header: str, length: int) -> tuple[int, int] | None:
-    """Return start and stop (exclusive) of one byte range, or None to ignore the header.
+    """Return the start and stop (exclusive) of a single byte range, or None to ignore the header.
 
-    If the range is outside of the file, start and stop are equal.
+    If the range is outside the file, start and stop are equal.
     """
     match = _RANGE.fullmatch(header.strip())
     if match is None or any(len(digits or "") > _MAX_DIGITS for digits in match.groups()):
@@ -156,7 +156,7 @@ def _parse_date(date: str | None) -> datetime | None:
 
 
 def _whole_seconds(moment: datetime) -> datetime:
-    """Return the time in whole seconds, the precision of HTTP dates."""
+    """Return the time truncated to whole seconds, which is the precision of HTTP dates."""
     return moment.replace(microsecond=0)
 
 
@@ -165,7 +165,7 @@ def _date(moment: datetime) -> str:
 
 
 def _disposition(filename: str, download: bool) -> str:
-    """Return Content-Disposition with the name in ASCII and, if it has other characters, also in UTF-8 (RFC 6266)."""
+    """Return Content-Disposition with the name in ASCII, and also in UTF-8 if it has other characters (RFC 6266)."""
     disposition = "attachment" if download else "inline"
     ascii_name = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%' else "_" for c in filename)
     if ascii_name == filename:

@@ -1,6 +1,6 @@
-"""Parsing of files while their bytes arrive. A parser is a generator that yields bytes to store, or None if it needs more.
+"""Parsing of files as their bytes arrive. A parser is a generator that yields bytes to store, or None if it needs more.
 
-So each parser reads its format from start to end like a file, and the whole file is never in memory.
+Each parser can therefore read its format from start to end, as if from a file, but the whole file is never in memory.
 """
 
 from collections.abc import Generator, Iterator
@@ -13,25 +13,25 @@ from photos.assets.errors import BadPicture
 Parser = Generator[bytes | None, None, None]
 Reading = Generator[bytes | None, None, bytes]
 
-# Maximum bytes to read at once. EXIF and colour profiles are much smaller.
+# Maximum number of bytes to read at once. EXIF data and colour profiles are much smaller.
 MAX_PIECE = 4 * 1024 * 1024
-# Maximum parts of a file: MAX_PARTS, and one more for each BYTES_PER_PART. Each part costs time, even if it is short.
+# A file can have up to MAX_PARTS parts, and one more for every BYTES_PER_PART bytes. Even short parts take time.
 MAX_PARTS = 50_000
 BYTES_PER_PART = 32
-# Signs of a web page or a program in metadata. An attacker would hope that the file is served as one.
+# Signs of a web page or a script in metadata. An attacker would hope that the file is served as a web page or script.
 _CODE = (b"<script", b"<?php", b"<!doctype html", b"<html", b"<svg", b"<iframe", b"javascript:")
 
 
 @dataclass
 class ImageFacts:
-    """The facts that a parser found.
+    """The facts that a parser finds out about an image.
 
     Attributes:
         size: The stored width and height in pixels.
         exif: The EXIF block to store.
-        frames: The number of frames of an animation.
-        scans: The number of scans of a progressive picture.
-        extra_memory: The bytes of memory that decoding needs in addition to the pixels.
+        frames: The number of frames in an animation.
+        scans: The number of scans in a progressive image.
+        extra_memory: The memory, in bytes, that decoding needs in addition to the pixels.
     """
 
     size: tuple[int, int] = (0, 0)
@@ -42,7 +42,7 @@ class ImageFacts:
 
 
 class Source:
-    """The bytes that have arrived and haven't been read yet."""
+    """The bytes that have arrived but haven't been read yet."""
 
     def __init__(self) -> None:
         self.buffer = bytearray()
@@ -53,7 +53,7 @@ class Source:
         """Return the next `count` bytes.
 
         Raises:
-            BadPicture: The file ends before, or has too many parts for its length.
+            BadPicture: The file ends too early, or it has too many parts for its length.
         """
         self._parts += 1
         if self._parts > MAX_PARTS + self._bytes_read // BYTES_PER_PART:
@@ -84,7 +84,7 @@ class Source:
             count -= len(part)
 
     def skip_rest(self) -> Parser:
-        """Skip the bytes after the end of the picture, where cameras and other programs store videos and notes."""
+        """Skip the bytes after the end of the image, where cameras and other software store videos and notes."""
         while (yield from self.read_some(MAX_PIECE)):
             continue
 
@@ -96,14 +96,14 @@ class Source:
 
 
 class Cleaner:
-    """A driver that feeds the bytes that arrive to one parser."""
+    """A driver that feeds a parser with the bytes as they arrive."""
 
     def __init__(self, source: Source, parser: Parser) -> None:
         self._source = source
         self._parser = parser
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Add the next bytes and yield the bytes that can be stored now.
+        """Add the next bytes, and yield the bytes that can be stored now.
 
         Raises:
             BadPicture: The file isn't a photo that the site accepts.
@@ -112,7 +112,7 @@ class Cleaner:
         yield from self._run()
 
     def end(self) -> Iterator[bytes]:
-        """Mark the end of the file and yield the last bytes to store.
+        """Mark the end of the file, and yield the last bytes to store.
 
         Raises:
             BadPicture: The file is incomplete.
@@ -134,7 +134,7 @@ def truncated() -> BadPicture:
 
 
 def refuse_code(piece: bytes) -> None:
-    """Raise BadPicture if a piece of metadata contains a web page or a program."""
+    """Raise BadPicture if a piece of metadata contains a web page or a script."""
     lowered = piece.lower()
     if any(code in lowered for code in _CODE) or piece.startswith((b"%PDF-", b"PK\x03\x04", b"MZ\x90")):
         raise BadPicture(

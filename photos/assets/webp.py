@@ -1,4 +1,4 @@
-"""The WebP parser (RIFF container). Metadata is overwritten in place, so that all sizes in the container stay valid."""
+"""The WebP parser (RIFF container). It overwrites metadata in place, so that all sizes in the container stay valid."""
 
 from django.utils.translation import gettext as _
 
@@ -7,7 +7,7 @@ from photos.assets.errors import BadPicture
 from photos.assets.stream import ImageFacts, Parser, Source, refuse_code, truncated
 
 PIXELS = frozenset({b"VP8 ", b"VP8L"})
-# Flags of VP8X: all known flags, and the flag of an animation.
+# VP8X flags: all known flags, and the animation flag.
 FLAGS = 0x3E
 ANIMATED = 0x02
 # The name of a chunk that decoders ignore.
@@ -15,9 +15,9 @@ JUNK = b"JUNK"
 
 
 def parse(source: Source, facts: ImageFacts, keep_metadata: bool) -> Parser:
-    """Yield the picture at the same length, with spaces for XMP, zeros for unknown chunks, and clean EXIF (`exif.clean`).
+    """Yield the image at the same length, with blanked XMP, zeroed unknown chunks, and clean EXIF data (`exif.clean`).
 
-    With `keep_metadata`, EXIF and XMP don't change. EXIF can follow the pixels.
+    If `keep_metadata` is true, EXIF data and XMP aren't changed. EXIF data can follow the pixels.
     """
     head = yield from source.read(12)
     yield head
@@ -29,7 +29,7 @@ def parse(source: Source, facts: ImageFacts, keep_metadata: bool) -> Parser:
 
 
 class _File:
-    """The chunks of a file while they arrive."""
+    """The chunks of a file, as they arrive."""
 
     def __init__(self, source: Source, facts: ImageFacts, keep_metadata: bool) -> None:
         self._source = source
@@ -40,9 +40,9 @@ class _File:
         facts.frames = 0
 
     def chunks(self, length: int, *, in_frame: bool = False) -> Parser:
-        """Yield the chunks of the file, or of one of its frames, which are `length` bytes together.
+        """Yield the chunks of the file or of one of its frames, which have `length` bytes in total.
 
-        Raises BadPicture.
+        May raise BadPicture.
         """
         has_alpha = has_pixels = False
         while length > 0:
@@ -78,7 +78,7 @@ class _File:
         yield from self.chunks(length - lengths.WEBP_FRAME, in_frame=True)
 
     def _metadata(self, name: bytes, body: bytes, size: int) -> tuple[bytes, bytes]:
-        """Return the stored name and content of a chunk without pixels. The caller pads the content with zeros."""
+        """Return the name and content to store for a chunk without pixels. The caller pads the content with zeros."""
         is_repeated = name in self._seen
         self._seen.add(name)
         if not is_repeated:
@@ -105,7 +105,7 @@ class _File:
 
     def _exif(self, body: bytes) -> tuple[bytes, bytes]:
         block = exif.to_store(body.removeprefix(b"Exif\0\0"), self._keep_metadata)
-        # The chunk is renamed, because Pillow doesn't accept zeros as EXIF.
+        # The chunk is renamed, because Pillow doesn't accept zeros as EXIF data.
         if not 0 < len(block) <= len(body):
             return JUNK, b""
         self._facts.exif = block
@@ -129,7 +129,7 @@ class _File:
 
 
 def _size(name: bytes, head: bytes) -> tuple[int, int]:
-    """Return width and height from the first ten bytes of a key frame (RFC 6386, 9.1) or of a lossless stream."""
+    """Return the width and height from the first ten bytes of a key frame (RFC 6386, 9.1) or lossless stream."""
     if name == b"VP8 " and len(head) == 10 and head[3:6] == b"\x9d\x01\x2a":
         return int.from_bytes(head[6:8], "little") & 0x3FFF, int.from_bytes(head[8:10], "little") & 0x3FFF
     if name == b"VP8L" and len(head) >= 5 and head[0] == 0x2F:

@@ -1,7 +1,7 @@
-"""Writing to GridFS as a stream: first the locked document, then the chunks, then the length, which also removes the lock.
+"""Streaming writes to GridFS. The locked document is inserted first, then the chunks. The last update sets the length.
 
-The driver's own writer inserts the document at the end, so its lock would be invisible until then. It also buffers 48
-MB. Any GridFS driver can read the files of this writer.
+The last update also releases the lock. The driver's own writer inserts the document at the end, so the lock would be
+invisible until then. It also buffers 48 MB. Any GridFS driver can read the files written by this module.
 """
 
 import io
@@ -26,20 +26,20 @@ from photos.assets.locks import Heartbeat, Lock
 from photos.assets.reader import SeekableFile
 
 CHUNK = 255 * 1024
-# Chunks of one insert, 2 MB together. This is 90% as fast as the driver's 48 MB.
+# The number of chunks per insert (2 MB). This is 90% as fast as the driver's 48 MB.
 BATCH = 8
 
 
 def new_id() -> ObjectId:
     """Return a random id for a file, so that files and their chunks are evenly distributed over shards.
 
-    A normal ObjectId begins with the time, so all current uploads would go to one shard.
+    A normal ObjectId begins with the time, so all current uploads would be stored on the same shard.
     """
     return ObjectId(secrets.token_bytes(12))
 
 
 class Writer:
-    """A writer of one file of a bucket. Call `finish` or `abort`. Without either, the lock becomes stale."""
+    """Writes one file to a bucket. Call `finish` or `abort` at the end. Otherwise, the lock becomes stale."""
 
     def __init__(
         self,
@@ -57,12 +57,12 @@ class Writer:
             bucket: The name of the GridFS bucket.
             file_id: The id of the file.
             filename: The name of the file.
-            metadata: The metadata to store, to which `locked` is added. It must match `place`.
-            place: A filter by the shard key, with which the document is found again.
+            metadata: The metadata to store. It must match `place`. `locked` is added to it.
+            place: A shard key filter that finds the document again.
             other_locks: Locks to renew together with the file's own lock.
 
         Raises:
-            DuplicateKeyError: Another document has this place.
+            DuplicateKeyError: There is already a document with this shard key.
         """
         self.id = file_id
         self.length = 0
@@ -105,7 +105,7 @@ class Writer:
         """Store all buffered bytes, so that the file can be read. Don't call `write` afterwards.
 
         Raises:
-            UploadLost: The upload was swept as stalled, or another upload owns the lock.
+            UploadLost: The upload was swept because it had stalled, or another upload owns the lock.
         """
         if self._buffer:
             self._add_chunk(bytes(self._buffer))
@@ -113,10 +113,10 @@ class Writer:
         self._insert()
 
     def finish(self, changes: Mapping[str, Any] | None = None, **more_filter: Any) -> bool:
-        """Store the length and `changes` (by dotted path), and release the lock, with one update.
+        """Store the length and `changes` (by dotted path), and release the lock, in a single update.
 
         Returns:
-            False if only `more_filter` didn't match. The file is then still unfinished.
+            Whether the update was made. It isn't made if `more_filter` doesn't match, so the file is still unfinished.
 
         Raises:
             UploadLost: The file was swept.
@@ -136,11 +136,11 @@ class Writer:
         raise UploadLost
 
     def abort(self) -> None:
-        """Delete an unfinished file. After `finish` or `abort`, do nothing.
+        """Delete an unfinished file. After `finish` or `abort`, this method does nothing.
 
-        The lock is renewed before the deletion. If `finish` completed the file but its response was lost, the file has
-        no lock, so it stays. Swept files are left to the sweeper. Chunks are deleted before the document, so that a
-        crash in between leaves a stalled upload.
+        The lock is renewed before the file is deleted. If `finish` completed the file but the server's response was
+        lost, the file has no lock, so it isn't deleted. Swept files are left to the sweeper. Chunks are deleted before
+        the document, so that a crash in between leaves a stalled upload that the sweeper finds.
         """
         if self._ended:
             return
@@ -148,7 +148,7 @@ class Writer:
         self._heartbeat.stop()
         self._pending.clear()
         self._buffer.clear()
-        # The time must be new, so that an update of `finish` that is still under way doesn't match.
+        # The time must be a new value, so that an update by `finish` that is still in progress doesn't match.
         own_lock = max(now(), self.lock.moment + timedelta(milliseconds=1))
         if self.files.update_one(self.lock.as_filter(), {"$set": {"metadata.locked": own_lock}}).matched_count:
             self._chunks.delete_many({"files_id": self.id})
@@ -171,7 +171,7 @@ class Writer:
 
 @dataclass(frozen=True)
 class ReceivedPhoto:
-    """A valid photo that is stored but not shown yet. `sha256` is the hash of the stored bytes."""
+    """A valid photo that has been stored but isn't shown yet. `sha256` is the hash of the stored bytes."""
 
     properties: ImageProperties
     sha256: str
@@ -181,7 +181,7 @@ class ReceivedPhoto:
 class IncomingPhoto:
     """A photo that is being received and written to GridFS.
 
-    After an exception, the writer is aborted and nothing is left.
+    If an exception occurs, the writer is aborted and nothing is left behind.
     """
 
     def __init__(self, writer: Writer, filename: str) -> None:
@@ -193,17 +193,17 @@ class IncomingPhoto:
 
         Raises:
             BadPicture: The file isn't a photo that the site accepts.
-            UploadLost: The upload was swept as stalled, or another upload owns the lock.
+            UploadLost: The upload was swept because it had stalled, or another upload owns the lock.
         """
         self._write(self._cleaning.feed(data))
 
     def end(self) -> ReceivedPhoto:
-        """Store the last bytes, decode the stored file and return its properties.
+        """Store the last bytes, decode the stored file, and return its properties.
 
         Raises:
             BadPicture: The file isn't a photo that the site accepts.
-            DecoderBusy: Other photos used the decoder for too long.
-            UploadLost: The upload was swept as stalled, or another upload owns the lock.
+            DecoderBusy: Other images occupied the decoder for too long.
+            UploadLost: The upload was swept because it had stalled, or another upload owns the lock.
         """
         self._write(self._cleaning.end())
         writer = self._writer
@@ -219,7 +219,7 @@ class IncomingPhoto:
         return ReceivedPhoto(properties, cleaning.sha256, writer.length)
 
     def abort(self) -> None:
-        """Delete everything that was stored of an unfinished file."""
+        """Delete everything that has been stored for an unfinished file."""
         self._writer.abort()
 
     def _write(self, parts: Iterator[bytes]) -> None:

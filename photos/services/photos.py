@@ -80,7 +80,7 @@ class IncomingFile(ABC, Generic[Result]):
 
         Raises:
             BadPicture: The file isn't a photo that the site accepts.
-            UploadLost: The upload was swept as stalled, or another upload owns the lock.
+            UploadLost: The upload was swept because it had stalled, or another upload owns the lock.
         """
 
     @abstractmethod
@@ -180,7 +180,7 @@ class Upload(IncomingFile[Uploaded]):
 
         Raises:
             BadPicture: The file isn't a photo that the site accepts.
-            UploadLost: The upload was swept as stalled, or another upload owns the lock.
+            UploadLost: The upload was swept because it had stalled, or another upload owns the lock.
             NotReady: The node lacks something that publishing requires.
             FieldRefused: A value can't be stored.
             TooBusy: Other writers kept changing the node.
@@ -279,7 +279,7 @@ class Replacement(IncomingFile[Saved]):
 
         Raises:
             BadPicture: The file isn't a photo that the site accepts.
-            UploadLost: The upload was swept as stalled, or another upload owns the lock.
+            UploadLost: The upload was swept because it had stalled, or another upload owns the lock.
             NodeGone: The photo no longer exists.
             TooBusy: Other writers kept changing the photo.
             ChangedSince: The photo no longer has the nonce `seen_nonce`.
