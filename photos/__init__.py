@@ -1,1 +1,1 @@
-"""Photos: their bytes in GridFS, copies in other sizes, uploads, and URLs for readers."""
+"""Photos: their files in GridFS, resized copies, uploads, and URLs for readers."""

@@ -1,4 +1,4 @@
-"""URLs of photos' files, and photos as HTML for templates, texts and feeds."""
+"""URLs for the files of photos, and photos as HTML for templates, texts and feeds."""
 
 import math
 import re
@@ -17,63 +17,64 @@ from photos.assets.limits import limits
 from photos.assets.renditions import Spec
 
 ORIGINAL = "original"
-# URL parameter of files that only editors can get: a file that was replaced, or the whole of a cropped photo.
+# URL parameter for files that only editors can get: a file that was replaced, or the uncropped file of a cropped photo.
 FORMER = "former"
-# Width in pixels of the copy for browsers that don't support srcset.
+# The width, in pixels, of the copy for browsers that don't support srcset.
 DEFAULT_WIDTH = 960
-# Default of the attribute `sizes`: the width of the text, or of the window if that is narrower. The margins on phones
-# take 40 pixels. So 88vw lets a window of nearly 640 pixels use the copy with 640 pixels instead of 960.
+# The default value for the `sizes` attribute: the width of the text, or of the window if it is narrower. On phones, the
+# margins take 40 pixels. With 88vw, a window of nearly 640 pixels can use the 640-pixel copy instead of the 960-pixel
+# copy.
 SIZES = "(min-width: 50rem) 46rem, 88vw"
 _LAZY = SafeString(' loading="lazy" decoding="async"')
 
 
 def cut(photo: Photo) -> Cut:
-    """Return which part of the photo's file is shown, and how it is rotated."""
+    """Return which part of the photo's file is visible, and how it is rotated."""
     return Cut.of(photo.metadata.detail.crop, photo.metadata.detail.rotation)
 
 
 def focal(photo: Photo) -> Focal | None:
-    """Return the photo's focal point in the whole picture, or None if it has none."""
+    """Return the photo's focal point in the whole image, or None if it has none."""
     point = photo.metadata.detail.focal
     return (point[0], point[1]) if point else None
 
 
 def size(photo: Photo) -> tuple[int, int]:
-    """Return the size (pixels) of the part of the photo that is shown."""
+    """Return the size, in pixels, of the visible part of the photo."""
     return cut(photo).size(photo.metadata.detail.resolution)
 
 
 def is_whole(photo: Photo) -> bool:
-    """Return whether the whole file is shown as it is stored, neither cropped nor rotated by an editor."""
+    """Return whether the photo's file is shown as stored, neither cropped nor rotated by an editor."""
     return cut(photo) == WHOLE
 
 
 def original_path(photo: Photo) -> str:
-    """Return the path of the best file that readers can get: the stored file, or the largest copy of a cropped photo."""
+    """Return the path of the best file that readers can get: the stored file, or a cropped photo's largest copy."""
     return file_path(photo, original_name(photo))
 
 
 def original_name(photo: Photo) -> str:
-    """Return the last part of `original_path`. Only editors can see the part that was cropped away."""
+    """Return the last segment of `original_path`. Only editors can see parts that were cropped away."""
     if is_whole(photo):
         return ORIGINAL
     return str(Spec(renditions.widths(size(photo), "jpg")[-1], "jpg", cut=cut(photo)))
 
 
 def uncut_path(photo: Photo, width: int = 0) -> str:
-    """Return the path, for editors, of an uncropped copy of about this `width`, or of the stored file if it is 0."""
+    """Return the path, for editors, of an uncropped copy of about this `width`, or of the stored file for width 0."""
     widths = renditions.widths(photo.metadata.detail.resolution, "jpg")
     path = file_path(photo, str(Spec(_sufficient_width(widths, width), "jpg")) if width else ORIGINAL)
     return path if is_whole(photo) else f"{path}?{FORMER}=1"
 
 
 def _sufficient_width(widths: Sequence[int], width: int) -> int:
-    """Return the first of the ascending `widths` that is at least `width`, else the last."""
+    """Return the first of the ascending `widths` that is at least `width`, or the last if there is none."""
     return next((available for available in widths if available >= width), widths[-1])
 
 
 def copy_path(photo: Photo, width: int, extension: str = "jpg") -> str:
-    """Return the path of a copy that is `width` pixels wide, which must be one of the widths of copies."""
+    """Return the path of a copy that is `width` pixels wide. `width` must be one of the configured widths."""
     return file_path(photo, str(Spec(width, extension, cut=cut(photo))))
 
 
@@ -83,14 +84,15 @@ def square_path(photo: Photo, width: int, extension: str = "jpg") -> str:
 
 
 def file_path(photo: Photo, spec: str) -> str:
-    """Return the path of the photo's file if `spec` is ORIGINAL, else of a copy."""
+    """Return the path of the photo's file if `spec` is ORIGINAL, or of a copy otherwise."""
     return reverse("photo-file", args=[photo.pk, photo.metadata.content_id, photo.parent_id, spec])
 
 
 def srcset(photo: Photo, extension: str, limit: int | None = None) -> str:
-    """Return a srcset of all copies, or of the `limit` smallest, or "" if the format doesn't support the photo's height.
+    """Return a srcset with all copies, or only the `limit` smallest copies.
 
-    A copy can be narrower than its nominal width. The srcset contains its real width.
+    If the format doesn't support the photo's height, the srcset is "". A copy can be narrower than its nominal width,
+    so the srcset contains the actual widths.
     """
     original_size = size(photo)
     return ", ".join(
@@ -101,7 +103,7 @@ def srcset(photo: Photo, extension: str, limit: int | None = None) -> str:
 
 @dataclass(frozen=True)
 class ShareImage:
-    """The copy of a photo for link previews and search engines, with its size in pixels."""
+    """A photo's copy for link previews and search engines, with its size in pixels."""
 
     path: str
     width: int
@@ -109,12 +111,12 @@ class ShareImage:
     alt: str
 
 
-# Width in pixels that social networks require.
+# The width, in pixels, that social networks require.
 SHARE_WIDTH = 1200
 
 
 def share_image(photo: Photo) -> ShareImage:
-    """Return the photo's copy for link previews: a JPEG at least SHARE_WIDTH wide, if the photo is that wide."""
+    """Return the photo's copy for link previews, a JPEG that is at least SHARE_WIDTH wide if the photo is."""
     widths = renditions.widths(size(photo), "jpg")
     width = _sufficient_width(widths, SHARE_WIDTH)
     return ShareImage(copy_path(photo, width), *scaled(size(photo), width), photo.metadata.detail.alt)
@@ -123,14 +125,14 @@ def share_image(photo: Photo) -> ShareImage:
 def picture(
     photo: Photo, *, sizes: str = SIZES, alt: str | None = None, eager: bool = False, css_class: str = ""
 ) -> SafeString:
-    """Return the photo as <picture> with WebP and JPEG copies, in the sizes that the layout needs.
+    """Return the photo as a <picture> element with WebP and JPEG copies, in the sizes that the layout needs.
 
     Args:
         photo: The photo.
-        sizes: The value of the attribute `sizes`.
-        alt: The alternative text. None uses the photo's own.
-        eager: Whether the photo is visible without scrolling, and so loads immediately.
-        css_class: The CSS class of the image.
+        sizes: The value of the `sizes` attribute.
+        alt: The alternative text. If it is None, the photo's own alternative text is used.
+        eager: Whether the photo is visible without scrolling and should therefore load immediately.
+        css_class: The CSS class of the <img> element.
     """
     width, height = size(photo)
     widths = renditions.widths((width, height), "jpg")
@@ -151,13 +153,13 @@ def picture(
 
 
 def thumbnail(photo: Photo, width: int, *, alt: str | None = None, eager: bool = False) -> SafeString:
-    """Return the photo as a square <picture>. High-resolution screens get a larger copy, if there is one.
+    """Return the photo as a square <picture> element. High-resolution screens get a larger copy if there is one.
 
     Args:
         photo: The photo.
-        width: The width in pixels, which must be one of the widths of square copies.
-        alt: The alternative text. None uses the photo's own.
-        eager: Whether the photo is visible without scrolling, and so loads immediately.
+        width: The width in pixels. It must be one of the configured widths for square copies.
+        alt: The alternative text. If it is None, the photo's own alternative text is used.
+        eager: Whether the photo is visible without scrolling and should therefore load immediately.
     """
     larger = max((square for square in limits().squares if square > width), default=width)
     srcsets = {
@@ -178,28 +180,28 @@ def thumbnail(photo: Photo, width: int, *, alt: str | None = None, eager: bool =
     )
 
 
-# The widest aspect ratio (width to height) of photos in lists, and the width in pixels of the largest copy that lists
+# The widest aspect ratio (width to height) of photos in lists, and the width, in pixels, of the largest copy that lists
 # need.
 WIDEST_IN_LISTS = 1.5
 LARGEST_IN_LISTS = 1280
 # The centre of photos without a focal point, in tenths of width and height.
 CENTRE_TENTH = 5
-# Aspect ratios (width to height) in hundredths for which the style sheet has a class.
+# The aspect ratios (width to height), in hundredths, for which the style sheet has a class.
 SHAPES = (50, 56, 67, 75, 80, 100, 125, 133, 150, 167, 178, 200, 250, 300)
 
 
 def cropped_picture(
     photo: Photo, *, sizes: str, alt: str | None = None, eager: bool = False, widest: float = WIDEST_IN_LISTS
 ) -> SafeString:
-    """Return the photo as <picture> for a box that the style sheet fills, cropped around the focal point.
+    """Return the photo as a <picture> element that fills a box. The style sheet crops it around the focal point.
 
-    Only a part of a wide photo is visible. The srcset contains the width of that part.
+    Only part of a wide photo is visible, so the srcset contains the width of that part.
 
     Args:
         photo: The photo.
         sizes: The width of the box.
-        alt: The alternative text. None uses the photo's own.
-        eager: Whether the photo is visible without scrolling, and so loads immediately.
+        alt: The alternative text. If it is None, the photo's own alternative text is used.
+        eager: Whether the photo is visible without scrolling and should therefore load immediately.
         widest: The widest aspect ratio of the box.
     """
     width, height = size(photo)
@@ -225,13 +227,13 @@ def cropped_picture(
 
 
 def nearest_shape(photo: Photo) -> int:
-    """Return the aspect ratio in SHAPES that is nearest to that of the photo."""
+    """Return the aspect ratio in SHAPES that is closest to the photo's aspect ratio."""
     width, height = size(photo)
     return min(SHAPES, key=lambda shape: abs(math.log(shape / 100 * height / width)))
 
 
 def _focus(photo: Photo) -> str:
-    """Return the CSS classes of the focal point in tenths, such as "across-3 down-7", or "" for the centre."""
+    """Return the CSS classes for the focal point in tenths, such as "across-3 down-7", or "" for the centre."""
     across, down = (round(part * 10) for part in cut(photo).point(focal(photo)))
     return " ".join(
         f"{name}-{tenths}" for name, tenths in (("across", across), ("down", down)) if tenths != CENTRE_TENTH
@@ -239,17 +241,17 @@ def _focus(photo: Photo) -> str:
 
 
 def _tint(photo: Photo) -> str:
-    """Return the CSS classes of the colour that is shown until the photo has loaded, such as "red-5 green-2 blue-0", or ""."""
+    """Return the CSS classes for the colour shown until the photo has loaded, such as "red-5 green-2 blue-0", or ""."""
     parts = bytes.fromhex((photo.metadata.detail.colour or "").removeprefix("#"))
     return " ".join(f"{name}-{round(part / 25.5)}" for name, part in zip(("red", "green", "blue"), parts, strict=False))
 
 
-# Number of copies of a logo in a header: for normal and for high-resolution screens.
+# The number of copies of a header logo: one for normal screens, and one for high-resolution screens.
 LOGO_COPIES = 2
 
 
 def logo_picture(photo: Photo, *, alt: str, css_class: str) -> SafeString:
-    """Return the photo as a <picture> for the header of every page. The WebP copies keep its transparency."""
+    """Return the photo as a <picture> element for the header of every page. WebP copies keep the transparency."""
     width, height = size(photo)
     webp, jpeg = (srcset(photo, extension, LOGO_COPIES) for extension in ("webp", "jpg"))
     return format_html(
@@ -264,14 +266,14 @@ def logo_picture(photo: Photo, *, alt: str, css_class: str) -> SafeString:
     )
 
 
-# Sizes of icons in pixels, by name: for tabs, for home screens of phones, and for larger places.
+# The sizes of icons in pixels, by name: for browser tabs, for phone home screens, and for larger icons.
 ICONS = {"icon": 32, "touch-icon": 180, "large-icon": 512}
 
 
 def icon_path(photo: Photo, name: str) -> str:
     """Return the path of an icon made from a logo.
 
-    It contains the photo's cut, so browsers can cache the icon forever.
+    The path contains the photo's cut, so browsers can cache the icon forever.
     """
     return reverse("look-icon", args=[photo.metadata.content_id, f"{name}{cut(photo)}"])
 
@@ -281,16 +283,16 @@ def _attributes(values: dict[str, Any]) -> SafeString:
 
 
 def library_path(gallery_id: Any = None) -> str:
-    """Return the path of the admin's list of photos, of one gallery or of all galleries."""
+    """Return the path of the list of photos in the admin, for one gallery or for all galleries."""
     return reverse("admin:nodes_photo_changelist", query={"section": str(gallery_id)} if gallery_id else None)
 
 
 def admin_path(photo_id: Any) -> str:
-    """Return the path of the admin page of a photo."""
+    """Return the path of a photo's admin page."""
     return reverse("admin:nodes_photo_change", args=[photo_id])
 
 
 def markdown(photo: Photo) -> str:
-    """Return the Markdown that shows the photo in a text. It contains the id, so the photo can be moved or renamed."""
+    """Return Markdown that embeds the photo in a text. It contains the id, so the photo can be moved or renamed."""
     alt = re.sub(r"([\\`*_\[\]<>&])", r"\\\1", " ".join(photo.metadata.detail.alt.split()))
     return f"![{alt}](photo:{photo.pk})"

@@ -1,4 +1,4 @@
-"""System checks of the setting PHOTOS."""
+"""System checks for the PHOTOS setting."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from photos.assets.limits import limits
 
 @register()
 def check_photos(**kwargs: Any) -> list[CheckMessage]:
-    """Return nodes.E001 if PHOTOS has an unknown key, and nodes.E002 if it contains no width for copies."""
+    """Return nodes.E001 if PHOTOS has an unknown key, or nodes.E002 if it contains no widths for copies."""
     try:
         configured = limits()
     except ImproperlyConfigured as error:

@@ -1,4 +1,4 @@
-"""Detection of damaged photos and copies: missing or short chunks, and missing contents."""
+"""Detection of damaged photos and copies, in which chunks are missing or short, or whose file is missing."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from marginalia.mongo.connection import Document, batched
 from nodes.collections import ASSET_FILES, ASSETS, RENDITION_FILES
 from nodes.content import PHOTO
 
-# Files whose chunks are counted with one query.
+# The number of files whose chunks are counted with one query.
 BATCH = 50
 PROJECTION = {"length": 1, "chunkSize": 1, "filename": 1, "uploadDate": 1} | {
     f"metadata.{name}": 1 for name in ("type", "locked", "content_id", "source", "spec", "doomed")
@@ -20,12 +20,12 @@ CHUNKS_OF = {name: f"{name.removesuffix('.files')}.chunks" for name in (ASSET_FI
 def find_damaged(
     db: Database[Document], documents: Iterable[Document], chunks: str = f"{ASSETS}.chunks"
 ) -> Iterator[tuple[Document, str]]:
-    """Yield (document, reason) for the files documents that can't be shown. Uploads under way are skipped.
+    """Yield (document, reason) for each files document that can't be shown. Uploads in progress are skipped.
 
     Args:
         db: The database.
-        documents: The files documents, read with PROJECTION.
-        chunks: The name of the collection of their chunks.
+        documents: The files documents, which must have been read with PROJECTION.
+        chunks: The name of the collection that contains their chunks.
     """
     for batch in batched(documents, BATCH):
         totals = _chunk_totals(db, [document["_id"] for document in batch], chunks)
@@ -39,7 +39,7 @@ def find_damaged(
 
 
 def _chunk_totals(db: Database[Document], ids: list[Any], chunks: str) -> dict[Any, Document]:
-    """Return the number and the total bytes of the chunks of some files, by id."""
+    """Return the number and the total size of each file's chunks, by file id."""
     size = {"$cond": [{"$eq": [{"$type": "$data"}, "binData"]}, {"$binarySize": "$data"}, 0]}
     group = {"_id": "$files_id", "count": {"$sum": 1}, "bytes": {"$sum": size}}
     totals = db[chunks].aggregate([{"$match": {"files_id": {"$in": ids}}}, {"$group": group}])
@@ -47,7 +47,7 @@ def _chunk_totals(db: Database[Document], ids: list[Any], chunks: str) -> dict[A
 
 
 def _existing_contents(db: Database[Document], batch: Iterable[Document]) -> set[Any]:
-    """Return the ids of the contents that photos of the batch show and that exist."""
+    """Return the ids of the existing files that photos in the batch show."""
     ids = [document.get("metadata", {}).get("content_id") for document in batch]
     query = {"_id": {"$in": [id for id in ids if id is not None]}, "length": {"$gt": 0}}
     return {content["_id"] for content in db[ASSET_FILES].find(query, {"_id": 1})} if any(ids) else set()
@@ -64,7 +64,7 @@ def _missing_fields(document: Document) -> str:
 def _missing_content(document: Document, existing: set[Any]) -> str:
     metadata = document["metadata"]
     content_id = metadata.get("content_id")
-    # The document of a photo in the trash isn't in the searched collection, so its own length decides.
+    # The document of a photo in the trash isn't in the collection that was searched, so its length is checked instead.
     exists = content_id in existing or (content_id == document["_id"] and document["length"] > 0)
     if metadata.get("type") == PHOTO and content_id is not None and not exists:
         return f"shows {content_id}, which doesn't exist"

@@ -1,4 +1,4 @@
-"""Doctor checks of photos: stalled uploads, orphan chunks, and damaged files."""
+"""Doctor checks for photos: stalled uploads, orphan chunks, and damaged files."""
 
 from collections.abc import Iterator
 
@@ -9,17 +9,17 @@ from nodes.collections import ASSET_CHUNKS, ASSET_FILES, RENDITION_CHUNKS, RENDI
 from photos import damage
 from photos.assets.locks import stale_filter
 
-# Maximum ids that a finding lists.
+# Maximum number of ids that a finding lists.
 MAX_LISTED = 3
-# Sample size for chunks of a large bucket.
+# The sample size for the chunks of a large bucket.
 SAMPLED_CHUNKS = 2_000
-# Sample size for files whose bytes are counted.
+# The sample size for files whose bytes are counted.
 SAMPLED_FILES = 100
 
 
 @check
 def stalled_uploads(examination: Examination) -> Iterator[Finding]:
-    """Check for uploads, replacements and copies whose process died."""
+    """Check for uploads, replacements and copies that were left unfinished because their process died."""
     for name in examination.declared(ASSET_FILES, RENDITION_FILES):
         for file in examination.db[name].find(stale_filter(now()), {"filename": 1}).limit(MAX_LISTED):
             message = f"The upload of {file.get('filename')} ({file['_id']}) was interrupted."
@@ -28,7 +28,7 @@ def stalled_uploads(examination: Examination) -> Iterator[Finding]:
 
 @check
 def orphan_chunks(examination: Examination) -> Iterator[Finding]:
-    """Check for chunks of missing files, in a random sample if there are many chunks."""
+    """Check for chunks whose file doesn't exist, in a random sample if there are many chunks."""
     for files, chunks in ((ASSET_FILES, ASSET_CHUNKS), (RENDITION_FILES, RENDITION_CHUNKS)):
         if not examination.declared(files):
             continue
@@ -37,7 +37,7 @@ def orphan_chunks(examination: Examination) -> Iterator[Finding]:
             {"$group": {"_id": "$files_id"}},
         ]
         ids = {group["_id"] for group in examination.db[chunks].aggregate(pipeline)}
-        # One of the three queries finds a file that is moved to or from the trash meanwhile.
+        # If a file is moved to or from the trash in the meantime, one of the three queries finds it.
         for name in (files, TRASH, files):
             ids -= examination.present(name, ids)
         if ids:
@@ -48,7 +48,7 @@ def orphan_chunks(examination: Examination) -> Iterator[Finding]:
 
 @check
 def photo_files(examination: Examination) -> Iterator[Finding]:
-    """Check for photos and copies that lack bytes, in a random sample of SAMPLED_FILES."""
+    """Check for photos and copies with missing bytes, in a random sample of SAMPLED_FILES files."""
     for name in examination.declared(ASSET_FILES, RENDITION_FILES):
         pipeline: list[Document] = [{"$sample": {"size": SAMPLED_FILES}}, {"$project": damage.PROJECTION}]
         documents = examination.db[name].aggregate(pipeline)

@@ -1,4 +1,4 @@
-"""Checks of the bytes of photos and their copies, for `check_nodes --files`."""
+"""Checks of the stored files of photos and their copies, for `check_nodes --files`."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from photos import damage
 
 
 def damaged_files(fix: bool) -> Iterator[Defect]:
-    """Yield a defect for each damaged photo, also in the trash, and for each damaged content. Nothing is fixed."""
+    """Yield a defect for each damaged photo (including those in the trash) and each damaged file. Nothing is fixed."""
     for collection, query in ((ASSET_FILES, {}), (TRASH, {"metadata.type": PHOTO})):
         documents = database()[collection].find(query, damage.PROJECTION)
         for document, reason in damage.find_damaged(database(), documents):
@@ -18,7 +18,7 @@ def damaged_files(fix: bool) -> Iterator[Defect]:
 
 
 def damaged_copies(fix: bool) -> Iterator[Defect]:
-    """Yield a defect for each damaged copy. With `fix`, delete the copy, which the next request makes again."""
+    """Yield a defect for each damaged copy. If `fix` is true, delete the copy. The next request regenerates it."""
     documents = database()[RENDITION_FILES].find({}, damage.PROJECTION)
     for document, reason in damage.find_damaged(database(), documents, RENDITION_CHUNKS):
         if fix:

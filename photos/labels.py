@@ -1,4 +1,4 @@
-"""Labels for the properties that cameras write into files, and queries by these properties."""
+"""Labels for the properties that cameras write to files, and queries by these properties."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -31,15 +31,15 @@ def _length(text: str) -> float:
 
 
 def _year(text: str) -> int:
-    # MongoDB can't store integers of any length, so exactly four digits are allowed.
+    # MongoDB can't store integers of arbitrary length, so exactly four digits are allowed.
     if not re.fullmatch("[0-9]{4}", text):
         raise ValueError(text)
     return int(text)
 
 
-# In millimetres, longer than any lens. The limit also excludes infinity.
+# In millimetres. This is longer than any lens. The limit also excludes infinity.
 LONGEST_LENS = 100_000
-# Properties by which photos can be found, each with the function that converts the URL parameter.
+# The properties by which photos can be found, and the functions that convert their URL parameters.
 SEARCHABLE: dict[str, Callable[[str], Any]] = {"camera": str, "lens": str, "focal_length": _length, "year": _year}
 
 
@@ -54,7 +54,7 @@ def facts(photo: Photo) -> list[tuple[Any, Any, str]]:
 
 
 def parse_query(query: Mapping[str, str]) -> list[tuple[str, Any]]:
-    """Return the properties in the query of a URL as (name, value). Invalid values are ignored."""
+    """Return the properties in a URL's query as (name, value). Invalid values are ignored."""
     properties = []
     for name, convert in SEARCHABLE.items():
         try:

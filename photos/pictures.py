@@ -1,6 +1,6 @@
-"""The photo that represents a node in lists, above its text, and in link previews. It is always a public photo.
+"""The photo that represents a node in lists, above its text, and in link previews. Only public photos are used.
 
-Editors can choose one (`detail.picture`), but don't have to.
+Editors can choose a photo (`detail.picture`), but they don't have to.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from photos import texts
 
 
 def attach(nodes: Iterable[BaseNode]) -> None:
-    """Set `node.picture` of all nodes of a list with one query. The process caches its result."""
+    """Set `node.picture` on all nodes in a list with one query, whose result is cached in the process."""
     rows = list(nodes)
     photos = _public_photos([row.picture_id for row in rows if row.picture_id])
     for row in rows:
@@ -23,13 +23,13 @@ def attach(nodes: Iterable[BaseNode]) -> None:
 
 
 def chosen(node: BaseNode) -> Photo | None:
-    """Return the photo that editors chose for a node, or None if there is none or readers can't see it."""
+    """Return the photo that an editor chose for a node, or None if there is none or readers can't see it."""
     photo_id = getattr(node.metadata.detail, "picture", None)
     return _public_photos([photo_id]).get(photo_id) if isinstance(photo_id, ObjectId) else None
 
 
 def lead(node: BaseNode) -> Photo | None:
-    """Return the photo to show above a node's text: the chosen one, unless the text also shows it."""
+    """Return the photo to show above a node's text, which is the chosen photo unless the text also contains it."""
     photo = chosen(node)
     if photo is None or not (html := texts.clean_html(node)):
         return photo
@@ -41,7 +41,8 @@ def lead(node: BaseNode) -> Photo | None:
 def share_photo(node: BaseNode, listed: Sequence[Photo] = ()) -> Photo | None:
     """Return the photo that represents a node in link previews.
 
-    It is the first of these: the node itself, the chosen photo, the first of the `listed` photos, the default.
+    It is the first of these that exists: the node itself if it is a photo, the chosen photo, the first of the `listed`
+    photos, and the default.
     """
     if isinstance(node, Photo):
         return node
@@ -49,7 +50,7 @@ def share_photo(node: BaseNode, listed: Sequence[Photo] = ()) -> Photo | None:
 
 
 def default(node: BaseNode) -> Photo | None:
-    """Return the photo of a node for which editors chose none: the first in another field of its type, or in its text."""
+    """Return the photo for a node for which none was chosen: the first photo in another field, or in its text."""
     detail = node.metadata.detail
     fields = (field for _path, field in declared_fields.own_fields(node.metadata.type))
     values = [getattr(detail, field.attname, None) for field in fields if isinstance(field, PhotoField)]
@@ -60,15 +61,15 @@ def default(node: BaseNode) -> Photo | None:
 
 
 def site_default() -> Photo | None:
-    """Return the site's photo for link previews of pages without one, or None if it isn't set or readers can't see it."""
+    """Return the site's photo for link previews of pages that have none, or None if it isn't set or isn't public."""
     photo_id = stored_site.current().settings.share_picture
     return _public_photos([photo_id]).get(photo_id) if photo_id else None
 
 
 def logos() -> tuple[Photo | None, Photo | None]:
-    """Return the site's logos for light and for dark colours. Each is None if it isn't set or readers can't see it.
+    """Return the site's logos for light and dark mode. Each logo is None if it isn't set or readers can't see it.
 
-    Without a logo for light colours, there is none for dark colours.
+    If there is no logo for light mode, there is none for dark mode, either.
     """
     settings = stored_site.current().settings
     ids = [photo_id for photo_id in (settings.logo, settings.logo_dark) if photo_id]

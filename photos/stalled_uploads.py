@@ -1,4 +1,4 @@
-"""Stalled uploads, for editors, who have to send these files again."""
+"""The list of stalled uploads, for the editors who have to upload the files again."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,7 +21,7 @@ class StalledUpload:
 
 
 def list_stalled(moment: datetime) -> list[StalledUpload]:
-    """Return the uploads that had stalled at `moment`, oldest first, at most COUNTED."""
+    """Return up to COUNTED uploads that had stalled at `moment`, oldest first."""
     fields = {"filename": 1, "metadata.parent_id": 1, "metadata.locked": 1}
     documents = database()[ASSET_FILES].find(stale_filter(moment), fields).sort("metadata.locked", 1).limit(COUNTED)
     return [

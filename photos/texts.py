@@ -1,8 +1,8 @@
-"""Texts as readers see them: with inserts, photos (`![alt](photo:…)`), and links with the current URLs of nodes.
+"""Texts as readers see them, with inserts, photos (`![alt](photo:…)`), and links to the current URLs of nodes.
 
-A text refers to a photo by its id, its slug, or "gallery/slug", and to a node by its id: `[words](node:…)`. These are
-the names in a text. All names are looked up with one query for nodes and one for photos (two if there are slugs). The
-process caches the results under the site's version `lists`.
+A text refers to a photo by its id, its slug, or "gallery/slug", and to a node by its id (`[words](node:…)`). These
+references are called names. All names are looked up with one query for nodes, and one query for photos (two if there
+are slugs). The results are cached in the process, under the site's version `lists`.
 """
 
 import re
@@ -31,7 +31,7 @@ from nodes.selectors.listing import is_public
 from nodes.selectors.references import State
 from photos import addresses
 
-# The reasons why readers see only the words of a reference, for editors.
+# The reasons, shown to editors, why readers see only the link text of a reference.
 REASONS = {
     State.HIDDEN: gettext_lazy("not public"),
     State.TRASHED: gettext_lazy("in the trash"),
@@ -41,12 +41,12 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Targets:
-    """The targets of the references in a text. Readers see only the words of a reference without a target.
+    """The targets of the references in a text. If a reference has no target, readers see only its link text.
 
     Attributes:
-        photos: The photos by name.
-        nodes: The paths of nodes by name.
-        marks: The reasons why there is no target by name, for editors.
+        photos: The photos, by name.
+        nodes: The paths of nodes, by name.
+        marks: The reasons, shown to editors, why there is no target, by name.
     """
 
     photos: Mapping[str, Photo]
@@ -55,22 +55,22 @@ class Targets:
 
 
 NO_TARGETS = Targets({}, {})
-# Maximum broken references to list for one text.
+# Maximum number of broken references to list per text.
 MAX_BROKEN = 50
-# A reference in the source of a text: in a link, a photo or an attribute.
+# Matches a reference in the source of a text, which can be in a link, a photo or an attribute.
 _REFERENCE = re.compile(r"(?i)\b(?:node|photo):\s*([^\s#()<>\[\]\"',}]+)")
 
 
 def body(node: BaseNode, *, is_feed: bool = False) -> SafeString:
-    """Return the node's text as HTML, with the photos and inserts that readers can see now.
+    """Return the node's text as HTML, with the photos and inserts that readers can currently see.
 
-    On pages, footnotes are in the margin and headings have links to themselves. In feeds, footnotes are at the end.
+    On pages, footnotes are in the margin, and headings have links to themselves. In feeds, footnotes are at the end.
     """
     return render_for_readers(clean_html(node), is_feed=is_feed, is_page=not is_feed)
 
 
 def iframe_origins(node: BaseNode) -> list[str]:
-    """Return the origins of other sites that the node's texts can show in iframes."""
+    """Return the origins of other sites that the node's text and Markdown fields can load in iframes."""
     return sorted(
         frozenset().union(
             *(inserts.iframe_origins for inserts in (TextInserts(clean_html(node)), *_field_inserts(node)))
@@ -79,7 +79,7 @@ def iframe_origins(node: BaseNode) -> list[str]:
 
 
 def field_insert_names(node: BaseNode) -> frozenset[str]:
-    """Return the names of the inserts in the Markdown fields of the node's type."""
+    """Return the names of the inserts in the node's Markdown fields that its type declares."""
     return frozenset().union(*(inserts.names for inserts in _field_inserts(node)))
 
 
@@ -89,9 +89,9 @@ def _field_inserts(node: BaseNode) -> Iterator[TextInserts]:
 
 
 def clean_html(node: BaseNode) -> str:
-    """Return a node's text as clean HTML, with unresolved references and inserts, or "" without a text.
+    """Return a node's text as clean HTML, with unresolved references and inserts, or "" if it has no text.
 
-    The process caches the result by nonce.
+    Results are cached in the process, by nonce.
     """
     detail = node.metadata.detail
     text = getattr(detail, "text", "")
@@ -99,14 +99,14 @@ def clean_html(node: BaseNode) -> str:
 
 
 def render_for_readers(html: str, *, is_feed: bool = False, is_page: bool = False) -> SafeString:
-    """Return a clean text with references and inserts resolved. References to hidden nodes and photos show only their words.
+    """Return a clean text with its references and inserts resolved.
 
-    The process caches the lookups.
+    For references to hidden nodes and photos, only the link text is shown. Lookups are cached in the process.
 
     Args:
         html: The clean text.
         is_feed: Whether the text is for feed readers.
-        is_page: Whether the text is the text of a page.
+        is_page: Whether the text is the body of a page.
     """
     inserts = TextInserts(rendering.for_readers(html, get_language() or "en", is_page=is_page))
     names = find_names(inserts)
@@ -115,14 +115,14 @@ def render_for_readers(html: str, *, is_feed: bool = False, is_page: bool = Fals
 
 
 def first_photo(html: str) -> Photo | None:
-    """Return the first photo in a clean text that readers can see, or None. The process caches the lookups."""
+    """Return the first photo in a clean text that readers can see, or None. Lookups are cached in the process."""
     names = find_names(TextInserts(html))
     photos = public_targets(names).photos if names.shown else {}
     return next((photos[name] for name in names.shown if name in photos), None)
 
 
 def find_names(inserts: TextInserts) -> ReferencedNames:
-    """Return the names in a clean text, with those of inserts last. Only as many are returned as are looked up."""
+    """Return the names in a clean text. Names from inserts come last. Names beyond the lookup limit are omitted."""
     limit = reference_selectors.MOST_REFERENCES
     in_text = references.find_names(inserts.html, limit)
     in_inserts = inserts.references
@@ -138,7 +138,7 @@ def find_names(inserts: TextInserts) -> ReferencedNames:
 
 
 def public_targets(names: ReferencedNames) -> Targets:
-    """Return the targets of these names that readers can see now. The process caches the result."""
+    """Return the targets of `names` that readers can currently see. Results are cached in the process."""
     moment = now()
     sections = tree.current()
 
@@ -151,12 +151,12 @@ def public_targets(names: ReferencedNames) -> Targets:
 
 
 def render_for_editor(node: BaseNode, *, sees_photos: bool, sees_all: bool) -> SafeString:
-    """Return the node's text for its editor. Photos and links that readers can't see, and faulty inserts, are marked.
+    """Return the node's text for an editor. Photos and links that readers can't see are marked, as are invalid inserts.
 
     Args:
         node: The node.
         sees_photos: Whether the editor can see all photos.
-        sees_all: Whether the editor can know why something isn't public.
+        sees_all: Whether the editor is allowed to see why something isn't public.
     """
     inserts = TextInserts(rendering.for_readers(clean_html(node), get_language() or "en", is_page=True))
     names = find_names(inserts)
@@ -167,7 +167,7 @@ def render_for_editor(node: BaseNode, *, sees_photos: bool, sees_all: bool) -> S
 
 
 def _marks(names: ReferencedNames, photos: Mapping[str, Photo], *, sees_all: bool) -> dict[str, str]:
-    """Return why readers can't see a target, by name. Targets that readers can see are left out."""
+    """Return, by name, why readers can't see a target. Targets that readers can see are omitted."""
     ids = {name: ObjectId(name) for name in (*names.nodes, *names.photos) if ObjectId.is_valid(name)}
     ids |= {name: photo.pk for name, photo in photos.items()}
     by_id = reference_selectors.states(tree.current(), set(ids.values()), now())
@@ -178,13 +178,13 @@ def _marks(names: ReferencedNames, photos: Mapping[str, Photo], *, sees_all: boo
 
 @dataclass(frozen=True)
 class BrokenReference:
-    """A reference of which readers see only the words, or nothing.
+    """A reference for which readers see only the link text, or nothing.
 
     Attributes:
         name: The name in the text.
-        words: The words of the link, or the alternative text of the photo.
-        line: The line, from 1, or 0 if it is unknown.
-        title: The title of the target, or "" if the editor can't know it.
+        words: The link text, or the photo's alternative text.
+        line: The line number, starting at 1, or 0 if unknown.
+        title: The target's title, or "" if the editor isn't allowed to see it.
         reason: The reason why readers can't see the target.
     """
 
@@ -196,18 +196,18 @@ class BrokenReference:
 
     @property
     def label(self) -> str:
-        """The label for editors: the words, else the title of the target, else the name."""
+        """The label for editors: the link text, or the target's title, or the name, whichever exists first."""
         return self.words or self.title or self.name
 
 
 def find_broken(source: str, render: Callable[[], str], *, sees_photos: bool, sees_all: bool) -> list[BrokenReference]:
-    """Return the references in a text and its inserts whose targets readers can't see, by line, at most MAX_BROKEN.
+    """Return up to MAX_BROKEN references, in a text and its inserts, whose targets readers can't see, sorted by line.
 
     Args:
         source: The text as typed.
-        render: A function that returns the text as clean HTML. It is only called if the source contains references.
+        render: A function that returns the text as clean HTML. It is called only if the source contains references.
         sees_photos: Whether the editor can see all photos.
-        sees_all: Whether the editor can know why something isn't public.
+        sees_all: Whether the editor is allowed to see why something isn't public.
     """
     lines: dict[str, list[int]] = {}
     for number, line in enumerate(source.split("\n"), 1):
@@ -231,7 +231,7 @@ def find_broken(source: str, render: Callable[[], str], *, sees_photos: bool, se
     broken = []
     for name, reason in marks.items():
         own_lines = lines.get(name) or [0]
-        # An insert has no words. If a name has more words than lines, the last words are on the last line.
+        # Inserts have no link text. If a name has more link texts than lines, the remaining ones get the last line.
         places = [
             (own_lines[min(number, len(own_lines) - 1)], phrase) for number, phrase in enumerate(words.get(name, []))
         ] or [(line, "") for line in own_lines]
@@ -242,7 +242,7 @@ def find_broken(source: str, render: Callable[[], str], *, sees_photos: bool, se
 
 @dataclass(frozen=True)
 class InsertSource:
-    """The content that inserts show to readers (`marginalia.markup.inserts.base.Site`). The process caches the lists.
+    """The content that inserts show to readers (`marginalia.markup.inserts.base.Site`). Each process caches the lists.
 
     Attributes:
         photos: The photos to which the text refers, by id.
@@ -263,7 +263,7 @@ class InsertSource:
         return stored_nodes.live_by_id(tree.current(), node_id, now())
 
     def photos_of(self, gallery_id: ObjectId, most: int) -> Sequence[Any]:
-        """Return the newest photos of a gallery, at most `most`, or none if the gallery isn't live."""
+        """Return up to `most` of a gallery's newest photos, or none if the gallery isn't live."""
         moment = now()
 
         def read() -> tuple[Sequence[Any], datetime | None]:
@@ -274,7 +274,7 @@ class InsertSource:
         return version_cache.get_or_set(("inserted photos", gallery_id, most), moment, read)
 
     def tagged(self, tag: str, most: int) -> Sequence[Any]:
-        """Return the newest posts and photos with `tag`, at most `most`. If `tag` is empty, return the newest posts."""
+        """Return up to `most` of the newest posts and photos with `tag`, or of the newest posts if `tag` is empty."""
         moment = now()
         normalized = tags.normalized(tag)
 

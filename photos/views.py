@@ -1,4 +1,4 @@
-"""The view that sends files of photos to visitors with permission to see them."""
+"""The view that sends the files of photos to users with permission to see them."""
 
 from bson import ObjectId
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
@@ -18,8 +18,8 @@ from photos.assets.errors import BadPicture
 from photos.assets.framing import WHOLE, Cut
 from photos.assets.responses import FOR_EVER, FOR_NOW, NO_STORE, File, FileRequest, plan_response
 
-# Until copies are made, files up to this many bytes are sent instead, so that a page shows its photos right after
-# publishing.
+# Until copies have been made, files of up to this many bytes are sent instead, so that photos are visible as soon as a
+# page is published.
 MAX_INSTEAD_OF_COPY = 2 * 2**20
 SUPPORTED_EVERYWHERE = frozenset({"image/jpeg", "image/png", "image/gif"})
 
@@ -28,17 +28,17 @@ SUPPORTED_EVERYWHERE = frozenset({"image/jpeg", "image/png", "image/gif"})
 def file(
     request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: str, gallery_id: ObjectId | None = None
 ) -> HttpResponseBase:
-    """Send the file of a photo, or a copy, to users who can see the photo. Others get a 404."""
+    """Send a photo's file, or a copy, to users who can see the photo. For other users, return a 404 response."""
     photo = stored_photos.get(photo_id, gallery_id)
     public = photo is not None and is_public(photo, tree.current(), now())
-    # The user is read even if there is no photo, so that a hidden photo and a missing one get the same headers.
+    # The user is accessed even if there is no photo, so that the headers are the same for hidden and missing photos.
     if not public and (not may_see_photos(request.user) or photo is None):
         raise Http404
     assert photo is not None
     current_spec = _current_spec(photo, spec)
     is_current = (photo.metadata.content_id, current_spec) == (content_id, spec)
     if not is_current and not (request.GET.get(FORMER) and may_see_photos(request.user)):
-        # The photo was replaced or cropped since the page was rendered.
+        # The photo has been replaced or cropped since the page was rendered.
         response = HttpResponseRedirect(addresses.file_path(photo, current_spec))
         response["Cache-Control"] = NO_STORE
         return response
@@ -48,17 +48,17 @@ def file(
         return HttpResponse(status=503, headers={"Retry-After": "5", "Cache-Control": NO_STORE})
     except (BadPicture, reader.MissingChunk) as error:
         raise Http404 from error
-    # Only editors get replaced files and parts that were cropped away, even if the photo is public.
+    # Even if the photo is public, only editors get replaced files and the parts that were cropped away.
     cache = (FOR_EVER if is_exact else FOR_NOW) if public and is_current else NO_STORE
     return send(request, stored, served, cache=cache)
 
 
 def send_current(request: HttpRequest, photo: Photo, *, cache: str) -> HttpResponseBase:
-    """Send the current file of a photo or, if it was cropped, the largest copy of the part that is shown.
+    """Send a photo's current file or, if the photo is cropped, the largest copy of the visible part.
 
     Raises:
         Http404: There is no such file.
-        TooBusy: A copy isn't made yet.
+        TooBusy: The copy hasn't been made yet.
     """
     try:
         stored, served, _is_exact = _find_file(
@@ -70,7 +70,7 @@ def send_current(request: HttpRequest, photo: Photo, *, cache: str) -> HttpRespo
 
 
 def _current_spec(photo: Photo, spec: str) -> str:
-    """Return the spec that replaces `spec` if it shows another part of the photo, or the whole of a cropped photo."""
+    """Return `spec`, or the spec that replaces it if it shows an outdated part of the photo or the uncropped file."""
     if spec == ORIGINAL:
         return addresses.original_name(photo)
     current = renditions.current_spec(spec, addresses.focal(photo), addresses.cut(photo))
@@ -78,9 +78,9 @@ def _current_spec(photo: Photo, spec: str) -> str:
 
 
 def _find_file(photo: Photo, content_id: ObjectId, spec: str, cut: Cut) -> tuple[contents.StoredFile, File, bool]:
-    """Return the stored file, its description, and whether it is the requested file and not the nearest existing copy.
+    """Return the stored file, its description, and whether it is exactly the requested file, not the nearest copy.
 
-    Raises Http404, and the exceptions of renditions.get_or_make.
+    The function may raise Http404 and the exceptions of renditions.get_or_make.
     """
     source = contents.find(photo.pk, content_id, photo.parent_id)
     detail = photo.metadata.detail
@@ -109,7 +109,7 @@ def _find_file(photo: Photo, content_id: ObjectId, spec: str, cut: Cut) -> tuple
 
 
 def send(request: HttpRequest, stored: contents.StoredFile, served: File, *, cache: str) -> HttpResponseBase:
-    """Return a response that streams a stored file with a few chunks in memory. `served` describes the file.
+    """Return a response that streams a stored file, with only a few chunks in memory. `served` describes the file.
 
     Raises:
         Http404: Chunks are missing.

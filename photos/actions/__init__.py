@@ -1,6 +1,6 @@
-"""Actions of users on the files of photos. Each action checks permissions and rules, then writes.
+"""User actions that change the files of photos. Each action checks permissions and rules, and then writes.
 
-Photos are nodes. So the actions in `nodes.actions` change their fields, tags, publication, place and trash.
+Photos are nodes, so the actions in `nodes.actions` change their fields and tags, and publish, move and trash them.
 """
 
 from photos.actions.contents import ReplaceFile, RestoreContent

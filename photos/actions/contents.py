@@ -17,13 +17,13 @@ from photos.services.photos import Replacement
 
 @dataclass(frozen=True, kw_only=True)
 class ReplaceFile:
-    """The action that replaces the file of a photo. The photo keeps its URL, texts, tags and comments.
+    """The action that replaces the file of a photo. The photo keeps its URL, text, tags and comments.
 
     Attributes:
-        user: The user who acts.
-        photo_id: The photo.
+        user: The user who performs the action.
+        photo_id: The photo's id.
         filename: The name of the new file.
-        seen: The nonce of the only version to replace. None replaces any version.
+        seen: The nonce of the version that can be replaced. If it is None, any version can be replaced.
     """
 
     user: Any
@@ -32,17 +32,17 @@ class ReplaceFile:
     seen: ObjectId | None = None
 
     def check(self) -> None:
-        """Raise PermissionDenied if the user can't change photos. The permission is the same for all photos."""
+        """Raise PermissionDenied if the user can't change photos. The permission applies to all photos."""
         if not access.may_change_photos(self.user):
             raise PermissionDenied
 
     def begin(self) -> Replacement:
-        """Check, then lock the photo. Return the upload for the bytes of the file.
+        """Check permissions, then lock the photo. Return the upload, which receives the bytes of the file.
 
         Raises:
             PermissionDenied: The user can't change photos.
-            NodeGone: The node no longer exists.
-            PhotoLocked: Another upload to the photo is under way.
+            NodeGone: The photo no longer exists.
+            PhotoLocked: Another upload to the photo is in progress.
         """
         self.check()
         return Replacement(Actor.of(self.user), self.photo_id, self.filename, seen_nonce=self.seen)
@@ -50,7 +50,7 @@ class ReplaceFile:
 
 @dataclass(frozen=True, kw_only=True)
 class RestoreContent(NodeAction):
-    """The action that shows a former content of a photo again."""
+    """The action that restores an earlier file of a photo."""
 
     content_id: ObjectId
 
@@ -60,11 +60,11 @@ class RestoreContent(NodeAction):
         return access.photo(self.user, self.node_id, self.needs)
 
     def execute(self) -> Saved:
-        """Check, then restore the content.
+        """Check permissions, then restore the file.
 
         Raises:
-            NodeGone: The photo or the content no longer exists.
-            PhotoLocked: Another upload to the photo is under way.
+            NodeGone: The photo or the file no longer exists.
+            PhotoLocked: Another upload to the photo is in progress.
             TooBusy: Other writers kept changing the photo.
         """
         self.check()

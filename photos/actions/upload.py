@@ -20,14 +20,14 @@ class UploadPhoto:
     """The action that uploads a photo into a gallery. The photo is a draft unless `fields` publish it.
 
     Attributes:
-        user: The user who acts.
-        gallery_id: The gallery.
+        user: The user who performs the action.
+        gallery_id: The gallery's id.
         filename: The name of the file.
         title: The title, or "" to use the name of the file.
-        slug: The slug, or "" to make it from the title.
-        fields: Further fields by path, such as "detail.alt" and "published".
+        slug: The slug, or "" to derive it from the title.
+        fields: Other fields by path, such as "detail.alt" and "published".
         tags: The tags.
-        photo_id: An id that the caller chose, and that no photo and no other upload has.
+        photo_id: An id chosen by the caller. It must not be in use by a photo or another upload.
     """
 
     user: Any
@@ -60,16 +60,16 @@ class UploadPhoto:
         )
 
     def begin(self) -> Upload:
-        """Check, then reserve the place of the photo. Return the upload for the bytes of the file.
+        """Check permissions and rules, then reserve the slug. Return the upload, which receives the file's bytes.
 
         Raises:
             PermissionDenied: The user can't upload photos into the gallery.
             FieldForbidden: The user can't set one of the fields.
             NotReady: The photo would be published without an alternative text.
             InvalidPlace: The gallery can't contain the photo.
-            IdTaken: The id belongs to another document.
-            InvalidSlug: The slug can't be part of a URL, or is reserved.
-            SlugTaken: Another photo of the gallery has the slug. Raised only for an explicit slug.
+            IdTaken: Another document has the id.
+            InvalidSlug: The slug can't be part of a URL, or it is reserved.
+            SlugTaken: Another photo in the gallery has the slug. This is raised only for an explicit slug.
             FieldRefused: A value can't be stored.
         """
         self.check()
@@ -85,7 +85,7 @@ class UploadPhoto:
         )
 
     def finish(self, upload: Upload, fields: Mapping[str, Any], tags: tuple[str, ...] = ()) -> Uploaded:
-        """Check fields that a form sent after its files, then complete `upload`.
+        """Check the fields that follow the files in a submitted form, then complete `upload`.
 
         Raises:
             FieldForbidden: The user can't set one of the fields.
@@ -95,18 +95,18 @@ class UploadPhoto:
         return upload.finish(fields, tags)
 
     def execute(self, pieces: Iterable[bytes]) -> Uploaded:
-        """Check, then store the file, which consists of `pieces`. After an exception, nothing is left behind.
+        """Check permissions and rules, then store the file from its `pieces`. If that fails, nothing is left behind.
 
-        The exceptions of `begin` are also raised.
+        The method can also raise the exceptions of `begin`.
 
         Raises:
             BadPicture: The file isn't a photo that the site accepts.
             UploadLost: The upload was swept because it had stalled, or another upload owns the lock.
-            TooBusy: Other writers kept changing the photo, or other photos used the decoder for too long.
+            TooBusy: Other writers kept changing the photo, or other images occupied the decoder for too long.
         """
         return self.begin().write(pieces)
 
 
 def may_send_files(user: Any) -> bool:
-    """Return whether `user` can upload or replace any photo. A proxy asks this before it accepts the file."""
+    """Return whether `user` can upload or replace any photo. Proxies check this before they accept a file."""
     return access.may_add_photos(user) or access.may_change_photos(user)

@@ -20,7 +20,7 @@ JPEG = {DQT: range(65, 4 * 129 + 1), DHT: range(18, 8 * 273 + 1), DAC: range(2, 
 # JFIF 1.02 without the thumbnail, and Adobe technical note 5116 with the transform flag.
 JFIF = 14
 ADOBE = 12
-# PNG chunks (third edition). Suggested palettes and histograms are removed, because they don't affect any pixels and can
+# PNG chunks (third edition). Suggested palettes and histograms are removed, because they don't affect pixels and can
 # contain text.
 PNG = {
     b"IHDR": _exactly(13),

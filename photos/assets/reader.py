@@ -1,4 +1,4 @@
-"""Functions that read from GridFS as an iterator or a seekable file. Only one batch of chunks is in memory at a time."""
+"""Reading from GridFS, as an iterator or a seekable file. Only one batch of chunks is in memory at a time."""
 
 import io
 from collections.abc import Iterator

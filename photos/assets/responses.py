@@ -41,7 +41,7 @@ class File:
 
 @dataclass(frozen=True)
 class ResponsePlan:
-    """A response's status, headers and body: the bytes from `start` to `stop` (exclusive). If equal, there is no body."""
+    """The status, headers and body of a response. The body is the bytes from `start` to `stop` (exclusive)."""
 
     status: int
     headers: dict[str, str]

@@ -1,4 +1,4 @@
-"""The job that makes the usual copies of a photo after its upload, so that the first readers don't have to wait."""
+"""The job that makes the usual copies of a photo after it is uploaded, so that the first readers don't have to wait."""
 
 from typing import Any
 
@@ -15,21 +15,21 @@ from photos.assets.errors import BadPicture
 from photos.assets.framing import WHOLE, Cut
 
 COPIES = "photos.copies"
-# The fields of a photo that determine which part of its content is shown.
+# The photo fields that determine which part of the file is visible.
 CUT_FIELDS = frozenset({"detail.crop", "detail.rotation"})
 
 
 def enqueue(photo_id: ObjectId, content_id: ObjectId, cut: Cut = WHOLE) -> None:
-    """Queue the job that makes the copies of a content with this cut.
+    """Queue the job that makes the copies of a file with this cut.
 
-    Without the job, the first request makes each copy.
+    If the job doesn't run, each copy is made on the first request for it.
     """
     make_copies.using(key=f"{COPIES}:{content_id}{cut}").enqueue(photo=str(photo_id), content=str(content_id))
 
 
 @receiver(fields_saved)
 def enqueue_after_save(node_id: ObjectId, changed: frozenset[str], **_kwargs: Any) -> None:
-    """Queue the job if a save changed the crop or the rotation of a photo."""
+    """Queue the job if the crop or rotation of a photo was changed."""
     photo = stored_photos.get(node_id) if CUT_FIELDS & changed else None
     if photo:
         enqueue(node_id, photo.metadata.content_id, addresses.cut(photo))
@@ -37,7 +37,7 @@ def enqueue_after_save(node_id: ObjectId, changed: frozenset[str], **_kwargs: An
 
 @task(stored_as=COPIES)
 def make_copies(photo: str, content: str) -> None:
-    """Make the missing copies that pages use. Do nothing if the photo no longer shows the content."""
+    """Make the missing copies that pages use. Do nothing if the photo no longer shows the file `content`."""
     stored = stored_photos.get(ObjectId(photo))
     content_id = ObjectId(content)
     if stored is None or stored.metadata.content_id != content_id:
@@ -52,5 +52,5 @@ def make_copies(photo: str, content: str) -> None:
         except TooBusy as error:
             raise Postponed("waiting for other photos") from error
         except (BadPicture, reader.MissingChunk):
-            # The content was replaced or damaged since. The doctor reports damaged files.
+            # The file has since been replaced or damaged. The doctor reports damaged files.
             return

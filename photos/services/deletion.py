@@ -12,6 +12,6 @@ from photos.assets import contents
 
 @receiver(node_deleted)
 def delete_contents(node_id: ObjectId, type: str, **kwargs: Any) -> None:
-    """Delete a photo's contents and copies. If this fails, the photo stays in the trash and can be deleted again."""
+    """Delete a photo's files and copies. If this fails, the photo remains in the trash, and deletion can be retried."""
     if type == PHOTO:
         contents.delete_all(node_id)

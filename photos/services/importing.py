@@ -1,4 +1,4 @@
-"""Local files for imports of photos: finding them, reading them, and recognizing photos that were imported before."""
+"""Functions for importing photos from local files: find and read files, and recognize photos already imported."""
 
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -11,19 +11,19 @@ from marginalia.mongo.connection import database
 from nodes.collections import ASSET_FILES, TRASH, node_filter
 from photos.assets.cleaning import Cleaning
 
-# Bytes to read at once, as many as one insert sends to the database.
+# The number of bytes to read at once, which is as many as one insert sends to the database.
 PIECE = 2 * 1024 * 1024
 EXTENSIONS = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".avif", ".gif"})
-# Image formats that are refused. Commands list these files, so that operators know which are missing and why.
+# Image formats that the site rejects. Commands list these files, so that operators know which are missing and why.
 REFUSED_EXTENSIONS = frozenset(
     {".heic", ".heif", ".hif", ".tif", ".tiff", ".bmp", ".dng", ".jxl", ".jp2", ".psd", ".svg", ".ico"}
 )
 
 
 def find_imported(gallery_id: ObjectId, path: Path) -> ObjectId | None:
-    """Return the id of the gallery's photo with the same stored bytes as the file, or None if there is none.
+    """Return the id of the photo in the gallery that has the same stored bytes as the file, or None if there is none.
 
-    Photos in the trash count, because an import must not bring back photos that an editor deleted.
+    Photos in the trash are included, because an import must not bring back photos that an editor deleted.
 
     Raises:
         BadPicture: The file isn't a photo that the site accepts.
@@ -48,7 +48,7 @@ def find_imported(gallery_id: ObjectId, path: Path) -> ObjectId | None:
 
 
 def existing(photos: Mapping[int, ObjectId]) -> dict[int, ObjectId]:
-    """Return the entries of `photos` (ids by any number) whose photo exists, also in the trash."""
+    """Return the entries of `photos` (ids by number) whose photo exists, including in the trash."""
     by_id = {"_id": {"$in": list(photos.values())}}
     queries = ((ASSET_FILES, by_id | node_filter(ASSET_FILES)), (TRASH, by_id))
     ids = {document["_id"] for name, query in queries for document in database()[name].find(query, {"_id": 1})}
@@ -56,9 +56,9 @@ def existing(photos: Mapping[int, ObjectId]) -> dict[int, ObjectId]:
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """Yield the image files in and below `folder`, by name. Hidden files are skipped.
+    """Yield the image files in `folder` and its subfolders, sorted by name. Hidden files are skipped.
 
-    Files in formats that the site refuses are included.
+    Files in formats that the site rejects are included.
     """
     for path in sorted(folder.iterdir()):
         if path.name.startswith("."):
@@ -70,9 +70,9 @@ def files(folder: Path) -> Iterator[Path]:
 
 
 def find_file(folder: Path, *names: str) -> Path | None:
-    """Return the file at the path `names` below `folder`, in any Unicode form of its names, or None if it can't be read.
+    """Return the file at the path `names` below `folder`, or None if it can't be read.
 
-    macOS decomposes accented letters, and other systems compose them.
+    The names can be in any Unicode form, because macOS decomposes accented letters and other systems compose them.
     """
     path = folder
     for name in names:
@@ -103,7 +103,7 @@ def _find_in_any_form(folder: Path, name: str) -> Path | None:
 
 @lru_cache(maxsize=16)
 def _names(folder: Path, _modified_ns: int) -> dict[str, str]:
-    """Return the names in a folder by their composed form. `_modified_ns` invalidates the cache when the folder changes."""
+    """Return the names in a folder, by their composed form. `_modified_ns` invalidates the cache after changes."""
     return {unicodedata.normalize("NFC", path.name): path.name for path in folder.iterdir()}
 
 
@@ -111,7 +111,7 @@ def read_pieces(path: Path) -> Iterator[bytes]:
     """Yield the bytes of a file.
 
     Raises:
-        OSError: It can't be read.
+        OSError: The file can't be read.
     """
     with path.open("rb") as file:
         while piece := file.read(PIECE):

@@ -1,6 +1,6 @@
-"""Services for photos: upload, replace, restore a former content, crop.
+"""Services that upload photos, replace their files, and restore earlier files.
 
-The services of nodes change their tags and trash.
+The services for nodes change the tags of photos, and trash and restore photos.
 """
 
 import functools
@@ -35,7 +35,7 @@ from photos.assets.writer import IncomingPhoto, ReceivedPhoto, Writer, new_id
 from photos.services import copies
 
 MAX_NAME_LENGTH = 200
-# Fields of the detail that belong to the bytes and change with them.
+# The fields of `detail` that describe the file and change with it.
 CONTENT_FIELDS = (
     "content_type",
     "filename",
@@ -48,7 +48,7 @@ CONTENT_FIELDS = (
     "crop",
     "rotation",
 )
-# A replacement resets crop and rotation, because they would show another part of the new picture.
+# Replacing the file resets the crop and the rotation, because they don't fit the new image.
 NO_CUT = {"detail.crop": None, "detail.rotation": None}
 
 save = functools.partial(editing.save, collection=ASSET_FILES)
@@ -60,7 +60,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Uploaded:
-    """A completed upload. `duplicates` contains the ids of other photos with the same bytes."""
+    """A completed upload. `duplicates` contains the ids of other photos with identical bytes."""
 
     id: ObjectId
     nonce: ObjectId
@@ -69,9 +69,9 @@ class Uploaded:
 
 
 class IncomingFile(ABC, Generic[Result]):
-    """A file that is being received. Call `feed` with its bytes, then `finish` or `abort`.
+    """A file that is being received. Call `feed` with its bytes, then call `finish` or `abort`.
 
-    Or call `write` with all of them.
+    Instead, you can call `write` with all of its bytes.
     """
 
     @abstractmethod
@@ -85,16 +85,16 @@ class IncomingFile(ABC, Generic[Result]):
 
     @abstractmethod
     def finish(self) -> Result:
-        """Check the received file and show it."""
+        """Check the received file, and make the photo show it."""
 
     @abstractmethod
     def abort(self) -> None:
-        """Delete everything of an unfinished file. After `finish`, do nothing."""
+        """Delete everything that has been stored for an unfinished file. After `finish`, this method does nothing."""
 
     def write(self, pieces: Iterable[bytes]) -> Result:
-        """Store a file from its pieces, and show it.
+        """Store a file from its pieces, and make the photo show it.
 
-        After an exception of `feed` or `finish`, everything is deleted.
+        If `feed` or `finish` raises an exception, everything is deleted.
         """
         try:
             for piece in pieces:
@@ -107,24 +107,24 @@ class IncomingFile(ABC, Generic[Result]):
 class Upload(IncomingFile[Uploaded]):
     """An upload of a new photo into a gallery.
 
-    The slug is reserved at the start, but the photo stays invisible until the end. After an exception, nothing is left
-    behind.
+    The slug is reserved at the start, but the photo remains invisible until the upload is finished. After an exception,
+    nothing is left behind.
 
     Args:
         actor: The author of the change.
-        gallery_id: The gallery.
+        gallery_id: The gallery's id.
         filename: The name of the file.
         title: The title, or "" to use the name of the file.
-        slug: The slug, or "" to make it from the title.
-        fields: Further fields by path, such as "detail.alt" and "published".
+        slug: The slug, or "" to derive it from the title.
+        fields: Other fields by path, such as "detail.alt" and "published".
         tags: The tags.
-        photo_id: An id that the caller chose, and that no photo and no other upload has.
+        photo_id: An id chosen by the caller. It must not be in use by a photo or another upload.
 
     Raises:
         InvalidPlace: The gallery can't contain the photo.
-        IdTaken: The id belongs to another document.
-        InvalidSlug: The slug can't be part of a URL, or is reserved.
-        SlugTaken: Another photo of the gallery has the slug. Raised only for an explicit slug.
+        IdTaken: Another document has the id.
+        InvalidSlug: The slug can't be part of a URL, or it is reserved.
+        SlugTaken: Another photo in the gallery has the slug. This is raised only for an explicit slug.
     """
 
     def __init__(
@@ -174,16 +174,16 @@ class Upload(IncomingFile[Uploaded]):
         self._incoming.feed(data)
 
     def finish(self, fields: Mapping[str, Any] | None = None, tags: tuple[str, ...] = ()) -> Uploaded:
-        """Check the received file and complete the photo. It is a draft unless `fields` publish it.
+        """Check the received file, and complete the photo. It is a draft unless `fields` publish it.
 
-        `fields` and `tags` are added to those of the constructor, because other fields of a form can follow its files.
+        `fields` and `tags` are added to those passed to the constructor, because in a form, fields can follow files.
 
         Raises:
             BadPicture: The file isn't a photo that the site accepts.
             UploadLost: The upload was swept because it had stalled, or another upload owns the lock.
-            NotReady: The node lacks something that publishing requires.
+            NotReady: The photo lacks something that is required for publishing.
             FieldRefused: A value can't be stored.
-            TooBusy: Other writers kept changing the node.
+            TooBusy: Other writers kept changing the photo.
         """
         self._fields |= fields or {}
         self._late_title = str((fields or {}).get("title", ""))
@@ -195,7 +195,7 @@ class Upload(IncomingFile[Uploaded]):
             raise
 
     def _complete(self, received: ReceivedPhoto, tags: tuple[str, ...]) -> Uploaded | None:
-        """Complete the stored photo. Returns None if it changed meanwhile, or if its slug was taken."""
+        """Complete the stored photo. Return None if it has changed in the meantime, or if its slug was taken."""
         stored = self._writer.lock.find({"metadata": 1})
         if stored is None:
             raise UploadLost
@@ -210,7 +210,7 @@ class Upload(IncomingFile[Uploaded]):
         try:
             is_done = self._writer.finish(changes, **{"metadata.nonce": before["nonce"]})
         except DuplicateKeyError:
-            # Another node has taken the slug that was made from the title.
+            # Another node has taken the slug that was derived from the title.
             return None
         if not is_done:
             return None
@@ -223,33 +223,34 @@ class Upload(IncomingFile[Uploaded]):
         self._incoming.abort()
 
     def _values(self, received: ReceivedPhoto) -> dict[str, Any]:
-        # The camera's description is the default of the summary.
+        # The camera's description is the default for the summary.
         properties = received.properties
         default = {"summary": properties.description} if properties.description else {}
         fields = editing.normalized(self._fields, PHOTO)
         return {**default, **fields, **_content_fields(received, self._filename), "content_id": self.id}
 
     def _new_slug(self, metadata: Mapping[str, Any]) -> dict[str, str]:
-        """Return the slug made from a title that came after the file, or {} without such a title or with an explicit slug."""
+        """Return the slug for a title that came after the file, or {} if there is no such title or the slug was set."""
         if self._explicit_slug or "slug" in self._fields or self._late_title in ("", self.title):
             return {}
         return {"slug": slugs.find_free(self._late_title, metadata["parent_id"], ASSET_FILES)}
 
 
 class Replacement(IncomingFile[Saved]):
-    """An upload of a new content for a photo.
+    """An upload of a new file for an existing photo.
 
-    The photo shows the old content until the end. It keeps its id, and so its comments, tags, revisions and URL.
+    The photo shows its old file until the upload is finished. It keeps its id, and therefore its comments, tags,
+    revisions and URL.
 
     Args:
         actor: The author of the change.
-        photo_id: The photo.
+        photo_id: The photo's id.
         filename: The name of the new file.
-        seen_nonce: The nonce of the only version to replace. None replaces any version.
+        seen_nonce: The nonce of the version that can be replaced. If it is None, any version can be replaced.
 
     Raises:
         NodeGone: The photo no longer exists.
-        PhotoLocked: Another upload to the photo is under way.
+        PhotoLocked: Another upload to the photo is in progress.
     """
 
     def __init__(self, actor: Actor, photo_id: ObjectId, filename: str, *, seen_nonce: ObjectId | None = None) -> None:
@@ -272,10 +273,10 @@ class Replacement(IncomingFile[Saved]):
             raise
 
     def finish(self) -> Saved:
-        """Check the received file and show it, with one compare-and-set on the photo.
+        """Check the received file, and make the photo show it with a single compare-and-set.
 
-        After an exception, a complete content is kept, because an editor may have restored it already. The sweeper
-        deletes it if it is unused.
+        After an exception, a complete file is kept, because an editor may already have restored it. If it isn't used,
+        the sweeper deletes it.
 
         Raises:
             BadPicture: The file isn't a photo that the site accepts.
@@ -301,9 +302,9 @@ class Replacement(IncomingFile[Saved]):
 
 
 def check_destination(gallery_id: ObjectId, slug: str = "") -> None:
-    """Raise InvalidPlace or InvalidSlug if no photo can be uploaded there.
+    """Raise InvalidPlace or InvalidSlug if a photo with this slug can't be uploaded to this gallery.
 
-    Without a slug, one is made from the title.
+    If `slug` is empty, it isn't checked, because the slug will be derived from the title.
     """
     rules.check_place(gallery_id, PHOTO)
     rules.check_capacity(gallery_id)
@@ -312,11 +313,11 @@ def check_destination(gallery_id: ObjectId, slug: str = "") -> None:
 
 
 def restore_content(actor: Actor, photo_id: ObjectId, content_id: ObjectId) -> Saved:
-    """Show a former content again.
+    """Make a photo show an earlier file again.
 
     Raises:
-        NodeGone: The photo or the content no longer exists.
-        PhotoLocked: Another upload to the photo is under way.
+        NodeGone: The photo or the file no longer exists.
+        PhotoLocked: Another upload to the photo is in progress.
         TooBusy: Other writers kept changing the photo.
     """
     former = database()[REVISIONS].find_one(
@@ -337,10 +338,10 @@ def restore_content(actor: Actor, photo_id: ObjectId, content_id: ObjectId) -> S
 
 
 def _protect(photo_id: ObjectId, content_id: ObjectId) -> None:
-    """Protect a former content from the sweeper before the photo shows it. Raises NodeGone if the sweeper was faster.
+    """Protect an earlier file from the sweeper before the photo shows it. Raise NodeGone if the sweeper was first.
 
-    The sweeper's update filters by the `superseded` that it read, so only one of the two updates matches. If a
-    protected content isn't shown in the end, its grace period starts again.
+    The sweeper's update filters by the value of `superseded` that it read, so only one of the two updates matches. If
+    the photo doesn't show the protected file after all, the file's grace period starts again.
     """
     result = database()[ASSET_FILES].update_one(
         {**contents.selector(photo_id, content_id), "metadata.doomed": None}, {"$unset": {"metadata.superseded": ""}}
@@ -357,11 +358,11 @@ def _show(
     lock: Lock,
     seen_nonce: ObjectId | None = None,
 ) -> Saved:
-    """Make the photo show a complete content.
+    """Make the photo show a complete file.
 
-    This requires that this process still owns the lock, and that the photo still has `seen_nonce` (if given). The
-    update filters by the photo's nonce, so that the history contains every save. It sets a new nonce, so that results
-    cached under the old one are not used again. Raises NodeGone, UploadLost, ChangedSince, TooBusy.
+    This process must still own the lock, and the photo must still have `seen_nonce` (if set). The update filters by the
+    photo's nonce, so that the history contains every save. It sets a new nonce, so that results cached under the old
+    nonce aren't used again. May raise NodeGone, UploadLost, ChangedSince or TooBusy.
     """
     files = database()[ASSET_FILES]
 
@@ -379,7 +380,7 @@ def _show(
         former = stored["metadata"]["content_id"]
         if former == photo_id != content_id:
             changes["superseded"] = now()
-        # The sweeper marks the first content in the photo's own document.
+        # The original file is stored in the photo's own document, so the sweeper marks it for deletion there.
         condition = {"metadata.locked": lock.moment} | ({"metadata.doomed": None} if content_id == photo_id else {})
         nonce = compare_and_set(actor, stored, Change(changes), more_filter=condition)
         if nonce is None:
@@ -391,9 +392,9 @@ def _show(
 
 
 def _mark_superseded(photo_id: ObjectId, former: ObjectId, shown: ObjectId) -> None:
-    """Store when the photo stopped showing the former content. Its grace period starts at this time.
+    """Store the time at which the photo stopped showing the former file, which is when the file's grace period starts.
 
-    If this process dies before, the sweeper does the same later.
+    If this process dies before it can do so, the sweeper does the same later.
     """
     files = database()[ASSET_FILES]
     if former not in (photo_id, shown):
@@ -405,10 +406,10 @@ def _mark_superseded(photo_id: ObjectId, former: ObjectId, shown: ObjectId) -> N
 
 
 def _lock(photo_id: ObjectId) -> Lock:
-    """Acquire the photo's lock. Raises NodeGone, or PhotoLocked while an upload under way owns the lock."""
+    """Acquire the photo's lock. May raise NodeGone, or PhotoLocked if an upload in progress owns the lock."""
     moment = now()
     files = database()[ASSET_FILES]
-    # The filter contains the _id and not the place, so that the lock stays valid when the photo is renamed.
+    # The filter contains the _id and not the slug, so that the lock remains valid if the photo is renamed.
     photo = {"_id": photo_id, **node_filter(ASSET_FILES)}
     result = files.update_one({**photo, **free_or_stale_filter(moment)}, {"$set": {"metadata.locked": moment}})
     if not result.matched_count:
@@ -419,7 +420,7 @@ def _lock(photo_id: ObjectId) -> Lock:
 
 
 def _content_fields(received: ReceivedPhoto, filename: str) -> dict[str, Any]:
-    """Return the fields that belong to the bytes, by path."""
+    """Return the fields that describe the file, by path."""
     properties = received.properties
     return {
         "detail.content_type": properties.content_type,
@@ -434,7 +435,7 @@ def _content_fields(received: ReceivedPhoto, filename: str) -> dict[str, Any]:
 
 
 def clean_filename(path: str) -> str:
-    """Return the last part of the path that a client sent, without characters that file systems refuse."""
+    """Return the last part of a path sent by a client, without characters that file systems don't allow."""
     name = PurePath(path.replace("\\", "/")).name
     allowed = "".join(c for c in unicodedata.normalize("NFC", name) if c.isprintable() and c not in '<>:"/\\|?*')
     stem, dot, extension = allowed.strip(" .").rpartition(".")
@@ -444,7 +445,7 @@ def clean_filename(path: str) -> str:
 
 
 def title_of(title: str, filename: str) -> str:
-    """Return the title of a new photo, which is the name of its file by default."""
+    """Return the title for a new photo, which defaults to the name of its file."""
     if not is_blank(title):
         return title
     name = clean_filename(filename)

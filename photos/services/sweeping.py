@@ -1,9 +1,9 @@
-"""The sweeper, which deletes leftovers of uploads: stalled uploads, replaced contents, and orphan bytes.
+"""The sweeper, which deletes what uploads leave behind: stalled uploads, replaced files, and orphan chunks.
 
-Every step can be interrupted and repeated. A document is marked with a compare-and-set before its bytes are deleted. So
-a writer that resumes stores nothing, and restoring a former content fails if its bytes are being deleted. Files are
-read in batches. The filter of every write contains the sections, contents or files, so that the write goes only to
-their shards.
+Every step can be interrupted and repeated. A document is marked with a compare-and-set before its bytes are deleted. A
+writer that resumes therefore can't store anything, and an earlier file can't be restored while its bytes are being
+deleted. Files are read in batches. Filters include the first field of the shard key, so that each write is sent only to
+the shards that it affects.
 """
 
 from collections.abc import Iterator
@@ -34,11 +34,11 @@ from photos.assets.locks import stale_filter
 
 # Copies younger than this are kept.
 MIN_AGE = timedelta(hours=1)
-# Files that one command reads or deletes.
+# The number of files that one MongoDB command reads or deletes.
 BATCH = 100
 LEASE = "sweep_uploads"
 LEASE_TIME = timedelta(minutes=10)
-# Files with a place. A file without one is damaged, so it is kept, and doctor reports it.
+# Matches files that have a gallery and a slug. Other files are damaged, so they are kept, and doctor reports them.
 _PLACED = {"metadata.parent_id": {"$type": "objectId"}, "metadata.slug": {"$type": "string"}}
 PROJECTION = {
     "metadata.type": 1,
@@ -47,13 +47,13 @@ PROJECTION = {
     "metadata.locked": 1,
     "metadata.content_id": 1,
 }
-# Replaces the id of the content if the document of the photo is damaged and doesn't contain the id.
+# Used as the id of the file if the photo's document is damaged and doesn't contain the id.
 DAMAGED = ObjectId("0" * 24)
 
 
 @dataclass
 class Swept:
-    """The numbers of deleted files. `noted` counts replaced contents whose grace period starts with this sweep."""
+    """The number of files deleted. `noted` is the number of replaced files whose grace period starts in this sweep."""
 
     stalled: int = 0
     unlocked: int = 0
@@ -65,17 +65,17 @@ class Swept:
 
 @contextmanager
 def exclusively() -> Iterator[bool]:
-    """Yield whether this is the only sweep. Two sweeps at once are safe, but do the work twice."""
+    """Yield whether this is the only sweep. Two concurrent sweeps are safe, but they do the work twice."""
     with leases.exclusively(LEASE, LEASE_TIME) as is_held:
         yield is_held
 
 
 def sweep(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
-    """Delete everything that uploads left behind. Return the numbers of files.
+    """Delete everything that uploads left behind. Return the number of files.
 
     Args:
-        dry_run: Whether to count without deleting.
-        moment: The time to use as the current time, by default now.
+        dry_run: Whether to count the files without deleting them.
+        moment: The time to treat as the current time. The default is now.
     """
     moment = moment or now()
     swept = sweep_stalled(dry_run=dry_run, moment=moment)
@@ -99,7 +99,7 @@ def sweep(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
 
 
 def sweep_stalled(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
-    """Delete only stalled uploads. This is fast for sites of any size. The arguments are those of `sweep`."""
+    """Delete only stalled uploads, which is fast for sites of any size. The arguments are the same as for `sweep`."""
     swept = Swept()
     stalled = stale_filter(moment or now())
     for batch in batched(database()[ASSET_FILES].find(stalled, PROJECTION), BATCH):
@@ -116,24 +116,24 @@ def sweep_stalled(*, dry_run: bool = False, moment: datetime | None = None) -> S
 
 
 def _is_photo(document: Document) -> bool:
-    """Return whether a locked document is a complete photo whose replacement stalled.
+    """Return whether a locked document is a complete photo whose replacement has stalled.
 
-    Such a photo only loses its lock.
+    The sweeper only releases the lock of such a photo.
     """
     metadata = document["metadata"]
     return metadata.get("type") == PHOTO and metadata.get("content_id") is not None
 
 
 def count_stalled(moment: datetime | None = None) -> int:
-    """Return the number of stalled uploads at `moment`, by default now, for operators."""
+    """Return, for operators, the number of uploads that had stalled at `moment`. The default is now."""
     return database()[ASSET_FILES].count_documents(stale_filter(moment or now()))
 
 
 def _delete_stalled(documents: list[Document], stalled: Document) -> None:
-    """Delete new files whose uploading process died. `stalled` is the filter with which they were found.
+    """Delete new files whose upload process died. `stalled` is the filter with which the files were found.
 
-    The sweeper takes their locks first. A writer that resumes then changes nothing, because its lock is in all its
-    filters.
+    The sweeper first takes over their locks. A writer that resumes then can't change anything, because all its filters
+    contain its lock.
     """
     own_lock = now()
     files = database()[ASSET_FILES]
@@ -146,7 +146,7 @@ def _delete_stalled(documents: list[Document], stalled: Document) -> None:
 
 
 def _targeted_filter(documents: list[Document]) -> Document:
-    """Return a filter of these documents that contains the first field of the shard key, so that it goes to their shards."""
+    """Return a filter for these documents that includes the first field of the shard key, so that it targets shards."""
     parents = {document["metadata"].get("parent_id") for document in documents}
     return {"_id": {"$in": [document["_id"] for document in documents]}, "metadata.parent_id": {"$in": list(parents)}}
 
@@ -155,10 +155,10 @@ _CONTENT_PROJECTION = PROJECTION | {"metadata.superseded": 1, "metadata.doomed":
 
 
 def _sweep_content(content: Document, shown: ObjectId | None, moment: datetime, swept: Swept, dry_run: bool) -> None:
-    """Delete a complete content if it has no photo, or if its photo hasn't shown it for the grace period.
+    """Delete a complete file if it has no photo, or if its photo hasn't shown it for longer than the grace period.
 
-    `shown` is the content that the photo shows, or None without a photo. It is DAMAGED if the photo is damaged, so that
-    its contents are kept.
+    `shown` is the id of the file that the photo shows, or None if there is no photo. If it is DAMAGED, the photo is
+    damaged, and its files are kept.
     """
     if shown == DAMAGED:
         return
@@ -170,7 +170,7 @@ def _sweep_content(content: Document, shown: ObjectId | None, moment: datetime, 
     selector = contents.selector(photo_id, content_id)
     if shown == content_id:
         if superseded and not dry_run:
-            # An editor restored this content. The old time would shorten its next grace period.
+            # An editor has restored this file. The old time would shorten its next grace period.
             files.update_one(selector, {"$unset": {"metadata.superseded": ""}})
         return
     if shown is not None and superseded is None and "doomed" not in metadata:
@@ -191,14 +191,14 @@ def _sweep_content(content: Document, shown: ObjectId | None, moment: datetime, 
         if not marked.matched_count:
             return
     if _shown_contents([photo_id]).get(photo_id) == content_id:
-        # An editor restored the content between the two queries.
+        # An editor restored the file between the two queries.
         files.update_one(selector, {"$unset": {"metadata.doomed": "", "metadata.superseded": ""}})
         return
     contents.delete(photo_id, content_id)
 
 
 def _own_content_replaced(moment: datetime) -> dict[str, Any]:
-    """Return the filter of photos whose first content, in their own document, was replaced before the grace period."""
+    """Return a filter for photos whose original file was replaced longer ago than the grace period."""
     return {
         "metadata.type": PHOTO,
         "metadata.superseded": {"$lt": moment - _grace()},
@@ -210,9 +210,9 @@ def _own_content_replaced(moment: datetime) -> dict[str, Any]:
 
 
 def _sweep_own_content(photo: Document, moment: datetime, swept: Swept, dry_run: bool) -> None:
-    """Delete the first content of a photo, but not its document.
+    """Delete a photo's original file, but keep its document, which is the photo's own document.
 
-    One update sets the mark and the length. Its filter checks that the photo shows another content.
+    A single update sets the mark and the length. Its filter ensures that the photo shows a different file.
     """
     swept.superseded += 1
     if dry_run:
@@ -232,7 +232,7 @@ def _sweep_own_content(photo: Document, moment: datetime, swept: Swept, dry_run:
 
 
 def _sweep_renditions(moment: datetime, swept: Swept, dry_run: bool) -> None:
-    """Delete copies whose process died while making them, copies of missing contents, and copies without a URL."""
+    """Delete copies whose process died while making them, copies of missing files, and copies that no URL refers to."""
     for stalled in database()[RENDITION_FILES].find(stale_filter(moment), {"metadata.locked": 1}):
         swept.renditions += 1
         if not dry_run:
@@ -250,13 +250,13 @@ def _sweep_renditions(moment: datetime, swept: Swept, dry_run: bool) -> None:
 def _unwanted(sources: list[ObjectId], moment: datetime) -> list[Document]:
     """Return the copies of `sources` that are no longer needed.
 
-    A copy isn't needed if its content is missing, or if no URL contains its spec because the sizes or the focal point
-    changed. But young copies of existing contents stay, because clients may be about to request them.
+    A copy isn't needed if its source file is missing, or if no URL contains its spec because the sizes or the focal
+    point have changed. However, recent copies of existing files are kept, because clients may be about to request them.
     """
     query = {"metadata.source": {"$in": sources}}
     copies = list(database()[RENDITION_FILES].find(query, {"metadata": 1, "uploadDate": 1}))
-    # Contents and focal points are read after the copies, so `copies` has no copy that was made for a newer focal
-    # point.
+    # The files and focal points are read after the copies, so `copies` can't contain a copy that was made for a newer
+    # focal point.
     existing = _metadata(sources)
     photo_ids: dict[Any, Any] = {
         id: metadata.get("parent_id") if metadata.get("type") == CONTENT else id for id, metadata in existing.items()
@@ -272,13 +272,13 @@ def _unwanted(sources: list[ObjectId], moment: datetime) -> list[Document]:
 
 
 def _subdocument(document: Document, name: str) -> Document:
-    """Return a field that is a document, or {} if the field is missing or has another type."""
+    """Return a field that is a document, or {} if the field is missing or has a different type."""
     value = document.get(name)
     return value if isinstance(value, dict) else {}
 
 
 def _source(copy: Document) -> Any:
-    """Return the content from which a copy was made, or None if the copy is damaged and doesn't contain it."""
+    """Return the id of the file from which a copy was made, or None if the copy's document is damaged and lacks it."""
     return _subdocument(copy, "metadata").get("source")
 
 
@@ -303,38 +303,39 @@ def _has_no_url(copy: Document, photo: Document | None) -> bool:
         cut = Cut.of(detail.get("crop"), detail.get("rotation"))
         return not isinstance(spec, str) or renditions.parse(spec, tuple(focal) if focal else None, cut) is None
     except MALFORMED:
-        # The cut of a damaged photo is unknown.
+        # The photo is damaged, so its cut is unknown.
         return False
 
 
 def _orphans(files: str, ids: list[ObjectId]) -> list[ObjectId]:
-    """Return the ids of files without a document whose chunks exist. `ids` are ids of files that have chunks.
+    """Return those file ids for which there are chunks but no document. `ids` are the ids of files that have chunks.
 
-    A document is always inserted before its chunks, so these chunks belong to no file. A photo in the trash keeps its
-    chunks. A photo whose own content was deleted has length 0, and its chunks are left from an interrupted sweep.
+    A document is always inserted before its chunks, so these chunks don't belong to any file. Photos in the trash keep
+    their chunks. If a photo's original file was deleted, its document has length 0, and any chunks were left behind by
+    an interrupted sweep.
     """
     existing: set[ObjectId] = set()
-    # One of the three queries finds a file that is moved to or from the trash meanwhile.
+    # If a file is moved to or from the trash in the meantime, one of the three queries finds it.
     for collection in (files, TRASH, files):
         existing |= _existing(collection, [id for id in ids if id not in existing])
     return [id for id in ids if id not in existing] + list(_existing(files, list(existing), _EMPTIED))
 
 
-# A photo whose own content was deleted.
+# Matches photos whose original file was deleted.
 _EMPTIED = {"metadata.type": PHOTO, "length": 0, "metadata.doomed": {"$type": "date"}}
 
 
 def _distinct(collection: str, path: str) -> Iterator[ObjectId]:
-    """Yield the distinct values of the first field of an index, of any type.
+    """Yield the distinct values, of any type, of the first field of an index.
 
-    The values are not all in memory at once, and the server doesn't read every index entry.
+    The values are never all in memory at once, and the server doesn't read every index entry.
     """
     groups = database()[collection].aggregate([{"$sort": {path: 1}}, {"$group": {"_id": f"${path}"}}], batchSize=10_000)
     return (group["_id"] for group in groups)
 
 
 def _existing(collection: str, ids: list[ObjectId], condition: Document | None = None) -> set[ObjectId]:
-    """Return those of `ids` for which the collection has a document that matches `condition`."""
+    """Return the `ids` for which the collection contains a document that matches `condition`."""
     if not ids:
         return set()
     documents = database()[collection].find({"_id": {"$in": ids}, **(condition or {})}, {"_id": 1})
@@ -342,9 +343,9 @@ def _existing(collection: str, ids: list[ObjectId], condition: Document | None =
 
 
 def _shown_contents(ids: list[ObjectId]) -> dict[ObjectId, ObjectId]:
-    """Return the content that each photo shows, also in the trash, by the photo's id.
+    """Return the id of the file that each photo shows, by photo id. Photos in the trash are included.
 
-    It is DAMAGED for a damaged photo.
+    The id is DAMAGED if the photo is damaged.
     """
     shown: dict[ObjectId, ObjectId] = {}
     for name in (ASSET_FILES, TRASH, ASSET_FILES):

@@ -1,4 +1,4 @@
-"""The template tags of `{% load photos %}`: photos as HTML, in the sizes that the layout needs."""
+"""The template tags for `{% load photos %}`, which show photos as HTML in the sizes that the layout needs."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ register = template.Library()
 
 @register.simple_tag
 def photo_picture(photo: Photo, sizes: str = addresses.SIZES, *, eager: bool = False) -> SafeString:
-    """Show the whole photo as WebP and JPEG in all widths: `{% photo_picture photo sizes="50vw" eager=True %}`.
+    """Show the whole photo as WebP or JPEG in all widths: `{% photo_picture photo sizes="50vw" eager=True %}`.
 
     Use `eager` if the photo is visible without scrolling.
     """
@@ -29,14 +29,14 @@ def photo_picture(photo: Photo, sizes: str = addresses.SIZES, *, eager: bool = F
 
 @register.simple_tag
 def photo_thumbnail(photo: Photo, width: int, alt: str | None = None, *, eager: bool = False) -> SafeString:
-    """Show a square crop around the focal point: `{% photo_thumbnail photo 160 %}`.
+    """Show a square part of the photo around its focal point: `{% photo_thumbnail photo 160 %}`.
 
     Use `eager` if the photo is visible without scrolling.
     """
     return addresses.thumbnail(photo, width, alt=alt, eager=eager)
 
 
-# Widths of the boxes of photos in lists: of the newest post, of two posts in a row, and alongside text.
+# The widths of photo boxes in lists: for the newest post, for two posts side by side, and next to text.
 _BOXES = {
     "lead": "(min-width: 76rem) 42rem, (min-width: 48rem) 56vw, 88vw",
     "card": "(min-width: 76rem) 34rem, (min-width: 48rem) 46vw, 88vw",
@@ -53,7 +53,7 @@ def photo_crop(photo: Photo, box: str, alt: str | None = None, *, eager: bool = 
     return addresses.cropped_picture(photo, sizes=_BOXES[box], alt=alt, eager=eager)
 
 
-# Width in pixels of a square photo in a row of photos, which all have the same height.
+# The width, in pixels, of a square photo in a row of photos. All photos in a row have the same height.
 _ROW = 330
 
 
@@ -70,13 +70,13 @@ def photo_in_row(photo: Photo, *, eager: bool = False) -> SafeString:
 
 @register.filter
 def photo_shape(photo: Photo) -> int:
-    """Return the nearest aspect ratio, in hundredths, for which the style sheet has a class: `{{ photo|photo_shape }}`."""
+    """Return the closest aspect ratio (in hundredths) with a class in the style sheet: `{{ photo|photo_shape }}`."""
     return addresses.nearest_shape(photo)
 
 
 @register.simple_tag
 def share_picture() -> ShareImage | None:
-    """Return the site's photo for link previews of pages that have none: `{% share_picture as picture %}`."""
+    """Return the site's photo for link previews of pages without a photo: `{% share_picture as picture %}`."""
     photo = pictures.site_default()
     return addresses.share_image(photo) if photo else None
 
@@ -89,21 +89,21 @@ def photo_logo(photo: Photo, alt: str, css_class: str) -> SafeString:
 
 @register.filter
 def photo_size(photo: Photo) -> tuple[int, int]:
-    """Return the width and height, in pixels, of the part of the photo that is shown: `{{ photo|photo_size }}`."""
+    """Return the width and height, in pixels, of the visible part of the photo: `{{ photo|photo_size }}`."""
     return addresses.size(photo)
 
 
 @register.filter
 def photo_is_whole(photo: Photo) -> bool:
-    """Return whether the file is shown as stored, neither cropped nor rotated by an editor: `{{ photo|photo_is_whole }}`."""
+    """Return whether the photo is neither cropped nor rotated by an editor: `{{ photo|photo_is_whole }}`."""
     return addresses.is_whole(photo)
 
 
 @register.simple_tag
 def photo_original(photo: Photo) -> str:
-    """Return the path of the uploaded file, without metadata that reveals private details: `{% photo_original photo %}`.
+    """Return the path of the stored file, which contains no private metadata: `{% photo_original photo %}`.
 
-    For a cropped photo, return the path of its largest copy.
+    For a cropped or rotated photo, return the path of the largest copy.
     """
     return addresses.original_path(photo)
 
@@ -116,13 +116,13 @@ def photo_srcset(photo: Photo) -> str:
 
 @register.simple_tag
 def photo_facts(photo: Photo) -> list[tuple[Any, Any, str]]:
-    """Return (label, value, query) of the properties that the camera wrote: `{% photo_facts photo as facts %}`."""
+    """Return (label, value, query) for the properties that the camera recorded: `{% photo_facts photo as facts %}`."""
     return labels.facts(photo)
 
 
 @register.inclusion_tag("editor/_pictures.html", takes_context=True)
 def picture_dialog(context: Any, new_photo: Any) -> dict[str, Any]:
-    """Show a form that asks for the alternative text of each photo added to a text: `{% picture_dialog form %}`."""
+    """Show a form for the alternative text of each photo that is added to a text: `{% picture_dialog form %}`."""
     user = context["user"]
     galleries = section_choices(user, PHOTO) if access.may_add_photos(user) else []
     return {
@@ -136,12 +136,12 @@ def picture_dialog(context: Any, new_photo: Any) -> dict[str, Any]:
 
 @register.inclusion_tag("editor/_editor.html")
 def editor_settings() -> dict[str, Any]:
-    """Show the settings for the script of the Markdown editor, and its help: `{% editor_settings %}`."""
+    """Show the Markdown editor's help and the settings for its script: `{% editor_settings %}`."""
     return {"words": {**_words(), "show": reverse("admin:nodes_node_show_typed")}}
 
 
 def _words() -> dict[str, str]:
-    """Return the interface strings of the Markdown editor, in the active language."""
+    """Return the Markdown editor's interface strings in the active language."""
     return {
         "bold": _("Bold"),
         "italic": _("Italic"),

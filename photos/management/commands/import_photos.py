@@ -1,4 +1,4 @@
-"""`manage.py import_photos DIR --gallery SLUG`: import the photos of a folder, each once."""
+"""`manage.py import_photos DIR --gallery SLUG`: import the photos in a folder, each photo only once."""
 
 from argparse import ArgumentParser
 from dataclasses import replace
@@ -67,7 +67,7 @@ class Command(MongoCommand):
             )
 
     def _import(self, gallery_id: ObjectId, path: Path, options: dict[str, Any]) -> str:
-        """Import one file and return the outcome, one of COUNTS."""
+        """Import one file and return the outcome, which is one of COUNTS."""
         fields: dict[str, Any] = {"detail.alt": _alternative_text(path)}
         if importing.find_imported(gallery_id, path):
             return COUNTS[1]
@@ -88,7 +88,7 @@ class Command(MongoCommand):
 
 
 def _gallery(slug_or_path: str) -> ObjectId:
-    """Return the id of the gallery at a path, or of the gallery with this slug. Raises CommandError."""
+    """Return the id of the gallery with this path or slug. May raise CommandError."""
     sections = tree.fresh()
     at_path = sections.resolve(slug_or_path)
     galleries = [section for section in sections.sections.values() if may_hold(section.type, PHOTO)]
@@ -102,9 +102,9 @@ def _gallery(slug_or_path: str) -> ObjectId:
 
 
 def _alternative_text(path: Path) -> str:
-    """Return the alternative text from the text file alongside a photo, or "" if there is none.
+    """Return the alternative text from the text file next to an image file, or "" if there is none.
 
-    Raises UnicodeDecodeError.
+    May raise UnicodeDecodeError.
     """
     text_file = importing.find_file(path.parent, f"{path.name}.txt")
     # The encoding is utf-8-sig, because some editors begin UTF-8 files with a byte order mark.

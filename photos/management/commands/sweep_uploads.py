@@ -1,4 +1,4 @@
-"""`manage.py sweep_uploads`: delete stalled uploads, replaced contents, orphan bytes and stale copies of photos."""
+"""`manage.py sweep_uploads`: delete stalled uploads, replaced files, orphan chunks and outdated copies of photos."""
 
 from argparse import ArgumentParser
 from typing import Any
