@@ -62,7 +62,7 @@ def original_name(photo: Photo) -> str:
 
 
 def uncut_path(photo: Photo, width: int = 0) -> str:
-    """Return the path, for editors, of an uncropped copy of about this `width`, or of the stored file for width 0."""
+    """Return the path, for editors, of an uncropped copy about `width` wide, or of the stored file if `width` is 0."""
     widths = renditions.widths(photo.metadata.detail.resolution, "jpg")
     path = file_path(photo, str(Spec(_sufficient_width(widths, width), "jpg")) if width else ORIGINAL)
     return path if is_whole(photo) else f"{path}?{FORMER}=1"

@@ -29,7 +29,7 @@ def chosen(node: BaseNode) -> Photo | None:
 
 
 def lead(node: BaseNode) -> Photo | None:
-    """Return the photo to show above a node's text, which is the chosen photo unless the text also contains it."""
+    """Return the chosen photo to show above a node's text, or None if the text also contains this photo."""
     photo = chosen(node)
     if photo is None or not (html := texts.clean_html(node)):
         return photo

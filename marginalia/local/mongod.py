@@ -1,4 +1,4 @@
-"""Functions that find the mongod binary, start it on the loopback interface, initiate a replica set and stop it.
+"""Functions that find the mongod binary, run it on the loopback interface, and initiate replica sets.
 
 The module doesn't use Django.
 """

@@ -167,7 +167,7 @@ def mongodb_aliases() -> list[str]:
 def app_modules(name: str) -> Iterator[ModuleType]:
     """Yield the module called `name` of each installed app that has one, in the order of INSTALLED_APPS."""
     for app in apps.get_app_configs():
-        # This app is skipped, because its own modules of these names search for the modules of the other apps.
+        # This app is skipped, because its own `collections` and `doctor` modules call this function.
         if app.name != __package__ and module_has_submodule(app.module, name):
             yield import_module(f"{app.name}.{name}")
 

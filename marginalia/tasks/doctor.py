@@ -1,4 +1,4 @@
-"""Doctor checks of the worker and the job queue."""
+"""Doctor checks for the worker and the job queue."""
 
 from collections.abc import Iterator
 from datetime import timedelta

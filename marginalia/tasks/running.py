@@ -19,7 +19,7 @@ class Postponed(Exception):
 def needing(server: str) -> Iterator[None]:
     """Postpone the task if a server fails or rejects something in the block.
 
-    The reason doesn't quote the server, because its message can contain an email address.
+    The reason doesn't quote the server's message, because the message can contain an email address.
 
     Raises:
         Postponed: The block raised an OSError. (SMTPException is an OSError.)

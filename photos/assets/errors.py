@@ -32,7 +32,7 @@ class BadPicture(NodeError):
 
 
 class DecoderBusy(TooBusy):
-    """Other files occupied this process's decoder for too long. It is safe to upload the file again."""
+    """Other images occupied this process's decoder for too long. It is safe to upload the file again."""
 
     def __init__(self) -> None:
         NodeError.__init__(

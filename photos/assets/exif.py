@@ -1,7 +1,7 @@
 """EXIF data: the values that are kept in the file, and the searchable properties in the photo's document.
 
-Only values on an allowlist are kept. The list doesn't include locations, serial numbers and owners. It also doesn't
-include maker notes, which can repeat these values, or thumbnails, which can show a part that was cropped away.
+Only values on an allowlist are kept. The list doesn't include locations, serial numbers or owners. It also excludes
+maker notes, which can repeat these values, and thumbnails, which can show a part that was cropped away.
 """
 
 import math

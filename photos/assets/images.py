@@ -234,7 +234,7 @@ def resize(
     to: str,
     cut: Cut = WHOLE,
 ) -> bytes:
-    """Return a copy of the visible part of the image, upright and resized. Without `height`, it is never enlarged.
+    """Return a copy of the visible part of the image, upright and resized. If `height` is None, it is never enlarged.
 
     Args:
         file: The stored file.

@@ -43,7 +43,7 @@ def read_range(bucket: str, file_id: ObjectId, chunk_size: int, start: int, stop
 
 
 def open_range(bucket: str, file_id: ObjectId, chunk_size: int, start: int, stop: int) -> Iterator[bytes]:
-    """Return an iterator like `read_range`, but first read the first chunk and count the others.
+    """Read the first chunk, count the other chunks, and return an iterator like `read_range`.
 
     A missing chunk is therefore detected before the response's status is sent.
 

@@ -42,7 +42,7 @@ class ImageFacts:
 
 
 class Source:
-    """The bytes that have arrived but haven't been read yet."""
+    """The bytes of a file that have arrived but haven't been read yet."""
 
     def __init__(self) -> None:
         self.buffer = bytearray()

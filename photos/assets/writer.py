@@ -39,7 +39,7 @@ def new_id() -> ObjectId:
 
 
 class Writer:
-    """Writes one file to a bucket. Call `finish` or `abort` at the end. Otherwise, the lock becomes stale."""
+    """A writer for one file in a bucket. Call `finish` or `abort` at the end. Otherwise, the lock becomes stale."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Writer:
         """Store the length and `changes` (by dotted path), and release the lock, in a single update.
 
         Returns:
-            Whether the update was made. It isn't made if `more_filter` doesn't match, so the file is still unfinished.
+            True, or False if `more_filter` doesn't match. In that case, nothing is changed and the file is unfinished.
 
         Raises:
             UploadLost: The file was swept.

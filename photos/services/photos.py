@@ -338,10 +338,11 @@ def restore_content(actor: Actor, photo_id: ObjectId, content_id: ObjectId) -> S
 
 
 def _protect(photo_id: ObjectId, content_id: ObjectId) -> None:
-    """Protect an earlier file from the sweeper before the photo shows it. Raise NodeGone if the sweeper was first.
+    """Protect an earlier file from the sweeper before the photo shows it.
 
-    The sweeper's update filters by the value of `superseded` that it read, so only one of the two updates matches. If
-    the photo doesn't show the protected file after all, the file's grace period starts again.
+    If the sweeper got there first, raise NodeGone. The sweeper's update filters by the value of `superseded` that it
+    read, so only one of the two updates matches. If the photo doesn't show the protected file after all, the file's
+    grace period starts again.
     """
     result = database()[ASSET_FILES].update_one(
         {**contents.selector(photo_id, content_id), "metadata.doomed": None}, {"$unset": {"metadata.superseded": ""}}

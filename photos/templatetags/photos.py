@@ -101,7 +101,7 @@ def photo_is_whole(photo: Photo) -> bool:
 
 @register.simple_tag
 def photo_original(photo: Photo) -> str:
-    """Return the path of the stored file, which contains no private metadata: `{% photo_original photo %}`.
+    """Return the path of the photo's stored file: `{% photo_original photo %}`.
 
     For a cropped or rotated photo, return the path of the largest copy.
     """

@@ -1,4 +1,4 @@
-"""Clean HTML, which is sanitized by profile and has ids, links, and photos from the site."""
+"""Functions that sanitize HTML by profile, and that add ids, links, and photos from the site."""
 
 from marginalia.markup.html.sanitizer import Profile, clean
 

@@ -52,7 +52,7 @@ _BARRIERS: Final = {
 
 
 class Balancer:
-    """Writes the tags of one text, and closes each tag once and in the right order."""
+    """A writer for the tags in one text. It closes each tag once and in the right order."""
 
     def __init__(self, allowed: frozenset[str], renamed: Mapping[str, tuple[str, ...]], *, images: bool) -> None:
         """Create a balancer.

@@ -51,7 +51,7 @@ class PhotoIdsField(forms.CharField):
 
 
 class AddressField(forms.CharField):
-    """The target of a link: a URL, a path of this site, or `node:ID`."""
+    """The target of a link: a URL, a path on this site, or `node:ID`."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=1_000, **kwargs)

@@ -66,7 +66,7 @@ class TextInserts:
 
     @property
     def faults(self) -> list[Fault]:
-        """The errors in text order, including unknown names.
+        """The errors, including unknown names, in the order in which they occur in the text.
 
         If there are too many inserts, the last error says so.
         """

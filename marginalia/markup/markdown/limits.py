@@ -62,7 +62,7 @@ def is_excessive(source: str) -> bool:
 
 
 class LimitedReferences(dict[str, Any]):
-    """The link definitions in one text. After the resolved links exceed `budget` characters, no more links resolve.
+    """The link definitions in one text. Once the resolved links exceed `budget` characters, no more links are resolved.
 
     Without a budget, 100,000 references to one long URL would create gigabytes of output. cmark has the same limit.
     """

@@ -74,7 +74,7 @@ def explain(db: Database[Document], collection: str, find: dict[str, Any]) -> Ex
 
 @check
 def explained_queries(examination: Examination) -> Iterator[Finding]:
-    """Check that every hot query uses an index, reads few documents in vain, and doesn't sort in memory."""
+    """Check that every hot query uses an index, returns most of the documents it reads, and doesn't sort in memory."""
     for query, collection, find in build_queries(examination.db, examination.collections):
         yield from judge(query, find, explain(examination.db, query.collection, find))
         if asks_every_shard(find, collection) and not query.broadcast_because:

@@ -64,7 +64,7 @@ class DatabaseWrapper(BaseDatabaseWrapper):
         return {"datetime_conversion": "DATETIME_CLAMP", **super().get_connection_params()}
 
     def check_database_version_supported(self) -> None:
-        """Skip the check, because every process would wait for it if the server is unreachable (see servers.check)."""
+        """Skip the check, because it would make every process wait if the server is unreachable (see servers.check)."""
 
     @property
     def database(self) -> Any:

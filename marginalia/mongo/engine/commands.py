@@ -1,4 +1,4 @@
-"""Reports of the commands sent to MongoDB. They are used to count commands and to log slow ones."""
+"""Reports on the commands sent to MongoDB, which are used to count commands and to log slow commands."""
 
 import threading
 from typing import Protocol

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Recorder(Generic[T]):
-    """Manages records of one kind. Each nested block has its own record."""
+    """A manager for records of one kind. Each nested block has its own record."""
 
     def __init__(self, name: str, begin: Callable[[], T]) -> None:
         """Create a recorder.
