@@ -50,7 +50,7 @@ def share_photo(node: BaseNode, listed: Sequence[Photo] = ()) -> Photo | None:
 
 
 def default(node: BaseNode) -> Photo | None:
-    """Return the photo for a node for which none was chosen: the first photo in another field, or in its text."""
+    """Return the default photo for a node without a chosen photo: the first photo in another field or in its text."""
     detail = node.metadata.detail
     fields = (field for _path, field in declared_fields.own_fields(node.metadata.type))
     values = [getattr(detail, field.attname, None) for field in fields if isinstance(field, PhotoField)]

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
+PR_SET_PDEATHSIG = 1  # from linux/prctl.h
 STARTER_PIPE = 0  # standard input
 
 

@@ -22,7 +22,7 @@ from marginalia.mongo.engine import read_tracking, secondaries
 Document = dict[str, Any]
 T = TypeVar("T")
 
-# src/mongo/base/error_codes.yml
+# Error codes from src/mongo/base/error_codes.yml.
 UNAUTHORIZED, DUPLICATE_KEY = 13, 11000
 
 # A collection is sampled if it has more documents than the sample size times this factor.

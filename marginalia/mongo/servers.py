@@ -30,7 +30,7 @@ from marginalia.mongo.connection import UNAUTHORIZED, client, time_limit
 logger = logging.getLogger(__name__)
 
 OLDEST_VERSION = (6, 0)
-# src/mongo/base/error_codes.yml
+# Error codes from src/mongo/base/error_codes.yml.
 AUTHENTICATION_FAILED = 18
 # Error codes for write concerns: UnknownReplWriteConcern and UnsatisfiableWriteConcern.
 UNMET_WRITE_CONCERN_CODES = frozenset({79, 100})
@@ -185,7 +185,7 @@ def _describe_unmet_write_concern(error: BaseException) -> str:
 
 
 def report_outage(alias: str = DEFAULT_DB_ALIAS) -> None:
-    """If MongoDB isn't reachable within FIRST_SECONDS, log the reason. Processes call this function at startup."""
+    """Log the reason if MongoDB isn't reachable within FIRST_SECONDS. Processes call this function at startup."""
     _give_up_at()
     try:
         with outage_after(FIRST_SECONDS, alias):

@@ -146,7 +146,7 @@ def _delete_stalled(documents: list[Document], stalled: Document) -> None:
 
 
 def _targeted_filter(documents: list[Document]) -> Document:
-    """Return a filter for these documents that includes the first field of the shard key, so that it targets their shards."""
+    """Return a filter for these documents that includes the first field of the shard key, to target their shards."""
     parents = {document["metadata"].get("parent_id") for document in documents}
     return {"_id": {"$in": [document["_id"] for document in documents]}, "metadata.parent_id": {"$in": list(parents)}}
 
