@@ -153,7 +153,7 @@ MUTANTS = (
     Mutant(
         "password of the embedded MongoDB",
         "marginalia/local/mongod.py::Mongod._command",
-        "if self.key:  # with the bypass",
+        "if self.key:  # with the localhost bypass",
         "if False:  #",
         "tests/local/test_embedded.py::test_client_without_the_password_reads_and_creates_nothing",
         marked="slow",
