@@ -1,9 +1,10 @@
-"""Permissions on nodes. Every page of the admin checks them here, including previews and links.
+"""Permissions on nodes. Every admin page uses these checks, including previews and links.
 
-Authors write their own nodes until these are published, and drafts of them afterwards. Editors (users with permission
-to publish) can do everything except delete permanently, which administrators can do. For everyone else, a node doesn't
-exist: they get 404, so that nobody can guess ids. Photos have no owner. Writers can see the photo library and add
-photos to it. Users with permission to publish, or to change photos, can change the photos in the library.
+Authors can edit their own nodes until the nodes are published. After that, they can only edit drafts of them. Editors
+(users with permission to publish) can do everything except delete permanently, which needs an administrator. Anyone
+else gets 404 for a node, so that nobody can find out whether an id exists. Photos have no owner. Writers can see the
+photo library and add photos to it. Users with permission to publish, or to change photos, can change the photos in the
+library.
 """
 
 import enum
@@ -28,18 +29,18 @@ from nodes.selectors.editable_nodes import Editable
 from nodes.selectors.listing import live
 from nodes.types import Actor
 
-# The message doesn't reveal whether there is a section that the user can't see.
+# The message doesn't reveal whether a section exists that the user can't see.
 NO_SUCH_SECTION = gettext_lazy("Choose a section that exists and that can contain this page.")
-# The value of the top level in lists of choices.
+# The form value that stands for the top level.
 TOP = "top"
-# Users with any of these permissions can see photos that are not public.
+# Users with any of these permissions can see photos that aren't public.
 _PHOTO_VIEW_PERMISSIONS = ("view_photo", "add_photo", "change_photo", "add_node", "publish_node")
 
 
 class NodePermission(enum.StrEnum):
     """A permission to do something with a node."""
 
-    VIEW = "view"  # also preview, history, differences and copying
+    VIEW = "view"  # Includes previewing, comparing and copying, and viewing the history.
     EDIT = "edit"
     DRAFT = "draft"
     PUBLISH = "publish"
@@ -51,14 +52,14 @@ class NodePermission(enum.StrEnum):
 _DATES = frozenset({"published", "expires"})
 # Only users with permission to publish can set these fields.
 PUBLISHER_FIELDS = _DATES | {"author", "detail.comments"}
-# Only commands and imports can set these fields, and fields that the content type declares as not editable.
+# Only commands and imports can set these fields, as well as fields that the content type declares as not editable.
 _SYSTEM_FIELDS = frozenset({"created", "updated"})
-# Fields that the user who uploaded a photo can change until it is published.
+# Until a photo is published, the user who uploaded it can change these fields.
 DESCRIBING_FIELDS = frozenset({"title", "summary", "tags", "detail.alt", "detail.focal"})
 
 
 class FieldForbidden(PermissionDenied):
-    """The user can't set the fields `paths`."""
+    """The user can't set the fields in `paths`."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self.paths = tuple(sorted(paths))
@@ -66,7 +67,7 @@ class FieldForbidden(PermissionDenied):
 
     @staticmethod
     def reason(path: str) -> str:
-        """Return why the user cannot set one field."""
+        """Return the reason why the user can't set the field `path`."""
         if path in PUBLISHER_FIELDS:
             return _("You need publish permission to change this field.")
         return _("This field can't be changed here.")
@@ -76,7 +77,7 @@ class FieldForbidden(PermissionDenied):
 class System:
     """A user that represents commands and imports.
 
-    It has every permission, and `actor` is the author in the history.
+    It has every permission. The history shows `actor` as the author of its changes.
     """
 
     actor: Actor
@@ -88,7 +89,7 @@ class System:
         return True
 
 
-# These permissions need the fields of a node, so they are refused for nodes whose type isn't installed.
+# Actions with these permissions need the node's fields, so they are refused if the node's type isn't installed.
 _CHANGING = frozenset({NodePermission.EDIT, NodePermission.DRAFT, NodePermission.PUBLISH, NodePermission.MOVE})
 
 
@@ -134,8 +135,8 @@ def photo(user: Any, photo_id: ObjectId, permission: NodePermission, *, describe
         user: The user.
         photo_id: The photo.
         permission: The permission to check.
-        describes: Whether the action only describes the photo. The user who uploaded it can do that until it is
-            published.
+        describes: Whether the action only changes the photo's description. Until the photo is published, the user who
+            uploaded it can do that.
 
     Raises:
         Http404: The photo doesn't exist, or the user can't see it.
@@ -156,11 +157,11 @@ def node_or_photo(user: Any, node_id: ObjectId, permission: NodePermission, *, d
         user: The user.
         node_id: The node or photo.
         permission: The permission to check.
-        describes: Whether the action only describes a photo.
+        describes: Whether the action only changes a photo's description.
 
     Raises:
-        Http404: The node doesn't exist, or the user can't see it.
-        PermissionDenied: The user can see the node, but lacks the permission.
+        Http404: The node or photo doesn't exist, or the user can't see it.
+        PermissionDenied: The user can see the node or photo, but lacks the permission.
     """
     try:
         return node(user, node_id, permission)
@@ -181,9 +182,9 @@ def trashed(user: Any, node_id: ObjectId, permission: NodePermission) -> Editabl
 
 
 def trash_seen_by(user: Any) -> dict[str, Any] | None:
-    """Return a filter for the documents in the trash that `user` can see, by the rules of `allowed`.
+    """Return a filter for the documents in the trash that `user` can see, or None if `user` can't open the trash.
 
-    Return None if the user can't open the trash.
+    The filter follows the same rules as `allowed`.
     """
     conditions: list[dict[str, Any]] = []
     if may_list(user):
@@ -203,20 +204,20 @@ def _checked(user: Any, editable: Editable | None, permission: NodePermission) -
 
 
 def changes_unpublished_only(user: Any) -> bool:
-    """Return whether `user` can only change nodes that aren't published. Services also check this while they write."""
+    """Return whether `user` can only change unpublished nodes. Services check this again when they write."""
     return not user.has_perm("nodes.publish_node")
 
 
 def bound_to_unpublished(user: Any, node: Node | Photo) -> bool:
-    """Return whether the user's right to change this node or photo ends when it is published."""
+    """Return whether `user` can change `node`, which can be a photo, only until it is published."""
     return not may_change_photos(user) if node.content_type.is_file else changes_unpublished_only(user)
 
 
 def check_fields(user: Any, type: str, paths: Collection[str]) -> None:
-    """Raise FieldForbidden if `paths` contains a field of a node of `type` that `user` can't set.
+    """Raise FieldForbidden if `user` can't set one of the fields `paths` of a node of `type`.
 
-    Some fields need permission to publish. Users with permission to change photos can publish them, so they can also
-    set their dates. Only commands and imports can set the fields that no form has.
+    Some fields need permission to publish. Users with permission to change photos can also publish photos, so they can
+    set the dates of photos. Only commands and imports can set fields that aren't in any form.
     """
     forbidden = set() if user.has_perm("nodes.publish_node") else PUBLISHER_FIELDS & set(paths)
     if type == PHOTO and may_change_photos(user):
@@ -228,12 +229,12 @@ def check_fields(user: Any, type: str, paths: Collection[str]) -> None:
 
 
 def sees_all(user: Any) -> bool:
-    """Return whether `user` can see every node. Other users see their own nodes."""
+    """Return whether `user` can see every node. Other users can see only their own nodes."""
     return bool(user.has_perm("nodes.publish_node") or user.has_perm("nodes.view_node"))
 
 
 def seen_by(user: Any) -> dict[str, Any]:
-    """Return a filter for the nodes that `user` can know of: all nodes, or public nodes and the user's own."""
+    """Return a filter for the nodes whose existence `user` can learn: all nodes, or only public and own ones."""
     return {} if sees_all(user) else {"$or": [live(now()), {"metadata.author._id": user.pk}]}
 
 
@@ -243,14 +244,14 @@ def may_list(user: Any) -> bool:
 
 
 def may_write(user: Any) -> bool:
-    """Return whether `user` can write texts and use the tools for writing."""
+    """Return whether `user` can write content and use the writing tools."""
     return bool(user.has_perm("nodes.add_node") or user.has_perm("nodes.change_node") or sees_all(user))
 
 
 def may_create(user: Any, type: str) -> bool:
-    """Return whether `user` can create nodes of `type`. Sections need permission to publish.
+    """Return whether `user` can create nodes of `type`. Creating a section needs permission to publish.
 
-    Photos are uploaded instead.
+    Always return False for photos, because they are uploaded.
     """
     content_type = content.get(type)
     if content_type.is_file or not content_type.is_installed:
@@ -261,8 +262,8 @@ def may_create(user: Any, type: str) -> bool:
 def check_may_type(user: Any, type: str, node_id: ObjectId | None) -> None:
     """Raise PermissionDenied unless `user` can fill in the form of a node of `type`. For a new node, `node_id` is None.
 
-    If the node no longer exists, or the user can no longer see it, the form is treated like one of a new node. The
-    typed text is kept, and the form reveals nothing about the stored node.
+    If the node no longer exists, or the user can no longer see it, the form is treated like the form of a new node.
+    The typed text isn't lost, and the form reveals nothing about the stored node.
     """
     if content.get(type).is_file:
         is_allowed = may_change_photos(user)
@@ -285,7 +286,7 @@ def may_place(user: Any, section_id: ObjectId | None) -> bool:
 
 
 def check_may_place(user: Any, section_id: ObjectId | None, present: ObjectId | None = None) -> None:
-    """Raise InvalidPlace if `user` can't put a node into the section. `present` is the section that contains it now."""
+    """Raise InvalidPlace if `user` can't move a node to the section `section_id` from the section `present`."""
     if section_id not in (None, present) and not may_place(user, section_id):
         raise InvalidPlace(NO_SUCH_SECTION)
 
@@ -296,11 +297,11 @@ def may_set_up(user: Any) -> bool:
 
 
 def section_choices(user: Any, type: str = "", seen: ObjectId | None = None) -> list[tuple[str, str]]:
-    """Return the sections that `user` can put nodes of `type` into, as form choices indented below their parents.
+    """Return the sections that `user` can put nodes of `type` into, as form choices. Subsections are indented.
 
     Args:
         user: The user.
-        type: The type of the node. If empty, the choices are sections that the user can put any node into.
+        type: The node's type. If `type` is empty, the choices don't depend on the type.
         seen: The section that contains the node now, which is always a choice.
     """
     sections = tree.current()
@@ -321,7 +322,7 @@ def section_choices(user: Any, type: str = "", seen: ObjectId | None = None) -> 
 
 
 def may_see_photos(user: Any) -> bool:
-    """Return whether `user` can see photos that are not public."""
+    """Return whether `user` can see photos that aren't public."""
     return _is_staff(user) and any(user.has_perm(f"nodes.{name}") for name in _PHOTO_VIEW_PERMISSIONS)
 
 
@@ -336,7 +337,7 @@ def may_change_photos(user: Any) -> bool:
 
 
 def may_describe(user: Any, photo: Photo) -> bool:
-    """Return whether `user` can describe `photo`. The user who uploaded it can describe it until it is published."""
+    """Return whether `user` can describe `photo`. Until it is published, the user who uploaded it can do so."""
     author = photo.metadata.author
     is_own = author is not None and author.id == user.pk and photo.metadata.published is None
     return may_change_photos(user) or (is_own and may_add_photos(user))

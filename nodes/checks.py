@@ -1,4 +1,4 @@
-"""System checks of the declarations of content types."""
+"""System checks for content type declarations."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ from nodes.content.upgrading import FIRST
 from nodes.models.stored_site import COMMENT_POLICIES
 
 POLICIES = tuple(dict(COMMENT_POLICIES))
-# Readers can't filter by long texts, documents or ids. The date of a datetime depends on the time zone. Times and
-# durations are stored as datetimes and numbers, which readers would see.
+# Readers can't filter by long text, documents or ids. The date of a datetime depends on the time zone. Times and
+# durations are stored as datetimes and numbers, and readers would see these stored values.
 _NOT_FACETS = (
     *(models.TextField, models.JSONField, ObjectIdField),
     *(models.DateTimeField, models.TimeField, models.DurationField),
 )
-# Maximum nodes on one page of a section.
+# Maximum number of nodes on one page of a section's list.
 MOST_ON_A_PAGE = 100
 # The fields that most types share, by name.
 _WRITTEN = {field.name: field for field in Written._meta.fields}
@@ -29,19 +29,19 @@ _WRITTEN = {field.name: field for field in Written._meta.fields}
 
 @register()
 def check_content(**kwargs: Any) -> list[CheckMessage]:
-    """Check all content types. Problems of the fields themselves are reported under Django's own ids.
+    """Check all content types. Problems in the fields themselves are reported with Django's own ids.
 
     - nodes.E003: two types have the same name.
-    - nodes.E004: the name of a field is reserved.
-    - nodes.E005: documents can't store a field of this class.
+    - nodes.E004: a field has a reserved name.
+    - nodes.E005: fields of this class can't be stored in a document.
     - nodes.E006: no section can contain the type.
-    - nodes.E007: lists can't filter by a facet.
-    - nodes.E008: a version of a type has no upgrader, or several.
-    - nodes.E009: an upgrader is for a version that doesn't exist.
-    - nodes.E010: a rule of a section has an invalid value.
+    - nodes.E007: lists can't be filtered by a facet.
+    - nodes.E008: a version of a type has no upgrade function, or several.
+    - nodes.E009: an upgrade function is for a version that doesn't exist.
+    - nodes.E010: an attribute of a section type has an invalid value.
     - nodes.E011: a name in `list_display`, `searched_as_title` or `searched_as_tags` is not a field.
-    - nodes.E012: a part nests parts.
-    - nodes.E013: `date_field` is not a field with a date.
+    - nodes.E012: a part contains other parts.
+    - nodes.E013: `date_field` isn't a date field.
     """
     messages: list[CheckMessage] = []
     for double in registry.duplicates():

@@ -1,7 +1,7 @@
-"""Actions of users on nodes. Each action checks permissions and rules, then writes.
+"""User actions on nodes. Each action checks permissions and rules before it writes.
 
-The admin, the API, bulk operations, imports and commands translate a request into an action, and its result into a
-response. Commands and imports act as `nodes.access.System`.
+The admin, the API, bulk operations, imports and commands translate each request into an action, and the action's result
+into a response. Commands and imports act as `nodes.access.System`.
 """
 
 from nodes.actions.base import NodeAction

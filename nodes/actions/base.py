@@ -1,4 +1,4 @@
-"""The base of actions on a stored node or photo."""
+"""The base class for actions on a stored node or photo."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class NodeAction(ABC):
     """An action on a node or photo.
 
     Attributes:
-        user: The user who acts: an account, an API principal, or `access.System`.
+        user: The user who performs the action: an account, an API principal, or `access.System`.
         node_id: The node or photo.
     """
 
@@ -28,25 +28,25 @@ class NodeAction(ABC):
 
     @property
     def actor(self) -> Actor:
-        """The author of the change, for the history."""
+        """The person whom the history shows as the author of the change."""
         return Actor.of(self.user)
 
     def check(self) -> Editable:
-        """Return the node as it is stored now.
+        """Check whether the action is allowed, and return the node as it is currently stored.
 
         Raises:
             Http404: The user can't see the node.
-            PermissionDenied: The user can see the node, but can't do this.
+            PermissionDenied: The user can see the node, but can't perform the action.
             NodeError: A rule forbids the action.
         """
         return access.node_or_photo(self.user, self.node_id, self.needs)
 
     @abstractmethod
     def execute(self) -> Any:
-        """Check, then write.
+        """Check whether the action is allowed, and perform it.
 
         Raises:
             Http404: The user can't see the node.
-            PermissionDenied: The user can see the node, but can't do this.
-            NodeError: A rule forbids the action, or the write is refused.
+            PermissionDenied: The user can see the node, but can't perform the action.
+            NodeError: A rule forbids the action, or the database rejects the write.
         """

@@ -1,4 +1,4 @@
-"""One action on many nodes. Each node is changed or refused independently, so there is no transaction."""
+"""Perform one action on many nodes. Each node is changed or refused independently, so there is no transaction."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -15,14 +15,14 @@ from nodes.errors import NodeError
 from nodes.services import editing
 from nodes.types import Refused, SelectedNode, Summary
 
-# Exceptions that refuse an action on one of many nodes.
+# Exceptions that mean that the action was refused for one node.
 REFUSALS = (NodeError, Http404, PermissionDenied)
 
 
 def check_all(
     actions: Iterable[tuple[SelectedNode, NodeAction]],
 ) -> tuple[list[tuple[SelectedNode, NodeAction]], list[Refused]]:
-    """Return the actions that the user can do, with the titles of their nodes, and the refused actions.
+    """Return the actions that the user can perform, with the titles of their nodes, and the refused actions.
 
     Nothing is written.
     """
@@ -39,7 +39,7 @@ def check_all(
 
 
 def execute_all(actions: Iterable[tuple[SelectedNode, NodeAction]]) -> Summary:
-    """Execute the action of each node. An exception refuses only its own node."""
+    """Execute all actions. If one is refused, the others are still executed."""
     done = 0
     refused = []
     for selected, action in actions:
@@ -53,7 +53,7 @@ def execute_all(actions: Iterable[tuple[SelectedNode, NodeAction]]) -> Summary:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the reason of a refusal as a message for users."""
+    """Return the reason for a refusal, as a message for users."""
     if isinstance(error, Http404):
         return _("It no longer exists.")
     if isinstance(error, PermissionDenied):
@@ -63,10 +63,10 @@ def reason_of(error: Exception) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class PublishListed(NodeAction):
-    """The action that publishes a node as a list showed it.
+    """The action that publishes a node that the user selected in a list.
 
     Attributes:
-        seen: The nonce of the node in the list. The node must have no draft, unless the list showed it.
+        seen: The node's nonce in the list.
     """
 
     seen: ObjectId
@@ -74,7 +74,7 @@ class PublishListed(NodeAction):
     needs = NodePermission.PUBLISH
 
     def execute(self) -> None:
-        """Check, then publish the node.
+        """Check whether the user can publish the node, and publish it.
 
         Raises:
             NodeGone: The node no longer exists.

@@ -1,4 +1,4 @@
-"""Actions that create nodes: new ones and copies."""
+"""Actions that create new nodes and copies of nodes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,14 +23,14 @@ class CreateNode:
     """The action that creates a node.
 
     Attributes:
-        user: The user who acts.
+        user: The user who performs the action.
         type: The content type.
         fields: The fields by path: "title", "slug", "parent_id" and others, such as "summary" and "detail.text". If the
-            slug is empty, it is made from the title. Without an author, the user is the author.
+            slug is empty, it is generated from the title. If the author is missing, the user becomes the author.
         tags: The tags.
-        node_id: An id that the form chose. If the same user's form has created the node before, the action saves that
-            node.
-        created: The time of creation, by default now.
+        node_id: The id that the form generated for the new node. If the user has already submitted the form, the action
+            saves the node that the form created.
+        created: The creation time. The default is the current time.
     """
 
     user: Any
@@ -47,7 +47,7 @@ class CreateNode:
             PermissionDenied: The user can't create nodes of the type.
             FieldForbidden: The user can't set one of the fields.
             InvalidPlace: The user can't put nodes into the section.
-            Published: The form has created the node before, and the user can no longer edit it.
+            Published: The form has already created the node, and the user can no longer edit it.
         """
         if not access.may_create(self.user, self.type):
             raise PermissionDenied
@@ -55,14 +55,14 @@ class CreateNode:
         access.check_may_place(self.user, self.fields.get("parent_id"))
         made = editable_nodes.load(self.node_id) if self.node_id else None
         if made and not access.allowed(self.user, made.node, NodePermission.EDIT):
-            # The form has created its node before, and the author can no longer edit it directly.
+            # The form has already created the node, and its author can no longer edit it directly.
             raise Published(made.node.pk)
 
     def execute(self) -> Saved:
-        """Check, then create the node.
+        """Check whether the user can create the node, and create it.
 
         Raises:
-            SlugTaken: Another node of the section has the slug.
+            SlugTaken: Another node in the section has the slug.
             InvalidSlug: The slug can't be part of a URL, or is reserved.
             InvalidPlace: The section can't contain the node.
             NodeGone: The node no longer exists.
@@ -94,7 +94,7 @@ class Duplicate(NodeAction):
 
     Attributes:
         parent_id: The section for the copy. None is the top level.
-        new_id: The id of the copy, which the form chose.
+        new_id: The id of the copy, which the form generated.
     """
 
     parent_id: ObjectId | None
@@ -108,12 +108,12 @@ class Duplicate(NodeAction):
             raise PermissionDenied
         access.check_may_place(self.user, self.parent_id, editable.node.parent_id)
         if editable_nodes.load(self.new_id):
-            # The form was sent again, so the user must be able to change the copy that it made.
+            # The form was submitted again, so the user must be able to change the copy that it created.
             access.node(self.user, self.new_id, NodePermission.EDIT)
         return editable
 
     def execute(self) -> Saved:
-        """Check, then copy the node.
+        """Check whether the user can copy the node, and copy it.
 
         Raises:
             NodeGone: The node no longer exists.

@@ -1,4 +1,4 @@
-"""Actions on the draft of a live node: saving it, publishing it now or later, discarding it."""
+"""Actions that save, publish, schedule or discard the draft of a live node."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from nodes.types import NO_TAGS, Saved, TagChange
 
 @dataclass(frozen=True, kw_only=True)
 class DraftAction(NodeAction):
-    """Base of actions on a draft.
+    """Base class for actions on a draft.
 
     Attributes:
         seen: The nonce of the draft that the user saw.
@@ -38,11 +38,11 @@ class SaveDraft(DraftAction):
     Attributes:
         seen: The nonce of the draft that the user saw, or of the node if it has no draft.
         fields: The fields to save, by path.
-        tags: The change of tags.
+        tags: The tags to add and remove.
         form: The id of the form.
         merges: Whether to merge with changes by others. Otherwise, such changes raise EditConflict.
-        shows_draft: Whether the user saw the draft and not only the live version. A user with permission to publish
-            then keeps the schedule of the draft.
+        shows_draft: Whether the user saw the draft and not only the live version. If so, the draft stays scheduled if
+            the user has permission to publish.
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class SaveDraft(DraftAction):
         return editable
 
     def execute(self) -> Saved:
-        """Check, then save the draft.
+        """Check whether the user can save the draft, and save it.
 
         Raises:
             EditConflict: Both sides changed the same field or paragraph.
@@ -84,13 +84,13 @@ class SaveDraft(DraftAction):
 
 @dataclass(frozen=True, kw_only=True)
 class PublishDraft(DraftAction):
-    """The action that publishes a draft, merged with changes of the live version since the draft was started.
+    """The action that publishes a draft, merged with changes to the live version since the draft was started.
 
     Attributes:
         seen: The nonce of the draft that the user saw.
         decided_on: After a conflict, the nonce of the live version that the user saw.
-        decided: After a conflict, the fields that the user decided on.
-        tags: The change of tags.
+        decided: After a conflict, the values that the user chose, by field.
+        tags: The tags to add and remove.
     """
 
     decided_on: ObjectId | None = None
@@ -105,11 +105,11 @@ class PublishDraft(DraftAction):
         return editable
 
     def execute(self) -> Saved:
-        """Check, then publish the draft.
+        """Check whether the user can publish the draft, and publish it.
 
         Raises:
             EditConflict: Both sides changed the same field or paragraph.
-            DraftGone: The draft was saved, published or discarded meanwhile.
+            DraftGone: The draft has been saved, published or discarded since the user saw it.
             NodeGone: The node no longer exists.
             NotReady: The node lacks something that publishing requires.
             FieldRefused: A value can't be stored.
@@ -125,10 +125,10 @@ class PublishDraft(DraftAction):
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduleDraft(PublishDraft):
-    """The action that schedules a draft. The attributes of PublishDraft also apply.
+    """The action that schedules a draft. It also has the attributes of PublishDraft.
 
     Attributes:
-        at: The time from which readers see the draft instead of the live version.
+        at: The time when the draft replaces the live version.
     """
 
     at: datetime
@@ -139,9 +139,9 @@ class ScheduleDraft(PublishDraft):
         return editable
 
     def execute(self) -> Saved:
-        """Check, then schedule the draft.
+        """Check whether the user can schedule the draft, and schedule it.
 
-        The exceptions of PublishDraft are also raised.
+        The exceptions of PublishDraft can also be raised.
 
         Raises:
             NotLive: The page isn't live.
@@ -154,7 +154,7 @@ class ScheduleDraft(PublishDraft):
 
 @dataclass(frozen=True, kw_only=True)
 class UnscheduleDraft(DraftAction):
-    """The action that cancels the schedule of a draft. The draft stays.
+    """The action that cancels the schedule of a draft, but keeps the draft.
 
     Attributes:
         seen: The nonce of the draft that the user saw.
@@ -163,10 +163,10 @@ class UnscheduleDraft(DraftAction):
     needs = NodePermission.PUBLISH
 
     def execute(self) -> None:
-        """Check, then cancel the schedule.
+        """Check whether the user can cancel the schedule, and cancel it.
 
         Raises:
-            DraftGone: The draft was saved, published or discarded meanwhile.
+            DraftGone: The draft has been saved, published or discarded since the user saw it.
             NodeGone: The node no longer exists.
         """
         self.check()
@@ -182,10 +182,10 @@ class DiscardDraft(DraftAction):
     """
 
     def execute(self) -> None:
-        """Check, then delete the draft.
+        """Check whether the user can delete the draft, and delete it.
 
         Raises:
-            DraftGone: The draft was saved, published or discarded meanwhile.
+            DraftGone: The draft has been saved, published or discarded since the user saw it.
             NodeGone: The node no longer exists.
         """
         self.check()

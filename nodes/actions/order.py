@@ -1,4 +1,4 @@
-"""The action that arranges the contents of a section by hand."""
+"""The action that sorts the contents of a section manually."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,13 +17,13 @@ from nodes.services import ordering
 
 @dataclass(frozen=True, kw_only=True)
 class Order(NodeAction):
-    """The action that rearranges nodes of the section `node_id`.
+    """The action that rearranges nodes in the section `node_id`.
 
     Attributes:
-        seen: Ids of nodes in the order that the user saw.
+        seen: The ids of the nodes to rearrange, in the order that the user saw.
         wanted: The same ids in the new order.
-        to_start: Nodes to move to the start of the section afterwards.
-        to_end: Nodes to move to the end of the section afterwards.
+        to_start: The nodes to move to the start of the section afterwards.
+        to_end: The nodes to move to the end of the section afterwards.
     """
 
     seen: Sequence[ObjectId] = ()
@@ -34,12 +34,12 @@ class Order(NodeAction):
     needs = NodePermission.PUBLISH
 
     def check(self) -> Editable:
-        """Return the section.
+        """Check whether the user can rearrange the section, and return the section.
 
         Raises:
             Http404: The user can't see the section.
-            PermissionDenied: The user can see the section, but can't do this.
-            InvalidPlace: The section isn't arranged by hand.
+            PermissionDenied: The user can see the section, but can't rearrange it.
+            InvalidPlace: The section isn't sorted manually.
         """
         editable = access.node(self.user, self.node_id, self.needs)
         if editable.node.content_type.lists != BY_HAND:
@@ -47,11 +47,13 @@ class Order(NodeAction):
         return editable
 
     def execute(self) -> int:
-        """Check, then rearrange the nodes. Return how many are no longer in the section.
+        """Check whether the user can rearrange the nodes, and rearrange them.
+
+        Return the number of nodes that are no longer in the section.
 
         Raises:
-            InvalidPlace: The section isn't arranged by hand.
-            TooBusy: Other writers kept changing the node.
+            InvalidPlace: The section isn't sorted manually.
+            TooBusy: Other writers kept changing the order.
         """
         self.check()
         missed = ordering.arrange(self.node_id, self.seen, self.wanted)

@@ -1,4 +1,4 @@
-"""Actions that change the live version of a node: its fields, its dates, its place."""
+"""Actions that change the fields, dates or place of a node's live version."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -21,11 +21,11 @@ from nodes.types import NO_TAGS, Act, Saved, TagChange
 
 @dataclass(frozen=True, kw_only=True)
 class SaveAction(NodeAction):
-    """Base of actions that save fields of the live version. Changes by others since the user's version are merged.
+    """Base class for actions that save fields of the live version. Changes made since `seen` are merged.
 
     Attributes:
         seen: The nonce of the version that the user saw.
-        form: The id of the form. A form that is saved again continues from its last save.
+        form: The id of the form. If a form is saved again, its previous save is the base for merging.
         merges: Whether to merge with changes by others. Otherwise, such changes raise EditConflict.
     """
 
@@ -41,13 +41,13 @@ class SaveAction(NodeAction):
         return self.save(self.check())
 
     def save(self, editable: Editable, tags: TagChange = NO_TAGS, act: Act | None = None) -> Saved:
-        """Save `changes`.
+        """Save the fields that `changes` returns.
 
         Raises:
             EditConflict: Both sides changed the same field or paragraph.
             NodeGone: The node no longer exists.
             Published: The node was published, so the user can no longer change it.
-            SlugTaken: Another node of the section has the slug.
+            SlugTaken: Another node in the section has the slug.
             InvalidSlug: The slug can't be part of a URL, or is reserved.
             InvalidPlace: The section can't contain the node.
             FieldRefused: A value can't be stored.
@@ -72,15 +72,15 @@ class SaveAction(NodeAction):
 
 @dataclass(frozen=True, kw_only=True)
 class SaveNode(SaveAction):
-    """The action that saves fields and tags of a node. Changes by others since the user's version are merged.
+    """The action that saves fields and tags of a node. Changes made since `seen` are merged.
 
     Attributes:
         seen: The nonce of the version that the user saw.
-        form: The id of the form. A form that is saved again continues from its last save.
+        form: The id of the form. If a form is saved again, its previous save is the base for merging.
         merges: Whether to merge with changes by others. Otherwise, such changes raise EditConflict.
         fields: The fields to save, by path.
-        tags: The change of tags.
-        act: The action for the history, if it can't be derived from the fields.
+        tags: The tags to add and remove.
+        act: The kind of change that the history shows, if it can't be derived from the fields.
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -96,8 +96,8 @@ class SaveNode(SaveAction):
         access.check_fields(self.user, editable.node.metadata.type, self.fields)
         present = editable.live.fields["parent_id"]
         if self.fields.get("parent_id", present) != present:
-            # The node may have been moved since. A form that was opened before still contains the former section. If
-            # the form itself has moved the node, it is compared with its own last save, as in the merge.
+            # If the node was moved after the form was opened, the form still contains the previous section. If the form
+            # itself moved the node, it is compared with its own last save, as in the merge.
             base, _tags = base_for(self.node_id, self.seen, editable.live.nonce, self.form, NO_TAGS)
             access.check_may_place(self.user, self.fields["parent_id"], base["parent_id"] if base else present)
         return editable
@@ -106,13 +106,13 @@ class SaveNode(SaveAction):
         return self.fields
 
     def execute(self) -> Saved:
-        """Check, then save the node. The errors are those of `save`."""
+        """Check whether the user can save the node, and save it. The exceptions are the same as for `save`."""
         return self.save(self.check(), self.tags, self.act)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Publish(SaveAction):
-    """The action that makes a node public now. A date in the past stays, and an expiry in the past is removed.
+    """The action that makes a node public now. A publication date in the past is kept, but a past expiry is removed.
 
     Attributes:
         seen: The nonce of the version that the user saw.
@@ -126,11 +126,11 @@ class Publish(SaveAction):
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule(SaveAction):
-    """The action that makes a node public at a time in the future.
+    """The action that schedules the publication of a node.
 
     Attributes:
         seen: The nonce of the version that the user saw.
-        at: The time.
+        at: The publication time, which must be in the future.
     """
 
     at: datetime
@@ -176,7 +176,7 @@ class Move(SaveAction):
     def check(self) -> Editable:
         editable = super().check()
         if others := self.place.keys() - rules.NOT_DRAFTED:
-            # Users may be able to move nodes without being able to change their dates, for example.
+            # A user who can move a node can't necessarily change its dates, for example.
             raise access.FieldForbidden(others)
         present = editable.live.fields["parent_id"]
         access.check_may_place(self.user, self.place.get("parent_id", present), present)

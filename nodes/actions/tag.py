@@ -1,4 +1,4 @@
-"""The action that adds and removes tags. Tags have no nonce, so they never conflict with an editor."""
+"""The action that adds and removes tags. Tags have no nonce, so tag changes never conflict with other edits."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class Tag(NodeAction):
         return access.node_or_photo(self.user, self.node_id, self.needs, describes=True)
 
     def execute(self) -> None:
-        """Check, then change the tags.
+        """Check whether the user can change the tags, and change them.
 
         Raises:
             NodeGone: The node no longer exists.

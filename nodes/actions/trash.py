@@ -1,4 +1,4 @@
-"""Actions on the trash: moving nodes there, restoring them, deleting them permanently."""
+"""Actions that move nodes to trash, restore them, or delete them permanently."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from nodes.services import trash
 
 @dataclass(frozen=True, kw_only=True)
 class Trash(NodeAction):
-    """The action that moves a node to trash, if it has not changed since the user saw it.
+    """The action that moves a node to trash if the node has not changed since the user saw it.
 
     Attributes:
         seen: The nonce that the user saw.
@@ -25,7 +25,7 @@ class Trash(NodeAction):
     needs = NodePermission.TRASH
 
     def execute(self) -> None:
-        """Check, then move the node to trash.
+        """Check whether the user can move the node to trash, and move it there.
 
         Raises:
             NodeGone: The node no longer exists.
@@ -40,24 +40,24 @@ class Restore(NodeAction):
     """The action that restores a node from the trash.
 
     Attributes:
-        seen: The nonce that the user saw, or None if it wasn't shown.
-        slug: Another slug, if the node's own was taken meanwhile.
+        seen: The nonce that the user saw, or None if the page didn't show it.
+        slug: A replacement for the node's slug, if another node has taken that slug in the meantime.
     """
 
     seen: ObjectId | None = None
     slug: str = ""
-    # Another section, or None for the top level. It only applies if `moves` is True.
+    # The section to restore the node to, or None for the top level. Ignored unless `moves` is True.
     parent_id: ObjectId | None = None
     moves: bool = False
 
     needs = NodePermission.TRASH
 
     def check(self) -> Editable:
-        """Return the node in the trash.
+        """Check whether the user can restore the node, and return the node.
 
         Raises:
             Http404: The user can't see the node.
-            PermissionDenied: The user can see the node, but can't do this.
+            PermissionDenied: The user can see the node, but can't restore it.
         """
         editable = access.trashed(self.user, self.node_id, self.needs)
         if self.moves:
@@ -65,15 +65,15 @@ class Restore(NodeAction):
         return editable
 
     def execute(self) -> bool:
-        """Check, then restore the node.
+        """Check whether the user can restore the node, and restore it.
 
-        Return whether its publication time passed while it was in the trash, so that it is a draft now.
+        Return whether the node is now a draft because its publication time passed while it was in the trash.
 
         Raises:
             NodeGone: The node no longer exists.
             InvalidPlace: The section can't contain the node.
             InvalidSlug: The slug can't be part of a URL, or is reserved.
-            SlugTaken: Another node of the section has the slug.
+            SlugTaken: Another node in the section has the slug.
             TooBusy: Other writers kept changing the node.
         """
         self.check()
@@ -86,7 +86,7 @@ class Delete(NodeAction):
     """The action that permanently deletes a node in the trash, with its history and comments.
 
     Attributes:
-        seen: The nonce that the user saw, or None if it wasn't shown.
+        seen: The nonce that the user saw, or None if the page didn't show it.
     """
 
     seen: ObjectId | None = None
@@ -94,16 +94,16 @@ class Delete(NodeAction):
     needs = NodePermission.DELETE
 
     def check(self) -> Editable:
-        """Return the node in the trash.
+        """Check whether the user can delete the node, and return the node.
 
         Raises:
             Http404: The user can't see the node.
-            PermissionDenied: The user can see the node, but can't do this.
+            PermissionDenied: The user can see the node, but can't delete it.
         """
         return access.trashed(self.user, self.node_id, self.needs)
 
     def execute(self) -> None:
-        """Check, then delete the node.
+        """Check whether the user can delete the node, and delete it.
 
         Raises:
             NodeGone: The node no longer exists.
