@@ -4,12 +4,12 @@ from bson import ObjectId
 from django.urls import register_converter
 from django.urls.converters import StringConverter
 
-# Characters that no slug contains: control characters, spaces, and all ASCII punctuation except hyphen and underscore.
+# Slugs never contain control characters, spaces, or ASCII punctuation other than hyphens and underscores.
 _NOT_IN_SLUGS = r"\x00-\x2c\x2e\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\xa0"
 
 
 class ObjectIdConverter:
-    """Converter for 24 hexadecimal digits. Nothing else matches, so no query fails with an invalid id."""
+    """A converter for ids with 24 hexadecimal digits. Nothing else matches, so queries never contain an invalid id."""
 
     regex = "[0-9a-f]{24}"
 
@@ -21,7 +21,7 @@ class ObjectIdConverter:
 
 
 class NodePathConverter(StringConverter):
-    """Converter for the path of a node, which consists of possible slugs with single slashes between them.
+    """A converter for the path of a node, which consists of slugs separated by single slashes.
 
     Dots don't match, so that requests for files don't query the database needlessly.
     """
@@ -30,19 +30,19 @@ class NodePathConverter(StringConverter):
 
 
 class NodePartConverter(StringConverter):
-    """Converter for one part of the path of a node."""
+    """A converter for one slug in the path of a node."""
 
     regex = f"[^{_NOT_IN_SLUGS}]+"
 
 
 class TagConverter(StringConverter):
-    """Converter for a tag, which can contain slashes ("TCP/IP"), but doesn't begin or end with one."""
+    """A converter for a tag. A tag can contain slashes ("TCP/IP"), but can't begin or end with a slash."""
 
     regex = r"[^\x00-\x1f/](?:[^\x00-\x1f]*[^\x00-\x1f/])?"
 
 
 class YearConverter:
-    """Converter for the four digits of a year from 1000 to 2999."""
+    """A converter for years from 1000 to 2999."""
 
     regex = "[12][0-9]{3}"
 
@@ -54,7 +54,7 @@ class YearConverter:
 
 
 class MonthConverter:
-    """Converter for the two digits of a month, 01 to 12."""
+    """A converter for months from 01 to 12."""
 
     regex = "0[1-9]|1[0-2]"
 

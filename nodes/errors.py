@@ -1,4 +1,4 @@
-"""Exceptions of writes. Callers handle each of them, and its message is for editors."""
+"""Exceptions raised by writes. Callers handle each of these exceptions, and show its message to editors."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class NodeError(Exception):
-    """Base of exceptions of a write that was refused. Nothing was changed."""
+    """Base class for exceptions that refuse a write. Nothing was changed."""
 
 
 class NodeGone(NodeError):
@@ -26,9 +26,9 @@ class NodeGone(NodeError):
 
 
 class IdTaken(NodeError):
-    """The id that was chosen before the write, for example by a form, belongs to another document.
+    """The id for a new node, which a form can generate in advance, already belongs to another document.
 
-    Trying again with another id is safe.
+    Trying again with a different id is safe.
     """
 
     def __init__(self, node_id: ObjectId) -> None:
@@ -37,7 +37,7 @@ class IdTaken(NodeError):
 
 
 class Published(NodeError):
-    """A concurrent editor published the node, and the user can change it only while it is unpublished."""
+    """Another editor has published the node, and the user can change it only while it is unpublished."""
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
@@ -45,7 +45,7 @@ class Published(NodeError):
 
 
 class DraftGone(NodeError):
-    """The draft was saved, published or discarded since it was read."""
+    """The draft has been saved, published or discarded since it was read."""
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
@@ -58,7 +58,7 @@ class DraftGone(NodeError):
 
 
 class NotLive(NodeError):
-    """The page isn't live, so its changes can't be scheduled. The page has its own publication time instead."""
+    """The page isn't live, so changes to it can't be scheduled. Editors can set its publication time instead."""
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
@@ -71,7 +71,7 @@ class NotLive(NodeError):
 
 
 class ChangedSince(NodeError):
-    """The node changed after a list showed it, and the user has to see the new version first."""
+    """The node has changed since it was shown in a list, so the user has to see the new version first."""
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
@@ -87,13 +87,13 @@ class DraftStays(NodeError):
 
 
 class EditConflict(NodeError):
-    """A concurrent editor saved, and the two versions can't be merged automatically.
+    """Another editor has saved the page, and the two versions can't be merged automatically.
 
     Attributes:
-        base: The metadata that the editor started from, or None if it is no longer known.
+        base: The metadata that the editor started from, or None if it is no longer stored.
         theirs: The stored metadata.
         merge: The merged fields and the conflicts.
-        tags: The editor's change of tags, which always merges.
+        tags: The tags that the editor added and removed. They never conflict.
         mine: The editor's fields, by path.
     """
 
@@ -114,7 +114,7 @@ class EditConflict(NodeError):
 
 
 class SlugTaken(NodeError):
-    """The slug is in use in its section. `free` is a similar slug that was free when the exception was raised."""
+    """The slug is already used in its section. `free` is a similar slug that was free when the exception was raised."""
 
     def __init__(self, slug: str, free: str) -> None:
         self.slug = slug
@@ -125,15 +125,15 @@ class SlugTaken(NodeError):
 
 
 class InvalidSlug(NodeError):
-    """The slug can't be part of a URL, or is reserved for a URL of the site."""
+    """The slug can't be part of a URL, or is reserved for one of the site's own URLs."""
 
 
 class InvalidPlace(NodeError):
-    """The section can't contain the node, because it has the wrong type, is inside the node, or doesn't exist."""
+    """The section can't contain the node, because the section has the wrong type, is in the node, or doesn't exist."""
 
 
 class FieldRefused(NodeError):
-    """A field of the node, or its merged value, can't be stored. `path` is the field's path under `metadata`."""
+    """The value of a field, possibly after a merge, can't be stored. `path` is the field's path under `metadata`."""
 
     def __init__(self, path: str, message: str) -> None:
         self.path = path
@@ -141,7 +141,7 @@ class FieldRefused(NodeError):
 
 
 class TextTooLong(FieldRefused):
-    """A text has more bytes than settings.TEXT_MAX_BYTES."""
+    """The text in a field has more bytes than settings.TEXT_MAX_BYTES."""
 
     def __init__(self, path: str, size: int, most: int) -> None:
         kilobytes = {"have": -(-size // 1000), "most": most // 1000}
@@ -156,7 +156,7 @@ class TextTooLong(FieldRefused):
 
 
 class WrongInsert(FieldRefused):
-    """A text has invalid inserts. `faults` has a message for each of them, with its line."""
+    """The text in a field contains invalid inserts. `faults` has a message for each insert, with its line number."""
 
     def __init__(self, path: str, faults: Sequence[str]) -> None:
         self.faults = tuple(faults)
@@ -164,7 +164,7 @@ class WrongInsert(FieldRefused):
 
 
 class InvalidField(FieldRefused):
-    """A field doesn't accept its value, or the node's type has no such field."""
+    """A field doesn't accept its value, or the node's type doesn't have the field."""
 
 
 class NotReady(NodeError):
@@ -172,9 +172,9 @@ class NotReady(NodeError):
 
 
 class NewerVersion(NodeError):
-    """The node was stored by a newer version of its type than the running code knows.
+    """The node was stored with a newer version of its type than the running code supports.
 
-    It can be read, but not written.
+    The node can be read, but not changed.
     """
 
     def __init__(self) -> None:
@@ -187,7 +187,7 @@ class NewerVersion(NodeError):
 
 
 class NotUpgraded(NodeError):
-    """The upgrader of the node's type for `from_version` failed on the stored document."""
+    """The type's upgrader for `from_version` failed on the stored document."""
 
     def __init__(self, from_version: int) -> None:
         super().__init__(

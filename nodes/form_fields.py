@@ -1,6 +1,6 @@
 """Form fields, without widgets, for the fields that all nodes have.
 
-The forms of the admin and the API check with them.
+The admin forms and the API use them for validation.
 """
 
 import re
@@ -22,7 +22,7 @@ from nodes.selectors import stored_nodes
 
 
 class TextField(forms.CharField):
-    """A field for text that is stored exactly as typed, except that line ends become newlines."""
+    """A field for text that is stored exactly as typed, except that line endings are normalized to newlines."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(strip=False, **kwargs)
@@ -32,7 +32,7 @@ class TextField(forms.CharField):
 
 
 class LineField(forms.CharField):
-    """A field for a text on one line. A blank text becomes ""."""
+    """A field for a single line of text. A blank line becomes ""."""
 
     def to_python(self, value: Any) -> str:
         line = str(super().to_python(value))
@@ -40,7 +40,7 @@ class LineField(forms.CharField):
 
 
 class TitleField(LineField):
-    """A field for a title on one line."""
+    """A field for a title. Line breaks in the title are replaced with spaces."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=300, **kwargs)
@@ -50,14 +50,14 @@ class TitleField(LineField):
 
 
 class SlugField(forms.CharField):
-    """A field for the last part of a node's URL, or "" to make it from the title. The services check its characters."""
+    """A field for the last part of a node's URL. If it is empty, the services generate the slug from the title."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=200, required=False, **kwargs)
 
 
 class CommentsField(forms.ChoiceField):
-    """A field for the comment policy of a node, or "" for the policy of the section or the site."""
+    """A field for a node's comment policy. "" means the policy of the section or the site."""
 
     def __init__(self, **kwargs: Any) -> None:
         choices = [("", _("Same as the section or the site")), *COMMENT_POLICIES]
@@ -65,7 +65,7 @@ class CommentsField(forms.ChoiceField):
 
 
 class SectionField(forms.ChoiceField):
-    """A field for the section of a node. The choices accept the node's type, and the user can create nodes in them."""
+    """A field for a node's section. The choices are the sections into which the user can put nodes of its type."""
 
     def __init__(self, user: Any, type: str, seen: ObjectId | None, **kwargs: Any) -> None:
         super().__init__(choices=section_choices(user, type, seen), **kwargs)
@@ -79,7 +79,7 @@ class SectionField(forms.ChoiceField):
 
 
 class AuthorField(forms.MultiValueField):
-    """A field for the author: an account that can log in to the admin, or none, and the name that readers see."""
+    """A field for the author: an optional account that can log in to the admin, and the name that readers see."""
 
     def __init__(self, seen: dict[str, Any] | None, **kwargs: Any) -> None:
         self.accounts = {"": str(_("No account"))}
@@ -95,7 +95,7 @@ class AuthorField(forms.MultiValueField):
         if not values:
             return None
         account, name = values
-        # Readers see the name. If an account's name is its email address, only the part before the @ is used.
+        # The name is public. If an account's name is an email address, only the part before the @ is used.
         name = name or (self.accounts[account].partition("@")[0] if account else "")
         if not name:
             raise ValidationError(_("Choose an account or enter a name."))
@@ -103,9 +103,9 @@ class AuthorField(forms.MultiValueField):
 
 
 class ReferenceField(forms.CharField):
-    """A field for a node or photo, typed as its URL or id.
+    """A field for a node or photo. Editors type its URL or id.
 
-    Targets that readers can't see are shown as `node:ID` or `photo:ID`.
+    Nodes and photos that readers can't see are shown as `node:ID` or `photo:ID`.
     """
 
     def __init__(self, *, photos: bool, **kwargs: Any) -> None:
@@ -132,12 +132,12 @@ class ReferenceField(forms.CharField):
 
 
 def format_reference(node_id: ObjectId, *, photos: bool) -> str:
-    """Return a reference as editors read it: the URL of its target if readers can see it, otherwise its id."""
+    """Return a reference as editors see it: the target's URL if readers can see the target, and its id otherwise."""
     target = stored_nodes.live_by_id(tree.current(), node_id, now())
     return unquote(target.get_absolute_url()) if target else f"{'photo' if photos else 'node'}:{node_id}"
 
 
-# Fields that need neither a user nor the stored node, by name.
+# Fields that can be created without a user or a stored node, by name.
 COMMON: dict[str, forms.Field] = {
     "title": TitleField(),
     "slug": SlugField(),

@@ -1,6 +1,7 @@
-"""URLs of authors, and absolute URLs.
+"""Absolute URLs, and the URLs of authors.
 
-Absolute URLs begin with SITE_URL if it is set, or else with the requested host, which ALLOWED_HOSTS checks.
+If SITE_URL is set, absolute URLs begin with it. Otherwise, they begin with the requested host, which must be in
+ALLOWED_HOSTS.
 """
 
 from urllib.parse import quote
@@ -13,22 +14,22 @@ from marginalia.markup.text import slugify
 
 
 def origin(request: HttpRequest) -> str:
-    """Return the origin of the site, such as "https://example.org", without a trailing slash.
+    """Return the site's origin without a trailing slash, such as "https://example.org".
 
     Raises:
-        DisallowedHost: The host isn't in ALLOWED_HOSTS. The response is 400.
+        DisallowedHost: The host isn't in ALLOWED_HOSTS. Django then returns 400.
     """
     return settings.SITE_URL or f"{request.scheme}://{request.get_host()}"
 
 
 def canonical(request: HttpRequest, query: str = "") -> str:
-    """Return the canonical URL of the requested page: its path, `query`, and the request's place in a list (`from`)."""
+    """Return the canonical URL of the requested page: its path, `query`, and the position in a list (`from`)."""
     place = request.GET.get("from")
     query = "&".join(filter(None, (query, f"from={quote(place, safe='')}" if place else "")))
     return origin(request) + quote(request.path) + (f"?{query}" if query else "")
 
 
 def author(name: str) -> str:
-    """Return the path of the page of the author `name`, or "" if the name makes no slug."""
+    """Return the URL path of the author `name`, or "" if the name can't be converted to a slug."""
     slug = slugify(name)
     return reverse("author", args=[slug]) if slug else ""

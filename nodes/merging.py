@@ -1,8 +1,8 @@
-"""Three-way merge of a node. Changes of one side merge automatically. The editor decides about changes of both sides.
+"""Merge concurrent edits of a node. If both sides changed the same part of a field, the editor has to choose.
 
 Fields are identified by their path under `metadata`, such as "title" and "detail.text". All functions are pure. The
-class of a field decides how two edits merge. Texts merge by paragraph, lists by item, lists of parts by the ids of
-parts, and parts by field. All other fields merge as a single value.
+class of a field determines how two edits are merged. Text is merged by paragraph, lists by item, lists of parts by the
+parts' ids, and parts by field. Other fields are single values, which can't be merged.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from marginalia.markup.comparing import merge as text_merge
 from nodes.content import declared_fields, upgrading
 from nodes.content.declared_fields import ITEMS, PART, PARTS, TEXT
 
-# Fields that services set themselves, or save as differences (tags).
+# Fields that services set themselves or save as differences (`tags`).
 _NOT_FIELDS = frozenset(
     {"nonce", "type", "created", "updated", "tags", "detail", "locked", "content_id", "doomed", "superseded"}
     | {upgrading.VERSION}
@@ -25,8 +25,8 @@ _NOT_FIELDS = frozenset(
 class FieldConflict:
     """A field that both sides changed in different ways.
 
-    For a text, `mine` and `theirs` differ only in the paragraphs that both sides changed. Both contain all other
-    changes.
+    In a text field, `mine` and `theirs` differ only in paragraphs that both sides changed. All other changes have been
+    merged into both.
     """
 
     path: str
@@ -40,9 +40,9 @@ class Merge:
     """The result of a merge.
 
     Attributes:
-        changes: The fields to write over the stored version, by path.
-        merged: The paths of fields that both sides changed, and that were merged.
-        conflicts: The fields that the editor has to decide.
+        changes: The fields to change in the stored version, by path.
+        merged: The paths of fields whose stored changes were merged with the form.
+        conflicts: The fields whose conflicts the editor has to resolve.
     """
 
     changes: dict[str, Any]
@@ -51,9 +51,9 @@ class Merge:
 
 
 def fields(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a stored `metadata` by path, in the current version of its type.
+    """Return the fields of stored `metadata` by path, upgraded to the current version of its type.
 
-    Fields of `detail` have paths such as "detail.text".
+    Fields in `detail` have paths such as "detail.text".
 
     Raises:
         UpgradeFailed: An upgrader failed.
@@ -62,14 +62,14 @@ def fields(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def flatten(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a `metadata` by path, without upgrading it."""
+    """Return the fields of `metadata` by path, without upgrading them."""
     flat = {name: value for name, value in metadata.items() if name not in _NOT_FIELDS}
     flat.update({f"detail.{name}": value for name, value in (metadata.get("detail") or {}).items()})
     return flat
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the `metadata` with these fields by path. This is the reverse of `flatten`."""
+    """Convert fields by path back to nested metadata. This is the reverse of `flatten`."""
     metadata: dict[str, Any] = {"detail": {}}
     for path, value in flat.items():
         head, _, tail = path.partition(".")
@@ -83,8 +83,8 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
 def merge(base: Mapping[str, Any] | None, mine: Mapping[str, Any], theirs: Mapping[str, Any], type: str) -> Merge:
     """Merge `mine`, the fields of a form, into `theirs`, the stored fields of a node of `type`.
 
-    `base` contains the fields that the form started from. Without a base, each field that differs is a conflict,
-    because it is unknown which side changed it.
+    `base` contains the fields with which the form was opened. Without a base, it is unknown which side changed a field,
+    so every field that differs is a conflict.
     """
     changes: dict[str, Any] = {}
     merged: list[str] = []
@@ -112,9 +112,9 @@ def merge(base: Mapping[str, Any] | None, mine: Mapping[str, Any], theirs: Mappi
 
 
 def _merge_values(strategy: str, base: Any, mine: Any, theirs: Any) -> tuple[Any, Any]:
-    """Merge a value that both sides changed. Return the result for either side.
+    """Merge a value that both sides changed, and return a result for each side.
 
-    They are equal if there is no conflict.
+    The two results are equal if there is no conflict.
     """
     if strategy == TEXT:
         return _merge_texts(base or "", mine or "", theirs or "")
@@ -140,7 +140,7 @@ def _merge_texts(base: str, mine: str, theirs: str) -> tuple[str, str]:
 
 
 def _merge_items(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[list[Any], list[Any]]:
-    # Some items can't be hashed, so they are compared by their representation.
+    # Items are compared by their representation, because some items can't be hashed.
     by_repr = {repr(item): item for item in (*base, *mine, *theirs)}
     merged = lists.merge(*([repr(item) for item in side] for side in (base, mine, theirs)))
     return [by_repr[key] for key in merged.mine], [by_repr[key] for key in merged.theirs]
@@ -149,7 +149,7 @@ def _merge_items(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[l
 def _merge_parts(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[list[Any], list[Any]]:
     """Merge lists of parts.
 
-    Additions, removals and order merge by the ids of parts, and the parts of both sides by field.
+    Additions, removals and the order are merged by the parts' ids. Parts that are in both lists are merged by field.
     """
     before, ours, others = ({str(part.get("_id")): part for part in side} for side in (base, mine, theirs))
     merged = {
@@ -157,7 +157,7 @@ def _merge_parts(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[l
         for key, part in before.items()
         if key in ours or key in others
     }
-    # If one side removed a part and the other changed it, the editor decides.
+    # If one side removed a part and the other side changed it, the editor has to choose.
     disputed = {
         key
         for key, part in before.items()
@@ -167,7 +167,7 @@ def _merge_parts(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[l
     new = {**others, **ours}
 
     def parts_of(keys: tuple[str, ...], side: int, own_parts: Mapping[str, Any]) -> list[Any]:
-        """Return the merged list for a side, with the disputed parts that this side kept."""
+        """Return the merged list for one side, including the disputed parts that this side kept."""
         result = [key for key in keys if key not in disputed or key in own_parts]
         result += [key for key in own_parts if key in disputed and key not in result]
         return [merged[key][side] if key in merged else new[key] for key in result]
@@ -178,7 +178,7 @@ def _merge_parts(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[l
 def _merge_part(
     base: Mapping[str, Any], mine: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None
 ) -> tuple[Any, Any]:
-    """Merge one part by field. If one side doesn't have the part, both results are the other side's part."""
+    """Merge a part by field. If one side doesn't have the part, both results are the part from the other side."""
     if mine is None or theirs is None:
         return mine or theirs, mine or theirs
     ours = dict(theirs)
@@ -192,9 +192,9 @@ def _merge_part(
 
 
 def same(value: Any, other: Any) -> bool:
-    """Return whether two values are the same for an editor.
+    """Return whether an editor would consider two values the same.
 
-    Null equals an empty value, and the line ends of a browser (CRLF) equal the stored ones (LF).
+    Null equals an empty value, and the line endings that browsers send (CRLF) equal the stored line endings (LF).
     """
     if isinstance(value, str):
         value = value.replace("\r\n", "\n")

@@ -1,4 +1,4 @@
-"""Form fields that check the site's settings. The admin's form shows them with labels and widgets."""
+"""Form fields that validate the site settings. The admin form shows them with labels and widgets."""
 
 import json
 import zoneinfo
@@ -23,7 +23,7 @@ Rows = list[dict[str, str]]
 
 
 class AccentField(forms.CharField):
-    """A field for a colour. The theme's own accent is stored as ""."""
+    """A field for the accent colour. The theme's default accent is stored as ""."""
 
     def prepare_value(self, value: Any) -> Any:
         return value or look.ACCENT
@@ -48,17 +48,17 @@ class AccentField(forms.CharField):
 
 
 class HiddenRows(forms.HiddenInput):
-    """A hidden input with the rows that a form was rendered with, as JSON."""
+    """A hidden input that contains, as JSON, the rows with which a form was rendered."""
 
     def format_value(self, value: Any) -> str:
         return value if isinstance(value, str) else json.dumps(value or [])
 
 
 class LinkRowsField(forms.Field):
-    """A field for a list of links [{label, target}].
+    """A field for a list of links, [{label, target}].
 
-    A page or section of this site is stored by its id, so that the link still works after a move. Other targets are
-    stored as a path or an absolute URL.
+    If a target is a page or section of this site, its id is stored, so that the link still works after a move. Other
+    targets are stored as a path or an absolute URL.
     """
 
     hidden_widget = HiddenRows
@@ -70,7 +70,7 @@ class LinkRowsField(forms.Field):
         """Return a list of rows unchanged, or read the rows from the hidden input's JSON.
 
         Raises:
-            ValidationError: The value contains no rows.
+            ValidationError: The value isn't a list of rows.
         """
         if isinstance(value, list):
             return value
@@ -86,7 +86,7 @@ class LinkRowsField(forms.Field):
 
 
 def plain(rows: Any) -> Rows:
-    """Return rows with only their label and target, as texts."""
+    """Return rows with only their label and target, as strings."""
     return [{"label": str(row["label"]), "target": str(row["target"])} for row in rows]
 
 
@@ -97,7 +97,7 @@ def linked_id(target: str) -> ObjectId | None:
 
 
 def _clean_row(row: dict[str, str]) -> dict[str, str]:
-    """Return a row in its stored form. Raises ValidationError."""
+    """Validate a row, and return it in its stored form. Raises ValidationError."""
     label = row["label"]
     target = row["target"]
     MaxLengthValidator(LONGEST_LABEL)(label)
@@ -106,7 +106,7 @@ def _clean_row(row: dict[str, str]) -> dict[str, str]:
         raise ValidationError(_("Enter a URL for “%(label)s”."), params={"label": label})
     if linked_id(target):
         return {"label": label, "target": target}
-    # Browsers treat a backslash as a slash, so "/\\host" leads to another site.
+    # Browsers treat a backslash as a slash, so "/\\host" is the URL of another site.
     if target.startswith("/") and not target.startswith("//") and "\\" not in target:
         return _clean_path(label, target)
     try:
@@ -124,9 +124,9 @@ def _clean_row(row: dict[str, str]) -> dict[str, str]:
 
 
 def _clean_path(label: str, path: str) -> dict[str, str]:
-    """Return the row of a path of this site.
+    """Return the row for a path on this site.
 
-    Raises ValidationError if the path is for pages, and no public page has it.
+    Raises ValidationError if the path could be the URL of a page, but no public page has it.
     """
     if "?" not in path and "#" not in path:
         if (node := stored_nodes.resolve_address(path)) and not node.content_type.is_file:

@@ -1,9 +1,11 @@
-"""Signals about nodes for the rest of the site."""
+"""Signals about nodes for other parts of the site."""
 
 from django.dispatch import Signal
 
-# Sent after a node was permanently deleted. Arguments: node_id (ObjectId), type (str). Ids are unique only per type.
+# This signal is sent when a node has been permanently deleted. Arguments: node_id (ObjectId), type (str). A node and a
+# photo can have the same id.
 node_deleted = Signal()
 
-# Sent after fields of a node or photo were saved. Arguments: node_id (ObjectId), type (str), changed (frozenset of paths).
+# This signal is sent when fields of a node or photo have been saved. Arguments: node_id (ObjectId), type (str), changed
+# (frozenset of paths).
 fields_saved = Signal()

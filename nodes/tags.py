@@ -1,4 +1,4 @@
-"""Tags as editors type them, separated by commas."""
+"""Parse and normalize tags, which editors type separated by commas."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -10,9 +10,10 @@ MOST = 200
 
 
 def normalized(tag: str) -> str:
-    """Return `tag` in its stored form: NFC, with single spaces, without commas, at most LONGEST characters.
+    """Return `tag` in its stored form: NFC, with single spaces, without commas, and at most LONGEST characters long.
 
-    Commas separate tags. Slashes at either end are removed, because the URL of a tag can't contain them.
+    Commas are removed because they separate tags. Leading and trailing slashes are removed because the URL of a tag
+    can't contain them.
     """
     spaced = "".join(" " if unicodedata.category(c)[0] in "CZ" or c == "," else c for c in tag)
     normal = unicodedata.normalize("NFC", " ".join(spaced.split())).strip(" /")[:LONGEST].strip(" /")
@@ -20,17 +21,17 @@ def normalized(tag: str) -> str:
 
 
 def has_no_address(tag: str) -> bool:
-    """Return whether a part of `tag` between slashes is "." or "..", which browsers remove from URLs."""
+    """Return whether `tag`, split by slashes, contains "." or "..", which browsers remove from URLs."""
     return bool({".", ".."} & set(tag.split("/")))
 
 
 def parse(typed: str) -> tuple[str, ...]:
-    """Return the tags of a text such as "spring, news", in its order and without duplicates."""
+    """Return the tags in a string such as "spring, news", in the same order and without duplicates."""
     return unique(part for part in typed.split(","))
 
 
 def unique(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return the normalized tags without duplicates, at most MOST. "News" and "news" are one tag, with its first spelling."""
+    """Return up to MOST normalized tags without duplicates. Of tags that differ only in case, return the first."""
     spellings: dict[str, str] = {}
     for tag in tags:
         if normal := normalized(tag):

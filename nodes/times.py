@@ -1,4 +1,4 @@
-"""Points in time as text for editors, in the site's time zone ("June 1, 9 a.m.", "10:42 a.m."), and their limits."""
+"""Format times for editors in the site's time zone ("June 1, 9 a.m.", "10:42 a.m."), and check their limits."""
 
 from datetime import datetime, timedelta
 
@@ -7,7 +7,7 @@ from django.utils import formats, timezone
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 
-# Years in which every datetime has a date in every time zone.
+# In these years, every datetime is valid in every time zone.
 FIRST_YEAR, LAST_YEAR = 1000, 9998
 
 
@@ -19,7 +19,7 @@ def check_year(moment: datetime) -> None:
 
 
 def day(when: datetime, moment: datetime) -> str:
-    """Return the day of `when`, without the year if `moment` is in the same year."""
+    """Return the date of `when`, without the year if `moment` is in the same year."""
     local = timezone.localtime(when)
     today = timezone.localtime(moment)
     return formats.date_format(local, "MONTH_DAY_FORMAT" if local.year == today.year else "DATE_FORMAT")
@@ -31,12 +31,12 @@ def time(when: datetime) -> str:
 
 
 def point(when: datetime, moment: datetime) -> str:
-    """Return the day of `when`, as `day` does, and its time."""
+    """Return the date of `when` in the same form as `day`, and its time of day."""
     return _("%(day)s, %(time)s") % {"day": day(when, moment), "time": time(when)}
 
 
 def ago(when: datetime, moment: datetime) -> str:
-    """Return how long before `moment` the time `when` was, such as "5 minutes ago" or "just now"."""
+    """Return how long ago `when` was at `moment`, such as "5 minutes ago" or "just now"."""
     if moment - when < timedelta(minutes=1):
         return _("just now")
     return _("%(ago)s ago") % {"ago": timesince(when, moment)}

@@ -1,4 +1,4 @@
-"""Types that services accept and return in addition to models: the actor, the expected state and the result of a save."""
+"""Types that services accept and return in addition to models, such as the actor and the result of a save."""
 
 import enum
 from collections.abc import Iterable, Mapping
@@ -10,35 +10,35 @@ from bson import ObjectId
 
 from marginalia.markup.characters import is_blank
 
-# The expiry of nodes that never expire. It isn't null, because $gt doesn't match null.
+# The expiry of nodes that never expire. It can't be null, because $gt doesn't match null.
 NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 class Act(enum.StrEnum):
-    """The action of a save, for the history of a node.
+    """The kind of change that a save made, for the history of a node.
 
-    Revisions only store the actions that can't be derived from two neighbouring revisions: RESTORED, MERGED,
-    CHANGES_PUBLISHED and SCHEDULED_CHANGES.
+    Revisions store only kinds that can't be derived from two consecutive revisions: RESTORED, MERGED, CHANGES_PUBLISHED
+    and SCHEDULED_CHANGES.
     """
 
     CREATED = "created"
     IMPORTED = "imported"
     SAVED = "saved"
-    RESTORED = "restored"  # an older version, or a node from the trash
+    RESTORED = "restored"  # An older version was restored, or the node was restored from the trash.
     MERGED = "merged"
     PUBLISHED = "published"
     CHANGES_PUBLISHED = "changes-published"
-    SCHEDULED_CHANGES = "scheduled-changes-published"  # automatically, when they were due
+    SCHEDULED_CHANGES = "scheduled-changes-published"  # Scheduled changes were due and were published automatically.
     SCHEDULED = "scheduled"
     UNPUBLISHED = "unpublished"
     MOVED = "moved"
     RENAMED = "renamed"
-    REPLACED = "replaced"  # the file of a photo
+    REPLACED = "replaced"  # The file of a photo was replaced.
 
 
 @dataclass(frozen=True)
 class Actor:
-    """The author of a change: the id of an account, and the name to show. An import has no id."""
+    """The author of a change: the id of an account, and the name to show. Imports have no id."""
 
     id: ObjectId | None
     name: str
@@ -47,7 +47,7 @@ class Actor:
     def of(cls, user: Any) -> Self:
         """Return the actor for a user, or for `nodes.access.System`.
 
-        Readers see the name, so it is never an email address.
+        The name is public, so it is never an email address.
         """
         if isinstance(known := getattr(user, "actor", None), cls):
             return known
@@ -60,9 +60,9 @@ class Actor:
 
 @dataclass(frozen=True)
 class Expected:
-    """The expected state of a node in a compare-and-set: its place, nonce and type version when it was read.
+    """The expected state of a node in a compare-and-set: the place, nonce and type version that were read.
 
-    The place is included because it is the shard key. Without the shard key, MongoDB would broadcast saves and refuse
+    The place is included because it is the shard key. Without the shard key, MongoDB would broadcast saves and reject
     renames.
     """
 
@@ -70,8 +70,8 @@ class Expected:
     parent_id: ObjectId | None
     slug: str
     nonce: ObjectId
-    # `upgrade_nodes` changes the stored version without a new nonce, so writers that read the old version have to read
-    # again.
+    # `upgrade_nodes` changes the stored version but not the nonce, so writers that have read the old version must read
+    # the node again.
     schema_version: int | None = None
 
     @classmethod
@@ -93,12 +93,12 @@ class Expected:
 
 @dataclass(frozen=True)
 class TagChange:
-    """A change of tags, as the difference to the tags with which a form was rendered.
+    """The difference between the tags with which a form was rendered and the tags that were submitted.
 
     Attributes:
         added: The tags to add.
         removed: The tags to remove.
-        wanted: All tags of the form, or None if only the difference is known.
+        wanted: All tags in the form, or None if only the difference is known.
     """
 
     added: frozenset[str] = frozenset()
@@ -107,13 +107,16 @@ class TagChange:
 
     @classmethod
     def between(cls, rendered: Any, wanted: Any) -> Self:
-        """Return the change that turns the tags `rendered` into the tags `wanted`."""
+        """Return the change from the tags in `rendered` to the tags in `wanted`."""
         before = frozenset(rendered)
         after = frozenset(wanted)
         return cls(after - before, before - after, after)
 
     def applied(self, present: Iterable[str]) -> list[str]:
-        """Return the tags `present` after the change, sorted. "News" and "news" are one tag. The present spelling stays."""
+        """Apply the change to the tags in `present`, and return the sorted result.
+
+        "News" and "news" count as one tag, which keeps its existing spelling.
+        """
         if not self:
             return sorted(present)
         removed = {tag.casefold() for tag in self.removed}
@@ -123,7 +126,7 @@ class TagChange:
         return sorted(spellings.values())
 
     def changes(self, present: Iterable[str]) -> bool:
-        """Return whether the change would alter the tags `present`."""
+        """Return whether the change would alter the tags in `present`."""
         return self.applied(present) != sorted(present)
 
     def __bool__(self) -> bool:
@@ -140,8 +143,8 @@ class Submitted:
     Attributes:
         form: The id of the form.
         fields: The fields by path.
-        was_merged: Whether others had saved meanwhile, so that the stored version also contains their changes.
-        tags: All tags of the form, or None if it has no tags field.
+        was_merged: Whether others saved in the meantime, so that the stored version also contains their changes.
+        tags: All tags in the form, or None if the form has no tags field.
     """
 
     form: ObjectId
@@ -152,13 +155,13 @@ class Submitted:
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a stored node.
+    """A change to a stored node.
 
     Attributes:
-        fields: The fields by path.
-        tags: The change of tags.
+        fields: The changed fields, by path.
+        tags: The tags to add and remove.
         submitted: The content of the form, which is stored with the revision.
-        act: The action, which is stored with the revision.
+        act: The kind of change, which is stored with the revision.
     """
 
     fields: Mapping[str, Any]
@@ -179,7 +182,7 @@ class Saved:
         nonce: The stored nonce.
         changed: The paths of the written fields.
         merged: The paths of the fields that were merged with another writer's save.
-        unscheduled: The time of scheduled changes whose schedule this save ended. They are now an ordinary draft.
+        unscheduled: If this save cancelled a schedule, the scheduled time. The changes are now an ordinary draft.
     """
 
     id: ObjectId
@@ -191,7 +194,7 @@ class Saved:
 
 @dataclass(frozen=True)
 class SelectedNode:
-    """A node as a list showed it."""
+    """A node that a user selected in a list, as the list showed it."""
 
     id: ObjectId
     nonce: ObjectId
@@ -200,7 +203,7 @@ class SelectedNode:
 
 @dataclass(frozen=True)
 class Refused:
-    """A node that was not changed, and the reason."""
+    """A node that wasn't changed, and the reason."""
 
     selected: SelectedNode
     reason: str
@@ -208,7 +211,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Summary:
-    """The number of changed nodes, and the nodes that were not changed."""
+    """The number of changed nodes, and the nodes that weren't changed."""
 
     done: int
     refused: tuple[Refused, ...]

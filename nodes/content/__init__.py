@@ -1,6 +1,6 @@
 """Content types: fields, base classes, and the registry.
 
-An app declares its types in its module `content`:
+An app declares its types in its `content` module:
 
     @register
     class Recipe(Entry):
@@ -8,7 +8,8 @@ An app declares its types in its module `content`:
 
         servings = models.PositiveSmallIntegerField(default=2)
 
-Fields are Django's and the database back end's. They are stored in `metadata.detail`. Forms, lists and search follow from them.
+Types can use the fields of Django and of the database backend. Values are stored in `metadata.detail`. Forms, lists
+and search are derived from the fields.
 """
 
 from importlib import import_module
@@ -75,7 +76,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Inserts use the fields of content types, so they can't be imported at the top. Apps import both from this module.
+    # Apps import inserts from this module, too. Inserts use content type fields, so importing them at the top would be
+    # a circular import.
     if name in ("Insert", "insert"):
         return getattr(import_module("marginalia.markup.inserts"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

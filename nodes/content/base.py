@@ -1,7 +1,7 @@
-"""Base classes of content types. A type is a class with fields of Django or the database back end, and class attributes.
+"""Base classes for content types. A type is a class with model fields (of Django or the database backend) and settings.
 
-Each class is the model of `metadata.detail` of the nodes of its type. It has no table and no migrations, and it belongs
-to a registry of models of its own, apart from Django's.
+Each class is the model for the `metadata.detail` of nodes with its type. Content types have no tables and no
+migrations. They are in a model registry of their own, separate from Django's.
 """
 
 import inspect
@@ -20,31 +20,30 @@ from django_mongodb_backend.models import EmbeddedModel
 from nodes.content import values
 
 MARKDOWN, HTML = "markdown", "html"
-# How a section lists its nodes: by publication date; by name, with its sections; both in the order of editors; as
-# photos; or by a date field of its pages.
-NEWEST = "newest"
-BY_NAME = "by-name"
-BY_HAND = "by-hand"
-PHOTOS = "photos"
-UPCOMING = "upcoming"
+# The ways in which a section can list its nodes.
+NEWEST = "newest"  # By publication date.
+BY_NAME = "by-name"  # Pages and subsections, by name.
+BY_HAND = "by-hand"  # Pages and subsections, in the order that editors set.
+PHOTOS = "photos"  # As photos.
+UPCOMING = "upcoming"  # By a date field of the pages.
 
-# The templates of sections.
+# For each way, the name of the section template.
 LISTED_BY = {NEWEST: "blog", BY_NAME: "folder", BY_HAND: "folder", PHOTOS: "gallery", UPCOMING: "upcoming"}
 
-# A separate registry of models, so that Django doesn't find content types among its models.
+# A separate model registry keeps content types out of the list of Django's own models.
 _MODELS = Apps(())
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-# A function that converts the stored detail of one version of a type to the next version.
+# An upgrade function converts the stored detail of a node from one version of its type to the next.
 Upgrader = Callable[[dict[str, Any]], Mapping[str, Any]]
 
 
 def upgrade(*, from_version: int) -> Callable[[Upgrader], "staticmethod[[dict[str, Any]], Mapping[str, Any]]"]:
-    """Declare a function of a type as the upgrader that converts a stored detail from one version to the next.
+    """Declare a function as the upgrader that converts a type's stored detail from `from_version` to the next version.
 
-    The upgrader runs at every read, so it must be pure: its result only depends on the detail. It can change the detail
-    that it gets.
+    The upgrader runs on every read, so its result must depend only on the detail. It can modify the detail that it
+    receives.
     """
 
     def declare(function: Upgrader) -> "staticmethod[[dict[str, Any]], Mapping[str, Any]]":
@@ -56,7 +55,7 @@ def upgrade(*, from_version: int) -> Callable[[Upgrader], "staticmethod[[dict[st
 
 
 class ContentBase(ModelBase):
-    """The metaclass that keeps content types out of Django's registry, and so out of migrations."""
+    """The metaclass that keeps content types out of Django's model registry, and therefore out of migrations."""
 
     def __new__(mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any) -> type:
         above = [base for base in bases if isinstance(base, ContentBase) and not base._meta.abstract]
@@ -73,20 +72,20 @@ class ContentBase(ModelBase):
 
 
 class NodeField(ObjectIdField):
-    """Field for the id of a page, a post or a section.
+    """A field for the id of a page, post or section.
 
-    The target may no longer exist, so templates use {% referred %}.
+    The target may have been deleted, so templates must use {% referred %} to load it.
     """
 
 
 class PhotoField(NodeField):
-    """Field for the id of a photo."""
+    """A field for the id of a photo."""
 
 
 class Part(EmbeddedModel, metaclass=ContentBase):
-    """Base of parts nested in a type, such as an ingredient or a step.
+    """Base class for parts nested in a content type, such as an ingredient or a step.
 
-    Each part of a list has an id, by which edits merge.
+    Each part in a list has an id, so that concurrent edits of the list can be merged.
     """
 
     id = ObjectIdField(db_column="_id", primary_key=True, editable=False, null=True)
@@ -101,55 +100,55 @@ class Part(EmbeddedModel, metaclass=ContentBase):
 
 
 class Content(EmbeddedModel, metaclass=ContentBase):
-    """Base of all content types. Class attributes that are not fields set the behaviour of the type."""
+    """Base class for all content types. Class attributes that aren't fields control the behaviour of the type."""
 
-    # The value of `metadata.type`, by default the class's name in kebab-case.
+    # The value of `metadata.type`. The default is the class's name in kebab-case.
     type_name: ClassVar[str]
-    # The description for editors who choose a type, by default the first line of the class's docstring.
+    # The description that editors see when they choose a type. The default is the first line of the class's docstring.
     description: ClassVar[str | Promise]
-    # The types of sections that can contain it, as names or as classes, which include their subclasses. The top level
-    # is a folder.
+    # The section types that can contain this type, as names or as classes. A class includes its subclasses. The top
+    # level counts as a folder.
     stands_in: ClassVar[Sequence["type[Content] | str"]] = ()
-    # The template of readers' pages if nodes/<type>.html doesn't exist.
+    # The template for public pages if nodes/<type>.html doesn't exist.
     template: ClassVar[str] = "nodes/basic-page.html"
-    # The type of https://schema.org for structured data.
+    # The https://schema.org type in the page's structured data.
     schema_org: ClassVar[str] = "Article"
     is_section: ClassVar[bool] = False
-    # Whether readers see its publication date, and links to the previous and the next node.
+    # Whether pages show their publication date, and links to the previous and next node.
     is_dated: ClassVar[bool] = False
-    # Whether its nodes are files in GridFS.
+    # Whether nodes of this type are files in GridFS.
     is_file: ClassVar[bool] = False
-    # How a section lists its nodes; "" for other types.
+    # How a section lists its nodes. "" for types that aren't sections.
     lists: ClassVar[str] = ""
-    # For sections, the number of nodes on one page of its list, or None for the site's setting.
+    # For a section: the number of nodes per page of its list, or None for the site's setting.
     page_size: ClassVar[int | None] = None
-    # For sections, the maximum number of pages, sections and photos in it, or None for no limit.
+    # For a section: the maximum number of pages, subsections and photos in it, or None for no limit.
     most: ClassVar[int | None] = None
-    # The comment policy of its pages, or of all nodes in a section, if editors choose none. "" means the policy of the
-    # section above, or of the site.
+    # The default comment policy of pages of this type, or of all nodes in a section of this type. "" means the policy
+    # of the parent section or the site.
     comment_policy: ClassVar[str] = ""
-    # Whether its pages describe an author. They list the posts with the author's names.
+    # Whether pages of this type describe an author. Such a page lists all posts signed with one of the author's names.
     is_of_author: ClassVar[bool] = False
-    # The storage layout of new discussions of its pages, or of all nodes in a section. "" means the layout of the
-    # section above, or of the settings.
+    # The storage layout of new discussions on pages of this type, or on all nodes in a section of this type. "" means
+    # the layout of the parent section, or the layout in the settings.
     comment_layout: ClassVar[str] = ""
-    # The names of the fields by which lists filter: texts, numbers, dates, booleans, and lists of these.
+    # The names of the fields by which lists can be filtered: text, numbers, dates, booleans, and lists of these.
     facets: ClassVar[Sequence[str]] = ()
-    # The name of the date field by which sections with UPCOMING list its pages.
+    # The name of the date field by which sections with UPCOMING list pages of this type.
     date_field: ClassVar[str] = ""
-    # The names of the fields that get columns in the admin's list when it only shows this type.
+    # The names of the fields that are shown as columns when the admin list is limited to this type.
     list_display: ClassVar[Sequence[str]] = ()
-    # The names of the fields whose words search weighs like the title, or like the tags. Other fields weigh like the
-    # text.
+    # The names of the fields whose words have the same weight in searches as the title or the tags. Other fields have
+    # the same weight as the body text.
     searched_as_title: ClassVar[Sequence[str]] = ()
     searched_as_tags: ClassVar[Sequence[str]] = ()
-    # False for nodes whose type no installed app declares.
+    # Whether an installed app declares the type.
     is_installed: ClassVar[bool] = True
     # The version of the type's fields. Upgraders convert older documents, one version at a time.
     schema_version: ClassVar[int] = 1
-    # (from_version, upgrader) for each function that `upgrade` declares.
+    # (from_version, upgrader) for each function that is declared with `upgrade`.
     upgraders: ClassVar[Sequence[tuple[int, Upgrader]]] = ()
-    # Templates use the class itself, so they must not call it.
+    # Templates need the class itself, so the template engine must not call it.
     do_not_call_in_templates: ClassVar[bool] = True
 
     class Meta:
@@ -174,20 +173,20 @@ class Content(EmbeddedModel, metaclass=ContentBase):
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Return the detail for a stored document, or for the projected part of one."""
+        """Return the object for a stored `detail`, which can be incomplete because of a projection."""
         return cls(**values.attributes(cls, document))
 
     def linked_data(self) -> Mapping[str, Any]:
-        """Return the content of the fields as properties of https://schema.org, for example {"recipeYield": 2}.
+        """Return the content of the fields as https://schema.org properties, for example {"recipeYield": 2}.
 
-        They are added to the properties of every page, and replace properties with the same name. Empty values are left
-        out, so None removes a property.
+        These properties are added to the properties that every page has, and replace those with the same name. Empty
+        values are left out, so a value of None removes a property.
         """
         return {}
 
     @classmethod
     def may_stand_in(cls, section: "type[Content]") -> bool:
-        """Return whether sections of the type `section` can contain nodes of this type."""
+        """Return whether sections whose type is `section` can contain nodes of this type."""
         return any(
             section.type_name == holder if isinstance(holder, str) else issubclass(section, holder)
             for holder in cls.stands_in
@@ -195,26 +194,26 @@ class Content(EmbeddedModel, metaclass=ContentBase):
 
     @classmethod
     def templates(cls) -> Collection[str]:
-        """Return the names of the templates for readers. The first existing one is used."""
+        """Return the names of the templates for public pages. The first existing template is used."""
         return [f"nodes/{cls.type_name}.html", cls.template]
 
 
 class Written(Content):
-    """Base of types with a text."""
+    """Base class for types with body text."""
 
     text = models.TextField(_("Text"), blank=True, default="")
     format = models.CharField(
         _("Format"), max_length=20, default=MARKDOWN, choices=[(MARKDOWN, "Markdown"), (HTML, "HTML")]
     )
     comments = models.CharField(_("Comments"), max_length=20, blank=True)
-    # The photo above the text, in lists and in link previews. Lists read a copy, `derived.picture`.
+    # The photo above the text, in lists and in link previews. Lists read the copy in `derived.picture`.
     picture = PhotoField(
         _("Featured photo"),
         null=True,
         blank=True,
         help_text=_("Shown above the text, in lists and in link previews. If left empty, the page has no photo."),
     )
-    # The texts for search engines and link previews, instead of the title and the summary.
+    # These fields replace the title and the summary in search engines and link previews.
     seo_title = models.CharField(
         _("SEO title"),
         max_length=300,
@@ -228,7 +227,7 @@ class Written(Content):
         default="",
         help_text=_("Search engines show about 160 characters. If left empty, the summary is used."),
     )
-    # The source of an imported node, for later imports.
+    # Where an imported node comes from. Later imports use this value to find the node again.
     source = models.JSONField(null=True, blank=True, editable=False)
 
     class Meta:
@@ -236,7 +235,7 @@ class Written(Content):
 
 
 class Entry(Written):
-    """Base of posts: nodes that their section lists by date, newest first."""
+    """Base class for posts: nodes that are listed by date in their section, newest first."""
 
     stands_in = ("blog",)
     template = "nodes/blog-entry.html"
@@ -252,7 +251,7 @@ class Entry(Written):
 
 
 class Page(Written):
-    """Base of single pages in a folder or at the top level."""
+    """Base class for single pages in a folder or at the top level."""
 
     stands_in = ("folder",)
 
@@ -261,13 +260,13 @@ class Page(Written):
 
 
 class Section(Written):
-    """Base of sections, which contain other nodes."""
+    """Base class for sections, which contain other nodes."""
 
     stands_in = ("folder",)
     schema_org = "CollectionPage"
     is_section = True
     lists = NEWEST
-    # If empty, the template depends on `lists`.
+    # If this is empty, the template depends on `lists`.
     template = ""
 
     class Meta:
@@ -275,7 +274,7 @@ class Section(Written):
 
     @classmethod
     def templates(cls) -> Collection[str]:
-        """Return the names of the templates for readers. The first existing one is used."""
+        """Return the names of the templates for public pages. The first existing template is used."""
         return [f"nodes/{cls.type_name}.html", cls.template or f"nodes/{LISTED_BY[cls.lists]}.html"]
 
 

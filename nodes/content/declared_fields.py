@@ -1,4 +1,4 @@
-"""The declared fields of a content type, by their path under `metadata`, and how edits of each field merge."""
+"""The declared fields of each content type, by path under `metadata`, and how edits of each field are merged."""
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
@@ -11,17 +11,16 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, E
 from nodes.content import registry, values
 from nodes.content.base import NodeField
 
-# Strategies to merge two edits of a field: by paragraph, by item, by the ids of parts, by the fields of a part, or not
-# at all.
-TEXT = "text"
-ITEMS = "items"
-PARTS = "parts"
-PART = "part"
-VALUE = "value"
+# Strategies for merging two edits of a field.
+TEXT = "text"  # Merge by paragraph.
+ITEMS = "items"  # Merge by list item.
+PARTS = "parts"  # Merge by the ids of the parts.
+PART = "part"  # Merge by the fields of the part.
+VALUE = "value"  # Don't merge.
 PREFIX = "detail."
-# Fields that search ignores. Readers of a page don't see SEO texts, and search handles alternative texts separately.
+# Fields that search ignores. Pages don't show the SEO fields, and search handles alternative text separately.
 _UNSEARCHED = frozenset({"detail.alt", "detail.seo_title", "detail.seo_description"})
-# Names that forms of nodes send in addition to the declared fields of a type.
+# Names that node forms submit in addition to the declared fields of a type.
 RESERVED = frozenset(
     {"title", "slug", "section", "parent_id", "summary", "tags", "tags_seen", "author", "published", "expires", "nonce"}
     | {
@@ -43,14 +42,14 @@ RESERVED = frozenset(
 
 
 class MarkdownField(models.TextField):
-    """Text field for Markdown with inserts, in addition to the text of the page.
+    """A text field for Markdown with inserts, in addition to the page's body text.
 
-    Templates display it with `markdown`.
+    Templates display its value with the `markdown` filter.
     """
 
 
 def declared(type: str) -> Mapping[str, models.Field]:
-    """Return the fields of a type by path, such as {"detail.servings": …}. A type that isn't installed has none."""
+    """Return the fields of `type` by path, such as {"detail.servings": …}. Unknown types have no fields."""
     return _declared(registry.get(type))
 
 
@@ -62,7 +61,7 @@ def _declared(model: type[models.Model]) -> Mapping[str, models.Field]:
 def own_fields(type: str) -> Iterator[tuple[str, models.Field]]:
     """Yield (path, field) for the fields that editors fill in, except the page's text, format and comment policy.
 
-    The order is that of the declaration.
+    The fields are in order of declaration.
     """
     for path, field in declared(type).items():
         if field.editable and field.name not in ("text", "format", "comments"):
@@ -70,17 +69,17 @@ def own_fields(type: str) -> Iterator[tuple[str, models.Field]]:
 
 
 def internal_fields(type: str) -> frozenset[str]:
-    """Return the paths of a type's fields that no form has, such as the source of an import or the size of a photo."""
+    """Return the paths of fields that are in no form, such as the source of an import or the size of a photo."""
     return frozenset(path for path, field in declared(type).items() if not field.editable)
 
 
 def keep_declared(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of `fields`, by path, that the type declares. Older versions of a type may have more fields."""
+    """Return `fields`, by path, without those that `type` doesn't declare. Older versions may have had more fields."""
     return {path: value for path, value in fields.items() if not path.startswith(PREFIX) or path in declared(type)}
 
 
 def merge_strategy(type: str, path: str) -> str:
-    """Return the strategy to merge two edits of the field at `path`: TEXT, ITEMS, PARTS, PART or VALUE."""
+    """Return the strategy for merging two edits of the field at `path`: TEXT, ITEMS, PARTS, PART or VALUE."""
     if path == "summary":
         return TEXT
     field = declared(type).get(path)
@@ -94,16 +93,16 @@ def _strategy(field: models.Field) -> str:
         return PARTS
     if isinstance(field, EmbeddedModelField):
         return PART
-    # The items of a list with a fixed size belong together, as in a point or a size.
+    # In a list with a fixed size, such as a point or a resolution, the items belong together.
     return ITEMS if isinstance(field, ArrayField) and not field.size else VALUE
 
 
 class FieldText(NamedTuple):
-    """Text of a MarkdownField.
+    """The text in a MarkdownField.
 
     Attributes:
         path: The path of the type's field.
-        number: The number of the part in a list of parts, from 1, or 0 if the field isn't in a list.
+        number: The number of the part in a list of parts, starting at 1, or 0 if the field isn't in a list.
         text: The text as typed.
     """
 
@@ -113,11 +112,11 @@ class FieldText(NamedTuple):
 
 
 def markdown_texts(type: str, detail: Any) -> Iterator[FieldText]:
-    """Yield the texts of the Markdown fields of a type and its parts, without the page's own text.
+    """Yield the text in the Markdown fields of a type and its parts, excluding the page's body text.
 
     Args:
         type: The content type.
-        detail: A stored document or an object of the type.
+        detail: The stored `detail`, or an object of the type.
     """
     for path, field in own_fields(type):
         value = _value(detail, field)
@@ -138,19 +137,19 @@ def _part_texts(path: str, number: int, model: Any, part: Any) -> Iterator[Field
 
 
 def _value(container: Any, field: models.Field) -> Any:
-    """Return the value of `field` in a stored document or an object."""
+    """Return the value of `field` in a stored document or in an object."""
     return container.get(field.column) if isinstance(container, Mapping) else getattr(container, field.attname, None)
 
 
 def search_texts(
     type: str, detail: Mapping[str, Any], names: Collection[str] | None = None
 ) -> Iterator[tuple[models.Field, str]]:
-    """Yield (field, text) for all searched texts in a stored detail, except the page's own text.
+    """Yield (field, text) for all searchable text in a stored `detail`, except the page's body text.
 
     Args:
         type: The content type.
-        detail: The stored detail.
-        names: The names of the only fields to include. None includes all.
+        detail: The stored `detail`.
+        names: The names of the fields to include, or None to include all fields.
     """
     for path, field in own_fields(type):
         if path not in _UNSEARCHED and (names is None or field.name in names):
@@ -158,7 +157,7 @@ def search_texts(
 
 
 def references(type: str, detail: Mapping[str, Any]) -> Iterator[ObjectId]:
-    """Yield the ids of nodes and photos in the fields of a stored detail and its parts."""
+    """Yield the ids of nodes and photos in the fields of a stored `detail` and its parts."""
     for field in declared(type).values():
         yield from referenced_ids(field, detail.get(field.column))
 
@@ -177,6 +176,6 @@ def referenced_ids(field: models.Field, value: Any) -> Iterator[ObjectId]:
 
 
 def defaults(type: str) -> dict[str, Any]:
-    """Return the stored detail of a new node of a type, with the default of each field that has one."""
+    """Return the stored `detail` for a new node of `type`, with the fields that have a default."""
     by_field = {field: field.get_default() for field in declared(type).values() if field.has_default()}
     return {field.column: values.cleaned(field, value) if value else value for field, value in by_field.items()}

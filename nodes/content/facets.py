@@ -1,4 +1,4 @@
-"""Facets: the values by which lists filter nodes, as one text each. They come from the fields in `facets` of a type."""
+"""Facets: strings by which lists filter nodes. They contain the values of the fields that a type lists in `facets`."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -11,12 +11,12 @@ from django_mongodb_backend.fields import ArrayField
 
 from nodes.content import registry
 
-# Facets stored per node, and characters per value. Lists can't filter by anything beyond these limits.
+# Maximum number of facets per node, and maximum length of a value. Lists can't be filtered by anything beyond them.
 MOST, LONGEST = 50, 100
 
 
 def from_detail(type: str, detail: Mapping[str, Any]) -> list[str]:
-    """Return the facets of a stored detail, sorted and without duplicates, such as ["recipe.course=dessert", …]."""
+    """Return the facets of a stored `detail`, sorted and without duplicates, such as ["recipe.course=dessert", …]."""
     facets = {
         format_facet(type, field.name, value)
         for field in fields(type)
@@ -27,7 +27,7 @@ def from_detail(type: str, detail: Mapping[str, Any]) -> list[str]:
 
 
 def fields(type: str) -> Iterator[models.Field]:
-    """Yield the fields by which lists filter, in the order of `facets`. A type that isn't installed has none."""
+    """Yield the fields of `type` by which lists can be filtered, in the order of its `facets` attribute."""
     content_type = registry.get(type)
     for name in content_type.facets:
         yield content_type._meta.get_field(name)
@@ -39,7 +39,7 @@ def is_list(field: models.Field) -> bool:
 
 
 def labels(field: models.Field) -> dict[str, str]:
-    """Return the labels of a field's values, by value, in the order of its choices, or {} for a field without choices."""
+    """Return the labels of a field's values, by value, in the order of its choices. It is empty without choices."""
     inner = field.base_field if isinstance(field, ArrayField) else field
     if isinstance(inner, models.BooleanField):
         return {"true": gettext("Yes"), "false": gettext("No")}
@@ -47,23 +47,23 @@ def labels(field: models.Field) -> dict[str, str]:
 
 
 def format_facet(type: str, name: str, value: str) -> str:
-    """Return the stored facet for `value` of the field `name`, such as "recipe.course=dessert"."""
+    """Return the stored facet for `value` in the field `name`, such as "recipe.course=dessert"."""
     return f"{type}.{name}={normalize(value)}"
 
 
 def normalize(value: str) -> str:
-    """Return a value as in stored facets and queries: at most LONGEST characters, without surrounding space."""
+    """Normalize a value for stored facets and queries: at most LONGEST characters, without surrounding whitespace."""
     return value.strip()[:LONGEST].rstrip()
 
 
 def parse_facet(stored: str) -> tuple[str, str]:
-    """Return the name of the field and the value of a stored facet."""
+    """Return the field name and the value in a stored facet."""
     name, _equals, value = stored.partition(".")[2].partition("=")
     return name, value
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield a stored value as text. For a list, yield each item separately."""
+    """Yield a stored value as a string. For a list, yield each item separately."""
     if isinstance(value, list):
         for item in value:
             yield from _texts(item)

@@ -9,12 +9,12 @@ def unknown_type(type: str) -> str:
 
 
 def unknown_field(name: str) -> str:
-    """Return the message for a field that the content type does not have."""
+    """Return the message for a field that the content type doesn't have."""
     return _("The field “%(name)s” doesn't exist.") % {"name": name[:100]}
 
 
 def invalid_value() -> str:
-    """Return the message for a value that a field does not accept."""
+    """Return the message for a value that a field doesn't accept."""
     return _("This field doesn't accept this value.")
 
 
@@ -24,5 +24,5 @@ def section_gone() -> str:
 
 
 def photo_needs_file() -> str:
-    """Return the message for a photo that would be created without its file."""
+    """Return the message for an attempt to create a photo without a file."""
     return _("To add a photo, upload its file.")

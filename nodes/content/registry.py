@@ -1,4 +1,4 @@
-"""The content types of the installed apps, by name. Each app's module `content` registers its own, as admin.py does."""
+"""The content types of the installed apps, by name. Apps register their types in a `content` module."""
 
 from collections.abc import Callable
 from functools import cache
@@ -10,20 +10,20 @@ from nodes.content.base import NEWEST, UPCOMING, Content, Missing
 
 T = TypeVar("T", bound=type[Content])
 
-# The type of files that are the current, former or future content of a photo. They are GridFS documents, but not nodes.
+# The type of GridFS documents that are a current, previous or future file of a photo. They aren't nodes.
 CONTENT = "photo-content"
 # The top level behaves like a section of this type.
 TOP_LEVEL = "folder"
 
 _types: dict[str, type[Content]] = {}
-# Classes whose name was already registered. System checks report them.
+# Classes whose `type_name` was already registered. A system check reports them.
 _duplicates: list[type[Content]] = []
 
 
 def register(type: T) -> T:
-    """Register a content type. Use it as a decorator of the class.
+    """Register a content type. Use this function as a class decorator.
 
-    If two types have the same name, the first stays registered, and `manage.py check` reports the second.
+    If two types have the same name, only the first is registered, and `manage.py check` reports the second.
     """
     registered = _types.setdefault(type.type_name, type)
     if registered is not type:
@@ -47,7 +47,7 @@ def get(name: str) -> type[Content]:
 
 
 def label(name: str) -> str:
-    """Return the label of the type `name`. For a type that isn't installed, this is its name."""
+    """Return the label of the type `name`. If the type isn't installed, the label contains its name."""
     return str(get(name).label) if name in _types else _("%(name)s (not installed)") % {"name": name}
 
 
@@ -65,14 +65,14 @@ def duplicates() -> tuple[type[Content], ...]:
 def names(accept: Callable[[type[Content]], bool] | None = None) -> tuple[str, ...]:
     """Return the names of all types, or of the types for which `accept` returns True.
 
-    Results are cached by `accept`, so pass a function of a module, not a lambda.
+    Results are cached by `accept`, so pass a module-level function, not a lambda.
     """
     return tuple(name for name, type in _types.items() if accept is None or accept(type))
 
 
 @cache
 def may_hold(parent_type: str | None, child_type: str) -> bool:
-    """Return whether a node of `parent_type` can contain a node of `child_type`. None is the top level."""
+    """Return whether a node of `parent_type`, or the top level if it is None, can contain a node of `child_type`."""
     parent = get(parent_type or TOP_LEVEL)
     child = get(child_type)
     return parent.is_section and child.may_stand_in(parent)
@@ -84,12 +84,12 @@ def sections() -> tuple[str, ...]:
 
 
 def pages() -> tuple[str, ...]:
-    """Return the names of the types of single pages, which are neither sections nor files and have no date."""
+    """Return the names of the types of single pages, which aren't sections, dated types or files."""
     return names(_is_page)
 
 
 def dated() -> tuple[str, ...]:
-    """Return the names of the types that are listed by date, without files."""
+    """Return the names of the types that are listed by date, excluding files."""
     return names(_is_dated)
 
 
@@ -107,7 +107,7 @@ def non_sections() -> tuple[str, ...]:
 def listed_by_facets(section_type: str) -> tuple[type[Content], ...]:
     """Return the types with facets that a section of `section_type` can contain and lists by date.
 
-    The date is the publication date, or the types' own date field if the section lists by that.
+    The date is either the publication date or the types' own date field, depending on the section type.
     """
     if get(section_type).lists == UPCOMING:
         return tuple(type for type in listed_by_own_date(section_type) if type.facets)
@@ -119,7 +119,7 @@ def listed_by_facets(section_type: str) -> tuple[type[Content], ...]:
 
 @cache
 def listed_by_own_date(section_type: str) -> tuple[type[Content], ...]:
-    """Return the types that a section of `section_type` can contain and lists by their `date_field`."""
+    """Return the types that a section of `section_type` can contain and that it lists by their `date_field`."""
     if get(section_type).lists != UPCOMING:
         return ()
     return tuple(type for type in types() if type.date_field and may_hold(section_type, type.type_name))

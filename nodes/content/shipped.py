@@ -13,7 +13,7 @@ from nodes.content.registry import register
 
 # Minimum width and height of a crop, as fractions of the photo.
 LEAST_CROP = 0.01
-# Degrees clockwise.
+# The choices for the rotation, in degrees clockwise.
 ROTATIONS = [(90, _("90° clockwise")), (180, _("180°")), (270, _("90° counterclockwise"))]
 
 
@@ -72,7 +72,7 @@ class BlogEntry(Entry):
 
 
 def check_crop(value: Sequence[float]) -> None:
-    """Raise ValidationError for a crop, [left, top, width, height], that is too small or outside the photo."""
+    """Raise ValidationError if a crop, [left, top, width, height], is too small or extends beyond the photo."""
     left, top, width, height = value
     if not (left >= 0 and top >= 0 and width >= LEAST_CROP and height >= LEAST_CROP):
         raise ValidationError(_("The crop is too small. Choose a larger part of the photo."))
@@ -98,14 +98,14 @@ class PhotoContent(Content):
     size = models.BigIntegerField(editable=False)
     sha256 = models.CharField(max_length=64, editable=False)
     dhash = models.CharField(max_length=16, blank=True, editable=False)
-    # The average colour, "#rrggbb". It is empty for photos with transparency, and for photos stored before this field
-    # existed.
+    # The average colour, as "#rrggbb". It is empty for photos with transparency, and for photos that were stored before
+    # this field existed.
     colour = models.CharField(
         max_length=7, blank=True, editable=False, validators=[RegexValidator(r"\A#[0-9a-f]{6}\Z")]
     )
     alt = models.CharField(_("Alternative text"), max_length=500, blank=True)
     focal = ArrayField(models.FloatField(), size=2, null=True, blank=True, verbose_name=_("Focal point"))
-    # Left, top, width and height as fractions of the photo. If empty, the whole photo is shown.
+    # Left, top, width and height as fractions of the photo. If there is no crop, the whole photo is shown.
     crop = ArrayField(
         models.FloatField(),
         size=4,
@@ -114,14 +114,14 @@ class PhotoContent(Content):
         verbose_name=_("Crop"),
         validators=[check_crop],
     )
-    # Degrees clockwise. The photo is rotated after cropping.
+    # The rotation in degrees clockwise. It is applied after cropping.
     rotation = models.IntegerField(
         _("Rotation"),
         null=True,
         blank=True,
         choices=ROTATIONS,
     )
-    # [{n, v}], with values of several types, which queries match with $elemMatch.
+    # Properties as [{n, v}], for queries with $elemMatch. The values have various types.
     exif = ArrayField(models.JSONField(), default=list, blank=True, editable=False)
     comments = models.CharField(_("Comments"), max_length=20, blank=True)
 

@@ -1,6 +1,7 @@
-"""Older and newer versions of a type. Every read converts stored documents to the current version, so every write does, too.
+"""Handle documents with an older or newer version of their content type.
 
-`metadata.schema_version` is the version of `metadata.detail`. Documents without it are of the first version.
+Documents are upgraded to the current version whenever they are read, so writes always store the current version.
+`metadata.schema_version` is the version of `metadata.detail`. Documents without it have the first version.
 """
 
 import hashlib
@@ -24,7 +25,7 @@ FIRST = 1
 
 
 class UpgradeFailed(Exception):
-    """An upgrader of a type raised an exception, or returned an invalid detail. `__cause__` is the reason."""
+    """A type's upgrader raised an exception or returned an invalid `detail`. `__cause__` is the original exception."""
 
     def __init__(self, type: str, from_version: int) -> None:
         self.type = type
@@ -33,30 +34,30 @@ class UpgradeFailed(Exception):
 
 
 def version(metadata: Mapping[str, Any]) -> int:
-    """Return the version of the type that a stored `metadata` has."""
+    """Return the version of the content type with which `metadata` was stored."""
     return metadata.get(VERSION) or FIRST
 
 
 def version_fields(type: str) -> dict[str, int]:
-    """Return the fields of a current `metadata` that specify its version, or {} for the first version."""
+    """Return the metadata fields that store the current version of `type`, or {} if it is the first version."""
     current = registry.get(type).schema_version
     return {} if current == FIRST else {VERSION: current}
 
 
 def is_newer(metadata: Mapping[str, Any]) -> bool:
-    """Return whether a stored `metadata` has a newer version than the running code knows."""
+    """Return whether stored `metadata` has a newer version than the running code supports."""
     return version(metadata) > registry.get(metadata["type"]).schema_version
 
 
 def draft_metadata(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the stored `metadata` of a node's draft, with the node's type."""
+    """Return the stored metadata of a node's draft, with the node's type added."""
     return {"type": document["metadata"]["type"], **document["draft"]["metadata"]}
 
 
 def upgraded(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a stored `metadata` with its whole detail in the current version of its type.
+    """Return stored `metadata` with its `detail` upgraded to the current version of its type.
 
-    A `metadata` of the current version, or a newer one, is returned unchanged.
+    Metadata that already has the current version or a newer one is returned unchanged.
 
     Raises:
         UpgradeFailed: An upgrader failed, or its result is invalid.
@@ -74,22 +75,22 @@ def upgraded(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
                 detail = dict(upgraders[step](detail))
             # This fails for parts with values that BSON can't encode.
             _give_ids(content_type, detail)
-        # An upgrader is code of an app, which can fail in any way.
+        # Upgraders are part of apps, so they can raise any exception.
         except Exception as error:
             raise UpgradeFailed(metadata["type"], step) from error
     return {**metadata, "detail": detail, VERSION: content_type.schema_version}
 
 
 def read(metadata: Mapping[str, Any]) -> Content | None:
-    """Return the detail of a stored `metadata` as an object of its type, or None if a projection left it out.
+    """Return the detail in stored `metadata` as an object of its type, or None if a projection excluded it.
 
-    A detail that can't be upgraded becomes an object of Missing. In a detail of a newer version, fields with values
-    that this version doesn't accept get their defaults.
+    If the detail can't be upgraded, return a Missing object. If it has a newer version, fields whose values the running
+    code doesn't accept get their defaults.
     """
     content_type = registry.get(metadata["type"])
     detail = metadata.get("detail")
     if detail is None:
-        # A detail stored as null is treated like an empty one.
+        # A detail that is stored as null is treated as empty.
         return content_type.from_document({}) if "detail" in metadata else None
     if version(metadata) == content_type.schema_version or not content_type.is_installed:
         return content_type.from_document(detail)
@@ -103,7 +104,10 @@ def read(metadata: Mapping[str, Any]) -> Content | None:
 
 
 def _give_ids(model: type[Content], detail: dict[str, Any]) -> None:
-    """Give ids to list parts made by an upgrader. Edits merge by ids, so equal parts get the same ids at each read."""
+    """Add ids to list parts that an upgrader created.
+
+    Edits are merged by these ids, so each read must generate the same ids for the same parts.
+    """
     for field in values.stored_fields(model):
         parts = detail.get(field.column)
         if isinstance(field, EmbeddedModelArrayField) and isinstance(parts, list):

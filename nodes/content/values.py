@@ -1,4 +1,4 @@
-"""Conversion between stored values of fields and Python values. Reads convert values; writes check them, too."""
+"""Convert between stored field values and Python values. Writes also validate the values."""
 
 import math
 import uuid
@@ -21,12 +21,12 @@ from marginalia.markup.characters import is_blank
 from marginalia.mongo.reading import Malformed
 from nodes.content.messages import invalid_value, unknown_field
 
-# Exceptions that Django's checks raise for values of an entirely different type.
+# Exceptions that Django's validation raises for values of an entirely different type.
 _WRONG_TYPE = (TypeError, ValueError, AttributeError, ArithmeticError, InvalidId, InvalidDocument)
 
 
 def stored_fields(model: type[models.Model]) -> Iterator[models.Field]:
-    """Yield the stored fields of a type or part. Django's automatic primary key is not stored."""
+    """Yield the stored fields of a type or part. Django's automatic primary key isn't stored."""
     for field in model._meta.fields:
         if not isinstance(field, models.AutoField) and not field.get_internal_type().endswith("AutoField"):
             yield field
@@ -34,19 +34,19 @@ def stored_fields(model: type[models.Model]) -> Iterator[models.Field]:
 
 @cache
 def _readers(model: Any) -> tuple[tuple[str, str, type, Callable[[Any], Any] | None, Any], ...]:
-    """Return (attribute, stored name, class of stored values, conversion or None, field) for each field."""
+    """Return (attribute, stored name, class of stored values, conversion or None, field) for each stored field."""
     return tuple((f.attname, f.column, _stored_as(f), _from_stored(f), f) for f in stored_fields(model))
 
 
 def _stored_as(field: models.Field) -> type:
-    """Return the required class of stored values: str for texts, which are rendered, list for lists, or else object."""
+    """Return the required class of stored values: list for list fields, str for text fields, and object for others."""
     if isinstance(field, ArrayField):
         return list
     return str if isinstance(field, models.CharField | models.TextField) else object
 
 
 def attributes(model: Any, document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments to construct a type or part from a stored document. Missing fields get their defaults.
+    """Return the arguments for constructing a type or part from a stored document. Missing fields get their defaults.
 
     Raises:
         Malformed: A value has the wrong type.
@@ -64,7 +64,7 @@ def attributes(model: Any, document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def valid_values(model: type[models.Model], document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a stored document that the fields of `model` accept, for example from a newer version."""
+    """Return the values in a stored document that the fields of `model` accept. It can be from a newer version."""
     valid = {}
     for field in stored_fields(model):
         if field.column in document:
@@ -77,7 +77,7 @@ def valid_values(model: type[models.Model], document: Mapping[str, Any]) -> dict
 
 
 def from_stored(field: models.Field, value: Any) -> Any:
-    """Return a stored value as a Python value. A value that is already converted is returned unchanged."""
+    """Convert a stored value to a Python value. A value that is already converted is returned unchanged."""
     convert = _from_stored(field)
     return value if convert is None or value is None else convert(value)
 
@@ -112,7 +112,7 @@ _CONVERSIONS: tuple[tuple[type[models.Field], Callable[[Any], Any]], ...] = (
 
 
 def cleaned(field: models.Field, value: Any) -> Any:
-    """Return a value in its stored form.
+    """Validate a value, and return it in its stored form.
 
     Raises:
         ValidationError: The field doesn't accept the value.
@@ -148,21 +148,21 @@ def _cleaned(field: models.Field, value: Any) -> Any:
         return value
     if isinstance(value, Mapping | list | tuple):
         raise ValidationError(invalid_value())
-    # The value can be a stored value of an older version.
+    # The value can be a stored value from an older version.
     value = from_stored(field, value)
-    # An empty value of a nullable field becomes null. Only texts store "".
+    # An empty value in a nullable field becomes null. Only text fields store "".
     if value == "" and field.null and not field.empty_strings_allowed:
         value = None
     if value is None and field.null:
         return None
-    # A field that needs a value refuses "".
+    # A required field rejects "", so a blank value is reported as missing.
     if isinstance(value, str) and not field.blank and is_blank(value):
         value = ""
     return _to_stored(field, field.clean(value, None))
 
 
 def _ensure_unique_ids(parts: list[dict[str, Any]]) -> None:
-    """Give an id to each part that has none, or whose id also belongs to another part of the list."""
+    """Give a new id to each part that has no id, or has the same id as an earlier part in the list."""
     seen: set[Any] = set()
     for part in parts:
         if part.setdefault("_id", ObjectId()) in seen:
@@ -178,9 +178,15 @@ def _cleaned_item(field: models.Field, value: Any, number: int) -> Any:
 
 
 def _cleaned_part(model: Any, value: Any, number: int = 0) -> dict[str, Any]:
-    """Return a part in its stored form. `value` is an object of its class, or a dict of its fields by name.
+    """Validate a part, and return it in its stored form.
 
-    Raises ValidationError with a message for each field. The messages begin with `number`, if it isn't 0.
+    Args:
+        model: The class of the part.
+        value: An object of the class, or a dict of its fields by name.
+        number: The number with which error messages begin, or 0 for messages without a number.
+
+    Raises:
+        ValidationError: The value of a field is invalid.
     """
     if isinstance(value, model):
         fields = {field.attname: getattr(value, field.attname) for field in stored_fields(model)}
@@ -212,7 +218,7 @@ def _numbered(error: ValidationError, number: int) -> ValidationError:
 
 def _to_stored(field: models.Field, value: Any) -> Any:
     if isinstance(value, str):
-        # The driver can't encode lone surrogates, and forms refuse null characters, so both are refused here.
+        # The driver can't encode lone surrogates, and forms reject null characters, so this function rejects both.
         value.encode()
         if "\x00" in value:
             raise ValueError(value)
@@ -223,20 +229,20 @@ def _to_stored(field: models.Field, value: Any) -> Any:
         # The server stores milliseconds.
         return value.replace(microsecond=value.microsecond // 1000 * 1000)
     if isinstance(value, Decimal):
-        # Numbers are stored with the same number of decimal places, so that equal numbers are stored equally.
+        # All numbers are stored with the same number of decimal places, so that equal numbers have equal stored values.
         return Decimal128(value.quantize(Decimal(1).scaleb(-field.decimal_places)))
     stored = field.get_db_prep_save(value, connection)
     return stored.replace(tzinfo=UTC) if isinstance(stored, datetime) else stored
 
 
 def _check_number(value: float) -> None:
-    """Raise ValidationError for infinity and NaN. NaN doesn't equal itself, so each save would be a conflict."""
+    """Raise ValidationError for infinity and NaN. NaN doesn't equal itself, so every save would cause a conflict."""
     if not math.isfinite(value):
         raise ValidationError(invalid_value())
 
 
 def _check_keys(value: Any) -> None:
-    """Raise ValidationError for a JSON document with a key that has a special meaning in queries and updates."""
+    """Raise ValidationError if a JSON value contains a key that has a special meaning in queries and updates."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             if not isinstance(name, str) or name.startswith("$") or "." in name or "\x00" in name:
@@ -252,7 +258,7 @@ def _check_keys(value: Any) -> None:
 
 
 def search_texts(field: models.Field, value: Any) -> Iterator[tuple[models.Field, str]]:
-    """Yield (field, text) for each searched text in a stored value. A choice is searched by its label."""
+    """Yield (field, text) for each searchable string in a stored value. For a choice, yield its label."""
     if isinstance(value, list):
         inner = field if isinstance(field, EmbeddedModelArrayField) else getattr(field, "base_field", field)
         for item in value:
