@@ -1,4 +1,4 @@
-"""Doctor checks of pages: hot queries, histories, types and their versions."""
+"""Doctor checks for pages: frequent queries, histories, content types and their versions."""
 
 from collections.abc import Iterator
 
@@ -21,13 +21,13 @@ from nodes.selectors.queries import BROADCASTS, HOT_QUERIES
 
 __all__ = ["BROADCASTS", "HOT_QUERIES"]
 
-# Documents listed in one finding.
+# Maximum number of documents listed in one finding.
 NAMED = 3
 
 
 @check
 def site_document(examination: Examination) -> Iterator[Finding]:
-    """Check for a site that has pages, but no document with its settings and versions."""
+    """Check for a site that has pages, but no document with the site's settings and versions."""
     for nodes in examination.declared(NODES):
         db = examination.db
         if db[nodes].find_one({}, {"_id": 1}) and not db[SITE].find_one({"_id": SITE_ID}, {"_id": 1}):
@@ -41,7 +41,7 @@ def site_document(examination: Examination) -> Iterator[Finding]:
 
 @check
 def damaged_nodes(examination: Examination) -> Iterator[Finding]:
-    """Check for pages and photos that can't be read, or lack stored parts. Large collections are sampled at random."""
+    """Check for pages and photos that can't be read or that lack stored parts. Large collections are sampled."""
     for name in examination.declared(NODES, ASSET_FILES, TRASH):
         pipeline: list[Document] = [
             *examination.sample_stages(name),
@@ -53,7 +53,7 @@ def damaged_nodes(examination: Examination) -> Iterator[Finding]:
         for document in examination.db[name].aggregate(pipeline):
             faults += [f"{document['_id']} {fault}" for fault in damage.faults(MODELS.get(name, Node), document)]
             if name == TRASH:
-                # A section is moved to the trash after its pages, and can be deleted before them.
+                # A section is moved to the trash after its pages, and can be deleted before its pages.
                 continue
             if isinstance(metadata := document.get("metadata"), dict) and metadata.get("parent_id") is not None:
                 parents[document["_id"]] = metadata["parent_id"]
@@ -65,7 +65,7 @@ def damaged_nodes(examination: Examination) -> Iterator[Finding]:
             yield Finding(
                 ERROR, "node-damaged", name, f"Pages have {len(faults)} problems: {'; '.join(faults[:NAMED])}.", fix
             )
-        # The nodes are read again after the trash, to find sections that are restored between the two queries.
+        # NODES is queried again after TRASH to find sections that are restored between the first two queries.
         homes = (NODES, TRASH, NODES)
         existing = {id for home in homes for id in examination.present(home, set(parents.values()))}
         if lost := [str(node_id) for node_id, parent_id in parents.items() if parent_id not in existing]:
@@ -76,7 +76,7 @@ def damaged_nodes(examination: Examination) -> Iterator[Finding]:
 
 @check
 def histories(examination: Examination) -> Iterator[Finding]:
-    """Check for pages without the revision of their current version. Large collections are sampled at random."""
+    """Check for pages that lack the revision of their current version. Large collections are sampled."""
     for nodes in examination.declared(NODES):
         pipeline: list[Document] = [*examination.sample_stages(nodes), {"$project": {"metadata.nonce": 1}}]
         documents = examination.db[nodes].aggregate(pipeline)
@@ -92,10 +92,10 @@ def histories(examination: Examination) -> Iterator[Finding]:
 
 @check
 def missing_types(examination: Examination) -> Iterator[Finding]:
-    """Check for nodes of types that no installed app declares. They stay stored, but readers don't see them."""
+    """Check for nodes whose type no installed app declares. These nodes are kept, but readers can't see them."""
     for name in examination.declared(NODES):
         known = registry.names()
-        # distinct() only reads the index, with one entry per type.
+        # distinct() reads only one index entry per type.
         if unknown := sorted(str(type) for type in examination.db[name].distinct("metadata.type") if type not in known):
             message = f"No installed app declares the type of some nodes: {', '.join(unknown[:NAMED])}."
             yield Finding(
@@ -105,7 +105,7 @@ def missing_types(examination: Examination) -> Iterator[Finding]:
 
 @check
 def versions(examination: Examination) -> Iterator[Finding]:
-    """Check for nodes and drafts in another version of their type. Large collections are sampled at random."""
+    """Check for nodes and drafts with an older or newer version of their type. Large collections are sampled."""
     for name in examination.declared(NODES, ASSET_FILES):
         live = {"$ifNull": [f"$metadata.{VERSION}", FIRST]}
         draft = {"$cond": [{"$gt": ["$draft", None]}, {"$ifNull": [f"$draft.metadata.{VERSION}", FIRST]}, live]}

@@ -1,8 +1,8 @@
-"""Texts as HTML, cached by the nonce of the save that wrote them. Each save makes a new nonce, so caches are never outdated.
+"""Render text as HTML, and cache the HTML by nonce. Each save generates a new nonce, so caches are never outdated.
 
-Search, excerpts and references use the clean HTML of a text. The HTML for readers also has typographic punctuation,
-formulas, highlighted code, and labels for the links of footnotes. It is made from the clean HTML, cached only in
-process, and never stored, so that an update of the code changes it at once.
+Search, excerpts and references use clean HTML. The HTML for readers also has typographic punctuation, formulas,
+highlighted code, and labels for footnote links. It is generated from the clean HTML, and cached only in process, so
+that code updates take effect immediately.
 """
 
 import re
@@ -20,11 +20,11 @@ from marginalia.markup import code, html, margin, markdown, maths, typography
 from marginalia.markup.html import anchors
 from nodes.content import HTML, MARKDOWN
 
-# Rendered texts cached per process. At 20 KB each, they need about 10 MB.
+# Maximum number of rendered texts cached per process. At 20 KB each, they need about 10 MB.
 KEPT = 512
-# Maximum characters of formulas rendered per text. One takes about 0.25 ms in the worst case.
+# Maximum number of characters of formulas rendered per text. A character takes up to about 0.25 ms.
 MOST_MATHS: Final = 10_000
-# Maximum characters of code highlighted per text. Each takes about 30 µs in the worst case.
+# Maximum number of characters of code highlighted per text. A character takes up to about 30 µs.
 MOST_CODE: Final = 20_000
 # These expressions match the exact output of the sanitizer.
 _CODE: Final = re.compile(r'(<pre>)?<code class="language-([^" ]+)">([^<]*)</code>(?(1)</pre>)')
@@ -35,7 +35,7 @@ _REF: Final = '<sup class="footnote-ref"><a '
 
 
 def to_html(text: str, text_format: str) -> str:
-    """Return an editor's text as clean HTML. Texts in both formats may contain HTML."""
+    """Convert text by an editor to clean HTML. Text in both formats can contain HTML."""
     if text_format == HTML:
         return html.clean(text, "article")
     return markdown.render(text, "article")
@@ -43,10 +43,10 @@ def to_html(text: str, text_format: str) -> str:
 
 @lru_cache(maxsize=KEPT)
 def of_field(text: str) -> str:
-    """Return the text of a Markdown field as clean HTML. The result is cached in process.
+    """Convert the text of a Markdown field to clean HTML. The result is cached in process.
 
-    The ids of its footnotes contain a hash of the text, because other texts of the page have footnotes with the same
-    numbers.
+    The ids of footnotes contain a hash of the text, because other fields on the page can contain footnotes with the
+    same numbers.
     """
     unique_name = rf"\g<1>{blake2b(text.encode(), digest_size=4).hexdigest()}-"
     return _NOTE_TAG.sub(lambda tag: _NOTE_NAME.sub(unique_name, tag[0]), to_html(text, MARKDOWN))
@@ -54,21 +54,21 @@ def of_field(text: str) -> str:
 
 @lru_cache(maxsize=KEPT)
 def saved(nonce: ObjectId, text: str, text_format: str) -> str:
-    """Return the text that was saved under `nonce` as clean HTML. The result is cached in process."""
+    """Convert the text that was saved with `nonce` to clean HTML. The result is cached in process."""
     return to_html(text, text_format)
 
 
 @lru_cache(maxsize=KEPT)
 def for_readers(clean: str, language: str, *, is_page: bool = False) -> str:
-    """Return clean HTML with formulas, highlighted code, and the punctuation and the footnote labels of `language`.
+    """Add formulas, highlighted code, and the punctuation and footnote labels of `language` to clean HTML.
 
     The result is cached in process.
 
     Args:
         clean: The clean HTML.
         language: The language of the page, such as "en".
-        is_page: Whether the HTML is the text of a page. Its footnotes then appear next to their lines, not in a list at
-            the end, and its headings link to themselves.
+        is_page: Whether the HTML is the body text of a page. If so, footnotes appear next to their lines instead of in
+            a list at the end, and headings link to themselves.
     """
     smart = typography.smarten_html(clean, language)
     with override(language):
@@ -79,12 +79,12 @@ def for_readers(clean: str, language: str, *, is_page: bool = False) -> str:
 
 
 def line(text: str) -> str:
-    """Return a title or a summary, as plain text, with the punctuation of the active language."""
+    """Return a plain-text title or summary with the typographic punctuation of the active language."""
     return typography.smarten(text, get_language() or "en")
 
 
 class _CodeRenderer:
-    """A replacement function for the formulas and code blocks of one text, up to MOST_MATHS and MOST_CODE characters."""
+    """A replacement function that renders up to MOST_MATHS characters of formulas and MOST_CODE characters of code."""
 
     def __init__(self) -> None:
         self._maths = MOST_MATHS
@@ -106,7 +106,7 @@ class _CodeRenderer:
 
 
 def _label_footnotes(clean: str) -> str:
-    """Add roles and labels for screen readers to the footnotes of a text."""
+    """Add roles and labels for screen readers to the footnotes in clean HTML."""
     if _REF not in clean:
         return clean
     notes = format_html('<div class="footnotes" role="doc-endnotes" aria-label="{}">', _("Footnotes"))

@@ -1,4 +1,4 @@
-"""The collections of nodes and photos, with the indexes of all hot queries."""
+"""The collections for nodes and photos, with the indexes for all frequent queries."""
 
 from functools import cache
 from typing import Any
@@ -16,36 +16,36 @@ TRASH = "cms.trash"
 SITE = "cms.site"
 WORKING_COPIES = "cms.working_copies"
 
-# GridFS buckets: photos and their files, and resized copies, which are made on demand.
+# GridFS buckets. ASSETS contains photos and their files, and RENDITIONS contains resized copies, created on demand.
 ASSETS, RENDITIONS = "cms.assets", "cms.renditions"
 ASSET_FILES = f"{ASSETS}.files"
 ASSET_CHUNKS = f"{ASSETS}.chunks"
 RENDITION_FILES = f"{RENDITIONS}.files"
 RENDITION_CHUNKS = f"{RENDITIONS}.chunks"
 
-# Unsaved input is stored for this many days.
+# Number of days for which unsaved input is stored.
 WORKING_COPY_DAYS = 30
 
 PLACE = (("metadata.parent_id", 1), ("metadata.slug", 1))
 CHANGED = (("metadata.updated", -1), ("_id", -1))
-# If several nodes were published at the same time, the one created last comes first. Ids of photos don't follow creation.
+# Nodes published at the same time are sorted by creation time. The ids of photos aren't in order of creation.
 NEWEST = (("metadata.published", -1), ("metadata.created", -1), ("_id", -1))
 OWN_DATE = (("derived.date", 1), ("_id", 1), ("metadata.expires", 1), ("metadata.published", 1))
-# Nodes that their section lists by a date field of their type.
+# Nodes that their section lists by one of their own date fields.
 DATED = {"derived.date": {"$exists": True}}
 # Nodes that are pinned to the top of their section.
 PINNED = {"metadata.detail.is_pinned": True}
-# The hint for the index of ids. Without it, the server also tries indexes of places if a filter contains an id and a
-# place.
+# The hint for the index on `_id`. Without the hint, the server also tries the index on places if a filter contains both
+# an id and a place.
 BY_ID = "_id_"
 POSITION = (("position", 1), ("metadata.slug", 1))
-# Nodes that refer to any node, photo or insert.
+# Nodes that refer to a node, photo or insert.
 REFERRING = {"derived.refs": {"$exists": True}}
 
-# Words are stemmed as in English, which does little harm in other languages. `pairs` serves scripts without spaces. No
-# document has a field with the name in language_override. The default name "language" could be a field of a type, whose
-# value MongoDB would use. `derived.title` and `derived.tags` contain the words of fields that types weigh like the
-# title or the tags.
+# Words are stemmed as in English, which does little harm in other languages. `pairs` is for scripts without spaces.
+# `language_override` names a field that no document has. With its default, MongoDB would read the language from a
+# content type's field called "language". `derived.title` and `derived.tags` contain words from fields that a content
+# type weights like the title or the tags.
 _WEIGHTS = {
     "metadata.title": 10,
     "derived.title": 10,
@@ -70,15 +70,15 @@ def node_indexes() -> tuple[Index, ...]:
     """Return the indexes that nodes and photos share, because the same code queries both."""
     return (
         Index("by_place", PLACE, unique=True),
-        # Newest nodes of a section, for lists, feeds, archives, and links to the previous and next node. The fields
-        # after _id let the index alone exclude hidden nodes, so that no document is read needlessly.
+        # The newest nodes in a section, for lists, feeds, archives, and links to the previous and next node. Because of
+        # the fields after _id, the server can skip hidden nodes without reading their documents.
         Index(
             "by_section",
             (("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1), ("metadata.type", 1)),
         ),
         Index("by_type", (("metadata.type", 1), *NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1))),
         Index("by_tag", (("metadata.tags", 1), *NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1))),
-        # Public nodes with an author's name.
+        # Public nodes by an author's name.
         Index(
             "by_byline",
             (
@@ -89,12 +89,12 @@ def node_indexes() -> tuple[Index, ...]:
                 ("metadata.type", 1),
             ),
         ),
-        # Expired nodes, for editors, and the next time at which the site changes by itself.
+        # Expired nodes, for editors, and the next expiry, when the public site changes without an edit.
         Index("by_expiry", (("metadata.expires", -1), ("_id", -1))),
-        # Nodes whose title contains a word that begins with an editor's input. For the same word, the last changed node
-        # comes first.
+        # Nodes whose title contains a word that begins with an editor's input. Nodes with the same word are sorted by
+        # their last change, latest first.
         Index("by_title_word", (("derived.title_words", 1), *CHANGED)),
-        # The pages of a folder, by name.
+        # The pages in a folder, by name.
         Index(
             "by_name",
             (
@@ -112,31 +112,31 @@ def node_indexes() -> tuple[Index, ...]:
 def keys_of(index: str, collection: str = NODES) -> dict[str, int | str]:
     """Return the keys of the declared index `index`, for hints.
 
-    Hints use keys, because an upgrade creates an index under another name if the declared name is in use.
+    Hints use keys because an upgrade creates an index with a different name if the declared name is in use.
     """
     indexes = next(declared for declared in collections() if declared.name == collection).indexes
     return dict(next(declared for declared in indexes if declared.name == index).keys)
 
 
 def home_of(type: str) -> str:
-    """Return the name of the collection for nodes of `type`. Photos are GridFS files; all other nodes are in NODES."""
+    """Return the name of the collection for nodes of `type`: ASSET_FILES for photos, NODES for all other types."""
     return ASSET_FILES if content.get(type).is_file else NODES
 
 
 def node_filter(collection: str) -> dict[str, Any]:
     """Return the filter for the documents of `collection` that are nodes or photos.
 
-    It excludes former and future contents of photos, and photos whose first upload is in progress. Queries combine it
+    It excludes previous and future files of photos, and photos whose first upload is in progress. Queries combine it
     with a filter by id.
     """
     return {"metadata.content_id": {"$type": "objectId"}} if collection == ASSET_FILES else {}
 
 
 def gallery_filters(gallery_id: ObjectId | None) -> tuple[dict[str, Any], ...]:
-    """Return the filters to add, one after the other, to a query of a photo by id.
+    """Return the filters to add, one after the other, to a query for a photo by id.
 
-    The first filter contains the gallery that contained the photo when its id was stored, so that a cluster only
-    queries the shards of this gallery. The second is empty, for photos that were moved since.
+    The first filter contains the gallery in which the photo was when its id was stored, so that a cluster queries only
+    the shards with this gallery. The second filter is empty, for photos that have been moved since.
     """
     return ({"metadata.parent_id": gallery_id}, {}) if gallery_id else ({},)
 
@@ -160,7 +160,7 @@ def collections() -> tuple[Collection, ...]:
             (
                 *node_indexes(),
                 SEARCH,
-                # Nodes of a section in the order of editors. Nodes without a position come first, by slug.
+                # The nodes in a section, in the order that editors set. Nodes without a position come first, by slug.
                 Index(
                     "by_position",
                     (
@@ -171,7 +171,7 @@ def collections() -> tuple[Collection, ...]:
                         ("metadata.type", 1),
                     ),
                 ),
-                # The lists of the admin: last changed first, of all nodes or by one filter, and newest first by state.
+                # The admin lists: all nodes or one filter sorted by last change, and a status sorted by publication.
                 Index("by_updated", CHANGED),
                 Index("section_by_updated", (("metadata.parent_id", 1), *CHANGED)),
                 Index("type_by_updated", (("metadata.type", 1), *CHANGED)),
@@ -180,9 +180,9 @@ def collections() -> tuple[Collection, ...]:
                 Index("by_published", (*NEWEST, ("metadata.expires", 1))),
                 Index("by_author", (("metadata.author._id", 1), *NEWEST, ("metadata.expires", 1))),
                 Index("by_draft", (("draft.saved_at", -1), ("_id", -1)), sparse=True),
-                # Scheduled changes, by the time from which readers see them.
+                # Scheduled changes, by publication time.
                 Index("by_due", (("draft.due", -1), ("_id", -1)), sparse=True),
-                # Values by which lists are filtered, of all types, such as "recipe.course=dessert".
+                # The values of all types by which lists can be filtered, such as "recipe.course=dessert".
                 Index(
                     "by_facet",
                     (("derived.facets", 1), ("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1)),
@@ -193,17 +193,17 @@ def collections() -> tuple[Collection, ...]:
                     (("derived.facets", 1), *CHANGED),
                     partial={"derived.facets": {"$exists": True}},
                 ),
-                # Nodes of sections that list by a date field of their pages, also filtered by facets.
+                # Nodes in sections that list their pages by a date field of the pages, with and without facet filters.
                 Index("by_date", (("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
                 Index("facet_by_date", (("derived.facets", 1), ("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
-                # Pinned posts of a section, of which there are few.
+                # The pinned posts in a section. There are few of them.
                 Index("by_pin", (("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1)), partial=PINNED),
-                # Uses of a node, a photo or an insert, live and in drafts. The server reads both indexes in parallel in
-                # one order.
+                # References to a node, photo or insert from live versions and from drafts. The server reads both
+                # indexes in parallel and merges the results in one order.
                 Index("by_ref", (("derived.refs", 1), *CHANGED), partial=REFERRING),
                 Index("by_draft_ref", (("draft.refs", 1), *CHANGED), partial={"draft.refs": {"$exists": True}}),
-                # Nodes with references, newest first, to find broken links. A resumed search skips checked nodes by
-                # reading only the index.
+                # Nodes with references, newest first, for finding broken links. A resumed search reads only the index
+                # to skip nodes that were already checked.
                 Index("referring", (*NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1)), partial=REFERRING),
             ),
             shard_key=ShardKey(
@@ -248,10 +248,10 @@ def collections() -> tuple[Collection, ...]:
                 *FILES_INDEXES,
                 Index("by_updated", (("metadata.updated", -1), ("_id", -1))),
                 Index("by_author", (("metadata.author._id", 1), ("metadata.updated", -1))),
-                # One index for every property that a camera can write: [{n, v}], searched with $elemMatch.
+                # A single index covers all properties that a camera can write: [{n, v}], searched with $elemMatch.
                 Index("by_exif", (("metadata.detail.exif.n", 1), ("metadata.detail.exif.v", 1), *NEWEST)),
                 Index("by_sha256", (("metadata.detail.sha256", 1),)),
-                # Only uploads under way and stalled uploads are locked, so there are few entries.
+                # Only active and stalled uploads are locked, so there are few entries.
                 Index("by_lock", (("metadata.locked", 1),), partial={"metadata.locked": {"$type": "date"}}),
             ),
             shard_key=ShardKey(

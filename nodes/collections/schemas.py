@@ -1,7 +1,7 @@
-"""Validators of the collections of nodes and photos. The server refuses documents that don't match.
+"""Validators for the collections of nodes and photos. The server rejects documents that don't match.
 
-For the fields of a content type, the server checks the types of values, but requires no field. It doesn't check the
-fields of documents of an older or newer version of their type, or of a type that isn't installed.
+The server checks the types of values in the fields of a content type, but requires no field. It doesn't check fields in
+documents with an older or newer version of their content type, or whose content type isn't installed.
 """
 
 from django.db import models
@@ -40,7 +40,7 @@ _OF_CLASSES: tuple[tuple[type[models.Field], Schema], ...] = (
     (models.CharField, TEXT),
     (models.TextField, TEXT),
 )
-# A property from a camera can have a value of any type: [{n, v}].
+# Properties from a camera can have values of any scalar type: [{n, v}].
 _PROPERTY = document({"n": TEXT, "v": either(TEXT, NUMBER, BOOLEAN, DATE)})
 _PHOTO_DETAIL = document(
     {"filename": TEXT},
@@ -77,7 +77,7 @@ _UPLOAD: dict[str, Schema] = {"doomed": optional(DATE), "superseded": optional(D
 
 
 def of_field(field: models.Field) -> Schema:
-    """Return the schema for stored values of a declared field, including null, or ANYTHING if its class is unknown."""
+    """Return the schema for stored values of a declared field. Null is allowed. Unknown field classes get ANYTHING."""
     if isinstance(field, EmbeddedModelArrayField):
         return optional(array_of(of_model(field.embedded_model)))
     if isinstance(field, EmbeddedModelField):
@@ -89,9 +89,9 @@ def of_field(field: models.Field) -> Schema:
 
 
 def of_model(model: type[models.Model]) -> Schema:
-    """Return the schema for the detail of a type, or for a part.
+    """Return the schema for the `detail` of a content type, or for a part.
 
-    It contains the types of all fields and requires none.
+    It contains the types of all fields, but requires no field.
     """
     return document({}, {field.column: of_field(field) for field in values.stored_fields(model)})
 
@@ -99,7 +99,7 @@ def of_model(model: type[models.Model]) -> Schema:
 def _node() -> Schema:
     """Return the schema for the metadata of nodes.
 
-    It only checks fields in documents of the current version of a type.
+    It checks the fields in `detail` only if a document has the current version of its content type.
     """
     types = [type for type in registry.types() if not type.is_file]
     present: list[Schema] = [
@@ -122,7 +122,7 @@ def _node() -> Schema:
 
 
 def _of_version(number: int) -> Schema:
-    """Return the schema for metadata of version `number` of its type. Metadata without a version is of the first."""
+    """Return the schema for metadata with version `number` of its type. Metadata without a version is version FIRST."""
     if number == upgrading.FIRST:
         return {"properties": {upgrading.VERSION: {"enum": [number, None]}}}
     return {"required": [upgrading.VERSION], "properties": {upgrading.VERSION: {"enum": [number]}}}
@@ -133,7 +133,7 @@ _PHOTO = document(
     _UPLOAD | {upgrading.VERSION: optional(INTEGER)},
 )
 _CONTENT = document({"type": one_of(CONTENT), "parent_id": ID, "slug": TEXT, "locked": optional(DATE)}, _UPLOAD)
-# References are ids of nodes and photos, and names of inserts.
+# References are the ids of nodes and photos, and the names of inserts.
 _REFS = array_of(either(ID, TEXT))
 _SEARCHED = dict.fromkeys(("excerpt", "text", "pairs", "title", "tags"), TEXT)
 _DERIVED = document(
@@ -171,7 +171,7 @@ SITE = document(
         )
     },
 )
-# After the input was saved, the working copy only contains its sequence number.
+# Once the input has been saved, the working copy contains only its sequence number.
 WORKING_COPY = document(
     {"_id": document({"user": ID, "copy": ID}), "seq": INTEGER, "updated": DATE},
     {"type": TEXT, "node_id": optional(ID), "fields": array_of(array_of(TEXT))},
@@ -190,7 +190,7 @@ def node() -> Schema:
         {
             "derived": _DERIVED,
             "position": optional(TEXT),
-            # The nonce of the draft that was discarded last.
+            # The nonce of the last discarded draft.
             "discarded": ID,
             "draft": document(
                 {
@@ -200,8 +200,8 @@ def node() -> Schema:
                     "saved_at": DATE,
                     "saved_by": _AUTHOR,
                 },
-                # Only scheduled changes have `due`, the time from which readers see them, and `derived`, for lists and
-                # search.
+                # Only scheduled changes have `due`, which is their publication time, and `derived`, which is used for
+                # lists and search.
                 {
                     "base_tags": array_of(TEXT),
                     "refs": _REFS,
@@ -234,6 +234,6 @@ def trashed() -> Schema:
     """Return the schema for nodes and photos in the trash."""
     return document(
         {"_id": ID, "metadata": {"anyOf": [_node(), _PHOTO]}, "trashed_at": DATE, "trashed_by": _AUTHOR},
-        # `deleting` means that a permanent deletion has begun.
+        # `deleting` means that permanent deletion of the document has begun.
         {"derived": _DERIVED, "position": optional(TEXT), "deleting": BOOLEAN},
     )

@@ -1,4 +1,4 @@
-"""Documents as objects: nodes and photos, the site, the section tree, and results cached by the site's version."""
+"""Objects that represent stored data: nodes, photos, the site, the section tree, and cached results."""
 
 from nodes.models.documents import (
     BaseNode,

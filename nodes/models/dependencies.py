@@ -1,12 +1,12 @@
-"""Dependencies of the current response, in addition to the site's versions `site` and `lists`.
+"""Record the dependencies of the current response.
 
-Every response depends on these two versions (nodes.models.stored_site). Code that reads nodes or photos records its
-dependencies here:
+Every response depends on the `site` and `lists` versions in the site document (nodes.models.stored_site). Code that
+reads nodes or photos records its other dependencies with these functions:
 
-- `on_lists` if every change of the data renews `lists`;
-- `note_tags` for tags of nodes;
-- `note_texts` for other content of other nodes;
-- `note_node` for the node that a page is about.
+- `on_lists` if every change to the data renews `lists`;
+- `note_tags` for the tags of nodes;
+- `note_texts` for other content of nodes that the page isn't about;
+- `note_node` for the node that the page is about.
 
 If a read isn't recorded, the response isn't cached.
 """
@@ -26,13 +26,13 @@ T = TypeVar("T")
 
 @dataclass
 class Dependencies:
-    """Dependencies recorded in a `recorded()` block.
+    """The dependencies that were recorded in a `recorded()` block.
 
     Attributes:
-        texts: Whether every save may change the response.
-        node: The state of the node that the page is about, when it was read.
-        tags: The tags of that node.
-        slots: The slots for tags of other nodes.
+        texts: Whether any save could change the response.
+        node: The state in which the node that the page is about was read.
+        tags: The tags of this node.
+        slots: The slots for the tags of other nodes.
     """
 
     texts: bool = False
@@ -42,7 +42,7 @@ class Dependencies:
 
     @property
     def own(self) -> Expected | None:
-        """The node whose nonce the cached response is compared with, or None if every save may change the response."""
+        """The node whose nonce shows whether a cached response is valid, or None if any save could invalidate it."""
         return None if self.texts else self.node
 
 
@@ -51,27 +51,27 @@ recorded = _recorder.recorded
 
 
 def on_lists(select: Callable[P, T]) -> Callable[P, T]:
-    """Record that all data that `select` returns changes the site's version `lists` (or `site`).
+    """Decorate a selector whose data is covered by the `lists` (or `site`) version.
 
-    Use it as a decorator.
+    Every change to the data that `select` returns must renew one of these versions.
     """
     return read_tracking.tracked_reads()(select)
 
 
 def note_tags(tags: Iterable[str] | None = None) -> None:
-    """Record that nodes were read by `tags`, and that only these of their tags are shown. None means any tags."""
+    """Record that the response shows `tags` of nodes, or depends on them, but on no other tags. None means any tags."""
     if (dependencies := _recorder.current) is not None:
         dependencies.slots = SLOTS if tags is None else dependencies.slots | slots(tags)
 
 
 def note_slots(slots: frozenset[str]) -> None:
-    """Record the slots of tags on which a cached result depends."""
+    """Record the tag slots on which a cached result depends."""
     if (dependencies := _recorder.current) is not None:
         dependencies.slots |= slots
 
 
 def note_texts() -> None:
-    """Record that the text or the last change of another node is shown, so any save may change the response."""
+    """Record that the response shows the text or the last change of another node, so any save could change it."""
     if (dependencies := _recorder.current) is not None:
         dependencies.texts = True
 
@@ -79,7 +79,7 @@ def note_texts() -> None:
 def note_node(stored: Mapping[str, Any]) -> None:
     """Record that a stored node was read with all its fields.
 
-    A response records only one node. If a second node is read, any save may change the response.
+    Only one node is recorded per response. If a second node is read, any save could change the response.
     """
     if (dependencies := _recorder.current) is None:
         return

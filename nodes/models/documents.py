@@ -1,6 +1,6 @@
-"""Models of nodes and photos. All have `metadata` with common fields, and `metadata.detail` with the fields of their type.
+"""Models for nodes and photos. `metadata` contains the common fields, and `metadata.detail` the fields of the type.
 
-The ORM reads these models for the admin. Selectors build the same objects from raw documents. Only services write.
+The admin uses these models with the ORM. Selectors build the same objects from raw documents. Only services write.
 """
 
 from collections.abc import Collection, Mapping
@@ -20,15 +20,15 @@ from nodes.content import Content, Missing, registry, upgrading
 from nodes.models import tree
 from nodes.models.validation import REQUIRED_FIELDS, check_metadata
 
-# Readers get these fields from the live version even if scheduled changes are due, because lists filter and sort by
-# them.
+# Even if scheduled changes are due, these fields come from the live version, because lists filter and sort by them.
 _AS_LIVE = frozenset({"published", "expires"})
 
 
 def as_shown(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a document as readers see it, with its scheduled changes if they are due.
+    """Return a document as readers see it, including its scheduled changes if they are due.
 
-    The document was read with the projection `listing.for_readers`. Only fields in this projection are changed.
+    The document must have been read with the projection from `listing.for_readers`. Only fields in this projection are
+    changed.
     """
     if "due" not in document:
         return document
@@ -43,7 +43,7 @@ def as_shown(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def derived_of(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the derived data of a stored node, for lists and search, or {} if the node has none."""
+    """Return the derived data of a stored node, which lists and search use, or {} if the node has none."""
     derived = document.get("derived")
     return derived if isinstance(derived, Mapping) else {}
 
@@ -53,7 +53,7 @@ def _are_numbers(values: Any, size: int) -> bool:
 
 
 class DocumentPart(EmbeddedModel):
-    """Base of embedded models that can be built from a stored document, or from the projected part of a document."""
+    """Base class for embedded models that can be built from a stored document, even if a projection excluded fields."""
 
     class Meta:
         abstract = True
@@ -70,7 +70,7 @@ class DocumentPart(EmbeddedModel):
 
 
 class Byline(DocumentPart):
-    """Author of a node: the id of an account, if there is one, and the name that readers see."""
+    """The author of a node: the id of the account, if there is one, and the name that readers see."""
 
     id = ObjectIdField(db_column="_id", primary_key=True)
     name = models.CharField(max_length=200)
@@ -79,19 +79,19 @@ class Byline(DocumentPart):
         return self.name
 
     def get_absolute_url(self) -> str:
-        """Return the URL path of this author's page, or "" if the name makes no slug."""
+        """Return the URL path of this author's page, or "" if the name can't be converted to a slug."""
         return links.author(self.name or "")
 
 
 class DetailField(models.Field):
-    """Field for the detail of a node. Its value is an object of the content type in the sibling field `type`."""
+    """A field for the detail of a node. Its value is an object of the content type that the `type` field names."""
 
     def db_type(self, connection: Any) -> str:
         return "object"
 
 
 class MetadataField(EmbeddedModelField):
-    """Embedded metadata, whose detail is an object of the node's type."""
+    """A field for embedded metadata whose detail is an object of the node's type."""
 
     def to_python(self, value: Any) -> Any:
         metadata = super().to_python(value)
@@ -101,7 +101,7 @@ class MetadataField(EmbeddedModelField):
 
 
 class CommonMetadata(DocumentPart):
-    """Base of metadata: the fields that every node has."""
+    """Base class for metadata, with the fields that every node has."""
 
     nonce = ObjectIdField()
     type = models.CharField(max_length=50)
@@ -115,7 +115,7 @@ class CommonMetadata(DocumentPart):
     author = EmbeddedModelField(Byline, null=True)
     tags = ArrayField(models.CharField(max_length=100), default=list)
     summary = models.TextField(blank=True)
-    # The version of the type when the detail was stored. None is the first version.
+    # The version of the content type with which the detail was stored. None means the first version.
     schema_version = models.PositiveSmallIntegerField(null=True)
     detail = DetailField(null=True)
 
@@ -130,13 +130,14 @@ class CommonMetadata(DocumentPart):
 
 
 class Metadata(CommonMetadata):
-    """Metadata of pages, posts and sections."""
+    """The metadata of a page, post or section."""
 
 
 class PhotoMetadata(CommonMetadata):
-    """Metadata of a photo, with the id of the shown content.
+    """The metadata of a photo.
 
-    `locked` is the time since which an upload has been writing to the photo.
+    `content_id` is the id of the photo's current file. `locked` is the time when the current upload began to write to
+    the photo.
     """
 
     locked = models.DateTimeField(null=True)
@@ -144,16 +145,16 @@ class PhotoMetadata(CommonMetadata):
 
 
 class BaseNode(ReadOnlyModel):
-    """Base of nodes and photos. Both have a section and a slug, and share most code."""
+    """Base class for nodes and photos. Both have a section and a slug, and share most of the code."""
 
-    # The beginning of the text, and the id of the photo that an editor chose. Set if a selector read them.
+    # The beginning of the text, and the id of the featured photo. They are set only if a selector read them.
     excerpt = ""
     picture_id: ObjectId | None = None
-    # Whether the node is pinned to the top of its section. Set by lists with pinned posts.
+    # Whether the node is pinned to the top of its section. Lists with pinned posts set this attribute.
     is_pinned = False
-    # Minutes to read the text, or 0 if unknown.
+    # The reading time in minutes, or 0 if it is unknown.
     minutes = 0
-    # The photo that lists show for the node. Set by photos.pictures.read.
+    # The photo that lists show for the node. photos.pictures.read sets this attribute.
     picture: "Photo | None" = None
 
     class Meta:
@@ -164,15 +165,15 @@ class BaseNode(ReadOnlyModel):
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], fields: Collection[str] = REQUIRED_FIELDS) -> Self:
-        """Return the node for a raw document with aware datetimes, as readers see it if it was read for readers.
+        """Return the node for a raw document, including its scheduled changes if they are due.
 
         Args:
-            document: The raw document.
-            fields: The required fields. A smaller projection needs fewer.
+            document: The raw document, with aware datetimes.
+            fields: The fields that the document must have. If a smaller projection was read, pass fewer fields.
 
         Raises:
-            Malformed: The document is damaged. Other exceptions of marginalia.mongo.reading.MALFORMED are possible,
-                too.
+            Malformed: The document is damaged. The other exceptions in marginalia.mongo.reading.MALFORMED are also
+                possible.
         """
         check_metadata(document.get("metadata"), fields)
         document = as_shown(document)
@@ -189,7 +190,7 @@ class BaseNode(ReadOnlyModel):
 
     @property
     def content_type(self) -> type[Content]:
-        """The class of the node's type, or Missing if no installed app declares it or the document can't be upgraded."""
+        """The class of the node's type, or Missing if the type isn't installed or the document can't be upgraded."""
         return Missing if isinstance(self.metadata.detail, Missing) else content.get(self.metadata.type)
 
     @property
@@ -203,40 +204,40 @@ class BaseNode(ReadOnlyModel):
 
     @property
     def blurb(self) -> str:
-        """The text for lists and previews: the node's summary, or the beginning of its text."""
+        """The short text for lists and previews: the node's summary, or the beginning of its body text."""
         return self.metadata.summary or self.excerpt
 
     @property
     def share_title(self) -> str:
         """The title for search engines and link previews: the SEO title, or the node's title.
 
-        It needs a node with detail.
+        The node must have been read with its detail.
         """
         return getattr(self.metadata.detail, "seo_title", "") or self.metadata.title
 
     @property
     def share_description(self) -> str:
-        """The text for search engines and link previews: the SEO description, or the blurb."""
+        """The description for search engines and link previews: the SEO description, or the blurb."""
         return getattr(self.metadata.detail, "seo_description", "") or self.blurb
 
     @property
     def date(self) -> date | None:
-        """The value of the type's `date_field`, by which lists sort the node, or None if the type has none."""
+        """The value of the type's `date_field`, by which lists are sorted, or None if the type has no date field."""
         field = self.content_type.date_field
         return getattr(self.metadata.detail, field) if field else None
 
     def is_live(self, moment: datetime) -> bool:
-        """Return whether the node is public at `moment`, without regard to its sections (see Tree.is_live)."""
+        """Return whether the node is public at `moment`, regardless of its sections (see Tree.is_live)."""
         published = self.metadata.published
         return published is not None and published <= moment < self.metadata.expires
 
     def get_absolute_url(self) -> str:
-        """Return the node's URL path under its current sections, without the host."""
+        """Return the node's URL path in its current section, without the host."""
         return tree.current().url(self.metadata.parent_id, self.metadata.slug)
 
 
 class Node(BaseNode):
-    """A page, a blog post or a section, stored in cms.nodes."""
+    """A page, blog post or section, stored in cms.nodes."""
 
     metadata = MetadataField(Metadata)
 
@@ -248,7 +249,7 @@ class Node(BaseNode):
 
 
 class Photo(BaseNode):
-    """A photo, which is both a node and a file in GridFS. The collection also has contents of photos, which aren't nodes."""
+    """A photo, which is both a node and a file in GridFS. The collection also contains replaced and future files."""
 
     metadata = MetadataField(PhotoMetadata)
 
@@ -263,7 +264,7 @@ class Photo(BaseNode):
         """Return the photo for a raw document.
 
         Raises:
-            Malformed: The document has no size or an invalid crop, which copies need.
+            Malformed: The resolution is missing, or a value that resized copies depend on is invalid.
         """
         photo = super().from_document(document, fields)
         detail = photo.metadata.detail
@@ -279,12 +280,12 @@ class Photo(BaseNode):
 
     @property
     def is_uploading(self) -> bool:
-        """Whether an upload to the photo is under way."""
+        """Whether a file for the photo is being uploaded."""
         return self.metadata.locked is not None
 
 
 class SiteSettings(Node):
-    """Proxy for the site's settings in the admin's index, and for the permission to change them.
+    """A proxy model for the site settings, which provides their entry in the admin and the permission to change them.
 
     nodes.services.site stores the settings.
     """

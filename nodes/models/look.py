@@ -1,7 +1,7 @@
-"""A small style sheet with the colours and fonts of a site, which overrides custom properties of the theme.
+"""Generate a small style sheet with a site's colours and fonts, which overrides custom properties of the theme.
 
-The URL of the sheet contains all its values. So browsers can cache the sheet forever, and a preview needs no other
-sheet.
+The URL of the style sheet contains all its values, so browsers can cache the sheet forever, and previews don't need a
+separate one.
 """
 
 import colorsys
@@ -13,12 +13,12 @@ from django.utils.translation import gettext_lazy as _
 
 from nodes.models.stored_site import DOCUMENTATION, StoredSettings
 
-# The theme's default accent in light colours, and its background colours, with the values of static/site/site.css.
+# The theme's default accent in light mode, and its background colours. Keep these in sync with static/site/site.css.
 ACCENT = "#1f4e8c"
 LIGHT = ("#fdfcf9", "#f5f2ea")
 DARK = ("#191816", "#23211e")
-# The minimum contrast of WCAG 2.2, 1.4.3. In dark colours, the theme's accent has more contrast than required, so
-# chosen accents need it, too.
+# The minimum contrast that WCAG 2.2 requires (1.4.3). In dark mode, the theme's own accent has a higher contrast, so
+# custom accents need it, too.
 CONTRAST, CONTRAST_IN_DARK = 4.5, 7.0
 _COLOUR = re.compile("#[0-9a-f]{6}")
 
@@ -38,37 +38,37 @@ FONTS = {
     "system-sans": (_("The device's sans-serif for all"), {"--serif": _SANS, "--sans": _SANS}),
 }
 
-# Fonts of the site that pages of the magazine theme load immediately. Other choices only use fonts of the device.
+# Bundled fonts that pages preload with the magazine theme. Other choices use only fonts that the device has.
 _BUNDLED = {"": ("serif", "sans"), "sans": ("sans",), "serif": ("serif",)}
 
 
 def fonts(settings: StoredSettings) -> tuple[str, ...]:
-    """Return the file names of the site's fonts that the top of every page needs."""
+    """Return the file names of the bundled fonts that the top of every page needs."""
     if settings.theme == DOCUMENTATION and not settings.fonts:
         return ("sans",)
     bundled = _BUNDLED.get(settings.fonts, ())
-    # The tagline uses the italic font. Without a preload, the browser finds it in the style sheet, one round trip
-    # later.
+    # The tagline uses the italic font. Without preloading, browsers would discover the font in the style sheet, one
+    # round trip later.
     is_slanted = settings.tagline and settings.theme != DOCUMENTATION and settings.language[:2] not in ("zh", "ja")
     return (*bundled, "serif-italic") if "serif" in bundled and is_slanted else bundled
 
 
 def contrast(colour: str, other: str) -> float:
-    """Return the contrast ratio of two colours "#rrggbb", from 1 to 21 (WCAG 2.2)."""
+    """Return the contrast ratio of two "#rrggbb" colours, from 1 to 21 (WCAG 2.2)."""
     brighter, darker = sorted((_luminance(colour), _luminance(other)), reverse=True)
     return (brighter + 0.05) / (darker + 0.05)
 
 
 def lowest_contrast(colour: str, surfaces: tuple[str, ...] = LIGHT) -> float:
-    """Return the lowest contrast of `colour` on any of the background colours `surfaces`."""
+    """Return the lowest contrast between `colour` and any of the background colours in `surfaces`."""
     return min(contrast(colour, surface) for surface in surfaces)
 
 
 @lru_cache(maxsize=64)
 def readable(colour: str, surfaces: tuple[str, ...], least: float) -> str:
-    """Return `colour`, or the nearest colour of its hue that has the contrast `least` on all `surfaces`.
+    """Return `colour`, or the nearest colour with the same hue and at least the contrast `least` on all `surfaces`.
 
-    The result is darker on light surfaces, and lighter on dark ones.
+    On light surfaces, the colour is darkened. On dark surfaces, the colour is lightened.
     """
     if lowest_contrast(colour, surfaces) >= least:
         return colour
@@ -80,22 +80,22 @@ def readable(colour: str, surfaces: tuple[str, ...], least: float) -> str:
 
 
 def in_dark(colour: str) -> str:
-    """Return the accent in dark colours for an accent that was chosen for light colours."""
+    """Return the dark-mode accent for an accent that was chosen for light mode."""
     return readable(colour, DARK, CONTRAST_IN_DARK)
 
 
 def is_colour(text: str) -> bool:
-    """Return whether `text` is a colour "#rrggbb" in lower case."""
+    """Return whether `text` is a colour in the form "#rrggbb", in lower case."""
     return bool(_COLOUR.fullmatch(text))
 
 
 def is_accent(colour: str) -> bool:
-    """Return whether `colour` is a colour "#rrggbb" that is readable on every light background."""
+    """Return whether `colour` is a "#rrggbb" colour that is readable on all light backgrounds."""
     return is_colour(colour) and lowest_contrast(colour) >= CONTRAST
 
 
 def name(settings: StoredSettings) -> str:
-    """Return the name of the sheet for these settings, which is part of its URL, or "" if they change nothing."""
+    """Return the name of the style sheet for these settings, for use in its URL, or "" if no style sheet is needed."""
     if not settings.accent and not settings.fonts:
         return ""
     return f"{settings.accent.removeprefix('#') or 'own'}-{settings.fonts or 'own'}"
@@ -103,7 +103,7 @@ def name(settings: StoredSettings) -> str:
 
 @lru_cache(maxsize=64)
 def sheet(name: str) -> str | None:
-    """Return the style sheet called `name`, or None if no settings have this name."""
+    """Return the style sheet called `name`, or None if the name is invalid."""
     accent, _dash, fonts = name.partition("-")
     accent = "" if accent == "own" else f"#{accent}"
     fonts = "" if fonts == "own" else fonts
@@ -116,11 +116,11 @@ def sheet(name: str) -> str | None:
 
 
 def digest(name: str) -> str:
-    """Return a hash of the sheet called `name`. It is part of the URL, because a new release may change the sheet."""
+    """Return a hash of the style sheet called `name`. The URL contains it, because a release can change the sheet."""
     return hashlib.blake2b((sheet(name) or "").encode(), digest_size=4).hexdigest()
 
 
-# The luminance that has the same contrast to black as to white.
+# The luminance that has about the same contrast with black as with white.
 _MIDDLE = 0.18
 
 

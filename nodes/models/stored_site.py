@@ -1,7 +1,8 @@
-"""The site's document, which contains its settings and the versions with which cached pages and results are compared.
+"""The site document, which contains the site's settings and its versions.
 
-A cached page is valid as long as its dependencies have the same versions (nodes.models.dependencies). Writers renew
-versions after readers can see their change. Code that makes a page reads the versions before anything else.
+Versions are ids that show whether cached pages and results are still valid. A cached page is valid as long as the
+versions of its dependencies are unchanged (nodes.models.dependencies). Writers renew the versions once readers can see
+their change. Code that generates a page reads the versions before anything else.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -20,15 +21,15 @@ from marginalia.mongo.engine.read_tracking import tracked_reads
 from nodes.collections import SITE
 
 SITE_ID = "site"
-# Prefix of the target of a link to a page or section of the site, before its id.
+# If a link leads to a page or section of the site, its target consists of this prefix and the id.
 NODE_PREFIX = "node:"
-# Maximum documents of other collections that one command reads together with the site.
+# Maximum number of documents from other collections that one command reads together with the site.
 MAX_EXTRA_DOCUMENTS = 1_000
 
 
 @dataclass(frozen=True)
 class StoredSettings:
-    """Settings that administrators change in the admin. The defaults apply until then."""
+    """The settings that administrators can change in the admin, and their defaults."""
 
     name: str = "Marginalia"
     tagline: str = ""
@@ -40,15 +41,16 @@ class StoredSettings:
     # The photo for link previews of pages without a photo.
     share_picture: ObjectId | None = None
     theme: str = "magazine"
-    # Ids of photos. The second one is shown in dark colours.
+    # The ids of photos. `logo_dark` is shown in dark mode.
     logo: ObjectId | None = None
     logo_dark: ObjectId | None = None
     # "#rrggbb", or "" for the theme's default (nodes.models.look).
     accent: str = ""
     fonts: str = ""
     home: str = "lead"
-    # Links as {label, target}. The target is "node:ID", a path or a URL of another site. If the label is "", the page's
-    # title is shown. Without links, the menu shows the sections, and the footer shows the pages at the top level.
+    # Links as {label, target}. The target is "node:ID", a path, or the URL of another site. If the label is "", the
+    # page's title is shown. If there are no links, the menu shows the sections, and the footer shows the pages at the
+    # top level.
     menu: list[dict[str, str]] = field(default_factory=list)
     footer: str = ""
     footer_links: list[dict[str, str]] = field(default_factory=list)
@@ -76,33 +78,39 @@ HOMES = (
 
 
 class Scope(IntEnum):
-    """Reach of a change. A change renews the version of its scope and of all scopes after it."""
+    """The scope of a change. A change renews the version of its scope, and the versions of all narrower scopes.
 
-    SITE = 0  # every page, for settings, sections, pages at the top level, and places and dates of nodes
-    LISTS = 1  # lists, for the content that they show of nodes, and photos
-    TEXTS = 2  # the node's own page, and pages that show whole texts of other nodes
+    - SITE: Every page. For changes to settings, sections, pages at the top level, and the places and dates of nodes.
+    - LISTS: All lists. For changes to photos, and to content that lists show.
+    - TEXTS: The node's own page, and pages that show the whole text of other nodes.
+    """
+
+    SITE = 0
+    LISTS = 1
+    TEXTS = 2
 
 
-# The stored keys of the versions, in the order of Scope. The key of Scope.SITE stays "frame", because stored documents
-# have it.
+# The stored keys of the versions, in the same order as Scope. The key for Scope.SITE is still "frame" because existing
+# documents contain it.
 VERSION_KEYS = ("frame", "lists", "texts")
-# Tags also have versions, so that a change of tags doesn't renew `lists`. All tags share this many versions, by a hash.
+# Tags have versions of their own, so that changing tags doesn't renew `lists`. Each tag is hashed to one of these
+# slots, and all tags in a slot share a version.
 SLOTS = frozenset(str(number) for number in range(64))
 
 
 def slots(tags: Iterable[str]) -> frozenset[str]:
-    """Return the slots for the versions of `tags`. Upper and lower case make no difference."""
+    """Return the slots with the versions of `tags`. Tags that differ only in case have the same slot."""
     return frozenset(str(blake2b(tag.casefold().encode(), digest_size=1).digest()[0] % len(SLOTS)) for tag in tags)
 
 
 @dataclass(frozen=True)
 class Versions:
-    """The site's versions. Every page depends on the first two."""
+    """The site's versions. Every page depends on `site` and `lists`."""
 
     site: ObjectId
     lists: ObjectId
     texts: ObjectId
-    # Versions by slot. Slots that were never renewed are missing.
+    # The tag versions by slot. Slots whose version was never renewed are missing.
     tags: Mapping[str, ObjectId] = field(default_factory=dict, hash=False)
 
     def in_slots(self, slots: Collection[str]) -> dict[str, ObjectId]:
@@ -111,13 +119,13 @@ class Versions:
 
     @property
     def changed(self) -> datetime:
-        """The time, in whole seconds, when one of these versions was last renewed."""
+        """The last time when one of these versions was renewed, in whole seconds."""
         return max(version.generation_time for version in (self.site, self.lists, self.texts))
 
 
 @dataclass(frozen=True)
 class ExtraQuery:
-    """A query of another collection that is read together with the site, with the fields to read."""
+    """A query for documents in another collection that are read together with the site."""
 
     collection: str
     filter: Mapping[str, Any]
@@ -126,7 +134,7 @@ class ExtraQuery:
 
 @dataclass(frozen=True)
 class Site:
-    """The site as it was when it was read. `versions` is None before the first change."""
+    """The site at the time when it was read. `versions` is None until the first change."""
 
     versions: Versions | None
     nonce: ObjectId | None
@@ -135,18 +143,18 @@ class Site:
 
     @property
     def version(self) -> ObjectId | None:
-        """The version that every change renews."""
+        """The version that is renewed by every change."""
         return self.versions.texts if self.versions else None
 
 
-# The site as it was read at the start of the current request. A request reads the site once, so that it uses one
-# version.
+# The site as read at the start of the current request. A request reads the site only once, so that it uses the same
+# version throughout.
 _request_site: ContextVar[Site | None] = ContextVar("site", default=None)
 
 
 @tracked_reads()
 def read() -> Site:
-    """Return the site as it is stored now. Each request begins with this."""
+    """Return the site as it is currently stored. Each request begins with this call."""
     with server_selection_time_limit():
         documents = first_batch("find", SITE, filter={"_id": SITE_ID}, limit=1, singleBatch=True)
     return _site(documents[0] if documents else {})
@@ -154,7 +162,7 @@ def read() -> Site:
 
 @tracked_reads()
 def read_with(*queries: ExtraQuery) -> tuple[Site, list[dict[str, Any]]]:
-    """Return the site as it is stored now, and the documents of `queries`, which the same command reads after the site."""
+    """Return the currently stored site and the documents of `queries`, which the same command reads after the site."""
     pipeline: list[dict[str, Any]] = [{"$match": {"_id": SITE_ID}}]
     for query in queries:
         stages = [{"$match": query.filter}, {"$project": dict.fromkeys(query.fields, 1)}]
@@ -175,20 +183,20 @@ def _site(document: Mapping[str, Any]) -> Site:
 
 
 def current() -> Site:
-    """Return the site as the current request first read it.
+    """Return the site as read at the start of the current request.
 
-    Outside of a request, return the site as it is stored now.
+    Outside a request, return the site as it is currently stored.
     """
     return _request_site.get() or read()
 
 
 def begin_request(site: Site | None = None) -> Site:
-    """Set the site that `current()` returns during this request, and return it. Without `site`, it is read."""
+    """Set the site that `current()` returns during this request, and return it. If it isn't passed, it is read."""
     site = site or read()
     _request_site.set(site)
     return site
 
 
 def forget() -> None:
-    """Forget the site of the current request, at its end or after a write. The next `current()` reads the site again."""
+    """Forget the current request's site, after the request or after a write. `current()` then reads it again."""
     _request_site.set(None)

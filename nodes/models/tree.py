@@ -1,6 +1,6 @@
-"""The section tree, cached in process by the site's version `site`.
+"""The section tree, cached in process for as long as the `site` version in the site document is unchanged.
 
-It resolves URLs, lists menus and knows what is live.
+It resolves URLs, provides menus, and determines which sections are live.
 """
 
 import builtins
@@ -25,7 +25,7 @@ from nodes.models.dependencies import on_lists
 from nodes.models.validation import check_metadata
 
 HOME = "home"
-# Metadata fields of sections that are read.
+# The metadata fields that the tree reads from each section.
 _FIELDS = ("parent_id", "type", "slug", "title", "published", "expires", "updated")
 
 
@@ -41,9 +41,9 @@ class SectionEntry:
     published: datetime | None
     expires: datetime
     updated: datetime
-    # The comment policy of the nodes in the section, or "" for the policy of the section above.
+    # The comment policy for nodes in the section. "" means the policy of the parent section or the site.
     comments: str = ""
-    # The position among its siblings, if editors arrange these by hand.
+    # The position among the siblings, if editors sort the parent section manually.
     position: str = ""
 
     @property
@@ -52,14 +52,14 @@ class SectionEntry:
         return content.get(self.type)
 
     def is_live(self, moment: datetime) -> bool:
-        """Return whether the section is public at `moment`, regardless of the sections above it."""
+        """Return whether the section is public at `moment`, regardless of its parent sections."""
         published = self.published
         return published is not None and published <= moment < self.expires and self.content_type.is_installed
 
 
 @dataclass(frozen=True)
 class Link:
-    """A section as menus and lists show it."""
+    """A link to a section, for menus and lists."""
 
     title: str
     url: str
@@ -67,7 +67,7 @@ class Link:
 
 
 class Tree:
-    """All sections at one version `site` of the site."""
+    """All sections at one value of the `site` version."""
 
     def __init__(self, version: ObjectId | None, sections: Iterator[SectionEntry]) -> None:
         self.version = version
@@ -75,7 +75,7 @@ class Tree:
 
     @cached_property
     def children(self) -> dict[ObjectId | None, list[SectionEntry]]:
-        """The sections by the id of their parent. Each list is sorted by title, or as editors arranged it."""
+        """The sections by the id of their parent. Each list is sorted by title, or manually by editors."""
         grouped: dict[ObjectId | None, list[SectionEntry]] = {}
         for section in sorted(self.sections.values(), key=lambda s: (s.title.casefold(), s.id)):
             grouped.setdefault(section.parent_id, []).append(section)
@@ -85,14 +85,14 @@ class Tree:
         return grouped
 
     def is_by_hand(self, section_id: ObjectId | None) -> bool:
-        """Return whether editors arrange the nodes of a section by hand."""
+        """Return whether editors sort the nodes in a section manually."""
         section = self.sections.get(section_id) if section_id else None
         return section is not None and section.content_type.lists == BY_HAND
 
     def ancestors(self, section_id: ObjectId | None) -> list[SectionEntry] | None:
-        """Return the sections from the top down to `section_id`, or None if the chain doesn't reach the top.
+        """Return the sections from the top level to `section_id`, or None if the chain doesn't reach the top level.
 
-        A chain is broken if one of its sections is in the trash. The nodes below such a section aren't visible.
+        The chain is broken if one of the sections is in the trash. Nodes below such a section aren't visible.
         """
         chain: list[SectionEntry] = []
         while section_id is not None:
@@ -104,22 +104,22 @@ class Tree:
         return chain[::-1]
 
     def is_live(self, section_id: ObjectId | None, moment: datetime) -> bool:
-        """Return whether nodes in a section can be public, because it and all sections above it are live.
+        """Return whether the section and all its parents are live, so that nodes in the section can be public.
 
-        None is the top level.
+        The top level, None, is always live.
         """
         chain = self.ancestors(section_id)
         return chain is not None and all(section.is_live(moment) for section in chain)
 
     def live_ids(self, moment: datetime) -> list[ObjectId | None]:
-        """Return the ids of the live sections, and None for the top level. Queries of lists filter by these ids."""
+        """Return the ids of the live sections, and None for the top level. List queries filter by these ids."""
         live: list[ObjectId | None] = [None]
         for parent_id in live:
             live.extend(section.id for section in self.children.get(parent_id, ()) if section.is_live(moment))
         return live
 
     def live_children(self, section_id: ObjectId | None, moment: datetime) -> list[Link]:
-        """Return links to the live sections in a (live) section, in the order of `children`. None is the top level."""
+        """Return links to the live sections in a live section, or at the top level, in the order of `children`."""
         return [
             Link(s.title, self.url(s.parent_id, s.slug), s.id)
             for s in self.children.get(section_id, ())
@@ -127,11 +127,14 @@ class Tree:
         ]
 
     def child(self, parent_id: ObjectId | None, slug: str) -> SectionEntry | None:
-        """Return the section `slug` in a section, or None."""
+        """Return the section with this slug in the section `parent_id`, or None if there is none."""
         return next((s for s in self.children.get(parent_id, ()) if s.slug == slug), None)
 
     def resolve(self, path: str) -> SectionEntry | None:
-        """Return the section at a URL path, or None. The path may be percent-encoded, and slashes around it are ignored."""
+        """Return the section at a URL path, or None if there is none.
+
+        The path can be percent-encoded. Leading and trailing slashes are ignored.
+        """
         section = None
         for slug in unquote(path).strip("/").split("/"):
             section = self.child(section.id if section else None, slug)
@@ -148,33 +151,34 @@ class Tree:
                 pending.append(section.id)
 
     def url(self, parent_id: ObjectId | None, slug: str) -> str:
-        """Return the URL path of the node `slug` in a section, or "" if the section is not in the tree."""
+        """Return the URL path of the node with this slug in a section, or "" if the section isn't in the tree."""
         chain = self.ancestors(parent_id)
         if chain is None:
             return ""
-        # A section with the slug `home` keeps its own URL, because the URLs of its feeds, archives and pages begin with it.
+        # A section with the slug `home` isn't at "/", because the URLs of its feeds, archives and pages begin with its
+        # own URL.
         if parent_id is None and slug == HOME and self.child(None, HOME) is None:
             return "/"
         return "/" + "/".join(quote(part, safe="") for part in [*(section.slug for section in chain), slug])
 
     def next_due(self, moment: datetime) -> datetime | None:
-        """Return the next time after `moment` when a section appears or expires, or None."""
+        """Return the next time after `moment` when a section appears or expires, or None if there is none."""
         times = (time for s in self.sections.values() for time in (s.published, s.expires) if time and time > moment)
         return min(times, default=None)
 
 
-# The cached tree, and the time just before it was read.
+# The cached tree, and the time just before the tree was read.
 _cached: tuple[Tree, datetime] | None = None
 
 
 def clear() -> None:
-    """Remove the cached tree, as in a new process."""
+    """Remove the cached tree, so that the process starts fresh."""
     global _cached
     _cached = None
 
 
 def current() -> Tree:
-    """Return the tree at the site's current version `site`.
+    """Return the tree for the current `site` version.
 
     In a request, this is the version at the start of the request.
     """
@@ -194,7 +198,7 @@ def current() -> Tree:
 
 
 def fresh() -> Tree:
-    """Return the tree as it is stored now, even during a request. Writes are checked against it."""
+    """Return the tree as it is currently stored, even during a request. Writes are checked against this tree."""
     stored_site.forget()
     return current()
 
@@ -203,7 +207,7 @@ def fresh() -> Tree:
 def load(version: ObjectId | None = None) -> Tree:
     """Read the tree from the database. `version` must have been read before this call."""
     fields = {f"metadata.{name}": 1 for name in (*_FIELDS, "detail.comments")} | {"position": 1}
-    # Nodes of types that aren't installed may be sections, so they are included. They aren't live and accept no nodes.
+    # A node whose type isn't installed may be a section, so it is included. It isn't live and can't contain nodes.
     documents = database()[NODES].find({"metadata.type": {"$nin": list(registry.non_sections())}}, fields)
     return Tree(version, read_documents(NODES, documents, _section))
 

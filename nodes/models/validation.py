@@ -1,4 +1,4 @@
-"""Validation of stored metadata when it is read. Documents that fail are damaged, and lists leave them out."""
+"""Validate stored metadata when it is read. A document with invalid metadata is damaged, and lists leave it out."""
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from marginalia.mongo.reading import Malformed
 from nodes.content import upgrading
 from nodes.types import NEVER
 
-# The fields that every stored node has in any state, and the classes of their values.
+# The fields that every stored node must have, and the classes of their values.
 REQUIRED_FIELDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("type", "slug", "title"), (str,)),
     **dict.fromkeys(("created", "updated", "expires"), (datetime,)),
@@ -18,7 +18,7 @@ REQUIRED_FIELDS: dict[str, tuple[type, ...]] = {
     "parent_id": (ObjectId, type(None)),
     "published": (datetime, type(None)),
 }
-# Fields that decide whether readers see a node.
+# The fields that determine whether readers can see a node.
 VISIBILITY_FIELDS = ("type", "parent_id", "published", "expires")
 _OPTIONAL: dict[str, tuple[type, ...]] = {
     "author": (Mapping, type(None)),
@@ -27,14 +27,13 @@ _OPTIONAL: dict[str, tuple[type, ...]] = {
     "detail": (Mapping, type(None)),
     upgrading.VERSION: (int, type(None)),
 }
-# Python supports the years 1 to 9999. In another time zone, a time on the first or the last day can be outside of
-# these.
+# Python supports the years 1 to 9999. A time on the first or last day can be outside this range in another time zone.
 _FIRST = datetime(1, 1, 2, tzinfo=UTC)
 _LAST = NEVER
 
 
 def check_metadata(metadata: Any, fields: Collection[str] = REQUIRED_FIELDS) -> None:
-    """Raise Malformed if stored metadata lacks one of `fields`, or has a value of another type."""
+    """Raise Malformed if stored metadata lacks one of `fields`, or if a value has the wrong type."""
     if not isinstance(metadata, Mapping):
         raise Malformed("metadata is missing or has another type")
     for name in fields:
@@ -50,5 +49,5 @@ def check_metadata(metadata: Any, fields: Collection[str] = REQUIRED_FIELDS) -> 
 
 
 def _aware(moment: datetime) -> datetime:
-    """Return `moment` with a time zone. The ORM's connection returns times without one."""
+    """Return `moment` with a time zone. The ORM's connection returns times without a time zone."""
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,7 +1,7 @@
-"""Small results, cached in process by the site's version `lists` until the next scheduled time.
+"""Cache small results in process until the `lists` version in the site document or a scheduled change invalidates them.
 
-So results are never outdated. Only if a writer dies before it renews the site's version, results can be outdated for up
-to LONGEST.
+Results are never outdated, with one exception: if a writer dies before it renews the version, results can be outdated
+for up to LONGEST.
 """
 
 from collections.abc import Callable, Hashable
@@ -17,33 +17,34 @@ from nodes.types import NEVER
 
 T = TypeVar("T")
 
-# Maximum cached results, such as neighbours of posts, tables of months and links of the footer. They need about 10 MB.
+# Maximum number of cached results, such as the neighbours of a post, a list of months or the footer links. They need
+# about 10 MB.
 MOST = 5_000
-# How long results, and the section tree, are cached for one version.
+# The longest time for which results and the section tree are cached.
 LONGEST = timedelta(seconds=60)
 
-# Each entry has its end, the slots of tags that it depends on, the versions of these slots, and the result.
+# Each entry consists of its expiry, the tag slots that it depends on, the versions of these slots, and the result.
 _Entries = dict[Hashable, tuple[datetime, frozenset[str], dict[str, ObjectId], Any]]
-# A version and its entries. Threads replace both at once, so they are one value.
+# A version and its entries. They are a single value, so that threads replace both at once.
 _cache: tuple[ObjectId | None, _Entries] = (None, {})
 
 
 def clear() -> None:
-    """Remove every cached result, as in a new process."""
+    """Remove all cached results, so that the process starts fresh."""
     global _cache
     _cache = (None, {})
 
 
 def get_or_set(key: Hashable, moment: datetime, work: Callable[[], tuple[T, datetime | None]]) -> T:
-    """Return the result of `work`, cached until lists change, until the result changes by itself, or for LONGEST.
+    """Return the result of `work`, cached until lists change, until a scheduled change, or for LONGEST.
 
-    A result isn't cached if it has already changed at `moment`, if `work` records dependencies beyond those of lists,
-    or if it was read from secondaries. The version was read before the data that `work` reads.
+    A result isn't cached if it is already outdated at `moment`, if `work` records dependencies other than lists and
+    tags, or if it was read from secondaries. The version is read before the data that `work` reads.
 
     Args:
         key: The key of the result.
         moment: The current time.
-        work: A function that returns (result, the time when it changes by itself or None).
+        work: A function that returns the result and the time of its next scheduled change, or None if there is none.
     """
     global _cache
     versions = stored_site.current().versions

@@ -1,4 +1,4 @@
-"""`manage.py check_nodes [--files] [--fix]`: find and repair damage that crashes left in pages and photos."""
+"""`manage.py check_nodes [--files] [--fix]`: find and repair damage that crashes caused in pages and photos."""
 
 from argparse import ArgumentParser
 from collections import Counter
@@ -22,7 +22,7 @@ NAMES = {
     integrity.DAMAGED: "damaged pages and photos",
     integrity.LOST: "lost pages with only revisions left",
 }
-# Findings that are listed even without --verbosity 2, because --fix can't repair them.
+# Findings that --fix can't repair. They are listed even without --verbosity 2.
 NOT_FIXABLE = frozenset(
     {
         integrity.FILE,

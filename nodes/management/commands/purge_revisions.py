@@ -1,4 +1,4 @@
-"""`manage.py purge_revisions --keep N --older-than DAYS`: delete old revisions of every page."""
+"""`manage.py purge_revisions --keep N --older-than DAYS`: delete old revisions of all pages."""
 
 from argparse import ArgumentParser
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""`manage.py upgrade_nodes [TYPE …] [--dry-run]`: store documents of older versions of the code in the current form."""
+"""`manage.py upgrade_nodes [TYPE …] [--dry-run]`: upgrade documents that were stored by older releases."""
 
 from argparse import ArgumentParser
 from collections import Counter
