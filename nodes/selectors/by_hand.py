@@ -1,7 +1,7 @@
-"""Nodes of a section in the order that editors arranged by hand, read by keyset from one index.
+"""Read the nodes of a section in the manual order that editors set, by keyset from a single index.
 
-A node's `position` is a text that sorts between the positions of its neighbours. Nodes without a position come first,
-by slug. They were in the section before it listed its nodes by hand.
+A node's `position` is a string that sorts between the positions of its neighbours. Nodes without a position come first,
+sorted by slug. They were in the section before its nodes were sorted manually.
 """
 
 import re
@@ -27,7 +27,7 @@ _BACKWARDS = [(path, -direction) for path, direction in POSITION]
 
 @dataclass(frozen=True)
 class Spot:
-    """The place of a node in the order of its section: its position, or "" without one, and its slug."""
+    """The place of a node in its section's order: its position, or "" if it has none, and its slug."""
 
     position: str
     slug: str
@@ -42,10 +42,10 @@ class Spot:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the spot that `text` represents.
+        """Parse a spot from its string form.
 
         Raises:
-            ValueError: The text isn't a spot.
+            ValueError: The text isn't a valid spot.
         """
         if not (match := _SPOT.fullmatch(text)):
             raise ValueError(text)
@@ -54,14 +54,14 @@ class Spot:
     def after(self) -> dict[str, Any]:
         """Return the filter for the nodes after this spot."""
         later = [{"position": {"$gt": self.position}}, {"metadata.slug": {"$gt": self.slug}}]
-        # The condition on the slug excludes the node at this spot with only the index, without reading the document.
+        # With the condition on the slug, the server can exclude the node at this spot by reading only the index.
         beyond: dict[str, Any] = {"$or": later, "metadata.slug": {"$ne": self.slug}}
         return beyond | ({"position": {"$gte": self.position}} if self.position else {})
 
     def before(self) -> dict[str, Any]:
         """Return the filter for the nodes before this spot.
 
-        If the spot has a position, nodes without one are excluded.
+        If the spot has a position, nodes without a position are excluded.
         """
         if not self.position:
             return {"position": None, "metadata.slug": {"$lt": self.slug}}
@@ -71,7 +71,7 @@ class Spot:
 
 @on_lists
 def page(section_id: ObjectId, moment: datetime, *, size: int, cursor: str = "") -> tuple[list[Node], str]:
-    """Return `size` live pages, posts and sections of a (live) section, and the cursor of the next page, or "".
+    """Return up to `size` live nodes in a live section, and the cursor of the next page, or "" for the last page.
 
     Raises:
         ValueError: The cursor is invalid.
@@ -88,7 +88,7 @@ def all_nodes(
     shown: Mapping[str, Any] | None = None,
     fields: Mapping[str, Any] = LISTED,
 ) -> tuple[list[Node], str]:
-    """Return `size` nodes of a section in any state, and the cursor of the next page, or "".
+    """Return up to `size` nodes in a section, live or not, and the cursor of the next page, or "" for the last page.
 
     Args:
         section_id: The section.
@@ -107,7 +107,7 @@ def all_nodes(
 
 
 def neighbours(node: Node, moment: datetime) -> tuple[Node | None, Node | None]:
-    """Return the live pages or posts before and after `node` in its section."""
+    """Return the live pages or posts immediately before and after `node` in its section."""
     stored = find_spot(node.metadata.parent_id, node.pk)
     if stored is None:
         return None, None
@@ -136,9 +136,9 @@ def find_ordered(
     *,
     backwards: bool = False,
 ) -> list[Document]:
-    """Return up to `limit` documents of a section in its order, or from its end if `backwards`.
+    """Return up to `limit` documents in a section, in the section's order, or in reverse order if `backwards`.
 
-    A limit of 0 returns all.
+    A limit of 0 means no limit.
     """
     nodes = database()[NODES]
     order = _BACKWARDS if backwards else list(POSITION)

@@ -1,6 +1,6 @@
-"""Chains of revisions that lead to a node or its draft.
+"""Find the chains of revisions that lead to a node or its draft.
 
-Other revisions come from failed saves, or their node no longer exists.
+Revisions outside these chains come from failed saves, or their node no longer exists.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,10 +31,10 @@ class Chains:
 
     Attributes:
         node_id: The node.
-        live: The revisions that led to its current version, newest first.
-        draft: The revisions of its draft.
-        others: All other revisions. If the node no longer exists, even in the trash, these are all its revisions.
-        is_whole: Whether the revision of the current version was found. If not, nothing is known about `others`.
+        live: The revisions that led to the node's current version, newest first.
+        draft: The revisions that led to the node's draft.
+        others: All other revisions. If the node no longer exists, not even in the trash, these are all its revisions.
+        is_whole: Whether the current version's revision was found. If not, revisions in `others` may still be needed.
     """
 
     node_id: ObjectId
@@ -45,7 +45,7 @@ class Chains:
 
 
 def all_chains() -> Iterator[Chains]:
-    """Yield the chains of every node that has revisions.
+    """Yield the chains of all nodes that have revisions.
 
     Each node is read before its revisions. A save between the two reads only adds a newer revision, which callers
     ignore.
@@ -63,9 +63,9 @@ def count() -> int:
 
 
 def _heads(ids: list[ObjectId]) -> dict[ObjectId, Mapping[str, Any]]:
-    """Return {id: nonces of a node and its draft}.
+    """Return the nonces of each node and its draft, by the node's id.
 
-    The order of the reads also finds nodes that move to or from the trash.
+    The collections are read in an order that also finds nodes that move to or from the trash in the meantime.
     """
     fields = {"metadata.nonce": 1, "draft.nonce": 1, "draft.base_nonce": 1}
     heads: dict[ObjectId, Mapping[str, Any]] = {}
@@ -85,7 +85,7 @@ def _chains(node_id: ObjectId, head: Mapping[str, Any] | None) -> Chains:
     draft = head.get("draft") or {}
     nonce = (head.get("metadata") or {}).get("nonce")
     live = _follow(links, nonce)
-    # A draft's chain ends with the live version from which the draft was started.
+    # A draft's chain ends at the live version from which the draft was started.
     of_draft = _follow(links, draft.get("nonce")) + _follow(links, draft.get("base_nonce"))
     known = {link.nonce for link in (*live, *of_draft)}
     others = tuple(link for link in links.values() if link.nonce not in known)

@@ -1,4 +1,4 @@
-"""Times when the site changes by itself: nodes appear, change as scheduled or expire, and discussions close."""
+"""Find the times of scheduled changes: when nodes appear, change or expire, and when discussions close."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,9 +11,9 @@ from nodes.types import NEVER
 
 
 def next_due(moment: datetime) -> datetime | None:
-    """Return the next time after `moment` when the site changes by itself, or None.
+    """Return the time of the next scheduled change after `moment`, or None if there is none.
 
-    The database is queried once per site version.
+    The result is cached for each version of the site.
     """
 
     def work() -> tuple[datetime | None, datetime | None]:
@@ -29,7 +29,7 @@ def next_due(moment: datetime) -> datetime | None:
 
 
 def next_end(moment: datetime) -> datetime | None:
-    """Return the next time after `moment` when a node expires or changes as scheduled, or None."""
+    """Return the next time after `moment` when a node expires or its scheduled changes are due, or None."""
 
     def work() -> tuple[datetime | None, datetime | None]:
         end = _next("expires", moment)
@@ -39,9 +39,9 @@ def next_end(moment: datetime) -> datetime | None:
 
 
 def last_change(moment: datetime) -> datetime | None:
-    """Return the time of the last change of the site, by a save or by itself, or None if that second isn't over yet.
+    """Return the time of the site's last change, saved or scheduled, rounded up to the next second.
 
-    The time is rounded up to whole seconds. So a reader who asks with this time has seen all changes until then.
+    Return None if this time isn't over yet. A reader who has seen the site at the returned time has seen all changes.
     """
     versions = stored_site.current().versions
     dependencies.note_texts()
@@ -59,19 +59,19 @@ _NEVER_CHANGED = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def _next(field: str, after: datetime) -> datetime | None:
-    """Return the earliest `metadata.<field>` of nodes and photos after a time, or None."""
+    """Return the earliest `metadata.<field>` of nodes and photos after a time, or None if there is none."""
     return min(_ends(field, {"$gt": after, "$lt": NEVER}, 1), default=None)
 
 
 def _last(field: str, until: datetime) -> datetime | None:
-    """Return the latest `metadata.<field>` of nodes and photos up to a time, or None."""
+    """Return the latest `metadata.<field>` of nodes and photos up to a time, or None if there is none."""
     return max(_ends(field, {"$lte": until}, -1), default=None)
 
 
 def _ends(field: str, span: dict[str, Any], direction: int) -> list[datetime]:
-    """Return the first `metadata.<field>` within `span`, in this direction, for nodes and for photos.
+    """Return the first `metadata.<field>` within `span` in the given direction, for nodes and for photos.
 
-    For the field "expires", the times of scheduled changes are included.
+    For "expires", also return the first time of scheduled changes.
     """
 
     def first(path: str, **more: Any) -> list[dict[str, Any]]:
@@ -82,7 +82,7 @@ def _ends(field: str, span: dict[str, Any], direction: int) -> list[datetime]:
             {"$project": {"at": f"${path}", "_id": 0}},
         ]
 
-    # The index by_type is scanned once per type, and the server merges the results.
+    # The server scans the `by_type` index once for each type, and merges the results.
     of_types = {"metadata.type": {"$in": list(registry.names())}} if field == "published" else {}
     stages = first(f"metadata.{field}", **of_types)
     pipeline: list[dict[str, Any]] = [*stages, {"$unionWith": {"coll": ASSET_FILES, "pipeline": stages}}]

@@ -1,4 +1,4 @@
-"""Queries for editors: nodes in any state, with their drafts and their versions under earlier nonces."""
+"""Queries for editors: nodes that aren't necessarily public, with their drafts and previous versions."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -32,7 +32,7 @@ _EMPTY = {
 
 @dataclass(frozen=True)
 class Version:
-    """The version of a node under one nonce, with its fields by path, as forms show them and merges compare them."""
+    """The version of a node that has a particular nonce. Its fields are by path, as in forms and merges."""
 
     nonce: ObjectId
     fields: Mapping[str, Any]
@@ -41,9 +41,9 @@ class Version:
     saved_by: str = ""
     # For a draft, the nonce of the live version from which it was started.
     base_nonce: ObjectId | None = None
-    # For scheduled changes, the time from which readers see them.
+    # For scheduled changes, the time when they go live.
     due: datetime | None = None
-    # The version of the node's type that the fields have. It is the current version unless they can't be upgraded.
+    # The version of the content type. It is the current version unless the fields couldn't be upgraded.
     schema_version: int = upgrading.FIRST
 
     @classmethod
@@ -65,7 +65,7 @@ class Editable:
 
     @property
     def is_newer(self) -> bool:
-        """Whether a newer release stored the node or its draft. Such a node can be shown, but not written."""
+        """Whether the node or its draft was stored by a newer release. Such a node can be shown, but not saved."""
         versions = (self.live.schema_version, self.draft.schema_version if self.draft else upgrading.FIRST)
         return max(versions) > get(self.node.metadata.type).schema_version
 
@@ -97,7 +97,7 @@ def _node(node_id: ObjectId, type: str, version: Version, created: datetime) -> 
 def unsaved_node(
     type: str, mine: Mapping[str, Any], tags: tuple[str, ...], node_id: ObjectId, stored: Version | None
 ) -> Node:
-    """Return the node as it would be if the fields `mine` of a form, by path, were saved now over the version `stored`.
+    """Return the node that would result from saving the form fields `mine`, by path, over the version `stored`.
 
     Fields with invalid values keep their stored values.
     """
@@ -136,7 +136,7 @@ def from_document(document: Mapping[str, Any]) -> Editable:
 
 
 def load_version(node_id: ObjectId, nonce: ObjectId) -> Version | None:
-    """Return the version of a node under `nonce`, from its revision, or None if there is no such revision."""
+    """Return the version of a node with `nonce` from its revision, or None if there is no such revision."""
     revision = database()[REVISIONS].find_one({"_id": nonce, "node_id": node_id})
     if revision is None:
         return None

@@ -1,4 +1,4 @@
-"""Nodes and photos that appeared, changed as scheduled or expired by themselves within a period."""
+"""Find nodes and photos that appeared, changed or expired on schedule within a period."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -11,16 +11,16 @@ from nodes.content import registry
 PUBLISHED = "published"
 EXPIRES = "expires"
 SCHEDULED = "scheduled"
-# Fields that determine whether readers see a node or photo.
+# The fields that determine whether readers can see a node or photo.
 SHOWN_BY = ("type", "parent_id", "published", "expires", "nonce", "content_id")
 SHOWN = {f"metadata.{name}": 1 for name in SHOWN_BY}
 
 
 def changes_between(since: datetime, until: datetime) -> list[Document]:
-    """Return the changes after `since` and up to `until`, without texts, earliest first.
+    """Return the scheduled changes after `since` and up to `until`, earliest first, without the nodes' text.
 
     Each change has the keys _id, metadata, home, what and at. `home` is the collection, `what` is PUBLISHED, EXPIRES or
-    SCHEDULED, and `at` is the time. One command reads all changes, each kind from its own index.
+    SCHEDULED, and `at` is the time. All changes are read by one command, which uses a separate index for each kind.
     """
     first, *others = _branches({"$gt": since, "$lte": until})
     unions = [{"$unionWith": {"coll": home, "pipeline": pipeline}} for home, pipeline in others]

@@ -1,6 +1,6 @@
-"""The history of a node: the saves that led to its current version, found by following the parents of revisions.
+"""Read the history of a node: the saves that led to its current version, found by following the parents of revisions.
 
-Revisions of failed writes aren't in this chain, so they are never shown.
+Revisions from failed writes aren't in this chain, so they are never shown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,16 +16,16 @@ from nodes.collections import REVISIONS
 from nodes.selectors.editable_nodes import Version
 from nodes.types import Act, Actor
 
-# Maximum saves to follow back. Older revisions exist until they are purged, but aren't listed.
+# Maximum number of saves in a history. Older revisions are kept until they are purged, but they aren't listed.
 FOLLOWED = 2_000
 SHOWN = 50
-# Consecutive saves of one editor with at most this pause between them are one sitting.
+# Consecutive saves by the same editor belong to one sitting if the pauses between them aren't longer than this.
 PAUSE = timedelta(minutes=30)
 
 
 @dataclass(frozen=True)
 class Revision:
-    """A save: the version that it made, the paths of the fields that it changed, and its actions."""
+    """A save: the version that it created, the paths of the fields that it changed, and its actions."""
 
     version: Version
     parent: ObjectId | None
@@ -35,18 +35,18 @@ class Revision:
 
 @dataclass(frozen=True)
 class Sitting:
-    """Consecutive plain saves of one editor with short pauses, or a single save with other actions. Newest first."""
+    """Consecutive plain saves by one editor with short pauses, newest first, or a single save with other actions."""
 
     revisions: tuple[Revision, ...]
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """The paths of the fields that any of these saves changed."""
+        """The paths of all fields that these saves changed."""
         return tuple(dict.fromkeys(path for revision in self.revisions for path in revision.changed))
 
 
 def sittings(revisions: Sequence[Revision]) -> list[Sitting]:
-    """Return the revisions of a history, newest first, grouped into sittings."""
+    """Group the revisions of a history, newest first, into sittings."""
     groups: list[list[Revision]] = []
     for revision in revisions:
         if groups and _is_same_sitting(groups[-1][-1], revision):
@@ -67,13 +67,13 @@ def newest(node_id: ObjectId, present: ObjectId, *, skip_until: ObjectId | None 
 
     Args:
         node_id: The node.
-        present: The nonce at which the saves begin.
-        skip_until: The nonce of the last save on the previous page. The saves begin after it.
+        present: The nonce of the newest save.
+        skip_until: The nonce of the last save on the previous page. Only older saves are returned.
     """
     nonces = _chain(node_id, present)
     if skip_until in nonces:
         nonces = nonces[nonces.index(skip_until) + 1 :]
-    # One more revision than shown is read, because each save is compared with the save before it.
+    # One additional revision is read, because each save is compared with the previous save.
     documents = {
         d["_id"]: d for d in database()[REVISIONS].find({"_id": {"$in": nonces[: SHOWN + 1]}, "node_id": node_id})
     }
@@ -106,7 +106,7 @@ def savers_since(node_id: ObjectId, seen: ObjectId | None, present: ObjectId) ->
 def draft_base(node_id: ObjectId, draft_nonce: ObjectId) -> ObjectId | None:
     """Return the nonce of the live version from which a draft was started, or None if it isn't known.
 
-    The draft may have been published meanwhile.
+    The draft may have been published in the meantime.
     """
     links = _links(node_id)
     nonce: ObjectId | None = draft_nonce
@@ -128,7 +128,7 @@ def _chain(node_id: ObjectId, present: ObjectId) -> list[ObjectId]:
 def _links(node_id: ObjectId) -> dict[ObjectId | None, Mapping[str, Any]]:
     """Return {parent, saved_by, draft} by nonce.
 
-    Remove links when you follow them, because imported chains can be circular.
+    Callers must remove each link that they follow, because imported chains can be circular.
     """
     revisions = database()[REVISIONS].find({"node_id": node_id}, {"parent": 1, "saved_by": 1, "draft": 1})
     return {link["_id"]: link for link in revisions.sort("saved_at", -1).limit(FOLLOWED)}
@@ -146,12 +146,12 @@ def _changed(before: Version | None, after: Version) -> tuple[str, ...]:
 
 
 def _acts(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> tuple[Act, ...]:
-    """Return the actions of a save, at least one, from its revision and the revision before it, or None if that isn't known."""
+    """Return the actions of a save, at least one. `before` is the previous revision, or None if it isn't known."""
     old = before and before["metadata"]
     new = after["metadata"]
     acts = [Act(after["act"])] if "act" in after else []
     if after["parent"] is None:
-        # An import has no account, or stores the source of the node.
+        # Imports have no account, or store the source of the node.
         is_typed = after["saved_by"]["_id"] and not (new.get("detail") or {}).get("source")
         acts.append(Act.CREATED if is_typed else Act.IMPORTED)
     if old or after["parent"] is None:
@@ -165,7 +165,7 @@ def _acts(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> tuple[A
 
 
 def _publishing(old: Mapping[str, Any], new: Mapping[str, Any], moment: datetime) -> list[Act]:
-    """Return how a save at `moment` changed the publication of the node, from its dates before and after."""
+    """Compare the dates before and after a save at `moment`, and return the action that changed the publication."""
     was, is_now = (_is_public(dates, moment) for dates in (old, new))
     if is_now and not was:
         return [Act.PUBLISHED]

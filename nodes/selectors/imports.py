@@ -1,4 +1,4 @@
-"""Queries for imports before they write: nodes that already exist, and slugs that are in use."""
+"""Queries that imports run before they write: for existing nodes, and for slugs that are in use."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from marginalia.mongo.connection import batched, database
 from nodes.collections import NODES, REVISIONS, TRASH
 from nodes.types import Actor
 
-# Ids or slugs in one query.
+# Number of ids or slugs per query.
 BATCH = 1_000
 
 
@@ -19,10 +19,10 @@ class ExistingNode:
     """A node that an earlier run of an import created.
 
     Attributes:
-        trashed: Whether an editor moved it to trash.
-        imported: The time of that run, or None if the node's `source` doesn't contain it.
-        posted: The time of its publication on the old site, or None if it wasn't public there or `source` doesn't
-            contain it.
+        trashed: Whether an editor moved the node to trash.
+        imported: The time of the earlier run, or None if the node's `source` doesn't contain the time.
+        posted: The time when the node was published on the old site, or None if the node wasn't public there or
+            `source` doesn't contain the time.
     """
 
     id: ObjectId
@@ -36,12 +36,12 @@ class ExistingNode:
 
 
 def existing_nodes(ids: Collection[ObjectId]) -> dict[ObjectId, ExistingNode]:
-    """Return the nodes with these ids that exist, also in the trash, by id."""
+    """Return the existing nodes with these ids, including nodes in the trash, by id."""
     wanted = {f"metadata.{name}": 1 for name in ("type", "parent_id", "slug", "published", "detail.source")}
     nodes: dict[ObjectId, ExistingNode] = {}
     for batch in batched(ids, BATCH):
-        # The trash is read last, so that nodes that are moved there between the two queries are found. Nodes that are
-        # restored between them are not found, but creating them again does nothing.
+        # The trash is read last, so that a node that is moved there between the two queries is found. A node that is
+        # restored in the meantime isn't found, but creating the node again does nothing.
         for collection, trashed in ((NODES, False), (TRASH, True)):
             for document in database()[collection].find({"_id": {"$in": batch}}, wanted):
                 metadata = document["metadata"]
@@ -65,7 +65,7 @@ def existing_nodes(ids: Collection[ObjectId]) -> dict[ObjectId, ExistingNode]:
 def unchanged_nonce(node_id: ObjectId, importer: Actor) -> ObjectId | None:
     """Return the nonce of a node that only `importer` has changed.
 
-    Return None if somebody else changed it, has a draft of it, or moved it to trash.
+    Return None if someone else has changed the node, saved a draft, or moved the node to trash.
     """
     node = database()[NODES].find_one({"_id": node_id, "draft": {"$exists": False}}, {"metadata.nonce": 1})
     if node is None:
@@ -76,7 +76,7 @@ def unchanged_nonce(node_id: ObjectId, importer: Actor) -> ObjectId | None:
 
 
 def taken_slugs(parent_id: ObjectId | None, slugs: Collection[str]) -> set[str]:
-    """Return those of `slugs` that nodes in this section already have."""
+    """Return the `slugs` that are already used by nodes in this section."""
     taken: set[str] = set()
     for batch in batched(slugs, BATCH):
         places = {"metadata.parent_id": parent_id, "metadata.slug": {"$in": batch}}

@@ -1,4 +1,4 @@
-"""Pages of lists by keyset, newest first. Later pages cost no more than the first."""
+"""Read the pages of lists by keyset, newest first. Later pages take no longer than the first page."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from nodes.models.dependencies import note_tags, note_texts, on_lists
 from nodes.models.tree import Tree
 from nodes.types import NEVER
 
-# Fields of a whole node, without the draft and embedded comments.
+# The fields of a whole node, excluding the draft and embedded comments.
 WHOLE = {"metadata": 1, "derived.excerpt": 1, "derived.picture": 1, "derived.minutes": 1}
-# Fields for lists: everything except the text.
+# The fields for lists: everything except the body text and other details.
 LISTED = {
     f"metadata.{name}": 1
     for name in (
@@ -39,9 +39,9 @@ LISTED = {
         "schema_version",
     )
 } | {"derived.excerpt": 1, "derived.picture": 1, "derived.minutes": 1}
-# Fields for lists that show no tags, so that a change of tags doesn't change these lists.
+# The fields for lists without tags. Changing tags doesn't change these lists.
 UNTAGGED = {path: 1 for path in LISTED if path != "metadata.tags"}
-# The fields that lists read from each collection, and the models for its documents.
+# The fields that lists need from each collection, and the models for the collection's documents.
 FIELDS: dict[str, dict[str, int]] = {
     NODES: LISTED,
     ASSET_FILES: LISTED | {"metadata.content_id": 1, "metadata.detail": 1},
@@ -58,16 +58,16 @@ BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 def for_readers(
     fields: Mapping[str, Any], moment: datetime, *, tagged: Collection[str] | None = None
 ) -> dict[str, Any]:
-    """Return the projection `fields` of nodes for readers at `moment`.
+    """Extend the projection `fields` so that readers see scheduled changes that are due at `moment`.
 
     If scheduled changes are due, the projection contains them as `due`, and Node.from_document applies them
-    (`as_shown`). So due changes need no other command and no write. If `fields` contains tags, the dependency is
-    recorded.
+    (`as_shown`). Therefore, due changes need no additional command and no write. If `fields` contains tags, the
+    dependency on tags is recorded.
 
     Args:
         fields: The projection.
         moment: The current time.
-        tagged: The only tags by which nodes are read. None means that nodes aren't read by tags.
+        tagged: The tags in the query's filter, or None if the query doesn't filter by tags.
     """
     if "metadata.tags" in fields:
         note_tags(tagged)
@@ -76,40 +76,41 @@ def for_readers(
 
 
 def readable_nodes(collection: str, documents: Iterable[Document]) -> Iterator[Any]:
-    """Yield the nodes or photos for documents of a collection. Damaged documents are left out and logged."""
+    """Yield the nodes or photos for documents in a collection. Damaged documents are logged and left out."""
     return read_documents(collection, documents, MODELS[collection].from_document)
 
 
 def detail_projection(types: Iterable[type[Content]], paths: Iterable[str]) -> dict[str, int]:
-    """Return the projection of `paths` in the detail of these types.
+    """Return the projection for reading `paths` in the `detail` of these types.
 
-    If a type has older versions, the whole detail is read, because upgraders need it and the fields had other names.
+    If a type has older versions, the whole `detail` is read, because upgraders need it, and the fields may have had
+    different names.
     """
     return dict.fromkeys(["metadata.detail"] if any(type.schema_version != FIRST for type in types) else paths, 1)
 
 
 def type_condition(types: Sequence[str]) -> Any:
-    """Return the condition on `metadata.type` for nodes of one of these types."""
+    """Return the condition on `metadata.type` that matches these types."""
     return types[0] if len(types) == 1 else {"$in": list(types)}
 
 
 def live(moment: datetime) -> dict[str, Any]:
-    """Return the filter for nodes that are public at `moment`. Their sections must be live, too (see Tree.live_ids)."""
+    """Return the filter for nodes that are public at `moment`, if their sections are also live (see Tree.live_ids)."""
     return {"metadata.published": {"$lte": moment}, "metadata.expires": {"$gt": moment}}
 
 
 def is_public(node: Node | Photo, sections: Tree, moment: datetime) -> bool:
-    """Return whether readers can see a node or photo at `moment`, because it and all sections above it are live."""
+    """Return whether readers can see a node or photo at `moment`. All its parent sections must also be live."""
     return node.is_live(moment) and node.content_type.is_installed and sections.is_live(node.metadata.parent_id, moment)
 
 
 def posts_of(section_id: ObjectId) -> dict[str, Any]:
-    """Return the filter for the nodes of all types that a section lists by date."""
+    """Return the filter for the nodes in a section that are listed by date."""
     return {"metadata.parent_id": section_id, "metadata.type": type_condition(registry.dated())}
 
 
 def public_among(documents: Iterable[Document], sections: Tree, moment: datetime) -> list[Document]:
-    """Return the documents that readers can see, from a query with `live(moment)`. This is is_public for many nodes."""
+    """Return the documents that readers can see, like `is_public`, from the results of a query with `live(moment)`."""
     shown = set(sections.live_ids(moment))
     return [
         document
@@ -120,15 +121,15 @@ def public_among(documents: Iterable[Document], sections: Tree, moment: datetime
 
 
 def with_properties(properties: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the filter for photos whose files have all these properties, which are pairs (name, value)."""
+    """Return the filter for photos whose files have all these properties, given as (name, value) pairs."""
     return {"metadata.detail.exif": {"$all": [{"$elemMatch": {"n": name, "v": value}} for name, value in properties]}}
 
 
 @dataclass(frozen=True)
 class Cursor:
-    """An edge of a page of a list. The following nodes are newer or older than the node with these `times` and this `id`.
+    """The first or last node on a page of a list, from which the adjacent page continues with newer or older nodes.
 
-    The list is sorted by the `times` in their order, then by id.
+    The node is identified by its `times` and `id`. The list is sorted by these times, then by id.
     """
 
     newer: bool
@@ -141,15 +142,15 @@ class Cursor:
 
     @classmethod
     def of(cls, node: Node | Photo, *, newer: bool) -> Self:
-        """Return the cursor for the nodes that are newer, or older, than a published node."""
+        """Return the cursor for nodes that are newer or older than a published node."""
         return cls(newer, (node.metadata.published, node.metadata.created), node.pk)
 
     @classmethod
     def parse(cls, text: str, times: int = 2) -> Self:
-        """Return the cursor that `text` represents, with `times` times.
+        """Parse a cursor that contains `times` times from its string form.
 
         Raises:
-            ValueError: The text isn't a cursor.
+            ValueError: The text isn't a valid cursor.
         """
         side = text[:1]
         (*milliseconds, last_id) = text[1:].split(".")
@@ -163,13 +164,13 @@ class Cursor:
     def beyond(
         self, paths: Sequence[str], within: tuple[datetime, datetime] | None = None, *, itself: bool = False
     ) -> list[Document]:
-        """Return the conditions, for $or, on the nodes that follow in a list sorted by `paths`.
+        """Return the conditions, for use in $or, that match the nodes beyond this cursor in a list sorted by `paths`.
 
         Args:
             paths: The paths of the times by which the list is sorted.
-            within: Bounds of the first path, which are included. They are part of the conditions, because next to $or,
-                the server would read documents outside of the bounds only to exclude them.
-            itself: Whether to include the node at the edge.
+            within: Inclusive bounds for the first path. They are part of each condition, because if they were next to
+                $or, the server would read documents outside the bounds only to exclude them.
+            itself: Whether to include the cursor's own node.
         """
         operator = "$gt" if self.newer else "$lt"
         places = list(zip((*paths, "_id"), (*self.times, self.id), strict=True))
@@ -194,7 +195,7 @@ def _moment(milliseconds: str) -> datetime:
 
 @dataclass(frozen=True)
 class Span:
-    """A period of publication that includes both ends."""
+    """A period of publication times, including both ends."""
 
     since: datetime
     until: datetime
@@ -202,7 +203,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Listing:
-    """A page of a list, newest first. `older` and `newer` are the cursors of the adjacent pages, or None."""
+    """A page of a list, newest first. `older` and `newer` are the adjacent pages' cursors, or None at the ends."""
 
     nodes: tuple[Any, ...]
     older: str | None = None
@@ -220,7 +221,7 @@ def listing(
     span: Span | None = None,
     collections: tuple[str, ...] = (NODES,),
 ) -> Listing:
-    """Return a page of the live nodes and photos of these collections that match `base`, in the order of `index`.
+    """Return a page of live nodes and photos that match `base`, newest first, from these collections.
 
     Args:
         base: The filter.
@@ -228,8 +229,8 @@ def listing(
         moment: The current time.
         size: The maximum number of nodes.
         cursor: The cursor of the page, or None for the first page.
-        whole: Whether to read whole nodes with their texts.
-        span: The only period of publication to list.
+        whole: Whether to read whole nodes, including their text.
+        span: The period of publication to list, or None for all times.
         collections: The collections to read.
 
     Raises:
@@ -244,7 +245,7 @@ def listing(
         documents = find_live(base, index, moment, size + 1, edge, WHOLE if whole else FIELDS[name], span, name)
         readable = list(readable_nodes(name, documents))
         nodes += readable
-        # Damaged documents count, too, so that the list continues after them.
+        # Damaged documents are counted, too, so that the list doesn't end before them.
         damaged += len(documents) - len(readable)
     going_newer = edge is not None and edge.newer
     if len(collections) > 1:
@@ -274,9 +275,9 @@ def find_live(
     span: Span | None = None,
     collection: str = NODES,
 ) -> list[Document]:
-    """Return up to `limit` live documents, newest first. With an edge, return those beyond it, nearest first.
+    """Return up to `limit` live documents, newest first. With `edge`, return documents beyond it, nearest first.
 
-    The query has a hint, because a plan that the server cached for one section could read much more in another.
+    The query has a hint, because a plan that the server cached for one section could be much slower for another.
     """
     condition = {**base, **live(moment), **node_filter(collection)}
     if collection == NODES:

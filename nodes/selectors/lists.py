@@ -1,7 +1,8 @@
-"""The lists of the admin, for sites of any size: by keyset, with an index for each filter, and counts up to a maximum.
+"""The admin lists. They scale to large sites: pages are read by keyset, filters have indexes, and counts are limited.
 
-Without a state, nodes that were changed last come first. With a state, the order depends on it. Public and future nodes
-are sorted by publication, unpublished nodes by creation, and expired nodes by expiry, all newest first.
+Without a state filter, nodes are sorted by their last change. Otherwise, the order depends on the state: public and
+scheduled nodes are sorted by publication, unpublished nodes by creation, and expired nodes by expiry. The newest nodes
+always come first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,9 +22,9 @@ from nodes.selectors import search
 from nodes.selectors.listing import FIELDS, MODELS, detail_projection, with_properties
 
 SIZE = 50
-# Maximum results of a search.
+# Maximum number of search results.
 MOST_RESULTS = 100
-# Counts are exact up to this number, so that "1,000+" costs the same in a site with a million nodes.
+# Counts are exact up to this number. Larger counts are shown as "1,000+", which is fast even with a million nodes.
 COUNTED = 1_000
 LIVE = "live"
 SCHEDULED = "scheduled"
@@ -32,7 +33,7 @@ EXPIRED = "expired"
 DRAFTED = "drafted"
 EXPIRING, DUE = "expiring", "due"
 STATES = (LIVE, SCHEDULED, UNPUBLISHED, EXPIRING, EXPIRED, DRAFTED, DUE)
-# Nodes that expire within this time are pointed out to editors.
+# The Dashboard shows editors the nodes that expire within this time.
 SOON = timedelta(days=7)
 ANY = "any"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -40,7 +41,10 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Filters:
-    """Filters of a list. `section` and `author` are an id, None for the top level or for no account, or ANY."""
+    """The filters of a list.
+
+    `section` is an id, None for the top level, or ANY. `author` is an id, None for authors without an account, or ANY.
+    """
 
     section: ObjectId | str | None = ANY
     type: str = ""
@@ -48,12 +52,12 @@ class Filters:
     state: str = ""
     author: ObjectId | str | None = ANY
     search: str = ""
-    # Bounds for the time by which the list is sorted: changed, published, expired or drafted.
+    # Bounds for the time by which the list is sorted: the time of the last change, publication, expiry or draft.
     since: datetime | None = None
     until: datetime | None = None
-    # Stored facets such as "recipe.course=dessert". Nodes in the list have all of them.
+    # Stored facets, such as "recipe.course=dessert". The list contains only nodes that have all these facets.
     facets: tuple[str, ...] = ()
-    # Properties of the files of photos, as pairs (name, value).
+    # Properties of photo files, as (name, value) pairs.
     exif: tuple[tuple[str, Any], ...] = ()
 
     def query(self, moment: datetime) -> dict[str, Any]:
@@ -115,7 +119,7 @@ class Row:
 
     node: Node | Photo
     has_draft: bool
-    # The time when readers see the scheduled changes.
+    # The time when the scheduled changes go live.
     due: datetime | None = None
     drafted: datetime | None = None
 
@@ -127,14 +131,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Page:
-    """A page of a list. `older` and `newer` are the cursors of the adjacent pages, or ""."""
+    """A page of a list. `older` and `newer` are the cursors of the adjacent pages, or "" at the ends."""
 
     rows: tuple[Row, ...]
     older: str = ""
     newer: str = ""
 
 
-# The fields that rows read from each collection.
+# The fields that rows need from each collection.
 _FIELDS: dict[str, dict[str, int]] = {
     NODES: FIELDS[NODES] | {"draft.saved_at": 1, "draft.due": 1},
     ASSET_FILES: FIELDS[ASSET_FILES] | {"metadata.locked": 1},
@@ -142,7 +146,7 @@ _FIELDS: dict[str, dict[str, int]] = {
 
 
 def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SIZE, collection: str = NODES) -> Page:
-    """Return a page of a list. A search returns the best results on one page.
+    """Return a page of a list. If the filters contain a search, return the best results as a single page.
 
     Raises:
         ValueError: The cursor is invalid.
@@ -173,7 +177,7 @@ def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SI
 
 
 def _fields(filters: Filters, collection: str) -> dict[str, int]:
-    """Return the fields that rows read. A list of a single type also reads the fields of its columns."""
+    """Return the fields that rows need. A list of a single type also needs the fields for its columns."""
     type = registry.get(filters.type)
     if collection != NODES or not type.list_display:
         return _FIELDS[collection]
@@ -187,7 +191,7 @@ def _row(document: Mapping[str, Any], collection: str) -> Row:
 
 
 def _best(filters: Filters, moment: datetime, collection: str) -> Page:
-    """Return the best results of a search. If sorting takes too long, the results are unsorted."""
+    """Return the best results of a search, or unsorted results if sorting takes too long."""
     query = filters.query(moment) | node_filter(collection)
     fields = _fields(filters, collection)
     try:
@@ -206,12 +210,15 @@ def _rows(documents: Iterable[Mapping[str, Any]], collection: str) -> tuple[Row,
 
 
 def sort_paths(order: str) -> tuple[str, ...]:
-    """Return the paths of times by which a list is sorted. They match the indexes that readers' lists use."""
+    """Return the paths of the times by which a list is sorted. The order matches the indexes for public lists."""
     return (order, "metadata.created") if order == "metadata.published" else (order,)
 
 
 def _cursor(side: str, paths: Sequence[str], document: Mapping[str, Any]) -> str:
-    """Return a cursor: "<" or ">" (older or newer), then the times in milliseconds or empty, and the id, separated by dots."""
+    """Return the cursor for a document.
+
+    It consists of "<" (older) or ">" (newer), and the dot-separated times in milliseconds (empty if missing) and id.
+    """
     milliseconds = []
     for path in paths:
         head, tail = path.split(".")
@@ -247,9 +254,9 @@ def _moment(milliseconds: str) -> datetime | None:
 
 @lru_cache(maxsize=256)
 def count(filters: Filters, version: ObjectId | None, moment: datetime, collection: str = NODES) -> int:
-    """Return the number of nodes, or COUNTED + 1 for more.
+    """Return the number of nodes, or COUNTED + 1 if there are more than COUNTED.
 
-    It is cached by the site's version and the (rounded) moment.
+    The count is cached by the site's version and `moment`, which callers round.
     """
     if filters == Filters() and collection == NODES:
         return int(database()[NODES].estimated_document_count())
@@ -260,7 +267,7 @@ def count(filters: Filters, version: ObjectId | None, moment: datetime, collecti
 
 
 def count_children(section_ids: Sequence[ObjectId], most: int = COUNTED) -> int:
-    """Return the number of nodes and photos directly in these sections, or most + 1 for more."""
+    """Return the number of nodes and photos directly in these sections, or `most` + 1 if there are more than `most`."""
     inside = {"metadata.parent_id": {"$in": list(section_ids)}}
     nodes = database()[NODES].count_documents(inside, limit=most + 1)
     photos = database()[ASSET_FILES].count_documents(inside | {"metadata.type": PHOTO}, limit=most + 1)
@@ -269,9 +276,9 @@ def count_children(section_ids: Sequence[ObjectId], most: int = COUNTED) -> int:
 
 @lru_cache(maxsize=64)
 def tags(version: ObjectId | None, collection: str = NODES, author: ObjectId | str | None = ANY) -> tuple[str, ...]:
-    """Return the tags in use, read only from the index, or those of one author.
+    """Return the tags that are in use, on all nodes or on the nodes of one author.
 
-    They are cached by the site's version.
+    Tags on all nodes are read only from the index. The result is cached by the site's version.
     """
     query = {} if author == ANY else {"metadata.author._id": author}
     stored = database()[collection].distinct("metadata.tags", query)

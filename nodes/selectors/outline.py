@@ -1,4 +1,4 @@
-"""The outline of a section: all its pages and sections, which the documentation theme lists next to a text."""
+"""The outline of a section. The documentation theme lists all pages and subsections of the section next to the text."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,14 +15,15 @@ from nodes.models import Node, tree, version_cache
 from nodes.selectors import due
 from nodes.selectors.listing import UNTAGGED, for_readers, live, type_condition
 
-# Maximum lines of an outline. A longer list wouldn't help readers, and every page of the section contains the outline.
+# Maximum numbers of sections and pages in an outline. A longer outline wouldn't help readers, and every page in the
+# section contains the outline.
 MOST_SECTIONS, MOST_PAGES = 60, 240
 DEEPEST = 5
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of an outline. `depth` is its level of indentation, from 1."""
+    """A line of an outline. `depth` is its level of indentation, starting at 1."""
 
     title: str
     url: str
@@ -31,9 +32,9 @@ class Entry:
 
 
 def outline(section_id: ObjectId, moment: datetime) -> list[Entry]:
-    """Return the outline of a live section in reading order: as arranged by hand, or pages by title and then sections.
+    """Return the outline of a live section in reading order: in the manual order, or pages by title and then sections.
 
-    The function runs one query. The result is cached in process.
+    This takes a single query. The result is cached in process.
     """
 
     def read() -> tuple[list[Entry], datetime | None]:
@@ -49,12 +50,12 @@ def outline(section_id: ObjectId, moment: datetime) -> list[Entry]:
     return version_cache.get_or_set(("outline", section_id), moment, read)
 
 
-# The id of the parent section, the position in it, the slug, the title, and the id if the line is a section.
+# The id of the parent section, the position in this section, the slug, the title, and the id if the line is a section.
 Line = tuple[ObjectId | None, str, str, str, ObjectId | None]
 
 
 def _live_below(sections: tree.Tree, section_id: ObjectId, moment: datetime) -> list[ObjectId]:
-    """Return the ids of a section and of the live sections below it, nearest first."""
+    """Return the ids of a section and of all live sections in it, nearest first."""
     ids = [section_id]
     for parent_id in ids:
         ids.extend(s.id for s in sections.children.get(parent_id, ()) if s.is_live(moment))
@@ -80,7 +81,7 @@ def _page(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _arranged(sections: tree.Tree, top: ObjectId, lines: list[Line]) -> Iterator[Entry]:
-    """Yield the entries of a section in order. Each section comes before its contents."""
+    """Yield the entries of a section in order. Each subsection comes before its contents."""
     inside: dict[ObjectId | None, list[Line]] = {}
     for line in lines:
         inside.setdefault(line[0], []).append(line)

@@ -1,4 +1,4 @@
-"""Suggestions for texts and forms while an editor types: pages and photos by title, photos by words, and tags."""
+"""Suggestions while an editor types: pages and photos by title, photos by other words, and tags."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,19 +17,19 @@ from nodes.selectors import lists, search
 from nodes.selectors.listing import FIELDS, readable_nodes
 from nodes.selectors.lists import ANY, Filters
 
-# Photos to offer at once.
+# Maximum number of photos to suggest at once.
 OFFERED = 24
-# The number of newest photos that are searched for parts of words. Older photos are found by whole words.
+# The number of newest photos that are searched for partial words. Older photos are found only by whole words.
 LOOKED_THROUGH = 300
 TAGS_OFFERED = 10
-# Time limit of a search for titles, in milliseconds.
+# Time limit for a title search, in milliseconds.
 MILLISECONDS = 500
 
 
 def title_filter(query: str) -> dict[str, Any]:
-    """Return the filter for nodes whose title has, for each word of `query`, a word that begins with it.
+    """Return the filter for nodes whose title contains, for each word in `query`, a word that begins with that word.
 
-    The index by_title_word supports this filter.
+    The `by_title_word` index supports this filter.
     """
     prefixes = [
         {"$elemMatch": {"$gte": word, "$lt": word + titles.LAST_CHARACTER}} for word in titles.query_prefixes(query)
@@ -49,16 +49,16 @@ def by_title(
     among: Mapping[str, Any] | None = None,
     author: ObjectId | str | None = ANY,
 ) -> list[Node | Photo]:
-    """Return up to `size` nodes or photos in any state whose titles have words that begin with each word of `query`.
+    """Return up to `size` nodes or photos, live or not, whose titles contain words that begin with those in `query`.
 
-    Whole words come before longer words. For the same word, the last changed node comes first. If the search takes too
-    long, the result is empty.
+    Exact matches come before longer words. Results with the same word are sorted by their last change. If the search
+    takes too long, the result is empty.
 
     Args:
-        query: The typed words. If empty, the nodes that were changed last are returned.
+        query: The typed words. If `query` is empty, the last changed nodes are returned.
         size: The maximum number of results.
         collection: The collection to search.
-        among: A filter for allowed results.
+        among: A filter that results must match.
         author: The author of the results if `query` is empty, or ANY.
     """
     if not titles.query_prefixes(query):
@@ -80,7 +80,7 @@ def by_title(
 
 
 def photos(query: str) -> list[Photo]:
-    """Return photos to choose from, in any state: the newest, or those that match the words of `query`."""
+    """Return photos, live or not, for an editor to choose from: the newest photos, or photos that match `query`."""
     moment = now()
     words = fold(query).split()
     if not words:
@@ -108,9 +108,9 @@ def _newest(most: int) -> list[Photo]:
 
 
 def tags(typed: str, version: ObjectId | None, author: ObjectId | str | None = ANY) -> list[str]:
-    """Return tags of pages (of one author) and of photos.
+    """Return tags of photos and of pages, or of one author's pages, that contain `typed`.
 
-    Tags that begin with `typed` come before tags that contain it.
+    Tags that begin with `typed` come first.
     """
     wanted = typed.casefold().strip()
     every = dict.fromkeys((*lists.tags(version, NODES, author), *lists.tags(version, ASSET_FILES)))

@@ -1,4 +1,4 @@
-"""The most frequent queries of pages and photos, which the doctor explains, and queries that go to all shards on purpose."""
+"""The most frequent queries for pages and photos, which doctor checks, and the queries that go to all shards."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -220,7 +220,7 @@ HOT_QUERIES = (
 )
 
 
-# Queries that go to every shard on purpose. They use an index on each shard. docs/how-to/scale-out.md has the same list.
+# Queries that deliberately go to all shards. They use an index on each shard. Keep docs/how-to/scale-out.md in sync.
 BROADCASTS = (
     Broadcast(
         NODES,

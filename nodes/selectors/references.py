@@ -1,7 +1,8 @@
-"""References between nodes: targets of links, uses of nodes, photos and inserts, and broken links.
+"""Find references between nodes: the targets of links, the uses of nodes, photos and inserts, and broken links.
 
-`derived.refs` of a node lists everything that its text and fields use: ids of nodes and photos, and names of inserts.
-`draft.refs` lists the same for its draft. The services write both, so all queries here use indexes and read no texts.
+A node's `derived.refs` lists everything that its text and fields use: the ids of nodes and photos, and the names of
+inserts. `draft.refs` lists the same for the node's draft. Services write both, so these queries can use indexes and
+don't have to read the text.
 """
 
 import enum
@@ -24,17 +25,17 @@ from nodes.models.tree import Tree
 from nodes.selectors import stored_photos
 from nodes.selectors.listing import LISTED, UNTAGGED, Cursor, find_live, is_public, live, public_among, readable_nodes
 
-# Maximum different nodes, and different photos, to which one text links. Further links are shown without a URL.
+# Maximum number of different nodes, and of different photos, that a page can link to. Further links have no URL.
 MOST_REFERENCES = 200
-# Maximum uses that are listed, and counted.
+# Maximum numbers of uses that are listed and that are counted.
 LISTED_USES = 100
 COUNTED_USES = 1_000
-# Pages or drafts that one query checks for broken links.
+# Number of pages or drafts that one query checks for broken links.
 LOOKED_AT_ONCE = 200
-# Prefix of cursors in drafts, which are checked after the public pages.
+# The prefix of cursors for drafts. Drafts are checked after public pages.
 DRAFTS = "drafts"
 REFERRING_DRAFTS = {"draft.refs": {"$exists": True}}
-# Ids in one query.
+# Number of ids per query.
 IDS_AT_ONCE = 1_000
 LATEST_FIRST = [("metadata.updated", -1), ("_id", -1)]
 
@@ -42,9 +43,9 @@ Ref = ObjectId | str
 
 
 def addresses(sections: Tree, names: Sequence[str], moment: datetime) -> dict[str, str]:
-    """Return the current URL paths of nodes that readers can see, by their ids as written in texts.
+    """Return the current URL paths of nodes that readers can see, by their ids as written in the text.
 
-    One query reads all.
+    All nodes are read by one query.
     """
     ids = {name: ObjectId(name) for name in names if ObjectId.is_valid(name)}
     if not ids:
@@ -59,7 +60,7 @@ def addresses(sections: Tree, names: Sequence[str], moment: datetime) -> dict[st
 
 @dataclass(frozen=True)
 class Use:
-    """A page or post that uses something in its live version (public or not), in its draft, or in both."""
+    """A page or post that uses a node, photo or insert in its saved version, in its draft, or in both."""
 
     node: Node
     live: bool
@@ -67,34 +68,34 @@ class Use:
 
 
 def uses_filter(refs: Sequence[Ref]) -> dict[str, Any]:
-    """Return the filter for the pages and posts that use any of `refs`. It uses the indexes by_ref and by_draft_ref."""
+    """Return the filter for pages and posts that use any of `refs`. The indexes are `by_ref` and `by_draft_ref`."""
     wanted = refs[0] if len(refs) == 1 else {"$in": list(refs)}
     return {"$or": [{"derived.refs": wanted}, {"draft.refs": wanted}]}
 
 
 def find_uses(refs: Sequence[Ref]) -> list[Use]:
-    """Return the pages and posts that use any of `refs`, live or not, last changed first, at most LISTED_USES.
+    """Return up to LISTED_USES pages and posts, live or not, that use any of `refs`. The last changed come first.
 
-    If several `refs` have more uses, any of these are returned. Uses by nodes in `refs` are left out.
+    If there are several `refs` and more uses, the choice of uses is arbitrary. Uses by nodes in `refs` are left out.
     """
     if not refs:
         return []
     either = {"live": _any_of("$derived.refs", refs), "drafted": _any_of("$draft.refs", refs)}
     documents = database()[NODES].find(_by_others(refs), LISTED | either).limit(LISTED_USES)
     if len(refs) == 1:
-        # The server merges two index scans in this order. Several refs would need two scans each.
+        # The server merges two index scans in this order. With several refs, each ref would need two scans.
         documents = documents.sort(LATEST_FIRST)
     uses = list(read_documents(NODES, documents, lambda d: Use(Node.from_document(d), d["live"], d["drafted"])))
     return sorted(uses, key=lambda use: (use.node.metadata.updated, use.node.pk), reverse=True)
 
 
 def count_uses(refs: Sequence[Ref]) -> int:
-    """Return the number of pages and posts that `find_uses` finds, or COUNTED_USES + 1 for more."""
+    """Return the number of pages and posts that use any of `refs`, or COUNTED_USES + 1 if there are more."""
     return int(database()[NODES].count_documents(_by_others(refs), limit=COUNTED_USES + 1)) if refs else 0
 
 
 def with_contents(sections: Tree, ids: Sequence[ObjectId]) -> list[ObjectId]:
-    """Return `ids` of nodes and photos, and up to COUNTED_USES ids of the contents of sections among them."""
+    """Return `ids`, and for sections among them, the ids of up to COUNTED_USES nodes and photos in these sections."""
     parents = [inner for i in ids if i in sections.sections for inner in (i, *(s.id for s in sections.descendants(i)))]
     all_ids = dict.fromkeys(ids)
     if parents:
@@ -110,25 +111,25 @@ def _by_others(refs: Sequence[Ref]) -> dict[str, Any]:
 
 
 def _any_of(path: str, refs: Sequence[Ref]) -> dict[str, Any]:
-    """Return the expression for whether the array at `path` exists and contains any of `refs`."""
+    """Return the expression that is true if the array at `path` exists and contains any of `refs`."""
     return {"$ne": [{"$setIntersection": [{"$ifNull": [path, []]}, {"$literal": list(refs)}]}, []]}
 
 
 class State(enum.StrEnum):
-    """State of the target of a reference for readers."""
+    """The visibility of a reference's target."""
 
     LIVE = "live"
-    HIDDEN = "hidden"  # unpublished or expired, or in such a section
+    HIDDEN = "hidden"  # The target or one of its sections isn't live.
     TRASHED = "trashed"
     GONE = "gone"
 
 
 def states(sections: Tree, ids: Collection[ObjectId], moment: datetime) -> dict[ObjectId, State]:
-    """Return the state of each of these nodes and photos for readers. Ids that don't exist have State.GONE."""
+    """Return the state of each of these nodes and photos. Ids that don't exist have State.GONE."""
     by_id: dict[ObjectId, State] = {}
 
     def read(collection: str, more: Mapping[str, Any]) -> list[Document]:
-        """Return the documents of ids without a state, with only their places, in batches."""
+        """Return documents with their places, in batches, for the ids whose state isn't known yet."""
         place = {"metadata.parent_id": 1, "metadata.type": 1}
         return [
             document
@@ -141,7 +142,7 @@ def states(sections: Tree, ids: Collection[ObjectId], moment: datetime) -> dict[
     for collection in (NODES, ASSET_FILES):
         seen = public_among(read(collection, live(moment)), sections, moment)
         by_id |= dict.fromkeys((document["_id"] for document in seen), State.LIVE)
-    # Nodes are read before and after the trash, to find those that move to or from it meanwhile.
+    # Nodes are read before and after the trash, to find nodes that move to or from the trash in the meantime.
     for collection in (NODES, ASSET_FILES, TRASH, NODES, ASSET_FILES):
         state = State.TRASHED if collection == TRASH else State.HIDDEN
         by_id |= dict.fromkeys((document["_id"] for document in read(collection, {})), state)
@@ -149,7 +150,7 @@ def states(sections: Tree, ids: Collection[ObjectId], moment: datetime) -> dict[
 
 
 def titles(ids: Collection[ObjectId], *, of_photos: bool) -> dict[ObjectId, str]:
-    """Return the titles of existing nodes, including those in the trash. Photos are included only if `of_photos`."""
+    """Return the titles of existing nodes, including nodes in the trash. Photos are included only if `of_photos`."""
     by_id: dict[ObjectId, str] = {}
     for collection in (NODES, ASSET_FILES, TRASH):
         for batch in batched([i for i in ids if i not in by_id], IDS_AT_ONCE):
@@ -162,13 +163,13 @@ def titles(ids: Collection[ObjectId], *, of_photos: bool) -> dict[ObjectId, str]
 
 @dataclass(frozen=True)
 class Broken:
-    """A broken reference of a public page or a draft.
+    """A broken reference in a public page or a draft.
 
     Attributes:
         node: The node with the reference.
         target: The id of the target.
         state: The state of the target.
-        words: The words of each link to the target in the texts. Empty for a reference in a field.
+        words: The link text of each link to the target. Empty for a reference in a field.
         is_draft: Whether the node's draft contains the reference.
     """
 
@@ -181,12 +182,12 @@ class Broken:
 
 @dataclass(frozen=True)
 class CheckedBatch:
-    """Result of checking a batch of public pages, or of drafts, with references.
+    """The result of checking a batch of public pages or drafts that contain references.
 
     Attributes:
         broken: The broken references.
         looked: The number of checked pages or drafts.
-        after: The cursor of the next batch, or "" at the end.
+        after: The cursor of the next batch, or "" after the last batch.
         is_of_drafts: Whether drafts were checked.
     """
 
@@ -197,7 +198,7 @@ class CheckedBatch:
 
 
 def count_referring() -> int:
-    """Return the number of pages, public or not, and drafts with references."""
+    """Return the number of pages, public or not, and of drafts that contain references."""
     return _count(REFERRING, "referring") + _count(REFERRING_DRAFTS, "by_draft_ref")
 
 
@@ -207,9 +208,9 @@ def _count(query: Mapping[str, Any], index: str) -> int:
 
 
 def check_batch(sections: Tree, moment: datetime, cursor: str = "") -> CheckedBatch:
-    """Check the references of the next LOOKED_AT_ONCE public pages, newest first. Drafts of all nodes follow, latest first.
+    """Check the references in the next LOOKED_AT_ONCE public pages, newest first, or drafts, most recently saved first.
 
-    Texts are only read for the words of broken references.
+    Drafts are checked after all public pages. Text is read only to get the link text of broken references.
 
     Raises:
         ValueError: The cursor is invalid.
@@ -228,7 +229,7 @@ def check_batch(sections: Tree, moment: datetime, cursor: str = "") -> CheckedBa
 
 
 def _check_drafts(sections: Tree, moment: datetime, cursor: str) -> CheckedBatch:
-    # The index contains every node. Nodes with a draft are next to each other in it.
+    # The index contains every node, but the nodes with a draft are next to each other in the index.
     query: dict[str, Any] = {**REFERRING_DRAFTS, "draft.saved_at": {"$type": "date"}}
     if cursor:
         edge = Cursor.parse(cursor, times=1)
@@ -254,7 +255,7 @@ def _check_drafts(sections: Tree, moment: datetime, cursor: str) -> CheckedBatch
 
 
 def _refs_in(part: str, document: Document) -> tuple[Document, list[Ref]]:
-    # This raises for damaged documents, so that read_documents leaves them out.
+    # This raises an exception if the document is damaged, so that read_documents leaves the document out.
     Node.from_document(document)
     return document, list(document[part]["refs"])
 
@@ -262,7 +263,7 @@ def _refs_in(part: str, document: Document) -> tuple[Document, list[Ref]]:
 def _broken(
     sections: Tree, moment: datetime, refs: Sequence[tuple[Document, Sequence[Ref]]], *, is_draft: bool
 ) -> Iterator[Broken]:
-    """Yield the references of each document to targets that readers can't see."""
+    """Yield the references in each document whose targets readers can't see."""
     ids = [(document, [ref for ref in targets if isinstance(ref, ObjectId)]) for document, targets in refs]
     by_target = states(sections, {ref for _document, targets in ids for ref in targets}, moment)
     broken = [(document, [ref for ref in targets if by_target[ref] != State.LIVE]) for document, targets in ids]
@@ -274,7 +275,7 @@ def _broken(
 
 
 def check_all(sections: Tree, moment: datetime, cursor: str = "") -> Iterator[CheckedBatch]:
-    """Yield all batches from a cursor to the end.
+    """Check all batches, beginning at `cursor`, and yield their results.
 
     Raises:
         ValueError: The cursor is invalid.
@@ -288,11 +289,11 @@ def check_all(sections: Tree, moment: datetime, cursor: str = "") -> Iterator[Ch
 
 
 def _words(node_ids: Sequence[ObjectId], *, is_draft: bool) -> dict[ObjectId, dict[ObjectId, list[str]]]:
-    """Return the words of the links in texts of nodes, or of their drafts, by node and by target."""
+    """Return the link text of the links in these nodes, or in their drafts, by node and target."""
     fields = {"metadata.type": 1, ("draft.metadata.detail" if is_draft else "metadata.detail"): 1}
     by_node: dict[ObjectId, dict[ObjectId, list[str]]] = {}
     for document in database()[NODES].find({"_id": {"$in": list(node_ids)}}, fields):
-        # A draft may have been published meanwhile.
+        # The draft may have been published in the meantime.
         version = document.get("draft", {}) if is_draft else document
         detail = version.get("metadata", {}).get("detail") or {}
         texts = [rendering.to_html(detail.get("text") or "", detail.get("format") or MARKDOWN)]

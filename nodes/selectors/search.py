@@ -1,4 +1,4 @@
-"""Full-text search of live pages and photos, with limits for results, words and time."""
+"""Full-text search for live pages and photos, with limits on results, words and time."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,12 +22,12 @@ from nodes.models.validation import check_metadata
 from nodes.selectors.listing import FIELDS, MODELS, for_readers, live
 
 COLLECTIONS = (NODES, ASSET_FILES)
-# The collection of a result, and its id in this collection.
+# A result's collection, and its id in this collection.
 ResultKey = tuple[str, Any]
-# Maximum results. Readers who need more can refine their search.
+# Maximum number of results. Readers who need more can refine their search.
 MOST = 100
 MOST_WORDS = 10
-# Documents to read for a search with several words, and their fields.
+# For searches with several words: the maximum number of documents to read per collection, and the fields to read.
 LOOKED_THROUGH = 400
 READ = {path: 1 for path, _way in SEARCH.keys if path != "derived.pairs"}
 LONGEST_QUERY = 200
@@ -42,7 +42,7 @@ class SearchTimeout(Exception):
 
 @dataclass(frozen=True)
 class Hit:
-    """A node or photo that was found, with extracts of its text as pieces (piece, whether it is a search term)."""
+    """A node or photo that was found, with extracts from its text as (piece, whether it is a search term) pairs."""
 
     node: Node | Photo
     pieces: list[tuple[str, bool]]
@@ -53,10 +53,10 @@ class Results:
     """A page of results.
 
     Attributes:
-        words: The words that were searched.
+        words: The words in the query.
         hits: The results on this page.
-        total: The number of results, at most MOST.
-        all_words: Whether the documents contain every word.
+        total: The number of results on all pages, at most MOST.
+        all_words: Whether the results contain every word.
         is_cut_short: Whether there may be more results, for example because a step took too long.
     """
 
@@ -68,25 +68,25 @@ class Results:
 
 
 def split_words(query: str) -> tuple[str, ...]:
-    """Return the words of `query`, at most MOST_WORDS. Operators and punctuation are ignored."""
+    """Return the first MOST_WORDS words in `query`. Operators and punctuation are ignored."""
     return tuple(_WORD.findall(normalize_for_search(query[:LONGEST_QUERY]))[:MOST_WORDS])
 
 
 def search(
     sections: Tree, query: str, moment: datetime, *, page: int, size: int, milliseconds: float = MILLISECONDS
 ) -> Results:
-    """Return a page of the live nodes and photos that contain every word of `query`, best first.
+    """Return a page of live nodes and photos that contain every word in `query`, best matches first.
 
-    If there are none, return those that contain any of the words. If a step takes too long, the results are the first
-    ones that an unordered query finds.
+    If nothing contains every word, return nodes and photos that contain any of the words. If a step takes too long,
+    return the first results of an unsorted query.
 
     Args:
         sections: The section tree.
         query: The typed words.
         moment: The current time.
-        page: The number of the page, from 1.
+        page: The number of the page, starting at 1.
         size: The number of results per page.
-        milliseconds: The time limit of each step.
+        milliseconds: The time limit for each step.
     """
     words = split_words(query)
     if not words:
@@ -110,7 +110,7 @@ def search(
 
 
 def all_words_query(query: str) -> str:
-    """Return the `$search` string for documents that contain every word of `query`, or "" if it has no words."""
+    """Return the `$search` string for documents that contain every word in `query`, or "" if there are no words."""
     return _all_of(_parts(split_words(query)))
 
 
@@ -123,14 +123,14 @@ def _parts(words: Sequence[str]) -> list[str]:
 
 
 def _parts_of_unspaced(words: Sequence[str]) -> list[str]:
-    """Return the search terms for scripts without spaces: pairs of characters, or single characters."""
+    """Return the search terms for words in scripts without spaces: pairs of characters, or single characters."""
     pairs = scripts.character_pairs(" ".join(words))
     in_pairs = {character for pair in pairs if len(pair) > 1 for character in pair}
     return sorted(pair for pair in pairs if len(pair) > 1 or pair not in in_pairs)[: 2 * MOST_WORDS]
 
 
 def _ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[ResultKey]:
-    """Return the documents that contain the words, best first. Scores of both collections are comparable."""
+    """Return the documents that contain the words, best first. Scores are comparable across the two collections."""
     fields = {"metadata.created": 1, "score": {"$meta": "textScore"}}
     scored: list[tuple[float, datetime, Any, str]] = []
     with search_time_limit(milliseconds):
@@ -147,10 +147,11 @@ def _scored(collection: str, document: Mapping[str, Any]) -> tuple[float, dateti
 
 
 def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> list[ResultKey]:
-    """Return the documents that contain one word, best first. If there are many, no scores are calculated.
+    """Return the documents that contain a single word, best first. If there are many, no scores are calculated.
 
-    To sort by score, the server would calculate the score of every document with the word. But a text index sorts
-    documents by the weight of a word, which is their score for a single word. So the best come first without a sort.
+    Sorting by score would make the server calculate the score of every document that contains the word. However, a text
+    index already sorts documents by the word's weight, which equals their score for a single word. So the best matches
+    come first even without sorting.
     """
     ranked: list[list[ResultKey]] = []
     with search_time_limit(milliseconds):
@@ -158,9 +159,9 @@ def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> li
             best = database()[name].find(_query(wanted, public, name), {"_id": 1}).limit(MOST)
             ranked.append([(name, document["_id"]) for document in best])
     if all(ranked) and max(map(len, ranked)) < MOST:
-        # Both collections have few such documents, so sorting by score is fast.
+        # Neither collection has many matches, so sorting by score is fast.
         return _ids(wanted, public, milliseconds)
-    # If there are many, the order between photos and posts doesn't matter, so they alternate.
+    # Pages and photos alternate, because with many matches, the order between them doesn't matter.
     turns = (key for turn in zip_longest(*ranked) for key in turn if key is not None)
     return list(islice(turns, MOST))
 
@@ -168,11 +169,12 @@ def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> li
 def _of_several(
     parts: Sequence[str], public: dict[str, Any], milliseconds: float
 ) -> tuple[list[ResultKey], bool, bool]:
-    """Return the documents that contain several words, or otherwise some of them, best first.
+    """Return the documents that contain all words, or some of the words if there are no such documents, best first.
 
-    Also return whether they contain all words, and whether further documents may contain them. For two common words,
-    the server would read every document with one of them. So only the documents in which each word has the most weight
-    are read, at most LOOKED_THROUGH of a collection. For a rare word, these are all documents.
+    Also return whether the documents contain all words, and whether there may be more such documents. For two common
+    words, the server would have to read every document that contains either of them. Therefore, only the documents in
+    which each word has the greatest weight are read, up to LOOKED_THROUGH per collection. For a rare word, these are
+    all documents that contain the word.
     """
     size = LOOKED_THROUGH // len(parts)
     plain = [text.fold(part) for part in parts]
@@ -192,7 +194,10 @@ def _of_several(
 
 
 def _missing(words: Sequence[str], document: Mapping[str, Any]) -> tuple[Any, tuple[int, int]]:
-    """Return a document's id, and how many of `words`, without accents, are missing in it and in its title."""
+    """Return a document's id, and how many of `words` are missing from the document and from its title.
+
+    `words` have no accents, and accents in the document are ignored.
+    """
     metadata = document["metadata"]
     derived = derived_of(document)
     title = text.fold(f"{metadata['title']} {derived.get('title', '')}")
@@ -200,7 +205,7 @@ def _missing(words: Sequence[str], document: Mapping[str, Any]) -> tuple[Any, tu
     body = " ".join(
         (*(metadata.get("tags") or ()), metadata.get("summary") or "", derived.get("tags", ""), derived.get("text", ""))
     )
-    # Folding a long text is slow, and most words are in it as they were typed.
+    # Folding long text is slow, and most words appear in the text exactly as typed.
     lowered = body.lower()
     missing = [word for word in untitled if word not in lowered]
     folded = text.fold(body) if missing else ""
@@ -227,7 +232,7 @@ def _query(wanted: str, public: dict[str, Any], collection: str) -> dict[str, An
 
 @contextmanager
 def search_time_limit(milliseconds: float) -> Iterator[None]:
-    """Limit the time of queries in the block, also on the server.
+    """Limit the time for queries in the block, including their time on the server.
 
     Raises:
         SearchTimeout: A query took too long, or the text index is missing.
@@ -243,7 +248,7 @@ def search_time_limit(milliseconds: float) -> Iterator[None]:
 
 @contextmanager
 def ignore_missing_index() -> Iterator[None]:
-    """Leave the block if the text index is missing, so that the search finds nothing."""
+    """Exit the block if the text index is missing, so that the search finds nothing."""
     try:
         yield
     except PyMongoError as error:

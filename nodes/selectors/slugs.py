@@ -1,4 +1,4 @@
-"""Slugs: validity, conflicts with URLs of the site, and free slugs."""
+"""Validate slugs, find conflicts with the site's own URLs, and find free slugs."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -19,21 +19,21 @@ from nodes.errors import InvalidSlug
 from nodes.models import tree
 
 LONGEST = 200
-# Numbered slugs to check with one query.
+# Number of numbered slugs to check with one query.
 TRIED = 50
-# The name of the catch-all route of nodes in the URL configuration.
+# The name of the catch-all route for nodes in the URL configuration.
 ROUTE = "node"
 
 
 def normalized(slug: str) -> str:
-    """Return the slug in its stored form: NFC, lower case, without surrounding space."""
+    """Return the slug in its stored form: NFC, in lower case, without surrounding whitespace."""
     return unicodedata.normalize("NFC", slug.strip().lower())
 
 
 def check(slug: str, parent_id: ObjectId | None, *, section: str | None = None) -> None:
-    """Raise InvalidSlug, with the reason, if no node can have the normalized `slug` in the section `parent_id`.
+    """Raise InvalidSlug with the reason if a node in the section `parent_id` can't have the normalized `slug`.
 
-    `section` is the URL path of a section that doesn't exist yet. It replaces `parent_id`.
+    For a section that doesn't exist yet, pass its URL path as `section`, which replaces `parent_id`.
     """
     if not slug:
         raise InvalidSlug(_("Enter a slug. It is the last part of the page's URL."))
@@ -50,7 +50,7 @@ def _is_slug_character(character: str) -> bool:
 
 
 def conflicts_with_route(slug: str, parent_id: ObjectId | None, *, section: str | None = None) -> bool:
-    """Return whether another view of the site serves the URL of the node, or URLs below it. For `section`, see `check`."""
+    """Return whether another view serves the node's URL, or a URL below it. For `section`, see `check`."""
     address = unquote(tree.current().url(parent_id, slug) if section is None else f"{section}/{slug}")
     if address == "/" or not address:
         return False
@@ -66,15 +66,15 @@ def conflicts_with_route(slug: str, parent_id: ObjectId | None, *, section: str 
 
 
 def reserved() -> frozenset[str]:
-    """Return the slugs that no node at the top level can have, because URLs of the site begin with them."""
+    """Return the slugs that no node at the top level can have, because the site's own URLs begin with them."""
     return _first_parts(get_resolver()) | {settings.STATIC_URL.strip("/")}
 
 
 @lru_cache(maxsize=4)
 def _first_parts(resolver: URLResolver) -> frozenset[str]:
-    """Return the first parts of the site's own URLs.
+    """Return the first path components of the site's own URLs.
 
-    In a section with one of these slugs, a moved or renamed page could get a URL of the site.
+    If a section had one of these slugs, a page that is moved to it or renamed in it could get one of the site's URLs.
     """
     parts: set[str] = set()
     for pattern in resolver.url_patterns:
@@ -89,15 +89,15 @@ def _first_parts(resolver: URLResolver) -> frozenset[str]:
 def find_free(
     wanted: str, parent_id: ObjectId | None, collection: str = NODES, *, among: Mapping[str, Any] | None = None
 ) -> str:
-    """Return `wanted` as a slug that is free in the section now, with a number if necessary.
+    """Convert `wanted` to a slug that is currently free in the section, and append a number if necessary.
 
     The candidates are "news", "news-2", "news-3" and so on.
 
     Args:
-        wanted: The text from which the slug is made.
-        parent_id: The section. None is the top level.
-        collection: The collection of the node.
-        among: A filter for the nodes that are considered, if the user must not learn of others.
+        wanted: The text from which the slug is generated.
+        parent_id: The section, or None for the top level.
+        collection: The node's collection.
+        among: A filter for the nodes to compare with, if the user must not learn that other nodes exist.
     """
     stem = slugify(wanted)[: LONGEST - 8] or "page"
     for first in count(1, TRIED):

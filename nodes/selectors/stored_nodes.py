@@ -1,6 +1,6 @@
-"""Queries for the nodes that readers see. Only `listing.live` defines which ones these are.
+"""Queries for the nodes that readers can see. `listing.live` defines which nodes are public.
 
-Editors read through nodes.access.
+Code for editors uses nodes.access instead.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,19 +39,19 @@ from nodes.selectors.listing import (
     with_properties,
 )
 
-# Maximum redirects to read to find the section of a URL.
+# Maximum number of redirects to read when looking for the section of a URL.
 MOST_LOOKS = 50
-# Maximum pages of a folder that are listed at once.
+# Maximum number of pages in a folder that are listed at once.
 PAGES_LISTED = 100
-# Maximum pages to which the footer links.
+# Maximum number of pages to which the footer links.
 MOST_AT_TOP = 12
 
 
 def resolve(sections: Tree, path: str, moment: datetime) -> Node | Photo | None:
-    """Return the live node or photo with a path such as "news/hello". Its URL may be another one by now.
+    """Return the live node or photo that has, or had, a path such as "news/hello". Its current URL may be different.
 
-    A node that has the path now comes first. If there is none, the search goes back, level by level, to the sections
-    and nodes that had the URL before. A view that compares the node's URL with `path` needs at most one redirect.
+    A node that currently has the path takes precedence. Otherwise, the search looks level by level for the sections and
+    nodes that previously had the URL. Views can compare the node's URL with `path`, and need at most one redirect.
     """
     *above, slug = [slugs.normalized(part) for part in path.split("/")]
     for section_id in _sections_at(sections, above, moment):
@@ -65,19 +65,19 @@ def resolve(sections: Tree, path: str, moment: datetime) -> Node | Photo | None:
 
 
 def live_by_id(sections: Tree, node_id: ObjectId | str, moment: datetime) -> Node | Photo | None:
-    """Return the node or photo with this id if readers can see it, or None."""
+    """Return the node or photo with this id if readers can see it, and None otherwise."""
     node = get(node_id, moment) or stored_photos.get(node_id)
     return node if node and is_public(node, sections, moment) else None
 
 
 def front_page(sections: Tree, moment: datetime) -> Node | None:
-    """Return the live page at the top level with the slug `home`, if it isn't a section, or None."""
+    """Return the live page at the top level with the slug `home`, or None if there is none or it is a section."""
     node = None if sections.child(None, HOME) else find(None, HOME, moment)
     return node if node and is_public(node, sections, moment) else None
 
 
 def resolve_address(address: str) -> Node | Photo | None:
-    """Return the public page or photo at a present or former path of this site, or None if there is none."""
+    """Return the public page or photo with a current or previous URL on this site, or None if there is none."""
     try:
         path = unquote(urlsplit(address).path).strip("/")
     except ValueError:
@@ -88,9 +88,9 @@ def resolve_address(address: str) -> Node | Photo | None:
 
 
 def _sections_at(sections: Tree, path: Sequence[str], moment: datetime) -> Iterator[ObjectId | None]:
-    """Yield the section with a path of slugs now, then the sections that had it before, without duplicates.
+    """Yield the section that currently has a path of slugs, then the sections that had it before, without duplicates.
 
-    None is the top level.
+    None stands for the top level.
     """
     looks = 0
     pending: list[tuple[ObjectId | None, int, bool]] = [(None, 0, False)]
@@ -107,7 +107,7 @@ def _sections_at(sections: Tree, path: Sequence[str], moment: datetime) -> Itera
         else:
             pending.append((parent_id, level, True))
             child = sections.child(parent_id, path[level])
-            # A section that is not live yet doesn't replace the section that had its place before.
+            # A section that isn't live yet doesn't replace the section that previously had its URL.
             following = [(child.id, level + 1)] if child and child.is_live(moment) else []
         pending += [(*place, False) for place in following if place not in seen]
         seen.update(following)
@@ -123,23 +123,23 @@ def _node_at(sections: Tree, parent_id: ObjectId | None, slug: str, moment: date
 
 @on_lists
 def _moved_to(parent_id: ObjectId | None, slug: str) -> list[ObjectId]:
-    """Return the ids of the nodes that left a place, last first."""
+    """Return the ids of the nodes that previously had a place, the most recent first."""
     redirect = database()[REDIRECTS].find_one({"_id": {"parent_id": parent_id, "slug": slug}})
     return read_document(REDIRECTS, redirect, lambda r: [r["node_id"], *r.get("earlier", ())]) or []
 
 
 @on_lists
 def find(parent_id: ObjectId | None, slug: str, moment: datetime | None = None) -> Node | None:
-    """Return the node at a place, live or not, or None. For `moment`, see `get`."""
+    """Return the node with this section and slug, live or not, or None if there is none. For `moment`, see `get`."""
     place = {"metadata.parent_id": parent_id, "metadata.slug": slug}
     return _whole(database()[NODES].find_one(place, for_readers(WHOLE, moment) if moment else WHOLE))
 
 
 @on_lists
 def get(node_id: ObjectId | str, moment: datetime | None = None) -> Node | None:
-    """Return a node by id, live or not, or None, also if the id is invalid.
+    """Return a node by id, live or not, or None if it doesn't exist or the id is invalid.
 
-    With `moment`, scheduled changes that are due then are included, as readers see them.
+    With `moment`, the node includes the scheduled changes that are due at that time.
     """
     try:
         key = ObjectId(node_id)
@@ -149,7 +149,7 @@ def get(node_id: ObjectId | str, moment: datetime | None = None) -> Node | None:
 
 
 def _whole(document: Document | None) -> Node | None:
-    """Return the node of a document that was read with its text, and record that the response depends on it."""
+    """Return the node for a document that was read with its text, and record that the response depends on the node."""
     if document is None:
         return None
     node = read_document(NODES, document, Node.from_document)
@@ -160,7 +160,7 @@ def _whole(document: Document | None) -> Node | None:
 
 @on_lists
 def live_by_ids(sections: Tree, node_ids: Sequence[ObjectId], moment: datetime) -> list[Node]:
-    """Return the nodes with these ids that readers can see, without their texts, in any order."""
+    """Return the nodes with these ids that readers can see, without their text, in any order."""
     documents = database()[NODES].find(
         {"_id": {"$in": list(node_ids)}, **live(moment)},
         for_readers(UNTAGGED | detail_projection(registry.types(), ["metadata.detail.comments"]), moment),
@@ -170,9 +170,10 @@ def live_by_ids(sections: Tree, node_ids: Sequence[ObjectId], moment: datetime) 
 
 @on_lists
 def whole_by_ids(node_ids: Sequence[ObjectId], moment: datetime, *, as_stored: bool = False) -> list[Node]:
-    """Return live nodes with their texts, in any order. The caller has checked that their sections are public.
+    """Return the live nodes with these ids, including their text, in any order.
 
-    With `as_stored`, return nodes in any state, without the scheduled changes that are due.
+    Callers must check that the nodes' sections are live. With `as_stored`, return the nodes whether or not they are
+    live, and without scheduled changes that are due.
     """
     if not node_ids:
         return []
@@ -183,7 +184,7 @@ def whole_by_ids(node_ids: Sequence[ObjectId], moment: datetime, *, as_stored: b
 
 
 def nodes_of_type(sections: Tree, type: str, moment: datetime, *, size: int, cursor: str | None = None) -> Listing:
-    """Return `size` live nodes, or photos, of a type, newest first.
+    """Return up to `size` live nodes or photos of a type, newest first.
 
     Raises:
         ValueError: The cursor is invalid.
@@ -195,7 +196,7 @@ def nodes_of_type(sections: Tree, type: str, moment: datetime, *, size: int, cur
 def entries(
     blog_id: ObjectId, moment: datetime, *, size: int, cursor: str | None = None, whole: bool = False
 ) -> Listing:
-    """Return `size` live posts, of all types, of a (live) blog, newest first, with their texts if `whole`.
+    """Return up to `size` live posts of all types in a live blog, newest first, with their text if `whole`.
 
     Raises:
         ValueError: The cursor is invalid.
@@ -206,7 +207,7 @@ def entries(
 def newest_entries(
     sections: Tree, moment: datetime, *, size: int, cursor: str | None = None, whole: bool = False
 ) -> Listing:
-    """Return `size` live posts of all blogs, newest first.
+    """Return up to `size` live posts in all blogs, newest first, with their text if `whole`.
 
     Raises:
         ValueError: The cursor is invalid.
@@ -220,7 +221,7 @@ def newest_entries(
 def tagged(
     sections: Tree, tag: str, moment: datetime, *, size: int, cursor: str | None = None, whole: bool = False
 ) -> Listing:
-    """Return `size` live nodes and photos with the tag, newest first.
+    """Return up to `size` live nodes and photos with the tag, newest first, with their text if `whole`.
 
     Raises:
         ValueError: The cursor is invalid.
@@ -237,7 +238,7 @@ def photos_with(
     size: int,
     cursor: str | None = None,
 ) -> Listing:
-    """Return `size` live photos, newest first, whose files have all these `properties`, such as camera, lens and year.
+    """Return up to `size` live photos, newest first, whose files have all `properties`, such as camera, lens and year.
 
     Raises:
         ValueError: The cursor is invalid.
@@ -249,7 +250,7 @@ def photos_with(
 def photos_of(
     gallery_id: ObjectId, moment: datetime, *, size: int, cursor: str | None = None, whole: bool = False
 ) -> Listing:
-    """Return `size` live photos of a (live) gallery, newest first.
+    """Return up to `size` live photos in a live gallery, newest first.
 
     Raises:
         ValueError: The cursor is invalid.
@@ -272,7 +273,7 @@ def pages_of(
     limit: int = PAGES_LISTED,
     fields: Mapping[str, Any] = LISTED,
 ) -> list[Node]:
-    """Return up to `limit` live pages of a (live) folder or the top level, sorted by slug, after the slug `after`."""
+    """Return up to `limit` live pages in a live folder or at the top level, sorted by slug, after the slug `after`."""
     wanted = {
         "metadata.parent_id": section_id,
         "metadata.type": type_condition(registry.pages()),
@@ -289,14 +290,14 @@ def pages_of(
 
 
 def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | None, Node | Photo | None]:
-    """Return the live neighbours of a live post in its section, or of a photo in its gallery: the older and the newer one.
+    """Return the older and the newer live neighbour of a live post in its section, or of a photo in its gallery.
 
-    If editors arrange the section by hand, return those before and after it in this order. The result is cached in
-    process.
+    If editors sort the section manually, return the previous and the next node in this order instead. The result is
+    cached in process.
     """
     home = home_of(node.metadata.type)
     types = (node.metadata.type,) if node.content_type.is_file else registry.dated()
-    # A preview shows the node with another date than the stored one.
+    # In a preview, the node can have a different date from the stored date, so it is excluded by id.
     others = {"$ne": node.pk}
     base = {"_id": others, "metadata.parent_id": node.metadata.parent_id, "metadata.type": type_condition(types)}
 
@@ -309,12 +310,12 @@ def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | Non
         older, newer = (next(readable_nodes(home, documents), None) for documents in sides)
         return (older, newer), due.next_due(moment)
 
-    # The key contains the date, because a preview shows the node with another date.
+    # The key contains the date, because the node can have a different date in a preview.
     return version_cache.get_or_set(("neighbours", node.pk, node.metadata.published), moment, read)
 
 
 def links_at_top(moment: datetime) -> list[tuple[str, str]]:
-    """Return (title, slug) of the first live pages at the top level, sorted by slug. The result is cached in process."""
+    """Return the titles and slugs of the first live pages at the top level, by slug. They are cached in process."""
 
     def read() -> tuple[list[tuple[str, str]], datetime | None]:
         pages = pages_of(None, moment, limit=MOST_AT_TOP + 1, fields=UNTAGGED)

@@ -1,6 +1,6 @@
-"""Queries for photos. nodes.selectors.listing defines which photos readers see.
+"""Queries for photos. nodes.selectors.listing defines which photos readers can see.
 
-Lists show all fields of a photo, so every save of a photo renews the site's version `lists`.
+Lists show all fields of a photo, so saving a photo always renews the site's `lists` version.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -22,14 +22,14 @@ from nodes.models.tree import Tree, current
 from nodes.selectors.editable_nodes import Editable, Version
 from nodes.selectors.listing import WHOLE, is_public, readable_nodes
 
-# Maximum duplicates to report.
+# Maximum number of duplicates to report.
 MOST_DUPLICATES = 5
 MOST_VALUES = 200
 
 
 @on_lists
 def get(photo_id: ObjectId | str, gallery_id: ObjectId | None = None) -> Photo | None:
-    """Return a photo by id, live or not, or None if there is none or its first upload is under way.
+    """Return a photo by id, live or not, or None if it doesn't exist or its first upload is still in progress.
 
     `gallery_id` is the gallery to search first.
     """
@@ -46,7 +46,7 @@ def get(photo_id: ObjectId | str, gallery_id: ObjectId | None = None) -> Photo |
 
 
 def same_bytes(sha256: str, but: ObjectId | None = None) -> tuple[ObjectId, ...]:
-    """Return the photos that show exactly these bytes, except `but`, at most MOST_DUPLICATES."""
+    """Return the ids of up to MOST_DUPLICATES photos whose current file has this hash, excluding `but`."""
     documents = database()[ASSET_FILES].find(
         {"metadata.detail.sha256": sha256, "_id": {"$ne": but}, **node_filter(ASSET_FILES)}, {"_id": 1}
     )
@@ -54,7 +54,7 @@ def same_bytes(sha256: str, but: ObjectId | None = None) -> tuple[ObjectId, ...]
 
 
 def last_gallery(author_id: ObjectId) -> ObjectId | None:
-    """Return the gallery of an author's last changed photo, or None if there is none."""
+    """Return the gallery of the photo that an author last changed, or None if there is none."""
     newest = database()[ASSET_FILES].find_one(
         {"metadata.author._id": author_id, **node_filter(ASSET_FILES)},
         {"metadata.parent_id": 1},
@@ -64,7 +64,7 @@ def last_gallery(author_id: ObjectId) -> ObjectId | None:
 
 
 def load(photo_id: ObjectId) -> Editable | None:
-    """Return a photo for editors, or None if there is none."""
+    """Return a photo for editors, or None if the photo doesn't exist."""
     document = database()[ASSET_FILES].find_one({"_id": photo_id, **node_filter(ASSET_FILES)}, WHOLE)
     return read_document(ASSET_FILES, document, _editable)
 
@@ -75,7 +75,7 @@ def _editable(document: Mapping[str, Any]) -> Editable:
 
 @on_lists
 def find(gallery_id: ObjectId | None, slug: str) -> Photo | None:
-    """Return the photo at a place, live or not, or None."""
+    """Return the photo with this gallery and slug, live or not, or None if there is none."""
     place = {"metadata.parent_id": gallery_id, "metadata.slug": slug}
     document = database()[ASSET_FILES].find_one({**place, **node_filter(ASSET_FILES)}, WHOLE)
     return read_document(ASSET_FILES, document, Photo.from_document)
@@ -89,10 +89,10 @@ def last_change() -> ObjectId | None:
 
 @lru_cache(maxsize=16)
 def values(name: str, version: Hashable) -> tuple[Any, ...]:
-    """Return the values of a property in the files of photos, sorted, such as cameras, lenses or years.
+    """Return the sorted values of a property in all photo files, such as all cameras, lenses or years.
 
-    All photos with the property are read, so the result is cached for each `version`, for example one made of
-    `last_change` and the current ten minutes.
+    All photos with the property are read, so the result is cached for each `version`. For example, a version can
+    consist of `last_change` and the time, rounded to ten minutes.
     """
     pipeline: list[dict[str, Any]] = [
         {"$match": {"metadata.detail.exif": {"$elemMatch": {"n": name}}, **node_filter(ASSET_FILES)}},
@@ -108,7 +108,7 @@ def values(name: str, version: Hashable) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class FormerContent:
-    """Former content of a photo that was replaced. It can still be restored."""
+    """A previous file of a photo. It was replaced, but it can still be restored."""
 
     id: ObjectId
     filename: str
@@ -117,7 +117,7 @@ class FormerContent:
 
 
 def former_contents(photo: Photo) -> list[FormerContent]:
-    """Return the former contents of a photo that haven't been swept yet, latest first."""
+    """Return the previous files of a photo that haven't been deleted yet, latest first."""
     mine = {"metadata.parent_id": photo.pk, "metadata.type": CONTENT, "metadata.locked": None}
     either = {"$or": [mine, {"_id": photo.pk}], "metadata.doomed": None, "length": {"$gt": 0}}
     fields = {"filename": 1, "length": 1, "uploadDate": 1}
@@ -137,7 +137,7 @@ def by_ids(photo_ids: Sequence[ObjectId]) -> list[Photo]:
 
 @on_lists
 def by_slugs(gallery_ids: Sequence[ObjectId], slugs: Sequence[str]) -> list[Photo]:
-    """Return the photos that have one of these slugs in one of these galleries, live or not, in any order."""
+    """Return the photos with one of these slugs in one of these galleries, live or not, in any order."""
     place = {"metadata.parent_id": {"$in": list(gallery_ids)}, "metadata.slug": {"$in": list(slugs)}}
     documents = database()[ASSET_FILES].find({**place, **node_filter(ASSET_FILES)}, WHOLE)
     return list(readable_nodes(ASSET_FILES, documents))
@@ -149,9 +149,10 @@ def live_by_ids(sections: Tree, photo_ids: Sequence[ObjectId], moment: datetime)
 
 
 def by_references(references: Sequence[str]) -> dict[str, Photo]:
-    """Return photos, live or not, by their references in texts: an id, a slug or "gallery/slug".
+    """Return photos, live or not, by the references used in text: an id, a slug or "gallery/slug".
 
-    If several photos have a slug, it refers to the newest. One query reads all ids, and another one all slugs.
+    If several photos have the same slug, the reference is to the newest photo. One query finds all ids, and a second
+    query finds all slugs.
     """
     if not references:
         return {}

@@ -13,7 +13,7 @@ from nodes.collections import TRASH
 from nodes.models import Node
 from nodes.selectors import editable_nodes
 
-# Nodes on one page.
+# Number of nodes per page.
 SHOWN = 200
 
 
@@ -27,15 +27,15 @@ class Trashed:
 
 
 def load(node_id: ObjectId) -> editable_nodes.Editable | None:
-    """Return a node from the trash, or None if it isn't there."""
+    """Return a node from the trash, or None if the node isn't in the trash."""
     document = database()[TRASH].find_one({"_id": node_id}, {"metadata": 1, "draft": 1})
     return read_document(TRASH, document, editable_nodes.from_document)
 
 
 def newest(among: Mapping[str, Any], after: ObjectId | None = None) -> tuple[list[Trashed], bool]:
-    """Return the last trashed nodes that match the filter `among`, at most SHOWN, without texts, and whether there are more.
+    """Return the last SHOWN nodes in the trash that match the filter `among`, and whether there are more.
 
-    With `after`, return those that were trashed before this node.
+    The nodes have no text. With `after`, return nodes that were moved to trash before this node.
     """
     last = database()[TRASH].find_one({"_id": after}, {"trashed_at": 1}) if after else None
     if last:

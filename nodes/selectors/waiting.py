@@ -1,4 +1,7 @@
-"""Nodes that wait for an editor, for the Dashboard: counts up to a maximum, and the first few nodes."""
+"""Queries for the Dashboard: nodes that need an editor's attention, upcoming nodes and recent changes.
+
+Counts are limited, and only the first few nodes are listed.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,13 +17,13 @@ from nodes.models import Node
 from nodes.selectors.listing import LISTED, readable_nodes
 from nodes.selectors.lists import ANY, COUNTED, DUE, SCHEDULED, Filters, sort_paths
 
-# Maximum upcoming nodes, and maximum changed nodes, to list.
+# Maximum number of upcoming nodes and of recently changed nodes to list.
 NAMED = 6
 
 
 @dataclass(frozen=True)
 class Changed:
-    """A recently changed node, and the name of the user who changed it, or "" if it is no longer known."""
+    """A recently changed node, and the name of the user who changed it, or "" if the name is no longer known."""
 
     node: Node
     by: str
@@ -28,7 +31,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Upcoming:
-    """A page that appears, or whose changes appear, at a future time."""
+    """A page that will be published, or whose scheduled changes will go live, at the time `at`."""
 
     node: Node
     at: datetime
@@ -36,17 +39,23 @@ class Upcoming:
 
 
 def count(filters: Filters, moment: datetime) -> int:
-    """Return the number of nodes, or COUNTED + 1 for more. It isn't cached, so that editors see their own saves at once."""
+    """Return the number of nodes, or COUNTED + 1 if there are more than COUNTED.
+
+    The result isn't cached, so that editors see the effect of their own saves immediately.
+    """
     return int(database()[NODES].count_documents(filters.query(moment), limit=COUNTED + 1))
 
 
 def has_nodes() -> bool:
-    """Return whether there is any page, post or section."""
+    """Return whether the site has any page, post or section."""
     return bool(database()[NODES].estimated_document_count())
 
 
 def coming(author: ObjectId | str | None, moment: datetime) -> list[Upcoming]:
-    """Return the first NAMED pages (of an author) that appear, or whose changes appear, in the future, earliest first."""
+    """Return the next NAMED pages that will be published or whose scheduled changes will go live, earliest first.
+
+    `author` limits the result to one author's pages.
+    """
     upcoming: list[Upcoming] = []
     for state in (SCHEDULED, DUE):
         filters = Filters(state=state, author=author)
@@ -66,7 +75,7 @@ def _due(document: Mapping[str, Any]) -> Upcoming:
 
 
 def changed(author: ObjectId | str | None = ANY) -> list[Changed]:
-    """Return the NAMED nodes (of an author) that were changed last, latest first."""
+    """Return the NAMED nodes that were changed last, latest first. `author` limits the result to one author's nodes."""
     query = {} if author == ANY else {"metadata.author._id": author}
     latest = database()[NODES].find(query, LISTED).sort([("metadata.updated", -1), ("_id", -1)]).limit(NAMED)
     nodes = list(readable_nodes(NODES, latest))

@@ -1,4 +1,4 @@
-"""Queries for working copies, which contain unsaved input that only its editor sees."""
+"""Queries for working copies, which contain unsaved input that only the editor who typed it can see."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.collections import WORKING_COPIES, WORKING_COPY_DAYS
 
-# Maximum working copies to offer per page.
+# Maximum number of working copies to offer per page.
 OFFERED = 5
 
 
 @dataclass(frozen=True)
 class WorkingCopy:
-    """Unsaved input of a form: names and values in order. `node_id` is None for a new node."""
+    """Unsaved input in a form, as names and values in order. `node_id` is None for a new node."""
 
     id: ObjectId
     seq: int
@@ -28,7 +28,7 @@ class WorkingCopy:
 
     @property
     def title(self) -> str:
-        """The typed title, or ""."""
+        """The title that the editor typed, or "" if there is none."""
         return dict(self.fields).get("title", "")
 
     @classmethod
@@ -41,13 +41,13 @@ class WorkingCopy:
 def newest(user_id: ObjectId, type: str, node_id: ObjectId | None) -> list[WorkingCopy]:
     """Return a user's working copies of a node, newest first.
 
-    If `node_id` is None, return those of new nodes of `type`.
+    If `node_id` is None, return working copies of new nodes of `type`.
     """
     return _newest(form_filter(user_id, type, node_id))
 
 
 def unsaved(user_id: ObjectId) -> list[WorkingCopy]:
-    """Return the newest working copies of a user, at most OFFERED."""
+    """Return a user's newest working copies, up to OFFERED."""
     return _newest(user_filter(user_id))
 
 
@@ -57,14 +57,14 @@ def _newest(query: Mapping[str, Any]) -> list[WorkingCopy]:
 
 
 def get(user_id: ObjectId, copy_id: ObjectId) -> WorkingCopy | None:
-    """Return a working copy of a user, or None if it doesn't exist or was saved."""
+    """Return a user's working copy, or None if it doesn't exist or its input has been saved."""
     key = {"user": user_id, "copy": copy_id}
     document = database()[WORKING_COPIES].find_one({"_id": key, "type": {"$exists": True}, **_in_time()})
     return WorkingCopy.of(document) if document else None
 
 
 def form_filter(user_id: ObjectId, type: str, node_id: ObjectId | None) -> dict[str, Any]:
-    """Return the filter for a user's working copies of forms of a node, or of new nodes of `type`."""
+    """Return the filter for a user's working copies of a node, or of new nodes of `type` if `node_id` is None."""
     return {"_id.user": user_id, "type": type, "node_id": node_id, **_in_time()}
 
 
