@@ -1,4 +1,4 @@
-"""Data derived from a node's metadata. It is stored with the node at each save, so that reading needs no parsing."""
+"""Derive data from a node's metadata. It is stored with the node on each save, so that reads don't parse the text."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -15,21 +15,21 @@ from nodes.selectors import stored_photos
 from nodes.selectors.references import MOST_REFERENCES, Ref
 
 EXCERPT_WORDS = 40
-# Characters of a text that are searched. The rest of a longer text can't be found.
+# Number of characters of a node's text that can be searched. Searches don't find the rest of a longer text.
 SEARCHED = 100_000
 
 
 def derive(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the derived data for a node's `metadata`.
+    """Return the derived data for a node's metadata.
 
-    - For search: `text`, `pairs`, `title` and `tags`, and `title_words` for choosing a node by its title.
-    - For lists: `excerpt`, `facets`, `date`, `picture` and the `minutes` to read the text.
-    - `refs`: the nodes, photos and inserts that the node uses.
+    - For searches: `text`, `pairs`, `title` and `tags`, and `title_words` for finding a node by its title.
+    - For lists: `excerpt`, `facets`, `date`, `picture`, and the reading time, `minutes`.
+    - `refs`: The nodes, photos and inserts that the node uses.
     """
     detail = metadata.get("detail") or {}
     inserts = TextInserts(_html(metadata))
     html = inserts.plain()
-    # A photo has an alternative text instead of a text.
+    # Photos have alternative text instead of body text.
     alt = detail.get("alt") or ""
     whole = text.html_to_text(html, 2 * SEARCHED)
     plain = whole[:SEARCHED] or alt
@@ -50,13 +50,13 @@ def derive(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pairs(metadata: Mapping[str, Any], plain: str) -> str:
-    """Return search words that the text index would not find, for a node whose derived `text` is `plain`."""
+    """Return search words that the text index wouldn't find in a node whose derived `text` is `plain`."""
     everything = (metadata["title"], metadata.get("summary") or "", *metadata.get("tags", ()), plain)
     return " ".join(sorted(extra_search_words(" ".join(everything))))
 
 
 def extra_search_words(words: str) -> set[str]:
-    """Return the pairs of characters of scripts without spaces, and words that are searched in another spelling."""
+    """Return pairs of characters in scripts without spaces, and words that searches find in a normalized spelling."""
     normalized = normalize_for_search(words)
     if normalized == words:
         return scripts.character_pairs(words)
@@ -64,18 +64,18 @@ def extra_search_words(words: str) -> set[str]:
 
 
 def derive_for_readers(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the derived data that readers see in lists and search. It is stored with scheduled changes."""
+    """Return the derived data that readers see in lists and search results. It is stored with scheduled changes."""
     derived = derive(metadata)
-    # If the changes remove the photo, None is stored, because the live version still has one.
+    # If the changes remove the featured photo, None overrides the photo of the live version.
     return {name: derived.get(name) for name in ("excerpt", "text", "minutes", "picture")}
 
 
 def references(metadata: Mapping[str, Any], inserts: TextInserts | None = None) -> dict[str, list[Ref]]:
-    """Return {"refs": […]} with everything that the texts and fields of a node use, or {} if there is nothing.
+    """Return {"refs": […]} with everything that a node's text and fields refer to, or {} if they refer to nothing.
 
-    The ids of nodes and photos come first, then the names of inserts, both sorted and without duplicates. Targets that
-    don't exist are included, to find broken links. `inserts` are the inserts of the node's text, if the caller has
-    already read them.
+    The ids of nodes and photos come first, followed by the names of inserts, both sorted and without duplicates.
+    Targets that don't exist are included, so that broken links can be found. If the caller has already read the inserts
+    in the node's text, `inserts` contains them.
     """
     detail = metadata.get("detail") or {}
     fields = declared_fields.markdown_texts(metadata["type"], detail)
@@ -89,19 +89,19 @@ def references(metadata: Mapping[str, Any], inserts: TextInserts | None = None) 
     ids |= set(declared_fields.references(metadata["type"], detail))
     ids = ids.union(*(inserts.references.nodes | inserts.references.photos for inserts in texts))
     refs: list[Ref] = [*sorted(ids), *sorted(frozenset().union(*(inserts.names for inserts in texts)))]
-    # The indexes are partial or sparse, so nodes without references don't store an empty list.
+    # Nodes without references don't store an empty list, so that the partial indexes don't contain these nodes.
     return {"refs": refs} if refs else {}
 
 
 def _words(type: str, detail: Mapping[str, Any], names: Collection[str] | None = None) -> Iterator[str]:
-    """Yield the texts of a type's fields, as readers see them."""
+    """Yield the searchable text in a type's fields, as readers see it."""
     for field, value in declared_fields.search_texts(type, detail, names):
         is_markdown = isinstance(field, declared_fields.MarkdownField)
         yield text.html_to_text(TextInserts(rendering.of_field(value)).plain(), 2 * SEARCHED) if is_markdown else value
 
 
 def _weighted(type: str, detail: Mapping[str, Any]) -> dict[str, str]:
-    """Return the words of fields that search weighs like the title or the tags, if there are any."""
+    """Return the words in fields that have the same weight in searches as the title or the tags, if there are any."""
     known = content.get(type)
     named = {"title": known.searched_as_title, "tags": known.searched_as_tags}
     words = {name: " ".join(_words(type, detail, fields)) for name, fields in named.items() if fields}
@@ -125,7 +125,7 @@ def _minutes(plain: str) -> dict[str, int]:
 
 
 def _picture(detail: Mapping[str, Any]) -> dict[str, ObjectId]:
-    """Return the chosen photo. Lists read this copy instead of the detail, which can have an older version."""
+    """Return the featured photo. Lists read this copy, because the `detail` can have an older version of the type."""
     chosen = detail.get("picture")
     return {"picture": chosen} if isinstance(chosen, ObjectId) else {}
 

@@ -1,6 +1,7 @@
-"""Drafts of live versions. A draft has its own nonce. It is published with a three-way merge and one update.
+"""Save, publish, schedule and discard drafts of live versions.
 
-Drafts are published immediately or at a scheduled time (nodes/services/scheduled.py).
+A draft has its own nonce. Publishing a draft merges it with the live version (a three-way merge) and takes one update.
+A draft can be published immediately, or at a scheduled time (nodes/services/scheduled.py).
 """
 
 from collections.abc import Mapping
@@ -39,20 +40,20 @@ def save_draft(
 ) -> Saved:
     """Save the fields `mine` as the node's draft. Readers still see the live version.
 
-    Changes that are already due are published first. If a concurrent editor saved the draft, both versions merge, as in
-    `editing.save`. A schedule ends (`Saved.unscheduled`) if `may_publish` is False, because readers would see changes
-    that nobody with permission to publish has seen. It also ends if the draft has other publication dates, or expires
-    before it is due.
+    If scheduled changes are already due, they are published first. If another editor has saved the draft in the
+    meantime, the two versions are merged, as in `editing.save`. If `may_publish` is False, the draft is unscheduled
+    (`Saved.unscheduled`), because readers would see changes that nobody with permission to publish has seen. The draft
+    is also unscheduled if its publication time differs from the live version, or if it expires before it is due.
 
     Args:
         actor: The author of the change.
         node_id: The node.
-        seen_nonce: The nonce with which the form was rendered: the draft's, or the node's if there was no draft.
+        seen_nonce: The nonce with which the form was rendered: the draft's nonce, or the node's if there was no draft.
         mine: The fields of the form, by path.
-        tags: The change of tags.
+        tags: The tags to add and remove.
         form: The id of the form.
-        may_publish: Whether the editor can publish and sees the draft.
-        merges: Whether to merge. Otherwise, changes by others raise EditConflict.
+        may_publish: Whether the editor has seen the draft and has permission to publish it.
+        merges: Whether to merge with changes by others. Otherwise, such changes raise EditConflict.
 
     Raises:
         EditConflict: Both sides changed the same field or paragraph.
@@ -73,16 +74,16 @@ def save_draft(
         dates = {name: change.fields.get(name, version[name]) for name in ("published", "expires")}
         if change.fields.keys() & dates.keys():
             rules.check_dates(live, dates)
-        # Publication dates can't be scheduled, and changes can't appear after the page has expired.
+        # A new publication time can't be scheduled, and changes can't go live after the page has expired.
         keeps = may_publish and due and dates["published"] == live["published"] and dates["expires"] > due
         unchanged = {"draft.nonce": draft["nonce"], "draft.due": due} if draft else {"draft": {"$exists": False}}
         base = {
             "base_nonce": draft["base_nonce"] if draft else live["nonce"],
-            # A change of tags makes no nonce, so the base's revision doesn't contain later tags.
+            # Changing tags doesn't generate a nonce, so the base's revision can lack later changes to the tags.
             "base_tags": scheduled.base_tags(node_id, draft) if draft else live["tags"],
         }
-        # The history follows `parent` from the node's nonce, so this revision is only a base of later merges and is
-        # never listed.
+        # The history follows `parent` from the node's nonce, so it never lists this revision. The revision is only a
+        # base for later merges.
         parent = version["nonce"]
         nonce = _store(actor, _place(stored) | unchanged, version, change, parent, base, due if keeps else None)
         return Saved(node_id, nonce, tuple(change.fields), merged, None if keeps else due) if nonce else None
@@ -100,19 +101,19 @@ def publish_draft(
     mine: Mapping[str, Any] | None = None,
     tags: TagChange = NO_TAGS,
 ) -> Saved:
-    """Publish the draft, merged with the live changes since the draft was started.
+    """Publish the draft, merged with changes to the live version since the draft was started.
 
     Args:
         actor: The author of the change.
         node_id: The node.
         seen_draft: The nonce of the draft that the editor saw.
         seen_nonce: After a conflict, the nonce of the live version that the editor saw.
-        mine: After a conflict, the fields that the editor decided on. They replace the draft.
-        tags: The change of tags.
+        mine: After a conflict, the fields with the values that the editor chose. They replace the draft.
+        tags: The tags to add and remove.
 
     Raises:
         EditConflict: Both sides changed the same field or paragraph.
-        DraftGone: The draft was saved, published or discarded meanwhile.
+        DraftGone: The draft has been saved, published or discarded since the editor saw it.
         NodeGone: The node no longer exists.
         NotReady: The node lacks something that publishing requires.
         FieldRefused: A value can't be stored.
@@ -148,19 +149,20 @@ def schedule(
     mine: Mapping[str, Any] | None = None,
     tags: TagChange = NO_TAGS,
 ) -> Saved:
-    """Schedule the draft, so that readers see it instead of the live version from `due` on.
+    """Schedule the draft to replace the live version at `due`.
 
-    The draft is merged now with the live changes since it was started, so that no conflict can arise when it is due.
-    The publication date of the page doesn't change. The exceptions of `publish_draft` are also raised.
+    The draft is merged immediately with changes to the live version since the draft was started, so that no conflict
+    can arise when it is due. The page's publication time doesn't change. The exceptions of `publish_draft` can also be
+    raised.
 
     Args:
         actor: The author of the change.
         node_id: The node.
         seen_draft: The nonce of the draft that the editor saw.
-        due: The time, which replaces an earlier one.
-        seen_nonce: See `publish_draft`, also for the other arguments.
-        mine: The fields that the editor decided on.
-        tags: The change of tags.
+        due: The time when the draft goes live. It replaces the time of an earlier schedule.
+        seen_nonce: As for `publish_draft`.
+        mine: As for `publish_draft`.
+        tags: As for `publish_draft`.
 
     Raises:
         NotLive: The page isn't live.
@@ -187,7 +189,7 @@ def schedule(
         nonce = _store(actor, unchanged, live, changes, seen_draft, base, due)
         if nonce is None:
             return None
-        # Pages are cached until the next scheduled time, which has changed.
+        # Pages are cached until the next scheduled change, and this time is now different.
         invalidate()
         return Saved(node_id, nonce, tuple(merge.changes), merge.merged)
 
@@ -195,10 +197,10 @@ def schedule(
 
 
 def unschedule(node_id: ObjectId, seen_draft: ObjectId) -> None:
-    """End the schedule of the draft, if it is still `seen_draft` and not due yet.
+    """Cancel the schedule of the draft if its nonce is still `seen_draft` and it isn't due yet.
 
     Raises:
-        DraftGone: The draft was saved, published or discarded meanwhile.
+        DraftGone: The draft has been saved, published or discarded since the editor saw it.
         NodeGone: The node no longer exists.
     """
     still = {**_place(load(node_id)), "draft.nonce": seen_draft, "draft.due": {"$gt": now()}}
@@ -208,12 +210,13 @@ def unschedule(node_id: ObjectId, seen_draft: ObjectId) -> None:
 
 
 def discard_draft(node_id: ObjectId, seen_draft: ObjectId) -> None:
-    """Delete the draft if it is still `seen_draft`, even if it is scheduled. Changes that are due are published instead.
+    """Delete the draft if its nonce is still `seen_draft`, even if it is scheduled. If it is due, publish it instead.
 
-    The nonce of the discarded draft is stored, so that an import doesn't restore it (transfer/importing_nodes.py).
+    The nonce of the discarded draft is stored, so that an import doesn't restore the draft
+    (transfer/importing_nodes.py).
 
     Raises:
-        DraftGone: The draft was saved, published or discarded meanwhile.
+        DraftGone: The draft has been saved, published or discarded since the editor saw it.
         NodeGone: The node no longer exists.
     """
     stored = load(node_id)
@@ -234,15 +237,15 @@ def _over_live(
     mine: Mapping[str, Any] | None,
     tags: TagChange,
 ) -> tuple[Merge, TagChange]:
-    """Return the changes of fields and tags that the draft `seen_draft`, or `mine` instead, makes to the live version.
+    """Merge the draft `seen_draft`, or `mine` instead, into the live version. Return the merge and the tag change.
 
-    Raises DraftGone, EditConflict, FieldRefused.
+    Raises DraftGone, EditConflict and FieldRefused.
     """
     node_id = stored["_id"]
     draft = stored.get("draft")
     type = stored["metadata"]["type"]
     if draft is None or draft["nonce"] != seen_draft:
-        # Another writer may have published it and died before the invalidation.
+        # Another writer may have published the draft and died before it invalidated the caches.
         invalidate()
         raise DraftGone(node_id)
     if mine is None or seen_nonce is None:
@@ -268,10 +271,10 @@ def _store(
     base: Mapping[str, Any],
     due: datetime | None,
 ) -> ObjectId | None:
-    """Store the metadata `version` with a change as the draft of the node that matches `unchanged`.
+    """Apply a change to the metadata `version`, and store it as the draft of the node that matches `unchanged`.
 
-    `parent` is the nonce before, `base` is the live version on which the draft is based, and `due` is the time of its
-    schedule. Returns the nonce of the draft, or None if no node matches. Raises FieldRefused, NotReady.
+    `parent` is the previous nonce, `base` describes the live version on which the draft is based, and `due` is the time
+    when the draft goes live. Return the draft's nonce, or None if no node matches. Raises FieldRefused and NotReady.
     """
     rules.check_lengths(change.fields)
     fields = {**merging.fields(version), **change.fields}
@@ -319,9 +322,9 @@ def _place(stored: Document) -> dict[str, Any]:
 
 
 def with_draft(stored: Document) -> dict[str, Any]:
-    """Return the metadata with the draft applied, under the draft's nonce.
+    """Return the metadata with the draft applied and the draft's nonce.
 
-    Without a draft, return the node's metadata.
+    If there is no draft, return the node's own metadata.
     """
     live = upgrading.upgraded(stored["metadata"])
     draft = stored.get("draft")

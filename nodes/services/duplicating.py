@@ -1,4 +1,4 @@
-"""Copying nodes. A copy is a new, unpublished node with the same text, in the same or another section."""
+"""Copy nodes. A copy is a new, unpublished node with the same content, in the same section or a different one."""
 
 from bson import ObjectId
 from django.utils.translation import gettext as _
@@ -20,26 +20,26 @@ def duplicate(
     new_id: ObjectId | None = None,
     only_unpublished: bool = False,
 ) -> Saved:
-    """Copy a node into a section as an unpublished node by `actor`, with the changes of its draft.
+    """Copy a node, including the changes in its draft, into a section.
 
-    A section is copied without its contents.
+    The copy is unpublished, and its author is `actor`. Sections are copied without their contents.
 
     Args:
         actor: The author of the copy.
         node_id: The node to copy.
-        parent_id: The section for the copy. None is the top level.
-        new_id: The id of the copy. A repeated call with the same id makes no second copy.
-        only_unpublished: Whether such a call refuses a copy that was published since.
+        parent_id: The section for the copy, or None for the top level.
+        new_id: The id of the copy. If the call is repeated with the same id, no second copy is created.
+        only_unpublished: Whether to raise Published if a repeated call finds that the copy has been published.
 
     Raises:
         NodeGone: The node no longer exists.
         IdTaken: The id belongs to another document.
         InvalidPlace: The section can't contain the copy.
-        Published: The copy was published since the first call.
+        Published: The copy has been published since the first call.
         NewerVersion: A newer release stored the node.
         NotUpgraded: An upgrader failed on the node.
     """
-    # load() refuses nodes of a newer version, because a copy would lack their unknown fields.
+    # load() rejects nodes with a newer version of their type, because a copy would lack their unknown fields.
     metadata = drafts.with_draft(drafts.load(node_id))
     known = declared_fields.keep_declared(metadata["type"], merging.fields(metadata))
     kept = {path: value for path, value in known.items() if path not in _NOT_COPIED}

@@ -65,22 +65,24 @@ def create(
     Args:
         actor: The author of the change.
         type: The content type.
-        parent_id: The section. None is the top level.
-        slug: The slug, or "" to make it from the title.
+        parent_id: The section, or None for the top level.
+        slug: The slug, or "" to generate it from the title.
         title: The title.
-        fields: Further fields by path, such as "summary", "published" and "detail.text".
+        fields: Other fields by path, such as "summary", "published" and "detail.text".
         tags: The tags.
-        node_id: An id that the caller chose. If the same actor calls again with this id, the existing node is changed.
-        created: The time of creation, by default now.
-        only_unpublished: Whether to refuse a node that was published since an earlier call with the same id.
+        node_id: The id for the node, if the caller chooses it. If the same actor calls again with the same id, the
+            existing node is changed.
+        created: The creation time. The default is the current time.
+        only_unpublished: Whether to raise Published if the node has been published since an earlier call with the same
+            id.
 
     Raises:
-        SlugTaken: Another node of the section has the slug.
+        SlugTaken: Another node in the section has the slug.
         InvalidSlug: The slug can't be part of a URL, or is reserved.
         InvalidPlace: The section can't contain the node.
-        NodeGone: The node was created with this id and deleted.
+        NodeGone: A node was created with this id, but no longer exists.
         IdTaken: The id belongs to another document.
-        Published: The node was published since an earlier call.
+        Published: The node has been published since an earlier call.
         NotReady: The node lacks something that publishing requires.
         FieldRefused: A value can't be stored.
         TooBusy: Other writers kept changing the node.
@@ -90,10 +92,10 @@ def create(
 
     def attempt() -> Saved | None:
         if node_id is not None and (made := _made_before(actor, node_id)):
-            # Without a slug, the node keeps its own, because concurrent calls may each have found another free slug.
+            # If no slug was given, the node keeps its slug, because concurrent calls may have found different slugs.
             whole = {**({"slug": slug} if slug else {}), "parent_id": parent_id, "title": title, **fields}
             changed = TagChange.between(made["tags"], tags)
-            # The first call may have died before the invalidation.
+            # The process of the first call may have died before it invalidated the caches.
             invalidate()
             return save(actor, node_id, made["nonce"], whole, changed, form=node_id, only_unpublished=only_unpublished)
         if content.get(type).is_file:
@@ -117,7 +119,7 @@ def create(
         try:
             database()[NODES].insert_one(ordering.with_position(document, parent_id))
         except DuplicateKeyError as error:
-            # Try again with another slug, or save the node that a concurrent call created.
+            # Try again with a different slug, or save the node that a concurrent call created.
             if not wanted or (node_id and database()[NODES].find_one({"_id": node_id}, {"_id": 1})):
                 return None
             raise SlugTaken(new_slug, slugs.find_free(new_slug, parent_id)) from error
@@ -128,9 +130,9 @@ def create(
 
 
 def _made_before(actor: Actor, node_id: ObjectId) -> Mapping[str, Any] | None:
-    """Return the metadata with which `actor` created the node, or None if there is no such node.
+    """Return the metadata with which `actor` created the node, or None if the id isn't used yet.
 
-    Raises NodeGone, IdTaken.
+    Raises NodeGone and IdTaken.
     """
     stored = database()[NODES].find_one({"_id": node_id}, {"metadata.nonce": 1})
     first = database()[REVISIONS].find_one({"node_id": node_id, "parent": None, "saved_by": actor.as_document()})
@@ -156,28 +158,29 @@ def save(
     act: Act | None = None,
     merges: bool = True,
 ) -> Saved:
-    """Save the fields `mine` of a form that was rendered when the node had the nonce `seen_nonce`. Concurrent saves merge.
+    """Save the fields `mine` of a form that was rendered when the node had the nonce `seen_nonce`.
 
-    Only changed fields are written. Scheduled changes become an ordinary draft (`Saved.unscheduled`), and changes that
-    are already due are published first. The place (slug, parent_id) is a field like others, and is checked.
+    Changes by others since then are merged. Only changed fields are written. Scheduled changes become an ordinary draft
+    (`Saved.unscheduled`), but changes that are already due are published first. The slug and `parent_id` are saved like
+    other fields, after checking whether the node can be there.
 
     Args:
         actor: The author of the change.
         node_id: The node.
         seen_nonce: The nonce of the version that the editor saw.
         mine: The fields of the form, by path.
-        tags: The change of tags.
-        form: The id of the rendered form. A form that is saved again continues from its last save.
-        only_unpublished: Whether the node must be unpublished, for authors whose permission ends when it is published.
-        collection: The collection of the node.
-        act: The action for the history.
-        merges: Whether to merge. Otherwise, a change based on another version than the stored one raises EditConflict.
+        tags: The tags to add and remove.
+        form: The id of the rendered form. If a form is saved again, its previous save is the base for merging.
+        only_unpublished: Whether the node must be unpublished, for authors who can't change published nodes.
+        collection: The node's collection.
+        act: The kind of change that the history shows.
+        merges: Whether to merge with changes by others. Otherwise, such changes raise EditConflict.
 
     Raises:
         EditConflict: Both sides changed the same field or paragraph.
         NodeGone: The node no longer exists.
-        Published: The node was published, and `only_unpublished` is True.
-        SlugTaken: Another node of the section has the slug.
+        Published: The node has been published, and `only_unpublished` is True.
+        SlugTaken: Another node in the section has the slug.
         InvalidSlug: The slug can't be part of a URL, or is reserved.
         InvalidPlace: The section can't contain the node.
         NotReady: The node lacks something that publishing requires.
@@ -194,7 +197,7 @@ def save(
         return stored
 
     def live_version(stored: Document) -> Mapping[str, Any]:
-        # If the node is published after this read, its nonce changes, so the write fails.
+        # If the node is published after this check, its nonce changes, and the write fails.
         if only_unpublished and stored["metadata"]["published"]:
             raise Published(node_id)
         return writable(stored["metadata"])
@@ -203,8 +206,8 @@ def save(
         fields = change.fields
         rules.check_dates(version, fields)
         if not change.alters(version):
-            # The node already has these values, from this form or another writer, who may have died before the
-            # invalidation.
+            # The node already has these values. They come from this form or from another writer, which may have died
+            # before it invalidated the caches.
             if change.tags or version["nonce"] != seen_nonce:
                 invalidate()
             return Saved(node_id, version["nonce"], merged=merged)
@@ -226,10 +229,10 @@ class Edit:
     Attributes:
         seen: The nonce with which the form was rendered.
         fields: The fields of the form, by path.
-        tags: The change of tags.
+        tags: The tags to add and remove.
         form: The id of the form.
-        merges: Whether to merge. Otherwise, an edit of any version but the stored one is a conflict.
-        act: The action for the history.
+        merges: Whether to merge with changes by others. Otherwise, such changes are a conflict.
+        act: The kind of change that the history shows.
     """
 
     seen: ObjectId
@@ -246,16 +249,16 @@ def merge_and_write(
     version_of: Callable[[Document], Mapping[str, Any]],
     write: Callable[[Document, Mapping[str, Any], Change, tuple[str, ...]], Saved | None],
 ) -> Saved:
-    """Merge an edit with the stored version, and write the result. If another writer was faster, merge again.
+    """Merge an edit with the stored version, and write the result. If another writer writes first, merge again.
 
-    Changes that are already due are published first.
+    If scheduled changes are already due, they are published first.
 
     Args:
         edit: The edit.
         load: A function that reads the node.
-        version_of: A function that returns the metadata to merge with: the live version, or the draft.
-        write: A function that writes the node. It gets the node, this version, the change, and the paths of fields that
-            both sides changed. It returns None if the node has changed since.
+        version_of: A function that returns the metadata to merge with, from the live version or from the draft.
+        write: A function that writes the node. Its arguments are the node, the metadata to merge with, the change, and
+            the paths of merged fields. It returns None if the node has changed since it was read.
 
     Raises:
         EditConflict: Both sides changed the same field or paragraph.
@@ -291,13 +294,13 @@ def merge_and_write(
 
 
 def publish_as_seen(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str = NODES) -> None:
-    """Publish a node now if it still has the nonce `seen_nonce`. Do nothing if it is already public.
+    """Publish a node if it still has the nonce `seen_nonce`. Do nothing if it is already public and has no draft.
 
     Raises:
         NodeGone: The node no longer exists.
         ChangedSince: The node has changed since the user saw it.
         NotReady: The node lacks something that publishing requires.
-        DraftStays: For a public node with a draft.
+        DraftStays: The node is public and has a draft.
     """
     stored = database()[collection].find_one({"_id": node_id, **node_filter(collection)}, STORED)
     if stored is None:
@@ -311,9 +314,9 @@ def publish_as_seen(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, colle
 
 
 def publication_dates(fields: Mapping[str, Any], moment: datetime) -> dict[str, datetime]:
-    """Return the dates, by path, that make a node with these `fields` (by path) public at `moment`.
+    """Return the dates, by path, that make a node with these `fields`, by path, public at `moment`.
 
-    A public node keeps its date, and an expired node no longer expires.
+    A publication time in the past is kept, and an expiry in the past is removed.
     """
     published = fields.get("published")
     expires = fields.get("expires") or NEVER
@@ -322,12 +325,12 @@ def publication_dates(fields: Mapping[str, Any], moment: datetime) -> dict[str, 
     return {"published": published, "expires": expires if expires > moment else NEVER}
 
 
-# Fields of every node that callers can set.
+# Fields that callers can set on every node.
 _COMMON = frozenset({"title", "slug", "parent_id", "summary", "published", "expires", "author", "created", "updated"})
 
 
 def empty_required_fields(type: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the required fields without a default that aren't in `given`, as empty values, which the type refuses."""
+    """Return empty values, which will be rejected, for required fields that have no default and aren't in `given`."""
     return {
         path: None
         for path, field in declared_fields.own_fields(type)
@@ -336,11 +339,11 @@ def empty_required_fields(type: str, given: Mapping[str, Any]) -> dict[str, Any]
 
 
 def normalized(mine: Mapping[str, Any], type: str) -> dict[str, Any]:
-    """Return the fields `mine`, by path, in their stored form.
+    """Validate the fields `mine`, by path, and return them in their stored form.
 
     Raises:
         InvalidField: A declared field doesn't accept its value, or a path is unknown.
-        TextTooLong: A text is too long.
+        TextTooLong: The text in a field is too long.
     """
     if not content.get(type).is_installed:
         raise InvalidPlace(unknown_type(type))
@@ -369,7 +372,7 @@ def normalized(mine: Mapping[str, Any], type: str) -> dict[str, Any]:
 
 
 def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, only_unpublished: bool = False) -> None:
-    """Add and remove tags of a node. This needs no nonce, because a change of tags can't conflict with an edit.
+    """Add and remove tags of a node. This needs no nonce, because changing tags can't conflict with an edit.
 
     Raises:
         NodeGone: The node no longer exists.
@@ -388,8 +391,8 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
             raise NodeGone(node_id)
         if only_unpublished and stored["metadata"]["published"]:
             raise Published(node_id)
-        # The filter contains the place, which is the shard key. After a concurrent rename, move or change of tags, the
-        # loop retries.
+        # The filter contains the place, which is the shard key. If someone else renames or moves the node or changes
+        # its tags in the meantime, the loop tries again.
         seen = Expected.of(stored)
         present = stored["metadata"]["tags"]
         unchanged = {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug}
@@ -401,7 +404,7 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
             raise FieldRefused("tags", _("Too many tags. Use at most %(most)d.") % {"most": MOST})
         changes: dict[str, Any] = {"metadata.tags": given}
         if is_derived:
-            # Search only finds tags in scripts without spaces by the derived pairs, which are made from the whole node.
+            # Searches find tags in scripts without spaces only by the derived pairs, which depend on the whole node.
             unchanged["metadata.nonce"] = seen.nonce
             text = stored.get("derived", {}).get("text", "")
             changes["derived.pairs"] = derived.pairs({**stored["metadata"], "tags": given}, text)

@@ -1,7 +1,7 @@
-"""Checks for damage that crashes leave in nodes, and its repair.
+"""Find and repair damage that crashes cause in nodes.
 
-The damage can be orphan revisions, needless redirects, and nodes whose section no longer exists. `manage.py
-check_nodes` runs these checks. They never delete a node, a text or a comment. A node without its section is moved to
+Examples are orphan revisions, needless redirects, and nodes whose section no longer exists. `manage.py check_nodes`
+runs these checks. They never delete a node, its text or a comment. A node whose section no longer exists is moved to
 trash as a whole.
 """
 
@@ -30,7 +30,7 @@ from nodes.selectors.listing import MODELS
 from nodes.services import trash
 from nodes.types import Actor
 
-# Younger documents may belong to a save that is still running.
+# Documents that are younger than this may belong to a save that is still in progress.
 AGE = timedelta(days=1)
 BATCH = 500
 ORPHAN = "orphan"
@@ -47,19 +47,19 @@ LOST = "lost"
 
 @dataclass(frozen=True)
 class Defect:
-    """A defect: its kind, a description, and whether it was repaired."""
+    """A defect, with its kind, its description, and whether it was repaired."""
 
     kind: str
     about: str
     fixed: bool
 
 
-# Checks of files, which the app photos adds. Their argument is whether to repair.
+# File checks, which the photos app adds. Their argument tells them whether to repair defects.
 FILE_CHECKS: list[Callable[[bool], Iterator[Defect]]] = []
 
 
 def check(*, fix: bool = False, files: bool = False) -> Iterator[Defect]:
-    """Yield all defects, and repair them if `fix`. If `files`, also read the bytes of photos and their copies."""
+    """Yield all defects, and repair them if `fix`. With `files`, also read the bytes of all photos and their copies."""
     before = now() - AGE
     checks = [
         *(_damaged(collection) for collection in (NODES, ASSET_FILES, TRASH)),
@@ -78,7 +78,7 @@ def check(*, fix: bool = False, files: bool = False) -> Iterator[Defect]:
 def _to_its_end(defects: Iterator[Defect]) -> Iterator[Defect]:
     """Yield the defects that a check finds.
 
-    If a malformed document ends the check, that is also a defect, and other checks run.
+    If a malformed document ends the check early, also yield a defect for it, so that the other checks can still run.
     """
     try:
         yield from defects
@@ -88,7 +88,7 @@ def _to_its_end(defects: Iterator[Defect]) -> Iterator[Defect]:
 
 
 def _damaged(collection: str) -> Iterator[Defect]:
-    """Yield nodes that can't be read or lack parts. They don't change and have to be restored from a backup."""
+    """Yield nodes that can't be read or lack parts. They aren't changed, and must be restored from a backup."""
     for document in database()[collection].find(node_filter(collection), damage.FIELDS):
         for fault in damage.faults(MODELS.get(collection, Node), document):
             yield Defect(DAMAGED, f"{document['_id']} of {collection} {fault}", False)
@@ -122,9 +122,9 @@ def _orphans(before: datetime, fix: bool) -> Iterator[Defect]:
 
 
 def _is_lost(history: chains.Chains) -> bool:
-    """Return whether only the revisions of a node are left, though nobody deleted it.
+    """Return whether only a node's revisions are left, although nobody deleted the node.
 
-    The node must have been saved more than once, because a failed creation leaves one revision.
+    The node must have been saved more than once, because a failed creation also leaves one revision.
     """
     if history.live or len(history.others) < 2:
         return False
@@ -133,7 +133,7 @@ def _is_lost(history: chains.Chains) -> bool:
 
 
 def _redirects(before: datetime, fix: bool) -> Iterator[Defect]:
-    """Yield redirects from the current place of their node, which failed renames left, and redirects to lost nodes."""
+    """Yield redirects from their node's current place, which failed renames leave, and redirects to missing nodes."""
     for batch in batched(database()[REDIRECTS].find({"deleted_at": {"$exists": False}}), BATCH):
         ids = list({redirect["node_id"] for redirect in batch})
         places = _places(ids)
@@ -147,7 +147,7 @@ def _redirects(before: datetime, fix: bool) -> Iterator[Defect]:
 
 
 def _remove_redirect(redirect: Document) -> None:
-    """Delete a redirect, or let it lead to the node that had the URL before."""
+    """Delete a redirect, or change its target to the node that had the URL before."""
     seen = {"_id": redirect["_id"], "node_id": redirect["node_id"]}
     if earlier := redirect.get("earlier"):
         left = {"$set": {"node_id": earlier[0], "earlier": earlier[1:]}}
@@ -158,7 +158,7 @@ def _remove_redirect(redirect: Document) -> None:
 
 def _places(ids: list[ObjectId]) -> dict[ObjectId, tuple[ObjectId | None, str]]:
     places: dict[ObjectId, tuple[ObjectId | None, str]] = {}
-    # Nodes are read before and after the trash, to find those that move to or from it meanwhile.
+    # Nodes are read before and after the trash, to find nodes that move to or from the trash in the meantime.
     for collection in (NODES, ASSET_FILES, TRASH, NODES, ASSET_FILES):
         missing = [node_id for node_id in ids if node_id not in places]
         if not missing:
@@ -193,13 +193,13 @@ def _trash_contents(collection: str, parent_id: ObjectId, fix: bool) -> Iterator
             try:
                 trash.trash(Actor(None, "check_nodes"), document["_id"], metadata["nonce"], collection)
             except (NodeError, *MALFORMED):
-                # An editor changed the node meanwhile, or it is damaged. It stays where it is.
+                # An editor has changed the node in the meantime, or it is damaged. It isn't moved to trash.
                 fixed = False
         yield Defect(PARENT, about, fixed)
 
 
 def _cycles() -> Iterator[Defect]:
-    """Yield sections that contain themselves. Only a write that bypasses the services can make such a cycle."""
+    """Yield sections that contain themselves. Only writes that bypass the services can create such a cycle."""
     sections = tree.load()
     for section in sections.sections.values():
         seen = {section.id}
@@ -212,7 +212,7 @@ def _cycles() -> Iterator[Defect]:
 
 
 def _hidden_by_routes() -> Iterator[Defect]:
-    """Yield nodes at the top level whose URL the site uses itself, for example because an upgrade added a route."""
+    """Yield nodes at the top level whose URL the site itself uses, for example because an upgrade added a route."""
     query = {"metadata.parent_id": None, "metadata.slug": {"$in": sorted(slugs.reserved())}}
     for document in database()[NODES].find(query, {"metadata.slug": 1}):
         slug = document["metadata"]["slug"]

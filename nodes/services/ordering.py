@@ -1,8 +1,8 @@
-"""The order by hand of the nodes in a section. Each node has a `position`, a text between those of its neighbours.
+"""Sort the nodes in a section manually. Each node has a `position`, a string between the positions of its neighbours.
 
-Moving a node is one update of only this node. The update filters by the place and position that were read, and doesn't
-change the nonce. So a move never conflicts with edits, and two editors who arrange at once don't undo each other's
-moves.
+Moving a node takes a single update of only this node. The update filters by the place and position that were read, and
+doesn't change the nonce. Therefore, moves never conflict with edits, and two editors who sort a section at the same
+time don't undo each other's moves.
 """
 
 import secrets
@@ -20,18 +20,19 @@ from nodes.selectors.by_hand import Spot, find_ordered, find_spot
 from nodes.services.retrying import retry_compare_and_set
 from nodes.services.site import invalidate
 
-# Hexadecimal digits of a position. Positions at either end differ by at least STEP. Others get more digits when needed.
+# Number of hexadecimal digits in a position. Positions at the start and end are at least STEP apart. In between,
+# positions get more digits when needed.
 DIGITS = 12
 START = 1 << 47
 STEP = 1 << 20
-# Two editors who fill one gap at once get different random numbers from a range of at least this size.
+# If two editors fill the same gap at the same time, they get random numbers from a range of at least this size.
 ROOM = 1 << 16
 
 
 def between(low: str, high: str) -> str:
-    """Return a random position after `low` and before `high`. "" means the start or the end.
+    """Return a random position after `low` and before `high`. "" means the start or the end of the section.
 
-    The result differs in each call.
+    The result differs on each call.
     """
     if not (low and high):
         first, last = (int(position[:DIGITS] or "0", 16) for position in (low, high))
@@ -50,7 +51,7 @@ def between(low: str, high: str) -> str:
 
 
 def at_end(section_id: ObjectId | None) -> str | None:
-    """Return the position after all nodes of a section, or None if editors don't arrange the section by hand."""
+    """Return a position after all nodes in a section, or None if the section isn't sorted manually."""
     if section_id is None or not tree.current().is_by_hand(section_id):
         return None
     last = find_ordered(section_id, {}, {}, 1, backwards=True)
@@ -58,21 +59,21 @@ def at_end(section_id: ObjectId | None) -> str | None:
 
 
 def with_position(document: Mapping[str, Any], section_id: ObjectId | None) -> Document:
-    """Return `document` with the position at the end of a section, or without one if the section isn't arranged by hand."""
+    """Return `document` with a position at the end of the section, or without one if it isn't sorted manually."""
     position = at_end(section_id)
     rest = {name: value for name, value in document.items() if name != "position"}
     return rest | {"position": position} if position else rest
 
 
 def update_with_position(update: Mapping[str, Any], section_id: ObjectId | None) -> dict[str, Any]:
-    """Return `update`, which moves a node into a section, with the position that `with_position` would set."""
+    """Extend `update`, which moves a node into a section, to set the same position as `with_position`."""
     position = at_end(section_id)
     operator, value = ("$set", position) if position else ("$unset", "")
     return {**update, operator: {**update.get(operator, {}), "position": value}}
 
 
 def arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[ObjectId]) -> int:
-    """Rearrange nodes of a section. Only nodes that the editor moved are written.
+    """Rearrange nodes in a section. Only nodes that the editor moved are written.
 
     Each moved node is put after the node that it should follow, wherever that node is now.
 
@@ -82,7 +83,7 @@ def arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[Obj
         wanted: The same ids in the new order.
 
     Returns:
-        How many of these nodes are no longer in the section.
+        The number of these nodes that are no longer in the section.
 
     Raises:
         TooBusy: Other writers kept moving the nodes.
@@ -109,7 +110,7 @@ def _arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[Ob
 
 
 def move_to_start(section_id: ObjectId, node_id: ObjectId) -> bool:
-    """Move a node before all others in its section. Return False if it is no longer there.
+    """Move a node before all others in its section. Return False if the node is no longer in the section.
 
     Raises:
         TooBusy: Other writers kept changing the node.
@@ -120,7 +121,7 @@ def move_to_start(section_id: ObjectId, node_id: ObjectId) -> bool:
 
 
 def move_to_end(section_id: ObjectId, node_id: ObjectId) -> bool:
-    """Move a node after all others in its section. Return False if it is no longer there.
+    """Move a node after all others in its section. Return False if the node is no longer in the section.
 
     Raises:
         TooBusy: Other writers kept changing the node.
@@ -133,7 +134,7 @@ def move_to_end(section_id: ObjectId, node_id: ObjectId) -> bool:
 
 @contextmanager
 def _invalidating() -> Iterator[None]:
-    """Invalidate readers' caches after the block, even if it failed after moving some nodes."""
+    """Invalidate the caches after the block, even if the block fails after moving some nodes."""
     try:
         yield
     finally:
@@ -141,10 +142,10 @@ def _invalidating() -> Iterator[None]:
 
 
 def assign_positions(section_id: ObjectId) -> None:
-    """Give positions, before all existing ones, to the nodes of a section that have none.
+    """Give positions, before all existing positions, to the nodes in a section that have none.
 
-    Nodes have no position if the section was listed in another way before. Positions are assigned from the last node to
-    the first, so that two concurrent calls continue each other's work.
+    Nodes have no position if the section previously wasn't sorted manually. Positions are assigned from the last node
+    to the first, so that two concurrent calls continue each other's work.
     """
     without = find_ordered(section_id, {"position": None}, {"metadata.slug": 1}, 0)
     if not without:
@@ -159,9 +160,9 @@ def assign_positions(section_id: ObjectId) -> None:
 def _put(
     section_id: ObjectId, node_id: ObjectId, *, behind: ObjectId | None = None, ahead_of: ObjectId | None = None
 ) -> bool:
-    """Move a node after `behind`, before `ahead_of`, or to the start.
+    """Move a node after `behind`, before `ahead_of`, or to the start of the section.
 
-    Return False if either node has left the section.
+    Return False if either node is no longer in the section.
     """
     others = {"_id": {"$ne": node_id}}
     anchor = behind or ahead_of
@@ -187,7 +188,7 @@ def _put(
 
 
 def _write(section_id: ObjectId, node_id: ObjectId, seen: Spot, position: str) -> bool:
-    """Set the position of a node if its place and position are still those of `seen`. Return whether it was set."""
+    """Set the position of a node if its slug and position are still as in `seen`. Return whether it was set."""
     unchanged = {"_id": node_id, "metadata.parent_id": section_id, "metadata.slug": seen.slug}
     unchanged["position"] = seen.position or None
     return bool(database()[NODES].update_one(unchanged, {"$set": {"position": position}}).matched_count)

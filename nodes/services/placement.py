@@ -1,6 +1,6 @@
-"""Moves of sections, and conversion of pages to sections.
+"""Move sections, and convert pages to sections.
 
-A move is a transaction on the counter of moves and the section, so that two moves can't make a cycle.
+A move is a transaction on the section and a move counter, so that two concurrent moves can't create a cycle.
 """
 
 from bson import ObjectId
@@ -22,17 +22,17 @@ from nodes.types import Actor, Change
 
 
 def move_section(actor: Actor, stored: Document, change: Change) -> ObjectId | None:
-    """Write `change`, which contains a new parent_id, to the section `stored`.
+    """Apply `change`, which contains a new `parent_id`, to the section `stored`.
 
-    The counter is read before the ancestors are checked, and incremented together with the move. If two moves read the
-    same tree, one of them fails here and is checked again.
+    The move counter is read before the ancestors are checked, and incremented together with the move. If two moves read
+    the same tree, one of them fails, and the caller must check it again.
 
     Returns:
-        The new nonce, or None if the section or the tree changed meanwhile.
+        The new nonce, or None if the section or the tree has changed in the meantime.
 
     Raises:
         InvalidPlace: The new parent can't contain the section.
-        SlugTaken: Another node of the new parent has the slug.
+        SlugTaken: Another node in the new parent has the slug.
         InvalidSlug: The slug can't be part of a URL, or is reserved.
     """
     if not stored_site.read().versions:
@@ -55,12 +55,14 @@ def move_section(actor: Actor, stored: Document, change: Change) -> ObjectId | N
 
 
 def make_folder(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId) -> ObjectId:
-    """Convert a page that still has the nonce `seen_nonce` to a folder, and return its new nonce. Text and place stay.
+    """Convert a page to a folder if it still has the nonce `seen_nonce`. Return its new nonce.
+
+    The folder keeps the text and place of the page.
 
     Raises:
         NodeGone: The node no longer exists.
         EditConflict: The page has changed since the user saw it.
-        InvalidPlace: The section can't contain the node.
+        InvalidPlace: The section can't contain a folder.
     """
     stored = database()[NODES].find_one({"_id": node_id}, STORED)
     if stored is None:
@@ -74,7 +76,7 @@ def make_folder(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId) -> Object
 
 
 def count_move(seen_tree: int, session: ClientSession) -> bool:
-    """Increment the counter of moves if it is still `seen_tree`, and return whether it was."""
+    """Increment the move counter if it is still `seen_tree`, and return whether it was."""
     done = database()[SITE].update_one({"_id": SITE_ID, "tree": seen_tree}, {"$inc": {"tree": 1}}, session=session)
     return bool(done.matched_count)
 
@@ -82,7 +84,7 @@ def count_move(seen_tree: int, session: ClientSession) -> bool:
 def check_ancestors(section_id: ObjectId, parent_id: ObjectId | None) -> None:
     """Raise InvalidPlace if the section would be inside itself, or if its new parent doesn't exist.
 
-    The sections are read from the database, not from the tree that is cached in process.
+    The sections are read from the database, not from the cached tree.
     """
     chain = tree.load().ancestors(parent_id)
     if chain is None:

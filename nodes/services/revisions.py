@@ -1,4 +1,4 @@
-"""Deletion of old revisions that are many saves back. Recent revisions stay, because open forms need them as a base."""
+"""Delete revisions that are both old and many saves back. Open forms need recent revisions as a base for merging."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from marginalia.mongo.connection import batched, database
 from nodes.collections import REVISIONS
 from nodes.selectors import chains
 
-# Revisions that one command deletes.
+# Number of revisions deleted per MongoDB command.
 BATCH = 1_000
 
 
 @dataclass(frozen=True)
 class Purged:
-    """The result of a purge: numbers of checked nodes, kept and deleted revisions."""
+    """The result of a purge: the numbers of checked nodes, kept revisions and deleted revisions."""
 
     nodes: int
     kept: int
@@ -25,14 +25,14 @@ class Purged:
 def purge(
     keep: int, older_than: timedelta, *, dry_run: bool = False, progress: Callable[[int], object] = lambda n: None
 ) -> Purged:
-    """Delete the revisions of each node, except recent ones and the base of its draft.
+    """Delete the revisions of each node, except recent revisions and the revisions that led to its draft.
 
-    The revision of the current version always stays, because it is the base of the next merge. Revisions outside of the
-    history are left to check_nodes. The purge can be stopped and run again at any time.
+    The current version's revision is always kept, because it is the base of the next merge. Revisions outside the
+    history are left to check_nodes. The purge can be interrupted and repeated at any time.
 
     Args:
         keep: The number of newest revisions to keep per node.
-        older_than: Younger revisions are kept.
+        older_than: The minimum age of the revisions to delete.
         dry_run: Whether to count without deleting.
         progress: A function that is called with the number of checked revisions.
     """

@@ -1,4 +1,4 @@
-"""Rules that nodes must satisfy. The services check them before each write, for all callers."""
+"""Rules that nodes must satisfy. Services check them before each write, regardless of the caller."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -31,16 +31,16 @@ from nodes.selectors import lists
 from nodes.tags import has_no_address
 from nodes.types import NEVER, TagChange
 
-# Drafts don't contain the place of a node, because a URL can't be a draft.
+# Drafts don't contain the slug and the section, because a node can't have a separate URL for its draft.
 NOT_DRAFTED = frozenset({"slug", "parent_id"})
-# Maximum faults of a text that are reported at once.
+# Maximum number of errors reported at once for a text.
 MOST_FAULTS = 10
 
 
 def check_dates(before: Mapping[str, Any], changes: Mapping[str, Any]) -> None:
-    """Raise InvalidField if `changes` (by path) give a node dates at which readers would never see it.
+    """Raise InvalidField if the dates in `changes`, by path, contradict each other or would hide a public node.
 
-    `before` contains the fields as stored. It is empty for a new node.
+    `before` contains the stored fields. It is empty for a new node.
     """
     if not changes.keys() & {"published", "expires"}:
         return
@@ -63,15 +63,15 @@ def check_dates(before: Mapping[str, Any], changes: Mapping[str, Any]) -> None:
 
 
 def check_future(at: datetime) -> None:
-    """Raise InvalidField unless a time for publishing is in the future."""
+    """Raise InvalidField unless the publication time `at` is in the future."""
     if at <= now():
         raise InvalidField("at", _("Choose a time in the future. To show the changes now, publish them."))
 
 
 def check_place_unchanged(changes: Mapping[str, Any], live: Mapping[str, Any]) -> None:
-    """Raise InvalidField if a draft would have another slug or section than the live version.
+    """Raise InvalidField if a draft's slug or section would differ from the live version.
 
-    Both arguments are by path.
+    The keys of both arguments are paths.
     """
     for path in sorted(NOT_DRAFTED & changes.keys()):
         if changes[path] != live.get(path):
@@ -85,7 +85,7 @@ def check_place_unchanged(changes: Mapping[str, Any], live: Mapping[str, Any]) -
 
 
 def check_place(parent_id: ObjectId | None, type: str, coming: Mapping[ObjectId, str] = MappingProxyType({})) -> None:
-    """Raise InvalidPlace if the section can't contain a node of this type, or doesn't exist.
+    """Raise InvalidPlace if the section doesn't exist or can't contain a node of this type.
 
     `coming` contains the types, by id, of sections that will be stored before the node.
     """
@@ -118,26 +118,26 @@ def check_capacity(parent_id: ObjectId | None) -> None:
 
 
 def apply_tags(change: TagChange, present: Iterable[str]) -> list[str]:
-    """Return the tags `present` after a change.
+    """Return the tags in `present` with `change` applied.
 
     Raises:
-        FieldRefused: An added tag can't have a URL.
+        FieldRefused: An added tag can't be used in a URL.
     """
     check_tags(change.added)
     return change.applied(present)
 
 
 def check_tags(tags: Iterable[str]) -> None:
-    """Raise FieldRefused if one of `tags` can't have a URL."""
+    """Raise FieldRefused if one of `tags` can't be used in a URL."""
     if tag := next(filter(has_no_address, tags), ""):
         raise FieldRefused("tags", _("“%(tag)s” can't be a tag. Add a letter or a digit.") % {"tag": tag})
 
 
 def check_ready(metadata: Mapping[str, Any]) -> None:
-    """Raise NotReady for a photo that would be published without an alternative text.
+    """Raise NotReady if a photo would be published without alternative text.
 
-    Every way to publish a node calls this, so rules for other types can be added here. Forms and the API report
-    NotReady at `alt` (editor/sent_forms.py, api/refusals.py).
+    All code that publishes nodes calls this function, so you can add rules for other types here. Forms and the API
+    report NotReady as an error in the `alt` field (editor/sent_forms.py, api/refusals.py).
     """
     if metadata["type"] == PHOTO and metadata["published"] and is_blank(metadata["detail"].get("alt") or ""):
         raise NotReady(
@@ -146,26 +146,27 @@ def check_ready(metadata: Mapping[str, Any]) -> None:
 
 
 def check_lengths(fields: Mapping[str, Any]) -> None:
-    """Raise TextTooLong if a text in `fields` (by path) is too long. Long texts are slow to render and merge."""
+    """Raise TextTooLong if the text in one of `fields`, by path, is too long. Long text is slow to render and merge."""
     for path, text in fields.items():
         if not isinstance(text, str):
             continue
-        # A character has at most four bytes, so only texts that may be too long are encoded to count bytes.
+        # A character has at most four bytes, so text is encoded only if it may be too long.
         size = len(text.encode(errors="surrogatepass")) if 4 * len(text) > settings.TEXT_MAX_BYTES else 0
         if size > settings.TEXT_MAX_BYTES:
             raise TextTooLong(path, size, settings.TEXT_MAX_BYTES)
 
 
 def check_inserts(changes: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
-    """Raise WrongInsert if a text in `changes` (by path) has invalid inserts. `metadata` is the metadata after the save.
+    """Raise WrongInsert if the text in one of `changes`, by path, contains invalid inserts.
 
-    Unchanged texts aren't checked, so that a stored mistake doesn't block an editor who corrects a title.
+    `metadata` is the metadata after the save. Unchanged text isn't checked, so that an existing mistake in the text
+    doesn't prevent an editor from correcting the title.
     """
     detail = metadata["detail"]
     texts = [(declared_fields.FieldText("detail.text", 0, detail.get("text") or ""), detail.get("format") or MARKDOWN)]
     texts += [(written, MARKDOWN) for written in declared_fields.markdown_texts(metadata["type"], detail)]
     for written, text_format in texts:
-        # Rendering is slow, so texts without inserts are skipped.
+        # Rendering is slow, so text without inserts is skipped.
         if written.path not in changes or not may_have_inserts(written.text):
             continue
         inserts = TextInserts(rendering.to_html(written.text, text_format))
@@ -175,14 +176,14 @@ def check_inserts(changes: Mapping[str, Any], metadata: Mapping[str, Any]) -> No
 
 
 def check_id(node_id: ObjectId, *, form: ObjectId | None = None, photo: bool = False) -> None:
-    """Raise IdTaken if an id that the caller chose belongs to another kind of node, or to the history of one.
+    """Raise IdTaken if an id that the caller chose belongs, or belonged, to another node or photo.
 
-    Revisions, comments and redirects refer to the id, so it must not be reused.
+    Revisions, comments and redirects refer to ids, so an id must not be reused.
 
     Args:
         node_id: The id.
-        form: The id of the form. A history that it started, for example in an interrupted save, is allowed.
-        photo: Whether the id is for a photo. A history of a photo is allowed then.
+        form: The id of the form. Revisions that this form stored, for example in an interrupted save, are allowed.
+        photo: Whether the id is for a photo. If so, revisions of photos are allowed.
     """
     homes = (NODES, TRASH) if photo else (ASSET_FILES,)
     others = {"metadata.type": {"$ne": PHOTO}} if photo else {"form": {"$ne": form}}

@@ -1,8 +1,8 @@
-"""Scheduled changes of live pages. Once they are due, the query that reads a page returns them.
+"""Scheduled changes to live pages. Once they are due, queries for readers return the page with these changes.
 
-A scheduled draft is always based on the stored live version, except for its place and tags, because any other save of
-the page ends the schedule. So publishing it never causes a conflict. Due changes count as live. Any save of the page
-publishes them first, and the worker publishes the others. Readers see due changes even without a worker.
+Except for its place and tags, a scheduled draft is always based on the stored live version, because any other save
+cancels the schedule. Therefore, publishing the draft never causes a conflict. Due changes count as live: saving the
+page publishes them first, and the worker publishes the rest. Readers see due changes even if no worker is running.
 """
 
 import logging
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 def publish_due() -> int:
     """Publish all scheduled changes that are due, and return their number.
 
-    Changes that can't be published are logged, and readers still see them.
+    Changes that can't be published are logged, but readers still see them.
     """
     done = 0
     for node in database()[NODES].find({"draft.due": {"$lte": now()}}, {"_id": 1}).sort("draft.due", 1):
@@ -45,7 +45,7 @@ def publish_due() -> int:
 def publish_if_due(stored: Document) -> bool:
     """Publish the scheduled changes of a node if they are due, and return whether they were.
 
-    `stored` was read with `draft.due`. If the result is True, the caller has to read the node again.
+    `stored` must have been read with `draft.due`. If the result is True, the caller must read the node again.
 
     Raises:
         NodeError: The changes can't be published.
@@ -63,7 +63,7 @@ def due_time(stored: Mapping[str, Any]) -> Any:
 
 
 def _publish(node_id: ObjectId) -> bool:
-    """Publish a due draft in the name of the editor who scheduled it. Return False if another writer was first."""
+    """Publish a due draft on behalf of the editor who scheduled it. Return False if another writer got there first."""
     due = {"_id": node_id, "draft.due": {"$lte": now()}}
     stored = database()[NODES].find_one(due, {"metadata": 1, "draft": 1, **scope.FIELDS})
     if stored is None:
@@ -71,7 +71,7 @@ def _publish(node_id: ObjectId) -> bool:
     draft = stored["draft"]
     changed = writable(upgrading.draft_metadata(stored))
     live = merging.fields(writable(stored["metadata"]))
-    # The draft is based on the live version, so all differences are changes of the draft.
+    # The draft is based on the live version, so the draft made all the differences.
     merge = merging.merge(live, merging.fields(changed), live, changed["type"])
     tags = draft_tag_change(node_id, draft)
     nonce = compare_and_set(
@@ -87,7 +87,7 @@ def _publish(node_id: ObjectId) -> bool:
 def last_submission(node_id: ObjectId, draft_nonce: ObjectId) -> Submitted | None:
     """Return the content of the form that saved the draft.
 
-    It is stored with the published version, so that the form can continue.
+    The content is stored with the published version, so that an open form can be saved again without a conflict.
     """
     saved = database()[REVISIONS].find_one({"_id": draft_nonce, "node_id": node_id})
     if saved is None or "form" not in saved:
@@ -99,15 +99,15 @@ def last_submission(node_id: ObjectId, draft_nonce: ObjectId) -> Submitted | Non
 
 
 def draft_tag_change(node_id: ObjectId, draft: Mapping[str, Any]) -> TagChange:
-    """Return the change of tags in the draft since it was started."""
+    """Return the tags that were added and removed since the draft was started."""
     tags = draft["metadata"].get("tags")
     return NO_TAGS if tags is None else TagChange.between(base_tags(node_id, draft), tags)
 
 
 def base_tags(node_id: ObjectId, draft: Mapping[str, Any]) -> list[str]:
-    """Return the live tags when the draft was started.
+    """Return the live version's tags at the time when the draft was started.
 
-    For drafts of older releases, return the tags of the base revision.
+    For drafts from older releases, return the tags in the base revision.
     """
     if "base_tags" in draft:
         return list(draft["base_tags"])

@@ -1,4 +1,4 @@
-"""The scope of a save: the versions of the site that it renews (nodes.models.stored_site.Scope)."""
+"""Determine the scope of a save, and thereby the site versions that it renews (nodes.models.stored_site.Scope)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,27 +10,28 @@ from nodes.content import declared_fields
 from nodes.models.stored_site import Scope
 from nodes.types import TagChange
 
-# Metadata that no list reads. For the detail, see _long_texts. Lists may read all other fields, including future ones.
-# Tags have their own versions (changed_tags).
+# The metadata fields that no list reads. Lists may read any other field, including future fields. For `detail`, see
+# `_long_texts`. Tags have versions of their own (`changed_tags`).
 UNLISTED = frozenset({"nonce", "updated", "detail", "tags"})
-# The place of a node and its publication dates. URLs, menus, cursors and scheduled times depend on them.
+# The fields for the place and the publication dates of a node. URLs, menus, cursors and scheduled changes depend on
+# them.
 PLACED_BY = ("parent_id", "slug", "published", "expires")
-# Derived data that lists read. All other derived data is for search and for editors.
+# The derived data that lists read. Only searches and editors use other derived data.
 DERIVED = ("excerpt", "picture", "minutes", "facets", "date")
-# Fields that are read in addition to the metadata, for comparison.
+# The fields that must be read in addition to the metadata for comparing derived data.
 FIELDS = {f"derived.{name}": 1 for name in DERIVED}
 
 
 def of_save(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str, Any]) -> Scope:
     """Return the scope of a save.
 
-    Any save of a section changes the tree, and any save of a public photo changes lists. Only editors see a save of a
-    node that isn't public before or after it.
+    Saving a section always changes the tree, and saving a public photo always changes lists. If a node isn't public
+    before or after the save, only editors see the change.
 
     Args:
         stored: The node before the save, read with FIELDS.
-        after: Its new metadata.
-        derived: Its new derived data.
+        after: The node's new metadata.
+        derived: The node's new derived data.
     """
     before = stored["metadata"]
     type = content.get(after["type"])
@@ -44,16 +45,16 @@ def of_save(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mappin
 
 
 def of_new(metadata: Mapping[str, Any]) -> Scope:
-    """Return the scope of the creation of a node or photo with this `metadata`."""
+    """Return the scope for creating a node or photo with this metadata."""
     is_seen = content.get(metadata["type"]).is_section or metadata["published"] is not None
     return Scope.SITE if is_seen else Scope.TEXTS
 
 
 def changed_tags(stored: Mapping[str, Any], after: Mapping[str, Any], change: TagChange) -> set[str]:
-    """Return the tags that a save adds or removes, and all tags in its `change`.
+    """Return the tags that a save adds or removes, and all tags in `change`.
 
-    All tags of the change are included, because another writer may have made a part of it and died before the
-    invalidation.
+    All tags in `change` are included, because another writer may have applied a part of the change and died before it
+    invalidated the caches.
     """
     return set(stored["metadata"]["tags"]) ^ set(after["tags"]) | change.added | change.removed
 
@@ -73,7 +74,7 @@ def _differs_in_lists(stored: Mapping[str, Any], after: Mapping[str, Any], deriv
 def _long_texts(type: str) -> frozenset[str]:
     """Return the stored names of the fields that only the node's own page reads."""
     if content.get(type).date_field:
-        # Lists by a date field may read whole details (reader.selectors.dates).
+        # Lists that are sorted by a date field may read the whole `detail` (reader.selectors.dates).
         return frozenset()
     fields = declared_fields.declared(type).values()
     return frozenset(field.column for field in fields if isinstance(field, models.TextField))

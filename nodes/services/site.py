@@ -1,4 +1,4 @@
-"""Writes of the site's document."""
+"""Write to the site document."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -14,7 +14,7 @@ from nodes.services.retrying import retry_compare_and_set
 
 
 class SettingsConflict(Exception):
-    """Another administrator changed the settings `names` to other values."""
+    """Another administrator has changed the settings in `names` to different values."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
@@ -22,10 +22,10 @@ class SettingsConflict(Exception):
 
 
 def invalidate(scope: Scope = Scope.SITE, tags: Iterable[str] = ()) -> None:
-    """Renew the versions of the site in `scope`, and the versions of `tags` that were added or removed.
+    """Renew the site's versions in `scope`, and the versions of `tags`, which were added or removed.
 
-    Call this after every change that readers can see, once the change can be read. If a write finds its change already
-    stored, it also calls this for everything, because the earlier writer may have died before its call.
+    Call this function after every change that readers can see, once the change can be read. If a writer finds that its
+    change is already stored, it must renew all versions, because the earlier writer may have died before this call.
     """
     version = ObjectId()
     tag_versions = {f"tags.{slot}": version for slot in slots(tags)}
@@ -38,15 +38,15 @@ def invalidate(scope: Scope = Scope.SITE, tags: Iterable[str] = ()) -> None:
 
 
 def save_settings(changes: Mapping[str, Any], seen: Mapping[str, Any]) -> None:
-    """Store changed settings. Changes of others since the form was rendered stay.
+    """Store changed settings. Other settings that were changed since the form was rendered keep their new values.
 
     Args:
         changes: The new values by name.
-        seen: The values when the form was rendered.
+        seen: The values with which the form was rendered, by name.
 
     Raises:
         SettingsConflict: Both sides changed a setting to different values. Nothing is stored.
-        TooBusy: Others kept changing settings.
+        TooBusy: Other writers kept changing the settings.
     """
 
     def attempt() -> bool | None:

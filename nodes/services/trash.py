@@ -1,6 +1,6 @@
-"""The trash: moving nodes to trash, restoring them, and deleting them permanently.
+"""Move nodes to trash, restore them, and delete them permanently.
 
-Moves are transactions, so that a comment that is stored in the node's document meanwhile isn't lost.
+Moves are transactions, so that a comment that is stored in the node's document at the same time isn't lost.
 """
 
 from collections.abc import Sequence
@@ -31,15 +31,15 @@ from nodes.types import Act, Actor, Expected
 def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str = NODES) -> None:
     """Move a node to trash if it still has the nonce `seen_nonce`. Nodes in a trashed section aren't visible anywhere.
 
-    Scheduled changes that are due count as live. They are published first, so a node that was seen before they were due
-    isn't moved.
+    Scheduled changes that are due count as live, so they are published first. If the user saw the node before the
+    changes were due, the node isn't moved.
 
     Raises:
         NodeGone: The node no longer exists.
         EditConflict: The node has changed since the user saw it.
     """
     if collection == NODES and (due := database()[NODES].find_one({"_id": node_id}, {"draft.due": 1})):
-        # Changes that can't be published stay with the node as a draft.
+        # Changes that can't be published remain a draft of the node.
         with suppress(NodeError):
             scheduled.publish_if_due(due)
 
@@ -50,7 +50,7 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
             return stored
         database()[collection].delete_one(Expected.of(stored).as_filter(), session=session)
         for name in ("due", "derived"):
-            # A restored node looks as it did before. Scheduled changes must not appear by themselves.
+            # If the node is restored, its scheduled changes must not go live unexpectedly, so they become a draft.
             stored.get("draft", {}).pop(name, None)
         database()[TRASH].insert_one(
             {**stored, "trashed_at": now(), "trashed_by": actor.as_document()}, session=session
@@ -59,7 +59,7 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
 
     stored = transaction(work)
     if stored is None:
-        # Another writer may have moved it to trash and died before the invalidation.
+        # Another writer may have moved the node to trash and died before it invalidated the caches.
         invalidate()
         raise NodeGone(node_id)
     if stored["metadata"]["nonce"] != seen_nonce:
@@ -70,24 +70,24 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
 def restore(
     actor: Actor, node_id: ObjectId, seen_nonce: ObjectId | None = None, *, slug: str | None = None, **place: Any
 ) -> bool:
-    """Restore a trashed node. A node that gets another place, or becomes a draft, gets a new nonce and a revision.
+    """Restore a node from the trash. If its place changes or it becomes a draft, it gets a new nonce and a revision.
 
     Args:
         actor: The author of the change.
         node_id: The node.
-        seen_nonce: The nonce that the node must still have. None accepts any.
-        slug: Another slug, if the node's own was taken meanwhile.
-        **place: `parent_id`, if the section no longer exists.
+        seen_nonce: The nonce that the node must still have, or None to accept any nonce.
+        slug: A replacement for the node's slug, if another node has taken that slug in the meantime.
+        **place: `parent_id`, if the node's section no longer exists.
 
     Returns:
-        Whether its publication time passed while it was in the trash. The node is then restored as a draft, because
-        nothing appears by itself.
+        Whether the node's publication time passed while it was in the trash. If so, the node is restored as a draft,
+        because restoring a node must not publish it unexpectedly.
 
     Raises:
         NodeGone: The node isn't in the trash.
         InvalidPlace: The section doesn't exist, or can't contain the node.
         InvalidSlug: The slug can't be part of a URL, or is reserved.
-        SlugTaken: Another node of the section has the slug.
+        SlugTaken: Another node in the section has the slug.
         TooBusy: Other writers kept changing the node.
     """
     trashed = database()[TRASH].find_one(_restorable(node_id, seen_nonce), {"metadata": 1, "trashed_at": 1})
@@ -150,10 +150,10 @@ def _restorable(node_id: ObjectId, nonce: ObjectId | None) -> dict[str, Any]:
 
 
 def delete(node_id: ObjectId, seen_nonce: ObjectId | None = None) -> None:
-    """Permanently delete a trashed node, its history and (by signal) its comments. Its redirect stays, marked as deleted.
+    """Permanently delete a node in the trash, its history, and (through a signal) its comments.
 
-    The node stays in the trash and can't be restored until its comments are deleted, so an interrupted deletion can be
-    repeated.
+    Redirects to the node are kept, but marked as deleted. The node remains in the trash, but can't be restored, until
+    its comments are deleted. Therefore, an interrupted deletion can be repeated.
 
     Raises:
         NodeGone: The node isn't in the trash, or no longer has the nonce `seen_nonce`.
@@ -173,16 +173,16 @@ def delete(node_id: ObjectId, seen_nonce: ObjectId | None = None) -> None:
     if not database()[TRASH].delete_one(wanted).deleted_count:
         raise NodeGone(node_id)
     database()[REDIRECTS].update_many({"node_id": node_id}, {"$set": {"deleted_at": now()}})
-    # A photo and a page with the same id have separate revisions.
+    # If a photo and a page have the same id, only the revisions of the deleted one are deleted.
     database()[REVISIONS].delete_many({"node_id": node_id, "metadata.type": PHOTO if type == PHOTO else {"$ne": PHOTO}})
 
 
 def _holds_something(node_id: ObjectId) -> bool:
-    # The contents of a photo are deleted with it.
+    # A photo's files are deleted together with the photo.
     inside = {"metadata.parent_id": node_id, "metadata.type": {"$ne": CONTENT}}
     return any(database()[name].find_one(inside, {"_id": 1}) for name in (NODES, ASSET_FILES, TRASH))
 
 
 def delete_redirects(ids: Sequence[ObjectId]) -> None:
-    """Delete the redirects of permanently deleted nodes, for content that must leave no trace."""
+    """Delete the redirects to permanently deleted nodes, if these nodes must leave no trace."""
     database()[REDIRECTS].delete_many({"node_id": {"$in": list(ids)}, "deleted_at": {"$exists": True}})

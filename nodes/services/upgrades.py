@@ -1,4 +1,7 @@
-"""The upgrade of stored documents to the current version of their type, with current derived data, while editors save."""
+"""Upgrade stored documents to the current version of their type, and refresh their derived data.
+
+This is safe while editors save.
+"""
 
 import enum
 from collections.abc import Iterator, Mapping
@@ -20,22 +23,22 @@ from nodes.services.site import invalidate
 from nodes.services.write import writable
 from nodes.types import Expected
 
-# Documents per batch of the cursor.
+# Number of documents per batch of the cursor.
 BATCH = 200
 
 
 class Outcome(enum.Enum):
-    """The outcome of an upgrade for a document, or the expected outcome in a dry run."""
+    """The outcome of upgrading a document, or the expected outcome in a dry run."""
 
-    UPGRADED = enum.auto()  # it had an older version of its type
-    REFRESHED = enum.auto()  # only its derived data was outdated
-    CURRENT = enum.auto()  # it was up to date, or no longer exists
-    LEFT = enum.auto()  # it can't be upgraded
+    UPGRADED = enum.auto()  # The document had an older version of its type.
+    REFRESHED = enum.auto()  # Only the document's derived data was outdated.
+    CURRENT = enum.auto()  # The document was up to date, or it no longer exists.
+    LEFT = enum.auto()  # The document can't be upgraded.
 
 
 @dataclass(frozen=True)
 class UpgradeResult:
-    """The result for a document. `why` is the reason if the document wasn't changed."""
+    """The result of upgrading a document. If the document can't be upgraded, `why` is the reason."""
 
     id: ObjectId
     title: str
@@ -43,29 +46,28 @@ class UpgradeResult:
     why: str = ""
 
 
-# The filter and the update to upgrade a document, and the outcome.
+# The filter and the update for upgrading a document, and the outcome.
 Change = tuple[dict[str, Any], dict[str, Any], Outcome]
 
 
 def count(type: str) -> int:
-    """Return the number of documents of a type, including the trash. `upgrade` checks each of them."""
+    """Return the number of documents of a type, including documents in the trash. `upgrade` checks all of them."""
     return sum(database()[name].count_documents(_query(type, name)) for name in (home_of(type), TRASH))
 
 
 def upgrade(type: str, *, dry_run: bool = False) -> Iterator[UpgradeResult]:
-    """Store all documents of a type in its current version, with current derived data, including drafts and the trash.
+    """Upgrade all documents of a type, including drafts and the trash, and yield a result for each document.
 
-    Yields a result for each document. An upgrade isn't an edit: nonces and history stay, so open forms can still be
-    saved. If a document is saved meanwhile, it is read again. Documents that can't be upgraded don't change. The
-    upgrade can be stopped and run again at any time, and doesn't write a document twice. With `dry_run`, nothing is
-    written.
+    An upgrade isn't an edit: nonces and the history don't change, so open forms can still be saved. If a document is
+    saved in the meantime, it is read again. Documents that can't be upgraded aren't changed. The upgrade can be
+    interrupted and repeated at any time, and skips documents that are up to date. With `dry_run`, nothing is written.
     """
     home = home_of(type)
     left = set[ObjectId]()
     is_changed = False
     fields = {"metadata": 1, "draft": 1, "derived": 1}
     try:
-        # The trash is read before and after the other collection, to find nodes that move to or from it meanwhile.
+        # The trash is read before and after the other collection, to find nodes that move to or from it in between.
         for collection in (TRASH, home) if dry_run else (TRASH, home, TRASH):
             for stored in database()[collection].find(_query(type, collection), fields).batch_size(BATCH):
                 if stored["_id"] in left:
@@ -88,7 +90,7 @@ def _query(type: str, collection: str) -> dict[str, Any]:
 
 
 def _write(stored: Document, collection: str) -> Outcome:
-    """Upgrade one document and return the outcome, which is CURRENT if it no longer exists. Raises TooBusy."""
+    """Upgrade a document and return the outcome, which is CURRENT if the document no longer exists. Raises TooBusy."""
 
     def attempt() -> Outcome | None:
         nonlocal stored
@@ -113,7 +115,7 @@ def _outcome(stored: Document) -> Outcome:
 
 
 def _change(stored: Document) -> Change | None:
-    """Return the change that upgrades a document, or None if it needs none. Raises NodeError."""
+    """Return the change that upgrades a document, or None if the document is up to date. Raises NodeError."""
     live = writable(stored["metadata"])
     unchanged = Expected.of(stored).as_filter()
     derived_data = derived.derive(live)
@@ -124,7 +126,7 @@ def _change(stored: Document) -> Change | None:
         changes |= _shape("metadata", live)
     if is_older or stored.get("derived") != derived_data:
         changes["derived"] = derived_data
-        # A change of tags makes no nonce, and derived data contains tags, so the filter has to contain the tags.
+        # Derived data depends on tags, but changing tags doesn't change the nonce, so the filter must contain the tags.
         unchanged["metadata.tags"] = live["tags"]
     if "draft" in stored:
         before = upgrading.draft_metadata(stored)

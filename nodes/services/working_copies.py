@@ -1,8 +1,8 @@
-"""Working copies: unsaved input of editors, stored as it was sent. Only its editor sees it, until it is saved or expires.
+"""Store working copies: an editor's unsaved input, which only this editor can see, until it is saved or expires.
 
-Each open form has its own working copy, so that two tabs don't mix. The form's script numbers its requests, so that a
-late request never replaces newer input. When the input is saved or discarded, the number stays stored for the same
-reason.
+Each open form has its own working copy, so that two tabs don't overwrite each other's input. The form's script numbers
+its requests, so that a late request never replaces newer input. For the same reason, the number is kept when the input
+is saved or discarded.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.collections import WORKING_COPIES
 
-# Maximum working copies per account. The oldest are deleted first.
+# Maximum number of working copies per account. The oldest are deleted first.
 MOST = 50
 
 
@@ -29,18 +29,19 @@ def store(
     type: str,
     node_id: ObjectId | None,
 ) -> bool:
-    """Store `fields`, the names and values that a form of a node would send, in order.
+    """Store the unsaved input in a node's form.
 
     Args:
         user_id: The editor.
         copy_id: The id of the working copy.
         seq: The number of the request.
-        fields: The names and values.
+        fields: The names and values that the form would submit, in order.
         type: The content type.
-        node_id: The node, or None for a new one.
+        node_id: The node, or None for a new node.
 
     Returns:
-        False if this number or a later one was already stored, saved or discarded. Nothing is stored then.
+        Whether the input was stored. It isn't stored if input with the same or a later number has already been stored,
+        saved or discarded.
     """
     key = {"user": user_id, "copy": copy_id}
     values = {"seq": seq, "updated": now(), "type": type, "node_id": node_id, "fields": [list(pair) for pair in fields]}
@@ -49,16 +50,16 @@ def store(
     try:
         database()[WORKING_COPIES].insert_one({"_id": key, **values})
     except DuplicateKeyError:
-        # The copy exists with a later number, or a request with an earlier number stored it meanwhile.
+        # The working copy has a later number, or a request with an earlier number has stored it in the meantime.
         return _replace(key, seq, values)
     _drop_oldest(user_id)
     return True
 
 
 def mark_saved(user_id: ObjectId, copy_id: ObjectId, seq: int) -> None:
-    """Delete the input up to the number `seq`, which was saved, discarded or moved to another form.
+    """Delete input up to the number `seq`, because it was saved, discarded or moved to another form.
 
-    Later input stays.
+    Later input is kept.
     """
     key = {"user": user_id, "copy": copy_id}
     forgotten = {"type": "", "node_id": "", "fields": ""}
@@ -76,7 +77,7 @@ def _replace(key: dict[str, ObjectId], seq: int, values: dict[str, Any]) -> bool
 
 
 def _drop_oldest(user_id: ObjectId) -> None:
-    """Delete the oldest working copies of an account beyond MOST."""
+    """Delete an account's oldest working copies, so that MOST are left."""
     copies = database()[WORKING_COPIES]
     own = list(copies.find({"_id.user": user_id, "type": {"$gt": ""}}, {"updated": 1}).limit(2 * MOST))
     for oldest in sorted(own, key=lambda copy: copy["updated"])[:-MOST]:

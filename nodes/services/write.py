@@ -1,6 +1,6 @@
-"""The write of a node: a compare-and-set on its place and nonce.
+"""Write a node with a compare-and-set on its place and nonce.
 
-The revision is inserted first, and versions are renewed last.
+The revision is inserted before the node is written, and the site's versions are renewed afterwards.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,11 +24,11 @@ from nodes.services.site import invalidate
 from nodes.tags import unique
 from nodes.types import NEVER, Act, Actor, Change, Expected, Submitted, TagChange
 
-# Maximum saves to search for the last save of a form.
+# Maximum number of saves to search for the last save of a form.
 LOOK_BACK = 200
-# Fields that are read before a node is written.
+# The fields that must be read before a node is written.
 STORED = {"metadata": 1, "draft.due": 1, **scope.FIELDS}
-# Maximum earlier nodes of a redirect, in addition to the last one.
+# Maximum number of earlier nodes in a redirect, in addition to the last node.
 MOST_EARLIER = 10
 
 
@@ -41,27 +41,27 @@ def compare_and_set(
     more_update: Mapping[str, Any] | None = None,
     session: ClientSession | None = None,
 ) -> ObjectId | None:
-    """Change the node if it is still as `stored`.
+    """Change the node if it hasn't changed since `stored` was read.
 
-    The revision is inserted first, so that a later save finds this version as its base. Tags change in the same update,
-    so a refused save changes no tags. After the write, the site's versions are renewed.
+    The revision is inserted first, so that later saves find this version as their base. Tags are changed by the same
+    update, so if the save fails, no tags change. After the write, the site's versions are renewed.
 
-    If the base of scheduled changes changes, their schedule ends (`ends_schedule`). Changes that are already due have
-    to be published first (scheduled.publish_if_due), or the write doesn't match.
+    If the live version on which scheduled changes are based is changed, their schedule is cancelled (`ends_schedule`).
+    Changes that are already due must be published first (scheduled.publish_if_due). Otherwise, the write doesn't match.
 
     Args:
         actor: The author of the change.
         stored: The node, read with at least STORED.
         change: The change.
-        more_filter: A filter to add, for fields that must change together with the node.
-        more_update: An update to add.
-        session: The session of a transaction. The caller renews the versions after the commit.
+        more_filter: Additional conditions on fields of the node.
+        more_update: Additional changes to fields of the node.
+        session: The session of a transaction. If it is passed, the caller must renew the versions after the commit.
 
     Returns:
-        The new nonce, or None if the node changed meanwhile.
+        The new nonce, or None if the node has changed in the meantime.
 
     Raises:
-        SlugTaken: Another node of the section has the slug.
+        SlugTaken: Another node in the section has the slug.
         InvalidSlug: The slug can't be part of a URL, or is reserved.
         InvalidPlace: The section can't contain the node.
         NotReady: The node lacks something that publishing requires.
@@ -80,7 +80,7 @@ def compare_and_set(
         if place[0] != seen.parent_id:
             rules.check_capacity(place[0])
         slugs.check(place[1], place[0])
-        # The unique index decides in the end. This query avoids redirects for renames that would be refused.
+        # The unique index has the final say. This query only avoids storing redirects for renames that would fail.
         taken = {"metadata.parent_id": place[0], "metadata.slug": place[1], "_id": {"$ne": seen.id}}
         if database()[home].find_one(taken, {"_id": 1}):
             raise SlugTaken(place[1], slugs.find_free(place[1], place[0], home))
@@ -91,7 +91,7 @@ def compare_and_set(
     after = {**metadata, **merging.nested({**merging.fields(metadata), **changes})}
     after |= {"tags": new_tags, "nonce": nonce, "updated": moment}
     rules.check_ready(after)
-    # A merged text can be longer than both of its sources.
+    # Merged text can be longer than either of the two versions.
     rules.check_lengths(changes)
     rules.check_inserts(changes, after)
     insert_revision(seen.id, seen.nonce, after, actor, change.submitted, act=change.act)
@@ -114,8 +114,8 @@ def compare_and_set(
     not_due = {"draft.due": {"$eq": due, "$gt": moment} if due else None}
     unchanged = {**seen.as_filter(), **not_due, **(more_filter or {})}
     if change.tags:
-        # A change of only tags makes no nonce. So the filter contains the tags, and a save that doesn't match reads
-        # them again.
+        # Changing only tags doesn't change the nonce, so the filter must contain the tags. If they don't match, the
+        # caller reads them again.
         unchanged["metadata.tags"] = metadata["tags"]
         update["$set"]["metadata.tags"] = after["tags"]
     try:
@@ -130,15 +130,15 @@ def compare_and_set(
 
 
 def ends_schedule(changes: Mapping[str, Any]) -> bool:
-    """Return whether a save of these fields (by path) of the live version ends the schedule of its draft.
+    """Return whether saving these fields, by path, in the live version cancels the schedule of the node's draft.
 
-    Every field except the place does, because it changes the base of the draft.
+    This is the case for all fields except the slug and the section, because the draft is based on them.
     """
     return bool(changes.keys() - rules.NOT_DRAFTED)
 
 
 def _written(stored: Mapping[str, Any], after: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields to set: the changes, and the whole detail if the stored one had an older version."""
+    """Return the fields to set: the changes, and the whole `detail` if it was stored with an older version."""
     if upgrading.version(stored) == upgrading.version(after):
         return {f"metadata.{path}": value for path, value in changes.items()}
     common = {path: value for path, value in changes.items() if not path.startswith(PREFIX)}
@@ -149,10 +149,11 @@ def _written(stored: Mapping[str, Any], after: Mapping[str, Any], changes: Mappi
 def base_for(
     node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectId | None, tags: TagChange
 ) -> tuple[dict[str, Any] | None, TagChange]:
-    """Return the base and the change of tags for a save of a form that was rendered with the nonce `seen`.
+    """Return the merge base and the tag change for saving a form that was rendered with the nonce `seen`.
 
-    If the same rendered form was saved since (double click, or the back button), the base is its last content, so that
-    editors don't conflict with themselves. At most LOOK_BACK saves before the nonce `present` are searched.
+    If the same form has been saved since then, for example because of a double click or the back button, the base is
+    the content of its last save, so that editors don't conflict with themselves. At most LOOK_BACK saves before the
+    nonce `present` are searched.
     """
     last = _last_of(node_id, seen, present, form)
     if last is None:
@@ -163,7 +164,7 @@ def base_for(
 
 
 def _last_of(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectId | None) -> Document | None:
-    """Return the newest revision that a rendered form saved since the nonce `seen`, without its content."""
+    """Return the newest revision that the form has saved since the nonce `seen`, without the revision's content."""
     if form is None:
         return None
     links = {"parent": 1, "form": 1, "form_tags": 1}
@@ -178,9 +179,9 @@ def _last_of(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectI
 
 
 def load_base(node_id: ObjectId, nonce: ObjectId, *, as_submitted: bool = False) -> dict[str, Any] | None:
-    """Return the fields that the node had under `nonce`, from its revision, or None if there is no usable revision.
+    """Return the fields of the node's revision `nonce`, or None if there is no usable revision.
 
-    If `as_submitted`, return the fields of the form that saved the revision instead.
+    With `as_submitted`, return the fields as submitted with the form that saved the revision.
     """
     revision = database()[REVISIONS].find_one({"_id": nonce, "node_id": node_id}, {"metadata": 1, "submitted": 1})
     if revision is None:
@@ -193,19 +194,19 @@ def load_base(node_id: ObjectId, nonce: ObjectId, *, as_submitted: bool = False)
 
 
 def submitted_fields(revision: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of the form that saved a revision. Fields that weren't in the form have their saved values."""
+    """Return the fields of a revision as submitted with the form. Fields that weren't in the form have saved values."""
     whole = revision["metadata"]
     submitted = revision.get("submitted") or {}
-    # Upgraders need the whole detail.
+    # Upgraders need the whole `detail`.
     detail = {**(whole.get("detail") or {}), **submitted.get("detail", {})}
     return merging.fields({**whole, **submitted, "detail": detail})
 
 
 def writable(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a stored `metadata` in the current version of its type.
+    """Return stored `metadata`, upgraded to the current version of its type.
 
     Raises:
-        NewerVersion: A newer release stored it.
+        NewerVersion: The metadata was stored by a newer release.
         NotUpgraded: An upgrader failed.
     """
     if upgrading.is_newer(metadata):
@@ -222,7 +223,7 @@ def new_metadata(
     """Return the metadata of a new, unpublished node by `actor`.
 
     Raises:
-        FieldRefused: A tag can't have a URL.
+        FieldRefused: A tag can't be used in a URL.
     """
     rules.check_tags(tags)
     moment = now()
@@ -254,16 +255,16 @@ def insert_revision(
     draft: bool = False,
     act: Act | None = None,
 ) -> None:
-    """Insert the next revision of a node before the node is updated.
+    """Insert a node's next revision. Call this function before updating the node.
 
     Args:
         node_id: The node.
-        parent: The nonce of the node before the update. None for a new node.
+        parent: The node's nonce before the update, or None for a new node.
         metadata: The metadata after the update. Its nonce is the id of the revision.
         actor: The author of the change.
         submitted: The content of the form.
-        draft: Whether the revision is of the node's draft.
-        act: The action, if it can't be derived from two neighbouring revisions.
+        draft: Whether this is a revision of the node's draft.
+        act: The action, if it can't be derived from this revision and the previous one.
     """
     revision = {
         "_id": metadata["nonce"],
@@ -287,17 +288,17 @@ def insert_revision(
 
 
 def store_redirect(seen: Expected, *, was_public: bool = False) -> None:
-    """Store a redirect from the node's place before the node leaves it.
+    """Store a redirect from the node's place to the node. Call this function before the node leaves the place.
 
-    A crash can leave a needless redirect, but no dead URL.
+    If the process then crashes, a needless redirect remains, but no URL stops working.
 
-    If the URL already redirects to an earlier node, that redirect stays, unless this node `was_public` since. In this
-    case, the other node is stored in `earlier`, where pages below it are still found.
+    If the URL already redirects to an earlier node, this redirect is kept, unless the node `was_public` at its place.
+    In this case, the earlier node is added to `earlier`, so that pages below it are still found.
     """
     place = {"_id": {"parent_id": seen.parent_id, "slug": seen.slug}}
     # Redirects to permanently deleted nodes can be replaced.
     free = {} if was_public else {"$or": [{"node_id": seen.id}, {"deleted_at": {"$exists": True}}]}
-    # If the URL redirects to another node, the filter doesn't match, and the upsert fails with DuplicateKeyError.
+    # If the URL redirects to another node, the filter doesn't match, and the upsert raises DuplicateKeyError.
     with suppress(DuplicateKeyError):
         database()[REDIRECTS].update_one(
             {**place, **free},
@@ -310,7 +311,7 @@ def store_redirect(seen: Expected, *, was_public: bool = False) -> None:
 
 
 def _earlier(node_id: ObjectId) -> Document:
-    """Return the expression for the earlier nodes of a redirect before `node_id`, without deleted ones."""
+    """Return the expression for the nodes that had the place before `node_id`, excluding deleted nodes."""
     last = {"$cond": [{"$and": ["$node_id", {"$not": "$deleted_at"}]}, ["$node_id"], []]}
     others = {"$concatArrays": [last, {"$ifNull": ["$earlier", []]}]}
     kept = {"$slice": [{"$filter": {"input": others, "cond": {"$ne": ["$$this", node_id]}}}, MOST_EARLIER]}
