@@ -1,4 +1,4 @@
-"""The cache headers that a page has for a CDN or reverse-proxy cache, and purge requests to Varnish (docs/how-to/cdn.md)."""
+"""Cache headers for CDNs and reverse-proxy caches, and purge requests to Varnish (docs/how-to/cdn.md)."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -9,28 +9,28 @@ from django.http import HttpResponse
 
 from marginalia.mongo.clock import now
 
-# Maximum time that the CDN caches a page. It is short, because without a worker nothing purges changed pages.
+# Maximum time for which the CDN caches a page. It is short because without a worker, changed pages aren't purged.
 MAX_AGE = timedelta(seconds=60)
-# Seconds during which the CDN can serve an expired page while it fetches a new one.
+# How long the CDN can serve an expired page while it fetches the new page, in seconds.
 STALE_WHILE_REVALIDATE = 10
-# Maximum keys in one header, because the length of headers is limited. A CDN doesn't cache a page with more keys, and
-# a purge of more keys is split into several requests.
+# Maximum number of keys in one header, because the length of headers is limited. Pages with more keys aren't cached by
+# the CDN, and purges of more keys are split into several requests.
 MAX_KEYS = 100
-# Seconds to wait for Varnish.
+# How long to wait for Varnish, in seconds.
 TIMEOUT = 2.0
 
 
 def set_headers(response: HttpResponse, keys: Collection[str], expires: datetime, disappears: datetime | None) -> None:
-    """Set the headers with which the CDN caches a page or a 304 until `expires`, and purges it by `keys`.
+    """Set the headers that let the CDN cache a page or a 304 response until `expires`, and purge it by `keys`.
 
     Responses that the CDN must not cache are left unchanged. If the site fails, the CDN can serve the page for another
     STALE_MINUTES, but not after `disappears`.
 
     Args:
         response: The response to change.
-        keys: The purge keys of the page.
-        expires: The time after which the CDN must ask the site again.
-        disappears: The time at which something on the page is due to disappear, or None.
+        keys: The page's purge keys.
+        expires: The time after which the CDN must request the page again.
+        disappears: The time when something on the page is due to disappear or change, or None if there is none.
     """
     moment = now()
     lifetime = int((expires - moment).total_seconds())
@@ -60,8 +60,8 @@ def varnish(cache: str, keys: Collection[str]) -> None:
         keys: The purge keys. They are split into several requests if there are many.
 
     Raises:
-        OSError: The cache cannot be reached, or refused the purge.
-        HTTPException: The response of the cache is malformed.
+        OSError: The cache can't be reached, or rejected the purge.
+        HTTPException: The cache's response is malformed.
     """
     sorted_keys = sorted(keys)
     for first in range(0, len(sorted_keys), MAX_KEYS):
@@ -70,5 +70,5 @@ def varnish(cache: str, keys: Collection[str]) -> None:
             response.read()
 
 
-# Purges are sent without a proxy, even if the environment sets one.
+# Purges are sent without a proxy, even if the environment configures a proxy.
 _opener = build_opener(ProxyHandler({}))

@@ -1,4 +1,4 @@
-"""The change stream of MongoDB. The API's list of changes reads it, and the worker that purges the CDN follows it."""
+"""Read MongoDB's change stream. The API reads it to list changes, and the worker follows it to purge CDNs."""
 
 import threading
 import time
@@ -16,11 +16,11 @@ from nodes.selectors.falling_due import SHOWN_BY
 
 DISCUSSIONS = VERSIONS[0]
 _WATCHED = (NODES, ASSET_FILES, TRASH, SITE, DISCUSSIONS)
-# Operations that end a collection, so that earlier events no longer describe it.
+# Operations that remove or replace a collection, so that earlier events no longer describe its content.
 ENDING_OPERATIONS = ("drop", "rename", "dropDatabase", "invalidate")
 _UPDATED = {"$ifNull": ["$updateDescription.updatedFields", {}]}
 _UPDATED_NONCE = {"$getField": {"field": {"$literal": "metadata.nonce"}, "input": _UPDATED}}
-# Events contain no texts, so they stay small.
+# To keep events small, the pipeline excludes text.
 PIPELINE: list[Document] = [
     {"$match": {"$or": [{"ns.coll": {"$in": list(_WATCHED)}}, {"operationType": {"$in": list(ENDING_OPERATIONS)}}]}},
     {
@@ -40,34 +40,34 @@ PIPELINE: list[Document] = [
         }
     },
 ]
-# Error codes with which the server reports that the stream cannot resume: InvalidResumeToken, ChangeStreamFatalError
-# and ChangeStreamHistoryLost (src/mongo/base/error_codes.yml).
+# The error codes with which the server reports that the stream can't be resumed: InvalidResumeToken,
+# ChangeStreamFatalError and ChangeStreamHistoryLost (src/mongo/base/error_codes.yml).
 _CANNOT_RESUME = frozenset({260, 280, 286})
-# Timeout in seconds of one read by `follow`, in addition to the time for which it waits. A primary that is shutting
-# down may respond only after it has shut down, and a primary that hangs never responds.
+# Timeout in seconds for one read by `follow`, in addition to the time for which `follow` waits for events. A primary
+# that is shutting down may not respond until it has shut down, and a primary that hangs never responds.
 READ_TIMEOUT = 0.4
 CLOSE_TIMEOUT = 0.1
-# Milliseconds for which `read` waits for an event. Earlier events are returned without waiting.
+# How long `read` waits for an event, in milliseconds. Existing events are returned without waiting.
 _READ_AWAIT_MS = 1
 
 
 class HistoryLost(Exception):
-    """A position whose later changes the server no longer has, so that some changes are unknown."""
+    """The server no longer has all changes after a position, so some changes are unknown."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Changes that were read together, and the position after them, from which a later read can continue."""
+    """Changes that were read together, and the position from which a later read can continue."""
 
     events: list[Document]
     position: Document
 
 
 def read(position: Document | None, limit: int) -> Batch:
-    """Return at most `limit` changes that happened after a position.
+    """Return up to `limit` changes that happened after a position.
 
     Args:
-        position: The position, from an earlier Batch. None means now.
+        position: The position from an earlier Batch, or None for the current position.
         limit: The maximum number of changes.
 
     Raises:
@@ -87,10 +87,9 @@ def follow(position: Document | None, stopping: threading.Event, batch_time: flo
     The first batch is empty.
 
     Args:
-        position: The position, from an earlier Batch. None means now.
-        stopping: Ends the generator.
-        batch_time: Maximum seconds to wait for the first change of a batch, and for the changes that follow in the
-            same batch.
+        position: The position from an earlier Batch, or None for the current position.
+        stopping: The event that stops the generator.
+        batch_time: The maximum time to wait for the first change in a batch, and then for further changes, in seconds.
 
     Raises:
         HistoryLost: The server no longer has all changes after the position.
@@ -101,8 +100,9 @@ def follow(position: Document | None, stopping: threading.Event, batch_time: flo
         primary = database().client.primary
         with _opened(position, round(batch_time * 1_000)) as stream:
             yield Batch([], _position(stream))
-            # The stream stays on a primary that steps down. If such a server then hangs, writes continue on the new primary but
-            # the stream doesn't, so it is opened again when the primary changes.
+            # If a primary steps down, the stream still reads from this server. If the server then hangs, writes
+            # continue on the new primary, but the stream gets no events. Therefore, the stream is reopened when the
+            # primary changes.
             while stream.alive and not stopping.is_set() and database().client.primary in (None, primary):
                 events = _read_events(stream, batch_time)
                 yield Batch(events, _position(stream))
@@ -114,7 +114,7 @@ def follow(position: Document | None, stopping: threading.Event, batch_time: flo
 def _opened(
     position: Document | None, max_await_ms: int, batch_size: int | None = None
 ) -> Iterator[ChangeStream[Document]]:
-    """Open the change stream. Closing it waits only briefly for the server, which may be shutting down."""
+    """Open the change stream. When closing it, wait only briefly for the server, because it may be shutting down."""
     try:
         stream = database().watch(PIPELINE, start_after=position, max_await_time_ms=max_await_ms, batch_size=batch_size)
         try:
@@ -145,5 +145,5 @@ def _next_event(stream: ChangeStream[Document]) -> Document | None:
 
 def _position(stream: ChangeStream[Document]) -> Document:
     position = stream.resume_token
-    assert position is not None  # every response of the server contains a token
+    assert position is not None  # Every response from the server contains a token.
     return dict(position)

@@ -1,4 +1,4 @@
-"""The collection with the last change that each CDN or reverse-proxy cache was notified of."""
+"""The collection that stores the position of the last change purged from each CDN or reverse-proxy cache."""
 
 from marginalia.mongo.collections import Collection
 from marginalia.mongo.schemas import DATE, TEXT, document

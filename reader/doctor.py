@@ -1,4 +1,4 @@
-"""Doctor checks of the public pages."""
+"""Doctor checks for the public pages."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -10,14 +10,14 @@ from marginalia.mongo.doctor import ERROR, Examination, Finding, check
 from reader import purging
 from reader.collections import PURGES
 
-# The worker stores the position of each cache every few seconds. An older position means that the cache gets no
+# The worker stores each cache's position every few seconds. If a position is older than this, the cache isn't receiving
 # purges.
 MAX_DELAY = timedelta(minutes=3)
 
 
 @check
 def caches_told(examination: Examination) -> Iterator[Finding]:
-    """Report CDN and reverse-proxy caches that get no purges."""
+    """Report CDNs and reverse-proxy caches that aren't receiving purges."""
     if not examination.declared(PURGES):
         return
     for cache in settings.CDN_PURGE_URLS:

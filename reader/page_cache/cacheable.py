@@ -1,4 +1,4 @@
-"""The responses that the page cache can store, and their keys."""
+"""Decide which responses the page cache can store, and compute their keys."""
 
 from collections.abc import Mapping
 from urllib.parse import parse_qsl
@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from marginalia.comments.reading import paging
 from nodes.content import registry
 
-# URL names of the cached routes, each with the query parameters that its view reads. A request with any other parameter
-# bypasses the cache.
+# The URL names of the cached routes, with the query parameters that each view reads. Requests with other parameters
+# bypass the cache.
 CACHED_ROUTES: Mapping[str, frozenset[str]] = {
     "home": frozenset({"from"}),
     "node": frozenset({"from", paging.PARAMETER}),
@@ -38,10 +38,10 @@ CACHED_ROUTES: Mapping[str, frozenset[str]] = {
     "api-reference": frozenset(),
     "api-schema": frozenset(),
 }
-# Number of parts (scheme, host, path) in the key of a URL without parameters on a host from the settings. Strangers
-# can invent any number of other keys.
+# The key of a URL without parameters, on a host that the settings contain, has this many parts (scheme, host, path).
+# Strangers can create any number of other keys.
 PLAIN_KEY_PARTS = 3
-# Maximum length of path and query, in characters. Longer URLs are too rare to be cached.
+# Maximum length of the path and query, in characters. Longer URLs are too rare to be worth caching.
 MAX_KEY_LENGTH = 2_000
 
 
@@ -51,32 +51,32 @@ def is_personal(request: HttpRequest) -> bool:
 
 
 def cache_key(request: HttpRequest) -> tuple[str, ...] | None:
-    """Return the cache key of the request, or None if its response must not come from the cache.
+    """Return the cache key of the request, or None if the response must not come from the cache.
 
-    Return None for a parameter that is neither a facet nor read by a cached route, because strangers could otherwise
-    fill the cache with copies of one page. Also return None for a repeated parameter or a script prefix.
+    Return None if a parameter is neither a facet nor read by a cached route, because strangers could otherwise fill the
+    cache with copies of the same page. Also return None if there is a repeated parameter or a script prefix.
     """
     if request.method not in ("GET", "HEAD") or is_personal(request) or "Authorization" in request.headers:
         return None
-    # A page rendered under a prefix contains the prefix in every URL, but the key doesn't contain it.
+    # If there is a script prefix, all URLs on the page contain the prefix, but the key doesn't.
     if request.META.get("SCRIPT_NAME"):
         return None
     query = request.META.get("QUERY_STRING", "")
-    # WSGI decodes unescaped bytes as Latin-1, and a view decodes them as UTF-8, so two URLs would share a key.
+    # WSGI decodes unescaped bytes as Latin-1, but views decode them as UTF-8, so two URLs could share a key.
     if len(request.path_info) + len(query) > MAX_KEY_LENGTH or not query.isascii():
         return None
     parameters = sorted(parse_qsl(query, keep_blank_values=True)) if query else []
-    # Facets can be repeated, because views read all values of a facet, in any order.
+    # Facets can be repeated, because views read all their values, in any order.
     names = [name for name, _value in parameters if name not in registry.facet_names()]
-    # Other parameters must not be repeated, because a view reads the last value, and the sorted key has lost the
-    # order.
+    # Other parameters must not be repeated, because views read only the last value, and the sorted key doesn't contain
+    # the order.
     if not _ALL_PARAMETERS.issuperset(names) or len(set(names)) < len(names):
         return None
     host = request.get_host()
-    # The host has another spelling, for example with capitals, a dot at its end, or any port.
+    # The host can have a different spelling, for example with capitals, a trailing dot or a port.
     other_spelling = () if _is_known_host(host) else ("spelt",)
-    # The key contains no language, because the language is a setting of the site, and new settings set a new version
-    # of the site.
+    # The key doesn't contain the language, because the language is a site setting, and changing settings renews the
+    # site's version.
     return (
         request.scheme or "",
         host,
@@ -87,7 +87,7 @@ def cache_key(request: HttpRequest) -> tuple[str, ...] | None:
 
 
 def _is_known_host(host: str) -> bool:
-    """Return whether the settings contain `host` in this spelling. A local site, without SITE_URL, accepts every host."""
+    """Return whether the settings contain `host` in this spelling. A local site without SITE_URL accepts any host."""
     return not settings.SITE_URL or host in settings.ALLOWED_HOSTS or settings.SITE_URL.endswith(f"//{host}")
 
 
@@ -96,7 +96,7 @@ def is_shareable(request: HttpRequest, response: HttpResponse) -> bool:
     match = request.resolver_match
     if match is None or match.url_name not in CACHED_ROUTES:
         return False
-    # The view has stored on the request the facets that filtered its list.
+    # Views of lists store the names of the facets that they used on the request.
     if set(request.GET) - CACHED_ROUTES[match.url_name] - getattr(request, "facets_read", set()):
         return False
     return (

@@ -1,4 +1,4 @@
-"""Cached pages, the versions from which they were rendered, and the comparison with the versions in the database."""
+"""Cached pages with the versions of their data, and the comparison with the versions in the database."""
 
 import gzip
 import hashlib
@@ -30,27 +30,29 @@ from nodes.models.stored_site import SLOTS, ExtraQuery, Site, Versions
 from nodes.selectors import stored_nodes
 from nodes.types import Expected
 
-# The part of a page that can be rendered separately, and its delimiters. No text of an editor or reader contains HTML
-# comments.
+# The part of a page that can be rendered separately, and its delimiters. Text by editors and readers never contains
+# HTML comments.
 DISCUSSION_TEMPLATE = "nodes/_discussion.html"
 SHIPPED_DISCUSSION = Path(__file__).parents[1] / "templates" / DISCUSSION_TEMPLATE
 DISCUSSION_START = b"<!-- discussion -->"
 DISCUSSION_END = b"<!-- end of discussion -->"
-# Every entry expires after this time, even if its versions are current. A writer may have crashed in the millisecond
-# between its change and the new version. The cached page would then differ from pages rendered later.
+# All entries expire after this time, even if their versions are current, because a writer may have crashed in the
+# millisecond between its change and the new version. In this case, the cached page would differ from pages rendered
+# later.
 MAX_AGE = timedelta(minutes=10)
-# The zlib level. Level 6 takes twice as long to save another 5 %.
+# The zlib compression level. Level 6 takes twice as long and saves only another 5 %.
 COMPRESSION_LEVEL = 4
 _NO_GZIP = re.compile(r"gzip\s*;\s*q=0(\.0*)?\s*(,|$)")
 
 
 @dataclass(frozen=True)
 class StoredState:
-    """The versions that are in the database now.
+    """The versions that are currently stored in the database.
 
     Attributes:
         site: The site, with its versions.
-        discussions: The version of each requested discussion. "" if it has not begun, None if it is being written to.
+        discussions: The version of each requested discussion. A version is "" if the discussion hasn't begun, and None
+            if a comment is being written.
         node: The nonce and tags of the node, or None if the node is no longer in the same place.
     """
 
@@ -61,12 +63,12 @@ class StoredState:
 
 @dataclass
 class Entry:
-    """A response as it was sent, compressed, with the versions from which it was rendered.
+    """A compressed response, with the versions of the data from which it was rendered.
 
     Attributes:
-        expires: The latest time until which the page cannot change without a save.
-        checked_at: The time at which the entry was last found current, or at which it was rendered if not
-            `is_compared`.
+        expires: The time after which the page may be outdated even if its versions are current.
+        checked_at: The time when the entry was last found to be current, or when it was rendered if `is_compared` is
+            False.
     """
 
     site_versions: Versions
@@ -76,35 +78,34 @@ class Entry:
     compressed: bytes
     etag: str
     headers: tuple[tuple[str, str], ...]
-    # The view's additions to the Content-Security-Policy of the site. A middleware outside of the cache writes this
-    # policy.
+    # The view's additions to the site's Content-Security-Policy header, which a middleware outside the cache sets.
     policy: Mapping[str, Any] | None = None
-    # The next time at which something on the page disappears or changes as scheduled.
+    # The next time when something on the page is scheduled to disappear or change.
     next_disappearance: datetime | None = None
-    # The number of times that rendering the page read a discussion.
+    # How many times a discussion was read to render the page.
     readings: int = 0
     checked_at: datetime = field(default_factory=now)
     is_compared: bool = False
 
     @property
     def size(self) -> int:
-        """Return the approximate size in bytes of the page and of the data stored with it."""
-        # All pages of this process that depend on every tag share one set of slots, so it isn't counted.
+        """Return the approximate size in bytes of the page and the data stored with it."""
+        # All pages in this process that depend on every tag share one set of slots, so this set isn't counted.
         slots = () if self.nodes.slots is SLOTS else self.nodes.slots
         return len(self.compressed) + 2_500 + 150 * len(self.site_versions.tags) + 100 * len(slots)
 
     @property
     def content(self) -> bytes:
-        """Return the page as it was rendered."""
+        """Return the uncompressed page."""
         return gzip.decompress(self.compressed)
 
     def is_current(self, state: StoredState) -> bool:
-        """Return whether the page would be the same if it were rendered again, at the versions in `state`."""
+        """Return whether the page would be the same if it were rendered again with the versions in `state`."""
         same_discussions = (state.discussions.get(id) == version for id, version in self.discussions.items())
         return self.is_current_except_discussions(state) and all(same_discussions)
 
     def is_current_except_discussions(self, state: StoredState) -> bool:
-        """Return whether all of the page is current, apart from its discussions."""
+        """Return whether the page is current, ignoring its discussions."""
         before = self.site_versions
         after = state.site.versions
         return (
@@ -123,13 +124,13 @@ class Entry:
         return self.is_compared and moment < min(self.checked_at + trusted, self.expires)
 
     def can_be_served_stale(self, site_version: ObjectId | None) -> bool:
-        """Return whether readers can get the page, marked as stale, while there is no database to compare it with.
+        """Return whether readers can get the page, marked as stale, while the database isn't available for comparison.
 
-        They can for STALE_MINUTES, unless something on the page was due to disappear meanwhile. Another version of the
-        site may mean that the page was unpublished.
+        This is allowed for STALE_MINUTES, unless something on the page was due to disappear in the meantime. If the
+        site's version has changed, it isn't allowed, because the page may have been unpublished.
 
         Args:
-            site_version: The site's widest version, as this process last read it.
+            site_version: The site's `site` version that this process read last.
         """
         moment = now()
         return (
@@ -139,11 +140,11 @@ class Entry:
         )
 
     def with_current_discussion(self, request: HttpRequest) -> "Entry | None":
-        """Return the page with its discussion rendered again. The caller has checked that the rest is current.
+        """Return the page with its discussion rendered again. Callers must check that the rest of the page is current.
 
-        Return None if the page also shows the discussion outside of DISCUSSION_TEMPLATE, or if the discussion cannot
-        be read. Also return None if a theme overrides the template, because the theme may show anything that the view
-        of the page has read.
+        Return None if the page also shows the discussion outside DISCUSSION_TEMPLATE, or if the discussion can't be
+        read. Also return None if a theme overrides the template, because the theme can show any data that the page's
+        view has read.
         """
         content = self.content
         template = get_template(DISCUSSION_TEMPLATE)
@@ -155,7 +156,7 @@ class Entry:
             if node is None:
                 return None
             discussion = template.render({"node": node, "is_preview": False}, request).encode()
-        # The template must not have read any node except the node of the page, at the same version.
+        # The template must not have read any node other than the page's own node, with the same version.
         is_own = nodes in (Dependencies(), Dependencies(node=self.nodes.node, tags=self.nodes.tags))
         if reads.has_untracked or not seen.lasting or seen.writing or not is_own or seen.readings != self.readings:
             return None
@@ -173,8 +174,8 @@ class Entry:
 
     def response(self, request: HttpRequest) -> HttpResponse:
         """Return the page, compressed if the client accepts gzip, or a 304 if the client already has the page."""
-        # Only weak tags are valid for both encodings. The API gives a node a strong tag, which is valid for one
-        # encoding, because the next write compares it exactly.
+        # Only weak entity tags are valid for both encodings. The API sends strong tags for nodes, because clients send
+        # them back with writes, which compare them exactly. Strong tags are valid only for one encoding.
         is_compressible = self.etag.startswith("W/")
         accepted = request.headers.get("Accept-Encoding", "")
         is_compressed = is_compressible and "gzip" in accepted and not _NO_GZIP.search(accepted)
@@ -187,12 +188,12 @@ class Entry:
         modified = parse_http_date_safe(full_response.get("Last-Modified", ""))
         response = get_conditional_response(request, self.etag, modified, full_response) or full_response
         if self.policy:
-            # A browser applies the headers of a 304 to the page that it has cached.
+            # Browsers apply the headers of a 304 response to the page in their cache.
             response._csp_update = self.policy
         return response
 
     def full_response(self, content: bytes) -> HttpResponse:
-        """Return a response with the headers of the page and `content`, which is the page, compressed or not."""
+        """Return a response with the page's headers and `content`, which is the page, compressed or uncompressed."""
         response = HttpResponse(content)
         for name, value in self.headers:
             response[name] = value
@@ -203,7 +204,7 @@ class Entry:
 
 
 def compress(content: bytes) -> bytes:
-    """Return a page compressed with gzip."""
+    """Compress a page with gzip."""
     return gzip.compress(content, COMPRESSION_LEVEL, mtime=0)
 
 
@@ -213,15 +214,15 @@ def compute_etag(content: bytes) -> str:
 
 
 def read_state(node: Expected | None, discussions: Collection[str]) -> StoredState:
-    """Read the site and the versions of a node and some discussions, with one command if all are in one database."""
+    """Read the site and the versions of a node and some discussions, with one command if they share a database."""
     lookups = []
     in_same_database = conf.database_alias() == DEFAULT_DB_ALIAS
     if discussions and in_same_database:
         ids = list(discussions)
-        # `$in` with a single id costs the server a third more than an equality match.
+        # For the server, `$in` with a single id takes a third more time than an equality match.
         lookups.append(ExtraQuery(VERSIONS[0], {"_id": ids[0] if len(ids) == 1 else {"$in": ids}}, VERSIONS[1]))
     if node:
-        # The filter contains the place of the node, because the place is the shard key.
+        # The filter contains the node's place, because the place is the shard key.
         place = {"_id": node.id, "metadata.parent_id": node.parent_id, "metadata.slug": node.slug}
         lookups.append(ExtraQuery(NODES, place, ("metadata.nonce", "metadata.tags")))
     site, documents = stored_site.read_with(*lookups) if lookups else (stored_site.read(), [])

@@ -1,4 +1,4 @@
-"""The middleware that serves pages from the cache, and the one that fills the cache."""
+"""The middleware that serves pages from the cache, and the middleware that fills the cache."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,17 +21,17 @@ from reader.page_cache.cacheable import cache_key, is_shareable
 from reader.page_cache.entries import MAX_AGE, Entry, compress, compute_etag, read_state
 from reader.page_cache.storage import cache
 
-# Maximum seconds for the comparison with the database. If the server takes longer, readers get the cached page, marked
-# as stale.
+# Time limit for the comparison with the database, in seconds. If the server takes longer, readers get the cached page,
+# marked as stale.
 COMPARISON_TIMEOUT = 2.0
-# Maximum seconds for rendering a page, if the cache contains a version that could be served as stale instead.
+# Time limit for rendering a page, in seconds, if the cache contains a version that can be served as stale instead.
 RENDERING_TIMEOUT = 5.0
 
 
 class FetchFromPageCacheMiddleware:
     """A middleware that serves current pages from the cache.
 
-    It runs outside of SiteMiddleware, so that a cached page costs only one command.
+    It runs outside SiteMiddleware, so that serving a cached page takes only one command.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -48,16 +48,16 @@ class FetchFromPageCacheMiddleware:
                 state = read_state(entry.nodes.own, entry.discussions)
             cache.site_version = state.site.versions.site if state.site.versions else None
             if not entry.is_current(state):
-                # Another process may have rendered the page again meanwhile.
+                # Another process may have rendered the page again in the meantime.
                 shared_entry = storage.shared.get(key)
                 if shared_entry is None or not shared_entry.is_current(state):
-                    request.site = state.site  # prevents SiteMiddleware from reading the site again
+                    request.site = state.site  # This prevents SiteMiddleware from reading the site again.
                     request.outdated_entry = entry if entry.is_current_except_discussions(state) else None
                     with outage_after(RENDERING_TIMEOUT):
                         return self.get_response(request)
                 entry = shared_entry
             if not entry.is_compared:
-                # This process has not compared the entry before, so the entry may come from another process.
+                # This process hasn't compared the entry before, so the entry may come from another process.
                 cache.put(key, entry)
             entry.checked_at = moment
             entry.is_compared = True
@@ -69,7 +69,7 @@ class FetchFromPageCacheMiddleware:
 class UpdatePageCacheMiddleware:
     """A middleware that stores cacheable responses.
 
-    It runs inside of SiteMiddleware, which has read the site's versions before anything else.
+    It runs inside SiteMiddleware, which has read the site's versions before anything else.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -90,8 +90,8 @@ class UpdatePageCacheMiddleware:
             request.page_cache = "renewed"
             storage.put(key, renewed)
             return _add_cdn_headers(renewed.response(request), renewed)
-        # The time before rendering, because a scheduled change that becomes due during rendering may be missing from
-        # the page.
+        # This is the time before rendering, because scheduled changes that become due during rendering may be missing
+        # from the page.
         moment = now()
         with watch_reads() as reads, dependencies.recorded() as nodes, versions.recorded() as seen:
             response = self.get_response(request)
@@ -121,13 +121,13 @@ class UpdatePageCacheMiddleware:
             moment,
         )
         storage.put(key, entry)
-        # The CDN must not cache the page while a comment is being written. The next version of the discussion may get
-        # lost, and the CDN would then get no purge.
+        # The CDN must not cache the page while a comment is being written, because if the discussion's next version is
+        # lost, the CDN receives no purge.
         return entry.response(request) if seen.writing else _add_cdn_headers(entry.response(request), entry)
 
 
 def _add_cdn_headers(response: HttpResponse, entry: Entry) -> HttpResponse:
-    """Return the response of a current entry, with the headers for the CDN if the site has one."""
+    """Add headers for the CDN, if the site has one, to the response for a current entry."""
     if settings.CDN_PURGE_URLS:
         keys = purging.page_keys(entry.nodes, entry.discussions)
         cdn.set_headers(response, keys, min(entry.expires, now() + cdn.MAX_AGE), entry.next_disappearance)

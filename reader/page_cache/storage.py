@@ -1,4 +1,4 @@
-"""Storage of cached pages in each worker process, and in memory that the processes of a server share."""
+"""Store cached pages in each worker process, and in memory that all processes of a server share."""
 
 import mmap
 import pickle
@@ -18,15 +18,15 @@ Key = tuple[str, ...]
 class PageCache:
     """The entries of one process by key, with a total size of at most `max_bytes`.
 
-    The least recently used entry is removed first. Entries whose keys have more than PLAIN_KEY_PARTS are removed
-    before all others, because strangers can create any number of them.
+    The least recently used entries are removed first. Entries whose keys have more than PLAIN_KEY_PARTS parts are
+    removed before all others, because strangers can create any number of them.
     """
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self.size = 0
         self.entries: OrderedDict[Key, Entry] = OrderedDict()
-        # The site's widest version, `site`, as this process last read it.
+        # The site's `site` version that this process read last.
         self.site_version: ObjectId | None = None
         self._lock = threading.Lock()
 
@@ -61,12 +61,12 @@ class PageCache:
 class SharedPages:
     """Cached pages in memory that worker processes inherit from the process that forked them.
 
-    A page that one process has rendered is reused by the others. A hash of the key determines the slot of a page, and
-    a new page replaces the page in its slot. Slots are not locked, so a slot can be overwritten while it is read. The
-    stored digest doesn't match in that case. The operating system allocates the memory when pages are written.
+    A page that one process has rendered is reused by the others. A hash of the key determines a page's slot, and a new
+    page replaces the page in its slot. Slots aren't locked, so a slot can be overwritten while it is read. In this
+    case, the stored digest doesn't match. The operating system allocates the memory only when pages are written.
     """
 
-    # Size of a slot in bytes. Longer pages are not shared.
+    # The size of a slot in bytes. Longer pages aren't shared.
     SLOT_SIZE = 16 * 1024
     _DIGEST_SIZE = 16
     _LENGTH_SIZE = 4
@@ -76,7 +76,7 @@ class SharedPages:
         self.clear()
 
     def get(self, key: Key) -> Entry | None:
-        """Return the entry that any process last stored under this key, or None if another page has replaced it."""
+        """Return the entry that was last stored with this key, by any process, or None if it has been replaced."""
         if not self.slots:
             return None
         start = self._offset(key)
@@ -89,7 +89,7 @@ class SharedPages:
         return stored[1] if stored[0] == key else None
 
     def put(self, key: Key, entry: Entry) -> None:
-        """Store a page for all processes, unless its key has more than PLAIN_KEY_PARTS or the page is longer than a slot."""
+        """Store a page for all processes, unless its key has more than PLAIN_KEY_PARTS parts or it is too long."""
         if not self.slots or len(key) > PLAIN_KEY_PARTS or len(entry.compressed) > self.SLOT_SIZE:
             return
         payload = pickle.dumps((key, entry))
@@ -99,7 +99,7 @@ class SharedPages:
             self._memory[start : start + len(record)] = record
 
     def clear(self) -> None:
-        """Start without pages, in new memory for this process and for the processes that it will fork."""
+        """Replace the memory with new, empty memory for this process and the processes that it will fork."""
         self._memory = mmap.mmap(-1, max(1, self.slots * self.SLOT_SIZE))
 
     def _offset(self, key: Key) -> int:
@@ -110,17 +110,17 @@ class SharedPages:
 
 
 def _size(key: Key, entry: Entry) -> int:
-    """Return the approximate size in bytes of an entry and its key. A non-ASCII URL needs up to four bytes per character."""
+    """Return the approximate size in bytes of an entry and its key. Non-ASCII parts need up to 4 bytes a character."""
     return entry.size + sum(60 + (len(part) if part.isascii() else 4 * len(part)) for part in key)
 
 
 cache = PageCache(settings.PAGE_CACHE_BYTES)
-# Twice the size of one process's cache, because a slot is twice as long as most pages.
+# The shared memory is twice as large as one process's cache, because a slot is twice as long as most pages.
 shared = SharedPages(2 * settings.PAGE_CACHE_BYTES)
 
 
 def find(key: Key) -> Entry | None:
-    """Return the entry of this process, or else the entry that another process has shared, or None."""
+    """Return this process's entry, or the entry that another process has shared, or None if there is neither."""
     return cache.get(key) or shared.get(key)
 
 
