@@ -5,4 +5,4 @@ class ReaderConfig(AppConfig):
     name = "reader"
 
     def ready(self) -> None:
-        from reader import purging  # noqa: F401 - registers the worker's task
+        from reader import purging  # noqa: F401 - registers the worker's task that purges CDNs

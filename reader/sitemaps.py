@@ -1,4 +1,4 @@
-"""The views of sitemap.xml, which is an index of pages of URLs, and of robots.txt."""
+"""The views for robots.txt and sitemap.xml. The sitemap is an index of pages that list URLs."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -20,7 +20,7 @@ from reader.selectors import bylines, sitemap
 XML = "application/xml; charset=utf-8"
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-# Kind of the first page, which lists the sections. It needs no query, because the tree of sections is cached.
+# The kind of the first page, which lists the sections. It needs no query, because the section tree is cached.
 SECTIONS = "sections"
 
 
@@ -42,7 +42,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def page(request: HttpRequest, kind: str, number: int) -> HttpResponse:
-    """List one page of URLs, each with the time of its last change."""
+    """List the URLs on one page of the sitemap, with the times of their last changes."""
     origin = links.origin(request)
     if kind == SECTIONS and number == 1:
         return _xml("urlset", (_line(origin, url, changed) for url, changed in _sections(now())))
@@ -54,7 +54,7 @@ def page(request: HttpRequest, kind: str, number: int) -> HttpResponse:
 
 
 def _sections(moment: datetime) -> Iterator[tuple[str, datetime | None]]:
-    """Yield (path, time of last change) of the front page, all live sections, and authors without a page about them."""
+    """Yield the path and last change of the front page, all live sections, and authors without a page about them."""
     sections = tree.current()
     newest = sitemap.newest_by_section(sections, moment)
     posts = (
@@ -68,7 +68,7 @@ def _sections(moment: datetime) -> Iterator[tuple[str, datetime | None]]:
         if section_id is not None:
             section = sections.sections[section_id]
             yield sections.url(section.parent_id, section.slug), max(section.updated, newest.get(section_id, BEGINNING))
-    # The page about any other author is already in the sitemap.
+    # Authors that have a page about them are skipped, because these pages are already in the sitemap.
     pages = bylines.pages(sections, moment)
     for slug, (_name, published) in sorted(bylines.authors(sections, moment).items()):
         if slug not in pages:
@@ -86,7 +86,7 @@ def _xml(root: str, lines: Iterable[str]) -> HttpResponse:
 
 @require_safe
 def robots(request: HttpRequest) -> HttpResponse:
-    """Return robots.txt, which contains the URL of the sitemap and forbids crawling of the admin and of search results."""
+    """Return robots.txt, which contains the sitemap's URL and forbids crawling the admin and search results."""
     lines = [
         "User-agent: *",
         "Disallow: /admin/",

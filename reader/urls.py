@@ -22,7 +22,7 @@ urlpatterns = [
     path("media/find", pages.find_photos, name="find-photos"),
     path("media/look/<str:name>.css", look.stylesheet, name="look-sheet"),
     path("media/look/<objectid:content_id>/<str:icon>.png", look.icon, name="look-icon"),
-    # The gallery makes the lookup faster. A URL without the gallery, or for a photo that was moved, returns the same
+    # The gallery makes the lookup faster. A URL without a gallery, or with a photo's previous gallery, returns the same
     # file.
     path("media/<objectid:photo_id>/<objectid:content_id>/<str:spec>", views.file, name="photo-file"),
     path(

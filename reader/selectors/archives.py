@@ -1,4 +1,4 @@
-"""Archives of a blog: the months that have posts, and the posts of a year or month."""
+"""Blog archives: the months in which a blog has posts, and the posts in a year or month."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from nodes.selectors.listing import Listing, Span, listing, live, posts_of
 
 @dataclass(frozen=True)
 class Month:
-    """A month and the number of its live posts."""
+    """A month, and the number of live posts in this month."""
 
     year: int
     month: int
@@ -25,15 +25,15 @@ class Month:
 
     @property
     def first_day(self) -> date:
-        """Return the first day of the month. It is a date because a datetime can be another day in another time zone."""
+        """Return the first day of the month. A datetime could be on a different day in another time zone."""
         return date(self.year, self.month, 1)
 
 
 def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ...]:
-    """Return the months, in time zone `zone`, in which the blog has live posts, newest first.
+    """Return the months, in the time zone `zone`, in which the blog has live posts, newest first.
 
-    The query reads only index keys. The process caches the result under the site's versions until something is next
-    due.
+    The query reads only index keys. The result is cached in process until lists change, or until the next scheduled
+    change.
     """
 
     def read() -> tuple[tuple[Month, ...], datetime | None]:
@@ -51,7 +51,7 @@ def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ..
 
 
 def by_year(months: Iterable[Month]) -> list[tuple[int, list[Month]]]:
-    """Return (year, its twelve months) for each year, in the order of `months`. Months without posts have a count of 0."""
+    """Return each year with its twelve months, in the order of `months`. Months without posts have a count of 0."""
     counts = {(month.year, month.month): month.count for month in months}
     years = dict.fromkeys(year for year, _month in counts)
     return [(year, [Month(year, number, counts.get((year, number), 0)) for number in range(1, 13)]) for year in years]
@@ -67,7 +67,7 @@ def posts_in(
     size: int,
     cursor: str | None = None,
 ) -> Listing:
-    """Return live posts of a year, or of a month, newest first.
+    """Return a blog's live posts in a year or month, newest first.
 
     Args:
         blog_id: The id of the blog.

@@ -1,7 +1,7 @@
-"""Posts and photos by the name of their author, and the pages about authors.
+"""Find posts and photos by the name of their author, and the pages about authors.
 
-An author is a name with which posts are signed. The URL is derived only from the name, so it reveals no account. A
-page of a type for authors represents all names that it lists.
+An author is a name with which posts are signed. An author's URL is derived only from the name, so it reveals no
+account. A page about an author represents its title and all other names that it lists.
 """
 
 from collections.abc import Collection, Sequence
@@ -28,22 +28,22 @@ from nodes.selectors.listing import (
     type_condition,
 )
 
-# Maximum pages about authors that are read. The newest ones are read.
+# Maximum number of pages about authors that are read, newest first.
 MAX_PAGES = 1_000
-# Maximum names of one author in a query.
+# Maximum number of names of one author in a query.
 MAX_NAMES = 50
-# Maximum photos shown alongside the posts.
+# Maximum number of photos shown alongside the posts.
 MAX_PHOTOS = 12
 
 
 def author_slugs(page: Node) -> frozenset[str]:
-    """Return the slugs of the names that a page about an author represents, which are its title and its `names`."""
+    """Return the slugs of the names that a page about an author represents: its title and its `names`."""
     names = getattr(page.metadata.detail, "names", None) or ()
     return frozenset(filter(None, map(slugify, (page.metadata.title, *names))))
 
 
 def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
-    """Return the live pages about authors, by each slug that they represent. The process caches the result."""
+    """Return the live pages about authors, by the slugs that they represent. The result is cached in process."""
 
     def read() -> tuple[dict[str, Node], datetime | None]:
         types = registry.authors()
@@ -60,7 +60,7 @@ def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
         )
         by_slug: dict[str, Node] = {}
         for page in readable_nodes(NODES, documents):
-            # If two pages share a name, the older page wins, so that a new page doesn't take over the URL of another.
+            # If two pages share a name, the older page is used, so that a new page doesn't take over an existing URL.
             by_slug |= dict.fromkeys(author_slugs(page), page)
         return by_slug, due.next_due(moment)
 
@@ -68,14 +68,14 @@ def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
 
 
 def names(slugs: Collection[str], moment: datetime) -> list[str]:
-    """Return the names of authors with one of these slugs, from posts and photos in any state.
+    """Return up to MAX_NAMES author names that have one of these slugs, from all nodes and photos, live or not.
 
-    At most MAX_NAMES are returned. The process caches the result.
+    The result is cached in process.
     """
 
     def read() -> tuple[dict[str, list[str]], None]:
         by_slug: dict[str, list[str]] = {}
-        # `distinct` reads only the index, one entry per name.
+        # `distinct` reads only one index entry per name.
         names = {
             name
             for collection in (NODES, ASSET_FILES)
@@ -98,15 +98,15 @@ def posts(
     cursor: str | None = None,
     whole: bool = False,
 ) -> Listing:
-    """Return live posts signed with one of these names, newest first.
+    """Return live posts that are signed with one of these names, newest first.
 
     Args:
-        sections: The tree of sections.
+        sections: The section tree.
         names: The names.
         moment: The time at which posts must be live.
         size: The maximum number of posts.
         cursor: The cursor of a later page, or None for the first page.
-        whole: Whether the posts include their texts.
+        whole: Whether to read the posts with their text.
 
     Raises:
         ValueError: The cursor is invalid.
@@ -118,20 +118,20 @@ def posts(
 
 
 def photos(sections: Tree, names: Sequence[str], moment: datetime) -> Listing:
-    """Return the newest live photos signed with one of these names, at most MAX_PHOTOS."""
+    """Return the newest live photos that are signed with one of these names, up to MAX_PHOTOS."""
     if not names:
         return Listing(())
     return listing(_signed(sections, names, moment), "by_byline", moment, MAX_PHOTOS, collections=(ASSET_FILES,))
 
 
 def authors(sections: Tree, moment: datetime) -> dict[str, tuple[str, datetime]]:
-    """Return the authors by slug, each as (name, time at which the newest live post was published).
+    """Return the name and the time of the newest live post of each author, by slug. Names are spelled as in this post.
 
-    The name is spelled as in that post. The query reads only index keys. The process caches the result.
+    The query reads only index keys. The result is cached in process.
     """
 
     def read() -> tuple[dict[str, tuple[str, datetime]], datetime | None]:
-        # None, the top level, is excluded, because for None the server would read documents.
+        # The top level (None) is excluded, because the server would have to read documents to match None.
         ids = [section_id for section_id in sections.live_ids(moment) if section_id is not None]
         query = {
             "metadata.author.name": {"$gt": ""},

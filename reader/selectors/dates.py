@@ -1,4 +1,4 @@
-"""Lists of a section by the date field of its pages. Upcoming pages are listed soonest first, past pages latest first."""
+"""List a section's pages by their date field. Upcoming pages are listed soonest first, and past pages latest first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,15 +26,15 @@ from nodes.selectors.listing import (
 )
 from nodes.types import NEVER
 
-# Prefix of the cursors of past pages. Without a position, it is the cursor of the first page.
+# The prefix of cursors for past pages. The prefix itself is the cursor of the first page.
 PAST = "past"
 
 
 @dataclass(frozen=True)
 class DateListing(Listing):
-    """A page of the list of upcoming pages, or of past pages if `is_past`.
+    """One page of a list of upcoming pages, or of past pages if `is_past`.
 
-    `older` is the cursor of the page with earlier dates, and `newer` the cursor of the page with later dates.
+    `older` is the cursor for earlier dates, and `newer` is the cursor for later dates.
     """
 
     is_past: bool = False
@@ -50,12 +50,12 @@ def by_date(
     size: int,
     cursor: str | None = None,
 ) -> DateListing:
-    """Return live pages of a live section that have a date, with all their fields except long texts.
+    """Return live pages in a live section that have a date. Their text fields aren't read.
 
     Args:
         section_id: The id of the section.
         section_type: The content type of the section.
-        wanted: (type, name of a facet, value) triples. Pages must have all of these values.
+        wanted: Facet values, as (type, facet name, value) triples. Pages must have all of these values.
         moment: The time at which pages must be live.
         size: The maximum number of pages.
         cursor: The cursor of another page of the list, or None for the first page.
@@ -75,7 +75,7 @@ def by_date(
         documents.reverse()
     if not documents:
         return DateListing((), is_past=is_past)
-    # With a cursor, there are always pages on the side that the reader came from.
+    # If there is a cursor, there are always pages on the side from which the reader came.
     has_earlier, has_later = (edge is not None, has_more) if ascending else (has_more, edge is not None)
     first, last = (documents[-1], documents[0]) if is_past else (documents[0], documents[-1])
     nodes = readable_nodes(NODES, documents)
@@ -88,7 +88,7 @@ def by_date(
 
 
 def start_of_today(moment: datetime, types: Sequence[Any]) -> datetime:
-    """Return the beginning of the day of `moment` in the readers' time zone. Later dates are not past."""
+    """Return the start of the day of `moment` in the current time zone. Later dates are upcoming."""
     midnight = timezone.localtime(moment).replace(hour=0, minute=0, second=0, microsecond=0)
     fields = [type._meta.get_field(type.date_field) for type in types]
     # Dates without a time are stored as midnight UTC.
@@ -134,7 +134,7 @@ def _find(
 
 
 def _details(types: Sequence[Any]) -> dict[str, int]:
-    """Return the projection of the fields of `types` that lists read, which are all except long texts."""
+    """Return the projection for the fields of `types` that lists need, which are all fields except text fields."""
     fields = {path: field for type in types for path, field in declared_fields.own_fields(type.type_name)}
     return detail_projection(
         types, [f"metadata.{path}" for path, field in fields.items() if not isinstance(field, models.TextField)]
@@ -142,6 +142,6 @@ def _details(types: Sequence[Any]) -> dict[str, int]:
 
 
 def _cursor(document: Document, is_past: bool, *, newer: bool) -> str:
-    # The cursor contains the stored sort key. The date of the page may differ, because it can belong to a scheduled
-    # change that is not written yet. This version of the type may also be unable to read the date.
+    # The cursor contains the stored sort key. The page's date can differ from it if scheduled changes are due but not
+    # published yet. It can also be missing if the running code can't read it.
     return f"{PAST if is_past else ''}{Cursor(newer, (document['derived']['date'],), document['_id'])}"

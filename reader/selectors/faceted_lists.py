@@ -1,4 +1,4 @@
-"""Lists of a section's nodes of one type, filtered by facets and paged by keyset, and the counts of facet values."""
+"""List a section's nodes of one type, filtered by facets and paged by keyset, and count facet values."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,21 +16,21 @@ from nodes.models.dependencies import on_lists
 from nodes.selectors import due
 from nodes.selectors.listing import Listing, listing, live
 
-# (name of a field, value) pairs without duplicates, such as ("course", "dessert").
+# Unique (field name, value) pairs, such as ("course", "dessert").
 Values = Sequence[tuple[str, str]]
 
-# Maximum values that are read for all fields, and maximum values that are returned for one field. Those with the most
-# nodes are chosen, because a list of free words can have any number of values.
+# Maximum number of values that are read for all fields, and maximum number of values that are returned for one field.
+# The most frequent values are chosen, because free text can have any number of values.
 MAX_VALUES_READ = 1_000
 MAX_VALUES_SHOWN = 20
-# Counts are cached for up to this many chosen values, because the number of combinations of more values is unlimited.
+# Counts are cached for up to this many chosen values, because there is no limit to the combinations of more values.
 MAX_CHOSEN_CACHED = 2
 
 
 def filtered(
     section_id: ObjectId, type: str, wanted: Values, moment: datetime, *, size: int, cursor: str | None = None
 ) -> Listing:
-    """Return live nodes of a type in a live section that have all wanted values, newest first.
+    """Return the live nodes of a type in a live section that have all wanted values, newest first.
 
     Args:
         section_id: The id of the section.
@@ -44,7 +44,7 @@ def filtered(
         ValueError: The cursor is invalid.
     """
     if not _is_possible(type, wanted):
-        # Don't search the index, because it would find nothing.
+        # Skip the query, because it would find nothing.
         return Listing(())
     base, index = _query(section_id, type, wanted)
     return listing(base, index, moment, size, cursor)
@@ -52,12 +52,12 @@ def filtered(
 
 @on_lists
 def count_values(section_id: ObjectId, type: str, wanted: Values, moment: datetime) -> dict[str, dict[str, int]]:
-    """Return, by field name and by value, the number of live nodes of a section that have the value and all wanted values.
+    """Count, by field name and value, the live nodes in a section that have the value and all wanted values.
 
-    Fields are in the order of the type's `facets`. Each has at most MAX_VALUES_SHOWN values, most frequent first. The
-    process caches the result for up to MAX_CHOSEN_CACHED wanted values.
+    Fields are in the order of the type's `facets`. Each field has at most MAX_VALUES_SHOWN values, most frequent first.
+    The result is cached in process if there are at most MAX_CHOSEN_CACHED wanted values.
     """
-    # A section that lists pages by date omits pages without a date.
+    # Sections that list their pages by a date field omit pages without a date.
     dated = DATED if tree.current().sections[section_id].content_type.lists == UPCOMING else {}
 
     def read() -> tuple[dict[str, dict[str, int]], datetime | None]:
@@ -75,7 +75,7 @@ def count_values(section_id: ObjectId, type: str, wanted: Values, moment: dateti
             name, value = facets.parse_facet(group["_id"])
             if name in counts and len(counts[name]) < MAX_VALUES_SHOWN:
                 counts[name][value] = group["count"]
-        # An empty result expires at once, because strangers can request any number of values that no node has.
+        # Empty results aren't cached, because strangers can request any number of values that no node has.
         return counts, due.next_due(moment) if any(counts.values()) or not wanted else moment
 
     if len(wanted) > MAX_CHOSEN_CACHED:
@@ -84,7 +84,7 @@ def count_values(section_id: ObjectId, type: str, wanted: Values, moment: dateti
 
 
 def _query(section_id: ObjectId, type: str, wanted: Values) -> tuple[dict[str, Any], str]:
-    """Return the filter, without the condition for live nodes, and the name of its index."""
+    """Return the filter, without the condition for live nodes, and the name of the index."""
     if not wanted:
         return {"metadata.parent_id": section_id, "metadata.type": type}, "by_section"
     keys = sorted({facets.format_facet(type, name, value) for name, value in wanted})
@@ -95,7 +95,7 @@ def _query(section_id: ObjectId, type: str, wanted: Values) -> tuple[dict[str, A
 def _is_possible(type: str, wanted: Values) -> bool:
     """Return whether a node can have all of these values.
 
-    A node has at most `facets.MOST` values, and at most one value of a field that is not a list.
+    A node has at most `facets.MOST` values, and at most one value for a field that isn't a list.
     """
     values = Counter(name for name, _value in set(wanted))
     return len(wanted) <= facets.MOST and not any(

@@ -1,4 +1,4 @@
-"""Menu and footer links that administrators arranged, with current URLs and without links to pages that are not public."""
+"""Resolve menu and footer links to current URLs, and leave out links to pages that aren't public."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from nodes.selectors import due, stored_nodes
 
 @dataclass(frozen=True)
 class MenuLink:
-    """A link of a menu.
+    """A link in a menu or in the footer.
 
     Attributes:
-        id: The id of the page or section of this site that the link leads to, or None for other links.
+        id: The id of the linked page or section of this site, or None for other links.
     """
 
     title: str
@@ -25,9 +25,9 @@ class MenuLink:
 
 
 def resolve_links(links: Sequence[Mapping[str, str]], moment: datetime) -> list[MenuLink]:
-    """Return stored links {label, target} in their order, without links to pages that readers cannot see.
+    """Resolve stored links, {label, target}, in the same order, and leave out links to pages that readers can't see.
 
-    One query reads all linked pages. The process caches its result.
+    One query reads all linked pages. Its result is cached in process.
     """
     ids = tuple(
         ObjectId(link["target"].removeprefix(NODE_PREFIX)) for link in links if link["target"].startswith(NODE_PREFIX)

@@ -1,4 +1,4 @@
-"""The posts of a section, pinned posts first."""
+"""List the posts in a section, with pinned posts first."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -12,20 +12,20 @@ from nodes.models import Node, version_cache
 from nodes.selectors import due
 from nodes.selectors.listing import LISTED, NEWEST_FIRST, Listing, for_readers, listing, live, posts_of, readable_nodes
 
-# Maximum pinned posts that are shown first. If there are more, the newest are shown first, and the others are listed
-# by date like all posts.
+# Maximum number of pinned posts that are shown first. If there are more, only the newest are shown first, and the
+# others are listed by date like other posts.
 MAX_PINNED = 3
 
 
 def entries(section_id: ObjectId, moment: datetime, *, size: int, cursor: str | None = None) -> Listing:
-    """Return live posts of a live section, newest first. On the first page, pinned posts precede them.
+    """Return live posts in a live section, newest first. On the first page, pinned posts come before the other posts.
 
-    Each post appears on one page.
+    Each post appears only once.
 
     Args:
         section_id: The id of the section.
         moment: The time at which posts must be live.
-        size: The maximum number of posts that are not pinned.
+        size: The maximum number of posts in addition to pinned posts.
         cursor: The cursor of a later page, or None for the first page.
 
     Raises:
@@ -39,7 +39,7 @@ def entries(section_id: ObjectId, moment: datetime, *, size: int, cursor: str | 
 
 
 def _pinned(section_id: ObjectId, moment: datetime) -> tuple[Node, ...]:
-    """Return the newest live pinned posts of a section, at most MAX_PINNED. The process caches the result."""
+    """Return a section's newest live pinned posts, up to MAX_PINNED. The result is cached in process."""
 
     def read() -> tuple[tuple[Node, ...], datetime | None]:
         query = {**posts_of(section_id), **PINNED, **live(moment)}

@@ -1,4 +1,4 @@
-"""Related pages, which share tags with a page, most similar first. Also pages found by words in their titles."""
+"""Find related pages, which share tags with a page, and pages with particular words in their titles."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,26 +17,26 @@ from nodes.models.tree import Tree
 from nodes.selectors import due, search
 from nodes.selectors.listing import LISTED, NEWEST_FIRST, for_readers, live, readable_nodes
 
-# Maximum pages with the same tags that are compared, of which the newest are chosen, and maximum pages that are shown.
+# Maximum number of pages with shared tags that are compared, newest first, and maximum number of related pages shown.
 MAX_COMPARED = 50
 MAX_SHOWN = 4
-# A shared tag counts as much as this many shared words of titles.
+# A shared tag counts as much as this many shared title words.
 TAG_WEIGHT = 3
 
 
 @dataclass(frozen=True)
 class Related:
-    """The pages related to a page, and the tag that most of them share with it."""
+    """The pages related to a page, and the tag that most of them share with this page."""
 
     nodes: tuple[Node, ...] = ()
     tag: str = ""
 
 
 def find_related(sections: Tree, node: Node, moment: datetime) -> Related:
-    """Return up to MAX_SHOWN live pages, posts and sections that share tags with `node`, each with only the shared tags.
+    """Return up to MAX_SHOWN live nodes that share tags with `node`, most similar first, with only the shared tags.
 
-    The MAX_COMPARED newest are compared. Pages that share the rarest tags and title words with `node` are first. The
-    process caches the result.
+    Only the newest MAX_COMPARED nodes are compared. Sharing rare tags and title words makes nodes more similar. The
+    result is cached in process.
     """
 
     def read() -> tuple[Related, datetime | None]:
@@ -52,15 +52,15 @@ def find_related(sections: Tree, node: Node, moment: datetime) -> Related:
             keys_of("by_tag"),
             lambda hint: collection.find(base, fields).sort(NEWEST_FIRST).limit(MAX_COMPARED).hint(hint),
         )
-        # The iterator creates nodes only for the few documents that are shown.
+        # This is an iterator, so nodes are created only for the few documents that are shown.
         nodes = readable_nodes(NODES, _sort_by_similarity(node, list(documents)))
-        # A scheduled change that has become due may have removed the shared tags.
+        # Scheduled changes that are due may have removed the shared tags.
         candidates = (
             other for other in nodes if other.content_type.is_installed and own_tags & set(other.metadata.tags)
         )
         shown = list(islice(candidates, MAX_SHOWN))
         for other in shown:
-            # Other tags are removed, so that the cached result stays valid when they change.
+            # Other tags are removed, so that changing them doesn't invalidate the cached result.
             other.metadata.tags = [tag for tag in other.metadata.tags if tag in own_tags]
         tags = Counter(tag for other in shown for tag in other.metadata.tags)
         return Related(tuple(shown), tags.most_common(1)[0][0] if tags else ""), due.next_due(moment)
@@ -72,14 +72,14 @@ def find_related(sections: Tree, node: Node, moment: datetime) -> Related:
 
 
 def _sort_by_similarity(node: Node, documents: Sequence[Document]) -> list[Document]:
-    """Return documents sorted by similarity to `node`, most similar first. Equally similar documents keep their order."""
+    """Sort documents by similarity to `node`, most similar first. Equally similar documents keep their order."""
     tags = set(node.metadata.tags)
     words = set(titles.title_words(node.metadata.title))
     shared = [
         (tags.intersection(document["metadata"]["tags"]), words.intersection(_title_words(document)))
         for document in documents
     ]
-    # Rare tags and words have a higher weight than those that most pages have, such as "the".
+    # Rare tags and words have a higher weight than tags and words that most pages have, such as "the".
     frequency = Counter(term for both in shared for terms in both for term in terms)
 
     def weight(terms: Iterable[str]) -> float:
@@ -93,7 +93,7 @@ def _sort_by_similarity(node: Node, documents: Sequence[Document]) -> list[Docum
 
 
 def _title_words(document: Document) -> Sequence[str]:
-    """Return the stored words of a title, including scheduled titles, or () if the document has none."""
+    """Return the stored title words of a document, or () if there are none."""
     words = derived_of(document).get("title_words")
     return words if isinstance(words, list) else ()
 
@@ -101,16 +101,16 @@ def _title_words(document: Document) -> Sequence[str]:
 def find_by_title(
     sections: Tree, words: Sequence[str], moment: datetime, *, size: int, milliseconds: float
 ) -> list[Node]:
-    """Return live pages whose titles contain any of `words`. Pages with the most of the words are first.
+    """Return live pages whose titles contain any of `words`. Pages with the most matching words come first.
 
-    One query along an index reads at most MAX_COMPARED documents.
+    A single query, which uses an index, reads at most MAX_COMPARED documents.
 
     Args:
-        sections: The tree of sections.
+        sections: The section tree.
         words: Words from marginalia.markup.titles.
         moment: The time at which pages must be live.
         size: The maximum number of pages.
-        milliseconds: The time limit of the query.
+        milliseconds: The time limit for the query.
 
     Returns:
         The pages, or [] if the query exceeded the time limit.

@@ -1,4 +1,4 @@
-"""The entries of the sitemap, with every live node, in pages with stable URLs."""
+"""The entries of the sitemap. It contains all live nodes, divided into pages with stable URLs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from nodes.models.validation import check_metadata
 from nodes.selectors import due
 from nodes.selectors.listing import BEGINNING, OLDEST_FIRST, TIMES, Cursor, for_readers, live
 
-# Entries per page. The protocol allows 50,000, but 2,000 can be rendered in the same time as any other page.
+# Number of entries per page. The protocol allows 50,000, but a page with 2,000 entries is as fast as other pages.
 PAGE_SIZE = 2_000
 
 
@@ -33,16 +33,16 @@ class Entry:
 
 
 def page_starts(sections: Tree, type: str, moment: datetime) -> tuple[Cursor, ...]:
-    """Return the start of each page of the live nodes of a type, oldest first.
+    """Return the start of each sitemap page for the live nodes of a type, oldest nodes first.
 
-    The query reads only index keys. The process caches the result under the site's versions until something is next
-    due.
+    The query reads only index keys. The result is cached in process until lists change, or until the next scheduled
+    change.
     """
 
     def read() -> tuple[tuple[Cursor, ...], datetime | None]:
         collection = database()[home_of(type)]
         query = _public(sections, type, moment)
-        # A damaged document without a date can't start a page.
+        # A damaged document without a date can't be the start of a page.
         query["metadata.created"] = {"$type": "date"}
         keys = read_with_hint(
             keys_of("by_type"),
@@ -50,7 +50,7 @@ def page_starts(sections: Tree, type: str, moment: datetime) -> tuple[Cursor, ..
                 collection.find(query, dict.fromkeys(TIMES, 1)).sort(OLDEST_FIRST).hint(hint).batch_size(PAGE_SIZE)
             ),
         )
-        # Every PAGE_SIZE-th key starts a page. The other keys are read and skipped.
+        # Every PAGE_SIZE-th key is the start of a page. The other keys are read and skipped.
         cursors = tuple(
             Cursor(True, (key["metadata"]["published"], key["metadata"]["created"]), key["_id"])
             for key in islice(keys, 0, None, PAGE_SIZE)
@@ -65,14 +65,14 @@ def _public(sections: Tree, type: str, moment: datetime) -> dict[str, Any]:
 
 
 def newest_by_section(sections: Tree, moment: datetime) -> dict[ObjectId, datetime]:
-    """Return the time at which the newest live node of each live section was published, by section id.
+    """Return the publication time of the newest live node in each live section, by section id.
 
-    Empty sections are omitted. The query reads only index keys. The process caches the result under the site's versions
-    until something is next due.
+    Empty sections are omitted. The query reads only index keys. The result is cached in process until lists change, or
+    until the next scheduled change.
     """
 
     def read() -> tuple[dict[ObjectId, datetime], datetime | None]:
-        # None, the top level, is excluded, because for None the server would read documents.
+        # The top level (None) is excluded, because the server would have to read documents to match None.
         ids = [section_id for section_id in sections.live_ids(moment) if section_id is not None]
         newest: dict[ObjectId, datetime] = {}
         for name in (NODES, ASSET_FILES):
@@ -89,7 +89,7 @@ def newest_by_section(sections: Tree, moment: datetime) -> dict[ObjectId, dateti
 
 @on_lists
 def entries(sections: Tree, type: str, number: int, moment: datetime) -> Iterator[Entry] | None:
-    """Return the entries of page `number` (from 1) of a type, or None if there is no such page."""
+    """Return the entries on page `number` of a type, starting at 1, or None if there is no such page."""
     starts = page_starts(sections, type, moment)
     if not 1 <= number <= len(starts):
         return None

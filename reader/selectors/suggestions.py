@@ -1,4 +1,4 @@
-"""Search suggestions while a reader types, which are titles and tags that readers can see, found along indexes."""
+"""Suggest public titles and tags while a reader types a search query. The queries use indexes."""
 
 from datetime import datetime
 from typing import Any
@@ -14,14 +14,14 @@ from nodes.selectors.listing import LISTED, for_readers, live, readable_nodes
 
 MAX_TITLES = 8
 MAX_TAGS = 4
-# Time limit in milliseconds. By then, the reader has typed the next letter.
+# Time limit in milliseconds. After this time, the reader has usually typed another letter.
 TIME_LIMIT_MS = 100
 
 
 def suggest(sections: Tree, typed: str, moment: datetime) -> list[str]:
-    """Return titles of live pages with words that begin with the typed words, and tags that begin with the typed text.
+    """Return live pages' titles that contain words beginning with the typed words, and tags that begin with `typed`.
 
-    There are up to MAX_TITLES titles and MAX_TAGS tags, each only once. Suggestions that take longer than
+    Up to MAX_TITLES titles and MAX_TAGS tags are returned, without duplicates. Suggestions that take longer than
     TIME_LIMIT_MS are omitted.
     """
     public = {"metadata.parent_id": {"$in": sections.live_ids(moment)}, **live(moment)}
@@ -48,9 +48,9 @@ def _titles(typed: str, public: dict[str, Any], moment: datetime) -> list[str]:
 
 
 def _tags(typed: str, public: dict[str, Any]) -> list[str]:
-    """Return tags that begin with `typed`. One document is read for each tag, at the index entry after the previous tag."""
+    """Return tags that begin with `typed`. For each tag, read one document, at the index entry after the last tag."""
     found_tags: list[str] = []
-    # Three spellings are searched, because tags are stored as editors spelled them.
+    # Three spellings are searched, because tags are stored in the spelling that editors used.
     for prefix in dict.fromkeys((typed, typed.lower(), typed.title())) if typed else ():
         tag = prefix
         end = prefix + titles.LAST_CHARACTER

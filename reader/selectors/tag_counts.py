@@ -1,4 +1,4 @@
-"""The tags that readers can see, and the number of times that each is used."""
+"""Count how often each tag is used on public pages."""
 
 from collections import Counter
 from datetime import datetime
@@ -13,14 +13,14 @@ from nodes.models.tree import Tree
 from nodes.selectors import due
 from nodes.selectors.listing import live
 
-# Maximum tags that are returned. The most used tags are returned.
+# Maximum number of tags that are returned. The most frequent tags are chosen.
 MAX_TAGS = 1_000
 
 
 def count_tags(sections: Tree, moment: datetime) -> dict[str, int]:
-    """Return the number of live nodes and photos with each tag, most used first, then by name.
+    """Return the number of live nodes and photos with each tag, sorted by frequency, then by name.
 
-    The process caches the result.
+    The result is cached in process.
     """
 
     def read() -> tuple[dict[str, int], datetime | None]:

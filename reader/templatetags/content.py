@@ -1,4 +1,4 @@
-"""{% load content %}: nodes that the fields of a type refer to, and texts of fields."""
+"""{% load content %}: show the values of content type fields that refer to nodes or contain Markdown."""
 
 from typing import Any
 
@@ -19,13 +19,13 @@ register = template.Library()
 
 @register.simple_tag
 def referred(node_id: ObjectId | None) -> Any:
-    """{% referred detail.see_also as other %}: return the node or photo with this id, or None if readers cannot see it."""
+    """{% referred detail.see_also as other %}: return the node or photo with this id if readers can see it, or None."""
     return stored_nodes.live_by_id(tree.current(), node_id, now()) if node_id else None
 
 
 @register.filter
 def month_url(node: BaseNode) -> str:
-    """{{ entry|month_url }}: return the path of the archive for the post's month, or "" for a node that no blog lists."""
+    """{{ entry|month_url }}: return the path of the archive for the post's month, or "" if the node isn't in a blog."""
     sections = tree.current()
     published = node.metadata.published
     section = sections.sections.get(node.metadata.parent_id)
@@ -37,5 +37,5 @@ def month_url(node: BaseNode) -> str:
 
 @register.filter
 def markdown(text: str | None) -> SafeString:
-    """{{ detail.method|markdown }}: return the HTML of a MarkdownField, with photos, links and inserts as in a page's text."""
+    """{{ detail.method|markdown }}: render the text of a MarkdownField, including photos, links and inserts."""
     return texts.render_for_readers(rendering.of_field(text)) if text else SafeString("")

@@ -1,4 +1,4 @@
-"""{% load inserts %}: the inserts that editors can add to a text, as a menu and as a list of spellings."""
+"""{% load inserts %}: show the inserts that editors can add to text, as a menu and as a list of examples."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ register = template.Library()
 
 @register.inclusion_tag("editor/_inserts.html", takes_context=True)
 def insert_menu(context: Any) -> dict[str, Any]:
-    """{% insert_menu %}: show a dialog with a form for each insert. Its script adds the directives to the text."""
+    """{% insert_menu %}: show a dialog with a form for each insert. The dialog's script adds directives to the text."""
     return {"inserts": [_entry(insert, context["user"]) for insert in base.registered_inserts()]}
 
 
 @register.inclusion_tag("editor/_spellings.html")
 def insert_spellings() -> dict[str, Any]:
-    """{% insert_spellings %}: show an example of each insert, for editors who type inserts by hand."""
+    """{% insert_spellings %}: show an example of each insert, for editors who type inserts themselves."""
     return {"inserts": [(insert, base.example_directive(insert)) for insert in base.registered_inserts()]}
 
 
@@ -42,8 +42,8 @@ def _entry(insert: type[base.Insert], user: Any) -> dict[str, Any]:
             field.widget = forms.Select({"data-said": ""}, choices=_sections(field, user))
             form.initial[name] = field.widget.choices[0][0]
         field.widget.is_required = field.required
-        # The field has no maxlength, because browsers truncate pasted text silently. A value that is too long is
-        # refused later, when the text with the insert is saved.
+        # The field has no maxlength, because browsers silently truncate pasted text. If the value is too long, saving
+        # the text that contains the insert fails.
         field.widget.attrs.pop("maxlength", None)
     return {"insert": insert, "form": form}
 

@@ -1,4 +1,4 @@
-"""{% load times %}: times as machines and editors read them."""
+"""{% load times %}: format times for HTML attributes and for editors."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -12,9 +12,9 @@ register = template.Library()
 
 @register.filter(expects_localtime=True)
 def iso(moment: datetime | None) -> str:
-    """{{ moment|iso }}: return the moment for a datetime attribute of HTML, to the second, with its offset; "" for None.
+    """{{ moment|iso }}: return the time in seconds, with its offset, for HTML datetime attributes, or "" for None.
 
-    HTML doesn't accept offsets with seconds, which were common before the introduction of standard time. A moment with
+    HTML doesn't accept offsets with seconds, which were common before the introduction of standard time. A time with
     such an offset is returned in UTC.
     """
     if moment is None:
@@ -32,5 +32,5 @@ def ago(moment: datetime) -> str:
 
 @register.filter
 def point(moment: datetime | None) -> str:
-    """{{ moment|point }}: return the day and time, with the year if it isn't this year; "" for None."""
+    """{{ moment|point }}: return the date and time, with the year if it isn't the current year, or "" for None."""
     return times.point(moment, now()) if moment else ""

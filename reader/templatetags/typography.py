@@ -11,6 +11,6 @@ register = template.Library()
 def smart(text: object) -> str:
     """{{ node.metadata.title|smart }}: return a line of text with typographic quotation marks, apostrophes and dashes.
 
-    Their form depends on the language of the site. The result is plain text, which the template escapes.
+    The form of these characters depends on the site's language. The result is plain text, which the template escapes.
     """
     return rendering.line(str(text))

@@ -1,4 +1,4 @@
-"""Pages of authors, with the posts and photos that are signed with a name."""
+"""Author pages, with the posts and photos that are signed with a name."""
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -15,27 +15,27 @@ from reader.views import pages
 
 @require_safe
 def author(request: HttpRequest, slug: str) -> HttpResponse:
-    """List posts and photos signed with a name, or redirect to the page about the author."""
+    """List the posts and photos that are signed with a name, or redirect to the page about the author."""
     sections = tree.current()
     moment = now()
     if page := bylines.pages(sections, moment).get(slug):
-        # The redirect is temporary, because the list is shown again if the page about the author is deleted.
+        # The redirect is temporary, because if the page about the author is deleted, the list is shown again.
         query = request.META.get("QUERY_STRING", "")
         return HttpResponseRedirect(page.get_absolute_url() + (f"?{query}" if query else ""))
     context = pages.byline_context(request, [slug], moment)
     nodes = (*context["listing"].nodes, *context["photos"])
     if not nodes:
         return _redirect_to_normal_slug(slug)
-    # The name is read from public nodes, because a draft may spell the name differently.
+    # The name comes from public nodes, because drafts can contain a different spelling.
     name = min(node.metadata.author.name for node in nodes)
     return render(request, "nodes/byline.html", {"name": name, **context})
 
 
 def _redirect_to_normal_slug(slug: str) -> HttpResponse:
-    """Redirect from another spelling of a slug, such as "Jane-Doe".
+    """Redirect from a variant of a slug, such as "Jane-Doe", to the normalized slug.
 
     Raises:
-        Http404: The slug has the normal spelling, so nothing was published under it.
+        Http404: The slug is already normalized, so nothing is published under this name.
     """
     normal = slugify(slug)
     if not normal or normal == slug:

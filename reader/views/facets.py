@@ -1,4 +1,4 @@
-"""Lists filtered by facets: the filter in the query string of a URL, and links that add or remove one value."""
+"""Filter lists by facets: parse the filter in a query string, and generate links that add or remove a value."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Choice:
     """A value of a facet.
 
     Attributes:
-        url: The URL of the list with this value, or without it if it `is_chosen`.
+        url: The URL of the list filtered by this value in addition or, if the value `is_chosen`, without this value.
     """
 
     label: str
@@ -30,7 +30,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Group:
-    """A facet with the values that nodes have."""
+    """A facet, with the values by which readers can filter."""
 
     label: str
     choices: Sequence[Choice]
@@ -38,11 +38,11 @@ class Group:
 
 @dataclass(frozen=True)
 class FacetFilter:
-    """A filter of a section's list.
+    """A filter for a section's list.
 
     Attributes:
-        type: The type that has all facets of `wanted`.
-        wanted: Sorted (name of a facet, value) pairs.
+        type: The content type that has all facets in `wanted`.
+        wanted: Sorted (facet name, value) pairs.
     """
 
     section: Node
@@ -55,20 +55,20 @@ class FacetFilter:
 
     @property
     def query(self) -> str:
-        """Return the filter as a query string in one normal spelling, such as "course=dessert&is_vegan=true"."""
+        """Return the filter as a normalized query string, such as "course=dessert&is_vegan=true"."""
         return urlencode(self.wanted)
 
     @property
     def words(self) -> str:
-        """Return the labels of the wanted values, for titles."""
+        """Return the labels of the wanted values, for use in titles."""
         fields = {field.name: field for field in facets.fields(self.type.type_name)} if self.type else {}
         return " · ".join(_label(facets.labels(fields[name]), value) for name, value in self.wanted if name in fields)
 
     @cached_property
     def groups(self) -> list[Group]:
-        """Return the values to filter by, including the chosen values.
+        """Return the values by which readers can filter, including the chosen values.
 
-        Return [] if more values are wanted than any node can have, because each link would repeat all of them.
+        Return [] if there are more wanted values than any node can have, because every link would contain all of them.
         """
         if len(self.wanted) > facets.MOST:
             return []
@@ -76,8 +76,8 @@ class FacetFilter:
         return [group for type in types for group in self._groups(type.type_name)]
 
     def _groups(self, type: str) -> Iterator[Group]:
-        # A filter without matches gets no counts, because counts are cached and the number of such filters is
-        # unlimited.
+        # If a filter has no matches, values aren't counted, because counts are cached and there is no limit to the
+        # number of such filters.
         all_counts = (
             faceted_lists.count_values(self.section.pk, type, self.wanted, self.moment) if self.is_matched else {}
         )
@@ -103,15 +103,15 @@ class FacetFilter:
 
 
 def parse_filter(query: QueryDict, section: Node, moment: datetime) -> FacetFilter:
-    """Return the filter in the query string of a section's page.
+    """Parse the filter in the query string of a section's page.
 
-    Parameters that are no facets of the section's types are ignored.
+    Parameters that aren't facets of the section's content types are ignored.
     """
     types = registry.listed_by_facets(section.metadata.type)
     names = {name for type in types for name in type.facets}
     values = ((name, facets.normalize(value)) for name in names for value in query.getlist(name))
     wanted = sorted({(name, value) for name, value in values if value})
-    # If two types have a facet with the same name, the first type wins.
+    # If two types have a facet with the same name, the first type is used.
     matching_types = (type for type in types if {name for name, _value in wanted} <= set(type.facets))
     return FacetFilter(section, types, next(matching_types, None), wanted, moment)
 

@@ -1,4 +1,4 @@
-"""RSS 2.0, Atom and JSON Feed made from the same items. The bytes of a feed depend only on its channel and items."""
+"""Write RSS 2.0, Atom and JSON Feed from the same items. The bytes of a feed depend only on its channel and items."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from typing import Any
 from django.utils import feedgenerator
 from django.utils.feedgenerator import Atom1Feed, Rss201rev2Feed, SyndicationFeed, rfc3339_date
 
-# Characters that XML 1.0 cannot contain, not even escaped.
+# Characters that XML 1.0 can't contain, not even if they are escaped.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -20,10 +20,10 @@ _JPEG = "image/jpeg"
 
 @dataclass(frozen=True)
 class Channel:
-    """A feed without its items.
+    """A feed without its items. All URLs are absolute.
 
     Attributes:
-        updated: The time of the last change of the feed. All URLs are absolute.
+        updated: The time of the feed's last change.
     """
 
     title: str
@@ -36,7 +36,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class Enclosure:
-    """A file that belongs to an item. Its `length` is in bytes."""
+    """A file that belongs to an item. `length` is its size in bytes."""
 
     url: str
     content_type: str
@@ -45,7 +45,7 @@ class Enclosure:
 
 @dataclass(frozen=True)
 class Picture:
-    """A JPEG that represents an item, with its width and height in pixels. Its length in bytes is unknown until it is made."""
+    """A JPEG photo for an item. Its size in bytes is unknown until it is generated. Width and height are in pixels."""
 
     url: str
     width: int
@@ -54,7 +54,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Item:
-    """A post in a feed. Its `id` never changes, `html` is the whole text, and `summary` is plain text."""
+    """A post in a feed. `id` never changes, `html` is the whole text, and `summary` is plain text."""
 
     id: str
     title: str
@@ -76,7 +76,7 @@ class Item:
 
 
 class _Rss(Rss201rev2Feed):
-    """RSS with whole texts in content:encoded. Authors' names are in dc:creator, because <author> requires an email address."""
+    """RSS with the whole text in content:encoded. Authors are in dc:creator, because <author> requires an email."""
 
     def rss_attributes(self) -> dict[str, str]:
         return super().rss_attributes() | {
@@ -88,7 +88,7 @@ class _Rss(Rss201rev2Feed):
         super().add_item_elements(handler, item)
         handler.addQuickElement("content:encoded", item["html"])
         if picture := item["picture"]:
-            # <enclosure> cannot be used, because it requires the length.
+            # <enclosure> can't be used, because it requires the file size.
             size = {"width": str(picture.width), "height": str(picture.height)}
             handler.addQuickElement(
                 "media:content", None, {"url": picture.url, "type": _JPEG, "medium": "image", **size}
@@ -99,7 +99,7 @@ class _Rss(Rss201rev2Feed):
 
 
 class _Atom(Atom1Feed):
-    """Atom with whole texts in <content>, and summaries as plain text."""
+    """Atom with the whole text in <content>, and the summary as plain text."""
 
     def add_item_elements(self, handler: Any, item: dict[str, Any]) -> None:
         super().add_item_elements(handler, {**item, "description": None})

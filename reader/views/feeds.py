@@ -1,8 +1,8 @@
-"""Feeds of the site, a blog, a gallery, a tag or an author, with the newest posts and their whole texts.
+"""Feeds for the site, a blog, a gallery, a tag or an author. They contain the whole text of the newest posts.
 
-Ids are derived from the nodes' ids and never change. URLs are absolute, also inside the texts. The entity tag is the
-digest of the response, so clients that already have the feed get a 304. Clients that only compare dates use
-Last-Modified. It is the time of the site's last change, because a deleted post leaves no date in a feed.
+Item ids are derived from node ids and never change. URLs are absolute, including URLs in the text. The entity tag is a
+digest of the response, so clients that already have the feed get 304. Last-Modified is for clients that only compare
+dates. It is the time of the site's last change, because feeds contain no dates of deleted posts.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ class Source:
     """The content of a feed.
 
     Attributes:
-        path: The path of the page that the feed belongs to.
+        path: The URL path of the page to which the feed belongs.
     """
 
     title: str
@@ -89,26 +89,26 @@ def _author_source(slug: str) -> Source:
 
 @require_safe
 def site(request: HttpRequest, form: str) -> HttpResponse:
-    """Return the feed of all blogs."""
+    """Return the feed with the posts from all blogs."""
     return _respond(request, form, _site_source)
 
 
 @require_safe
 def blog(request: HttpRequest, path: str, form: str) -> HttpResponse:
-    """Return the feed of a blog or a gallery, or redirect to its new URL if the section has moved."""
+    """Return the feed of a blog or gallery, or redirect to the feed's new URL if the section has moved."""
     section = section_at(path, NEWEST, PHOTOS)
     return redirect_if_moved(request, section, path) or _respond(request, form, lambda: _section_source(section))
 
 
 @require_safe
 def tag(request: HttpRequest, tag: str, form: str) -> HttpResponse:
-    """Return the feed of posts and photos with a tag."""
+    """Return the feed with the posts and photos that have a tag."""
     return _respond(request, form, lambda: _tag_source(tag))
 
 
 @require_safe
 def author(request: HttpRequest, slug: str, form: str) -> HttpResponse:
-    """Return the feed of posts signed with a name."""
+    """Return the feed with the posts that are signed with a name."""
     return _respond(request, form, lambda: _author_source(slug))
 
 
@@ -155,7 +155,7 @@ def _item(node: Node | Photo, request: HttpRequest) -> Item:
     if isinstance(node, Photo):
         html = format_html("<p>{}</p><p>{}</p>", addresses.picture(node), metadata.summary)
         detail = metadata.detail
-        # Cropped photos are sent as a copy. Its length is unknown until it is made, so feeds contain 0.
+        # The enclosure of a cropped photo is a copy. Its size is unknown until it is generated, so the feed contains 0.
         content_type, length = (detail.content_type, detail.size) if addresses.is_whole(node) else ("image/jpeg", 0)
         enclosure = Enclosure(origin + addresses.original_path(node), content_type, length)
     elif node.picture:

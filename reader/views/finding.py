@@ -1,4 +1,4 @@
-"""Pages that help readers find other pages: archives, search, and the 404 page."""
+"""Pages that help readers find other pages: archives, search results, and the 404 page."""
 
 import re
 from urllib.parse import urlencode
@@ -22,7 +22,7 @@ from reader.views.pages import breadcrumbs, paginate, redirect_if_moved, section
 
 RESULTS = 10
 SUGGESTIONS = 5
-# Limits for suggestions on the 404 page, because a wrong URL must not cost much more than a correct URL.
+# Limits for suggestions on the 404 page. They ensure that wrong URLs don't take much more time than correct URLs.
 MAX_SUGGESTING_MS = 200
 MAX_SUGGESTING_WORDS = 8
 MAX_PATH_LENGTH = 200
@@ -41,7 +41,7 @@ def archive(request: HttpRequest, path: str) -> HttpResponse:
 
 @require_safe
 def archive_of(request: HttpRequest, path: str, year: int, month: int | None = None) -> HttpResponse:
-    """List a blog's posts of one year or month."""
+    """List a blog's posts in a year or month."""
     blog = section_at(path, NEWEST)
     if moved := redirect_if_moved(request, blog, path):
         return moved
@@ -64,7 +64,7 @@ def _crumbs(blog: Node, *, with_archive: bool = False) -> list[dict[str, str]]:
 
 @require_safe
 def search_page(request: HttpRequest) -> HttpResponse:
-    """Search the site for ?q= and show page ?page= of the results."""
+    """Search the site for the words in ?q=, and show page ?page= of the results."""
     query = request.GET.get("q", "").replace("\x00", "").strip()[: search.LONGEST_QUERY]
     page = request.GET.get("page", "1")
     number = int(page) if page.isascii() and page.isdecimal() and len(page) < 4 else 0
@@ -72,7 +72,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
     if not 1 <= number <= last:
         raise Http404(_("These results have no such page."))
     results = search.search(tree.current(), query, now(), page=number, size=RESULTS)
-    # A later page without hits redirects to the first page, because the search may have taken too long.
+    # If a later page is empty, redirect to the first page, because the search may have taken too long.
     if number > 1 and results.total and not results.hits:
         return HttpResponseRedirect(f"{reverse('search')}?{urlencode({'q': query})}")
     pictures.attach(hit.node for hit in results.hits)
@@ -84,13 +84,13 @@ def search_page(request: HttpRequest) -> HttpResponse:
 @require_safe
 @cache_control(private=True, max_age=60)
 def search_suggestions(request: HttpRequest) -> JsonResponse:
-    """Return {"suggestions": […]} with titles and tags that begin like the words in ?q=."""
+    """Return {"suggestions": […]} with titles and tags that match the words in ?q=."""
     typed = request.GET.get("q", "")[: search.LONGEST_QUERY]
     return JsonResponse({"suggestions": suggestions.suggest(tree.current(), typed, now())})
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Return the 404 page, with pages whose titles contain words from the URL, and words to search for."""
+    """Return the 404 page. It suggests pages whose titles contain words from the URL, and a search for these words."""
     words = _words_in(request.path)
     sections = tree.current()
     moment = now()
@@ -101,9 +101,10 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def _words_in(path: str) -> str:
-    """Return the words in the last part of a path, or "" for a file name, because readers don't request files.
+    """Return the words in the last part of a path, for suggestions.
 
-    Numbers, email addresses and strings that may be secrets are ignored.
+    Return "" for file names, because readers don't request files. Numbers, email addresses and strings that may be
+    secrets are ignored.
     """
     last = path.rstrip("/").rsplit("/", 1)[-1][:MAX_PATH_LENGTH]
     if not set(last).isdisjoint(".@%="):

@@ -1,4 +1,4 @@
-"""Structured data for search engines, as JSON-LD in a script element, with the vocabulary of https://schema.org."""
+"""Structured data for search engines: JSON-LD in a script element, with the https://schema.org vocabulary."""
 
 import json
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ from nodes.models import Node, Photo, stored_site
 from photos import addresses
 from photos.addresses import ShareImage
 
-# Types of schema.org that have a headline. All other types have a name.
+# The schema.org types that have a headline. All other types have a name.
 _ARTICLES = frozenset({"Article", "BlogPosting", "NewsArticle", "Report", "TechArticle"})
-# JSON escapes for characters with which an HTML parser could end the script element.
+# JSON escapes for characters that could end the script element in an HTML parser.
 _ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 _EMPTY: tuple[Any, ...] = (None, "", [], (), {})
 
@@ -24,7 +24,7 @@ _EMPTY: tuple[Any, ...] = (None, "", [], (), {})
 def node_script(
     request: HttpRequest, node: Node | Photo, breadcrumbs: Sequence[dict[str, str]], picture: ShareImage | None
 ) -> SafeString:
-    """Return the script element for the page of a node, with the node and its breadcrumbs."""
+    """Return the script element for a node's page, with the node and its breadcrumbs."""
     origin = links.origin(request)
     graph = [_node(origin, node, breadcrumbs, picture)]
     if breadcrumbs:
@@ -35,7 +35,7 @@ def node_script(
 
 
 def front_page_script(request: HttpRequest, listed: Sequence[Node]) -> SafeString:
-    """Return the script element for a front page that is a list, with the site and the listed pages."""
+    """Return the script element for a front page that lists posts, with the site and the listed posts."""
     origin = links.origin(request)
     site = stored_site.current().settings
     website = {
@@ -133,7 +133,7 @@ def _breadcrumb_list(origin: str, steps: Sequence[dict[str, str]]) -> dict[str, 
 
 
 def _items(origin: str, steps: Sequence[dict[str, str]], name: str) -> list[dict[str, Any]]:
-    """Return pages {title, url} as numbered items of a list. Each item contains its URL under the key `name`."""
+    """Convert pages, {title, url}, to numbered list items. Each item contains the page's URL with the key `name`."""
     return [
         {"@type": "ListItem", "position": number, "name": step["title"], name: origin + step["url"]}
         for number, step in enumerate(steps, 1)

@@ -1,4 +1,4 @@
-"""Files of the site's own look: a style sheet, and icons made from the logo. Their URLs determine their whole content."""
+"""Serve the site's own style sheet, and icons generated from the logo. Their content depends only on their URLs."""
 
 import hashlib
 from functools import lru_cache
@@ -22,7 +22,7 @@ from photos.assets.limits import limits
 from photos.assets.renditions import Spec
 from photos.assets.responses import FOR_EVER, NO_STORE
 
-# Background of icons for home screens, which don't support transparency.
+# The background of icons for home screens, which don't support transparency.
 BACKGROUND = (0xFD, 0xFC, 0xF9)
 
 
@@ -43,7 +43,7 @@ def stylesheet(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_safe
 def icon(request: HttpRequest, content_id: ObjectId, icon: str) -> HttpResponse:
-    """Return an icon made from the site's logo. Other photos have no icons."""
+    """Return an icon generated from the site's logo. Other photos have no icons."""
     logo, _dark = pictures.logos()
     name = next(
         (name for name in addresses.ICONS if logo and addresses.icon_path(logo, name) == quote(request.path)), None
@@ -58,16 +58,16 @@ def icon(request: HttpRequest, content_id: ObjectId, icon: str) -> HttpResponse:
         copy = renditions.get_or_make(source, logo.metadata.detail.content_type, spec)
         return _cached_for_ever(request, _render_icon(copy, spec.extension, name), "image/png")
     except TooBusy:
-        # A browser tab requests its icon once and cannot use an error, so redirect to the theme's icon until the copy
-        # is made.
+        # Browsers request a tab's icon only once, so instead of returning an error, redirect to the theme's icon until
+        # the copy has been generated.
         return HttpResponseRedirect(static("site/icon.svg"), headers={"Cache-Control": NO_STORE})
     except (BadPicture, reader.MissingChunk) as error:
         raise Http404 from error
 
 
 def _source_spec(logo: Photo) -> Spec:
-    """Return the copy of a logo from which its icons are made. If possible, it is as wide as the largest icon."""
-    # WebP supports transparency, but an image cannot be as high as a JPEG.
+    """Return the copy of a logo from which icons are generated. If possible, it is as wide as the largest icon."""
+    # WebP supports transparency, but the maximum height is smaller than for JPEG.
     extension = "webp" if renditions.widths(addresses.size(logo), "webp") else "jpg"
     widths = renditions.widths(addresses.size(logo), extension)
     width = next((width for width in widths if width >= max(addresses.ICONS.values())), widths[-1])

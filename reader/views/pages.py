@@ -1,4 +1,4 @@
-"""Views of the public pages. Each resolves a URL, calls a selector and renders a template."""
+"""Views for the public pages. Each view resolves a URL, calls selectors and renders a template."""
 
 import unicodedata
 from collections.abc import Callable, Collection
@@ -23,7 +23,7 @@ from photos import addresses, labels, pictures, texts
 from reader.selectors import bylines, dates, faceted_lists, pinned, related
 from reader.views import facets, linked_data
 
-# Photos per page of a gallery. The number is divisible by two, three, four and six, so that the last row is full.
+# Number of photos per page of a gallery. It is divisible by two, three, four and six, so that the last row is full.
 PHOTOS_PER_PAGE = 24
 
 
@@ -34,7 +34,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def front_page(request: HttpRequest, *, is_preview: bool = False) -> HttpResponse:
-    """Return the top-level page with the slug `home` or, if there is none, the newest posts of all blogs."""
+    """Return the top-level page with the slug `home` or, if there is none, the newest posts in all blogs."""
     sections = tree.current()
     moment = now()
     if page := stored_nodes.front_page(sections, moment):
@@ -46,7 +46,7 @@ def front_page(request: HttpRequest, *, is_preview: bool = False) -> HttpRespons
 
 @require_safe
 def node(request: HttpRequest, path: str) -> HttpResponse:
-    """Show the node at `path`, or redirect if the node has another URL.
+    """Show the node at `path`, or redirect if the node's URL is different.
 
     Raises:
         Http404: There is no live node at `path`.
@@ -62,7 +62,7 @@ def node(request: HttpRequest, path: str) -> HttpResponse:
 
 @require_safe
 def without_slash(request: HttpRequest, path: str) -> HttpResponse:
-    """Redirect from a URL that ends with a slash to the URL without it, or directly to the new URL of a moved node."""
+    """Redirect from a URL with a trailing slash to the URL without it, or directly to the new URL of a moved node."""
     try:
         route = resolve(f"/{path}")
     except Resolver404:
@@ -70,14 +70,14 @@ def without_slash(request: HttpRequest, path: str) -> HttpResponse:
     if route.url_name == "node":
         return node(request, path)
     if route.url_name == "blog-feed":
-        # The path only looks like the path of a feed if there is no section. A 404 here lets the middleware look up
+        # If there is no such section, this isn't the path of a feed. Raise Http404, so that the middleware can look up
         # old URLs.
         section_at(route.kwargs["path"], content.NEWEST, content.PHOTOS)
     return _redirect(request, request.path.rstrip("/"))
 
 
 def section_at(path: str, *lists: str) -> Node:
-    """Return the live section at `path` whose type lists its contents in one of the ways `lists`.
+    """Return the live section at `path` if its type lists its contents in one of the ways in `lists`.
 
     Raises:
         Http404: There is no such section.
@@ -89,7 +89,7 @@ def section_at(path: str, *lists: str) -> Node:
 
 
 def redirect_if_moved(request: HttpRequest, node: Node, path: str) -> HttpResponse | None:
-    """Return a redirect that keeps the rest of the request's path if `node` is no longer at `path`, otherwise None."""
+    """Return a redirect that keeps the rest of the URL if `node` is no longer at `path`, and None otherwise."""
     url = node.get_absolute_url()
     if unquote(url) == f"/{path}":
         return None
@@ -98,8 +98,8 @@ def redirect_if_moved(request: HttpRequest, node: Node, path: str) -> HttpRespon
 
 def _redirect(request: HttpRequest, url: str) -> HttpResponse:
     query = request.META.get("QUERY_STRING", "")
-    # By default, browsers cache permanent redirects for ever. But a node can be moved back, or another node can take
-    # its place.
+    # By default, browsers cache permanent redirects forever. However, the node can be moved back, or another node can
+    # get the old URL.
     return HttpResponsePermanentRedirect(f"{url}?{query}" if query else url, headers={"Cache-Control": "no-cache"})
 
 
@@ -115,7 +115,7 @@ def tag(request: HttpRequest, tag: str) -> HttpResponse:
 
 @require_safe
 def find_photos(request: HttpRequest) -> HttpResponse:
-    """List photos by metadata of their files, such as ?camera=…&lens=…&focal_length=…&year=…."""
+    """List photos by the metadata in their files, such as ?camera=…&lens=…&focal_length=…&year=…."""
     wanted = labels.parse_query(request.GET)
     if not wanted:
         raise Http404(_("Choose what to search for: a camera, a lens, a focal length or a year."))
@@ -126,7 +126,7 @@ def find_photos(request: HttpRequest) -> HttpResponse:
         with search.search_time_limit(search.MILLISECONDS):
             photos = paginate(request, stored_nodes.photos_with, tree.current(), wanted, now(), size=PHOTOS_PER_PAGE)
     except search.SearchTimeout:
-        # Each property has an index, but a rare combination of several properties has none.
+        # Single properties are indexed, but a rare combination of several properties can take too long.
         return render(request, "nodes/found-photos.html", context | {"too_slow": True}, status=503)
     return render(request, "nodes/found-photos.html", context | {"listing": photos})
 
@@ -134,12 +134,12 @@ def find_photos(request: HttpRequest) -> HttpResponse:
 def show(
     request: HttpRequest, node: Node | Photo, body: SafeString | None = None, *, is_preview: bool = False
 ) -> HttpResponse:
-    """Return the page of a node. The caller has checked that the user can see it.
+    """Return a node's page. The caller must check that the user can see the node.
 
     Args:
         request: The request.
         node: The node or photo.
-        body: The text to show, or None for the text that readers see.
+        body: The body text to show, or None for the node's own text.
         is_preview: Whether to omit comments and forms.
     """
     type_context = _type_context(request, node)
@@ -162,14 +162,14 @@ def show(
 
 
 def _allow_iframes(response: HttpResponse, node: Node | Photo) -> HttpResponse:
-    """Return the response with the origins of the page's iframes, for the middleware that writes the policy."""
+    """Add the origins of the page's iframes to the response, for the Content-Security-Policy middleware."""
     if origins := texts.iframe_origins(node):
         response._csp_update = {"frame-src": origins}
     return response
 
 
 def _type_context(request: HttpRequest, node: Node | Photo) -> dict[str, Any]:
-    """Return the template variables that depend on the type: lists of a section, neighbours and related posts."""
+    """Return the template variables that depend on the type: a section's list, neighbours, and related posts."""
     moment = now()
     if node.content_type.is_of_author:
         return byline_context(request, bylines.author_slugs(node), moment)
@@ -193,7 +193,7 @@ def _type_context(request: HttpRequest, node: Node | Photo) -> dict[str, Any]:
                 )
             }
     sections = tree.current()
-    # A preview can show a post that has no section yet, so it has no neighbours either.
+    # In a preview, a post may not have a section yet. It then has no neighbours.
     is_placed = node.metadata.parent_id or content.may_hold(None, node.metadata.type)
     if (
         node.metadata.published
@@ -209,13 +209,13 @@ def _type_context(request: HttpRequest, node: Node | Photo) -> dict[str, Any]:
 
 
 def _filtered_context(request: HttpRequest, facet_filter: facets.FacetFilter, listing: Listing) -> dict[str, Any]:
-    """Return the template variables for a list with facets. The canonical URL doesn't depend on the order of the facets.
+    """Return the template variables for a list with facets. The canonical URL doesn't depend on the order of facets.
 
-    Lists with several facets, later pages of a facet and empty lists are marked as noindex.
+    Lists that are filtered by several values, later pages of filtered lists, and empty lists are marked as noindex.
     """
     is_indexed = len(facet_filter.wanted) == 1 and bool(listing.nodes) and "from" not in request.GET
     if listing.nodes:
-        # Only lists with nodes are cached, because the number of filters without matches is unlimited.
+        # Empty lists aren't cached, because there is no limit to the number of filters without matches.
         request.facets_read = {name for name, _value in facet_filter.wanted}
     return {
         "listing": listing,
@@ -227,7 +227,7 @@ def _filtered_context(request: HttpRequest, facet_filter: facets.FacetFilter, li
 
 
 def _newest_posts(request: HttpRequest, section: Node, moment: datetime) -> dict[str, Any]:
-    """Return a section's posts, filtered by the facets in the query string, with links that filter the list further."""
+    """Return a section's posts, filtered by the facets in the query string, and links for further filtering."""
     facet_filter = facets.parse_filter(request.GET, section, moment)
     size = section.content_type.page_size or 0
     if not facet_filter.wanted:
@@ -241,7 +241,7 @@ def _newest_posts(request: HttpRequest, section: Node, moment: datetime) -> dict
 
 
 def _upcoming(request: HttpRequest, section: Node, moment: datetime) -> dict[str, Any]:
-    """Return a section's upcoming pages or, with ?from=past…, its past pages, filtered by the facets in the query string."""
+    """Return a section's upcoming pages, or past pages for ?from=past…, filtered by the facets in the query string."""
     facet_filter = facets.parse_filter(request.GET, section, moment)
     size = section.content_type.page_size or 0
     type = facet_filter.type.type_name if facet_filter.type else ""
@@ -251,7 +251,7 @@ def _upcoming(request: HttpRequest, section: Node, moment: datetime) -> dict[str
 
 
 def byline_context(request: HttpRequest, slugs: Collection[str], moment: datetime) -> dict[str, Any]:
-    """Return the page at ?from=CURSOR of the posts signed with names that have these slugs. The first page also has photos."""
+    """Return the posts at ?from=CURSOR that are signed with names with these slugs, and photos on the first page."""
     sections = tree.current()
     names = bylines.names(slugs, moment)
     posts = paginate(request, bylines.posts, sections, names, moment)
@@ -260,7 +260,7 @@ def byline_context(request: HttpRequest, slugs: Collection[str], moment: datetim
 
 
 def _pages(request: HttpRequest, folder: Node, moment: datetime) -> dict[str, Any]:
-    """Return a folder's pages that follow ?from=SLUG, and the slug after which the next page of the list begins."""
+    """Return a folder's pages after ?from=SLUG, and the slug after which the next page of the list begins."""
     size = folder.content_type.page_size or stored_nodes.PAGES_LISTED
     pages = stored_nodes.pages_of(folder.pk, moment, after=request.GET.get("from", ""), limit=size + 1)
     pictures.attach(pages[:size])
@@ -268,7 +268,7 @@ def _pages(request: HttpRequest, folder: Node, moment: datetime) -> dict[str, An
 
 
 def _by_hand(request: HttpRequest, section: Node, moment: datetime) -> dict[str, Any]:
-    """Return a section's nodes at ?from=CURSOR, in the order that editors arranged, and the cursor of the next page."""
+    """Return a section's nodes at ?from=CURSOR, in the order that editors set, and the cursor of the next page."""
     size = section.content_type.page_size or stored_nodes.PAGES_LISTED
     try:
         pages, after = by_hand.page(section.pk, moment, size=size, cursor=request.GET.get("from", ""))
@@ -284,8 +284,8 @@ def paginate(request: HttpRequest, select: Callable[..., Listing], *arguments: A
     Args:
         request: The request.
         select: A selector that accepts `arguments`, `size` and `cursor`.
-        arguments: The positional arguments of the selector.
-        size: The page size. If it is 0, the site's setting is used.
+        arguments: The positional arguments for the selector.
+        size: The page size, or 0 for the site's setting.
 
     Raises:
         Http404: The cursor is invalid.
@@ -303,7 +303,7 @@ def paginate(request: HttpRequest, select: Callable[..., Listing], *arguments: A
 
 
 def breadcrumbs(node: Node | Photo) -> list[dict[str, str]]:
-    """Return the sections above a node, from the top level down, as {title, url, type, lists}."""
+    """Return a node's parent sections, beginning at the top level, as {title, url, type, lists}."""
     sections = tree.current()
     return [
         {

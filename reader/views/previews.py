@@ -1,4 +1,4 @@
-"""Previews of pages that aren't public yet. Editors see them in the admin, other people with a signed link.
+"""Previews of pages that aren't public yet. Editors see them in the admin, and other people can use a signed link.
 
 A link is valid for one version of one node, and expires. Previews are never cached or indexed.
 """
@@ -21,27 +21,27 @@ from nodes.selectors import editable_nodes
 from nodes.selectors.listing import is_public
 from reader.views import pages
 
-# Restricts signatures to previews, so that no other signed value of this site opens a preview.
+# The salt restricts signatures to previews, so that no other value that this site signs is valid as a preview link.
 SALT = "nodes.preview.version"
 DAYS = 7
 
 
 @dataclass(frozen=True)
 class Preview:
-    """The version that a link shows, which is the node or its draft with this nonce. A later save invalidates the link."""
+    """The version that a preview link shows: the node or draft with this nonce. Later saves invalidate the link."""
 
     node_id: ObjectId
     nonce: ObjectId
 
 
 def link(preview: Preview) -> str:
-    """Return the path of a link that shows `preview` for DAYS days."""
+    """Return the URL path of a link to `preview` that is valid for DAYS days."""
     token = signing.dumps([str(preview.node_id), str(preview.nonce)], salt=SALT)
     return reverse("preview", args=[token])
 
 
 def read_token(token: str) -> Preview | None:
-    """Return the preview that a link's token refers to, or None if the token is forged, has another purpose, or has expired."""
+    """Return the preview to which a link's token refers, or None if the token is invalid or has expired."""
     try:
         node_id, nonce = signing.loads(token, salt=SALT, max_age=DAYS * 86_400)
     except signing.BadSignature:
@@ -51,7 +51,7 @@ def read_token(token: str) -> Preview | None:
 
 @require_safe
 def by_link(request: HttpRequest, token: str) -> HttpResponse:
-    """Show the version that a signed link refers to."""
+    """Show the version to which a signed link refers."""
     preview = read_token(token)
     editable = editable_nodes.load(preview.node_id) if preview else None
     if preview is None or editable is None:
@@ -69,19 +69,19 @@ def by_link(request: HttpRequest, token: str) -> HttpResponse:
 def show(request: HttpRequest, node: Node, body: SafeString | None = None) -> HttpResponse:
     """Return a page as readers would see it if it were published now.
 
-    Headers keep the URL of the preview secret from sites that the page links to.
+    The response's headers keep the preview's URL secret from sites to which the page links.
 
     Args:
         request: The request.
-        node: The node. Its publication date is set if it has none.
-        body: The text to show, or None for the text of the node.
+        node: The node. If it has no publication date, the date is set to the current time.
+        body: The body text to show, or None for the node's own text.
     """
     node.metadata.published = node.metadata.published or now()
     return _make_private(pages.show(request, node, body, is_preview=True))
 
 
 def front_page(request: HttpRequest) -> HttpResponse:
-    """Return the front page with the settings that are set on the request (editor.settings)."""
+    """Return a preview of the front page with the settings that editor.settings has set for this request."""
     return _make_private(pages.front_page(request, is_preview=True))
 
 
