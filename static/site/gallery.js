@@ -1,6 +1,6 @@
 // @ts-check
-// Shows the pictures of galleries large, over the page. Each is still a link to its photo's page: with a key held, by the middle
-// button, and by the title below the picture.
+// Enlarges photos in galleries in a dialog over the page. Readers can still open a photo's own page: by clicking the
+// photo with the middle button or a modifier key, or by clicking the title below the enlarged photo.
 
 /** @typedef {HTMLAnchorElement} Link */
 
@@ -17,7 +17,7 @@ function setUp(dialog) {
   const show = (next) => {
     at = (next + links.length) % links.length;
     const link = links[at];
-    // Don't show the previous picture with the title of this one.
+    // Don't show the previous photo with this photo's title.
     image.removeAttribute("srcset");
     image.width = Number(link.dataset.width);
     image.height = Number(link.dataset.height);
@@ -40,7 +40,7 @@ function setUp(dialog) {
     const target = /** @type {HTMLElement} */ (event.target);
     const step = target.closest("[data-step]")?.getAttribute("data-step");
     if (step) show(at + Number(step));
-    // A click beside the picture, or on the button that closes.
+    // The reader clicked outside the photo or on the close button.
     else if (target === dialog || target.closest("[data-close]")) dialog.close();
   });
   dialog.addEventListener("keydown", (event) => {
@@ -49,7 +49,7 @@ function setUp(dialog) {
     event.preventDefault();
     show(at + (getComputedStyle(dialog).direction === "rtl" ? -step : step));
   });
-  // Focus the picture that was shown last, not the one that was clicked.
+  // Focus the photo that was shown last, not the photo that was clicked.
   dialog.addEventListener("close", () => links[at].focus());
 }
 

@@ -1,7 +1,7 @@
 // @ts-check
-// Completes what is typed to search for: titles and tags, in the list that browsers have for it.
+// Suggests titles and tags in the search field, using the browser's own autocomplete list.
 
-// Milliseconds without a key before the server is asked.
+// How long the reader must stop typing before suggestions are requested, in milliseconds.
 const WAIT = 150;
 
 async function suggest(input) {

@@ -1,7 +1,7 @@
 // @ts-check
-// Every page: the color switch, keys that scroll wide blocks, notes that unfold, copying of code, and players of other sites.
+// The theme switch, keyboard scrolling, expandable notes, copy buttons, and players from other sites.
 
-// A module has no document.currentScript.
+// Modules have no document.currentScript.
 const words = /** @type {HTMLScriptElement} */ (document.querySelector("script[data-copied]")).dataset;
 
 const opensElsewhere = (event) => event.metaKey || event.ctrlKey || event.shiftKey || event.altKey;
@@ -16,7 +16,7 @@ function setUpTheme() {
     const theme = root.dataset.theme ?? "auto";
     const name = button?.dataset[theme] ?? "";
     if (button?.firstElementChild) button.title = button.firstElementChild.textContent = name;
-    // The bar of a phone's browser has the color of the paper.
+    // On phones, the browser's toolbar gets the page's background color.
     const paper = getComputedStyle(document.body).backgroundColor;
     for (const [meta, own] of bars) meta.content = theme === "auto" ? own : paper;
   };
@@ -26,11 +26,11 @@ function setUpTheme() {
     try {
       localStorage.setItem("theme", theme);
     } catch {
-      // The choice is valid for this page.
+      // The choice applies only to this page.
     }
     show();
   });
-  // Chosen in another tab, or in the admin.
+  // The theme can be changed in another tab or in the admin.
   addEventListener("storage", ({ key, newValue }) => {
     if (key !== "theme") return;
     root.dataset.theme = newValue === "light" || newValue === "dark" ? newValue : "auto";
@@ -39,7 +39,7 @@ function setUpTheme() {
   show();
 }
 
-/** Let the keyboard scroll wide blocks. Not every browser does so if nothing in a block can be focused. */
+/** Make wide blocks focusable, because some browsers can't scroll other blocks with the keyboard. */
 function makeWideBlocksReachable() {
   for (const wide of document.querySelectorAll(".prose pre, .prose table, .comment-text table")) {
     if (wide.scrollWidth > wide.clientWidth) wide.setAttribute("tabindex", "0");
@@ -48,7 +48,7 @@ function makeWideBlocksReachable() {
 }
 
 /**
- * If there is no margin, a note unfolds below its line, here without a jump.
+ * If the page has no margin, expand a note below its line when the reader clicks its number.
  *
  * @param {HTMLElement} link The number in the text.
  */
@@ -98,7 +98,7 @@ function addCopyButton(code) {
   });
 }
 
-/** Load the player when the reader clicks, and nothing from another site before. */
+/** Load the player, from another site, only when the reader clicks. */
 function setUpPlayer(link) {
   link.addEventListener("click", (event) => {
     if (opensElsewhere(event)) return;
@@ -110,7 +110,7 @@ function setUpPlayer(link) {
       "sandbox",
       "allow-scripts allow-same-origin allow-popups allow-popups-to-escape-sandbox allow-presentation",
     );
-    // Players refuse to run without the address of the site.
+    // Players don't work without a referrer.
     frame.referrerPolicy = "strict-origin-when-cross-origin";
     frame.src = link.dataset.player ?? "";
     link.replaceWith(frame);
