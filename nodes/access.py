@@ -1,9 +1,9 @@
 """Permissions on nodes. Every admin page uses these checks, including previews and links.
 
 Authors can edit their own nodes until the nodes are published. After that, they can only edit drafts of them. Editors
-(users with permission to publish) can do everything except delete permanently, which needs an administrator. Anyone
-else gets 404 for a node, so that nobody can find out whether an id exists. Photos have no owner. Writers can see the
-photo library and add photos to it. Users with permission to publish, or to change photos, can change the photos in the
+(users with permission to publish) can do everything except delete permanently, which needs an administrator. Other
+users get 404, so that they can't find out whether a node exists. Photos have no owner. Writers can see the photo
+library and add photos to it. Users with permission to publish, or to change photos, can change the photos in the
 library.
 """
 
@@ -234,7 +234,7 @@ def sees_all(user: Any) -> bool:
 
 
 def seen_by(user: Any) -> dict[str, Any]:
-    """Return a filter for the nodes whose existence `user` can learn: all nodes, or only public and own ones."""
+    """Return a filter for the nodes that `user` can know about: all nodes, or public nodes and the user's own nodes."""
     return {} if sees_all(user) else {"$or": [live(now()), {"metadata.author._id": user.pk}]}
 
 
@@ -251,7 +251,7 @@ def may_write(user: Any) -> bool:
 def may_create(user: Any, type: str) -> bool:
     """Return whether `user` can create nodes of `type`. Creating a section needs permission to publish.
 
-    Always return False for photos, because they are uploaded.
+    Always return False for photos, because photos are uploaded instead.
     """
     content_type = content.get(type)
     if content_type.is_file or not content_type.is_installed:

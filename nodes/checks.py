@@ -39,7 +39,7 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
     - nodes.E008: a version of a type has no upgrade function, or several.
     - nodes.E009: an upgrade function is for a version that doesn't exist.
     - nodes.E010: an attribute of a section type has an invalid value.
-    - nodes.E011: a name in `list_display`, `searched_as_title` or `searched_as_tags` is not a field.
+    - nodes.E011: a name in `list_display`, `searched_as_title` or `searched_as_tags` isn't a field.
     - nodes.E012: a part contains other parts.
     - nodes.E013: `date_field` isn't a date field.
     """

@@ -1,4 +1,4 @@
-"""Exceptions raised by writes. Callers handle each of these exceptions, and show its message to editors."""
+"""Exceptions raised by writes. Callers handle all of these exceptions, and show their messages to editors."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class NodeError(Exception):
-    """Base class for exceptions that refuse a write. Nothing was changed."""
+    """Base class for exceptions that are raised if a write is refused. Nothing was changed."""
 
 
 class NodeGone(NodeError):
@@ -129,7 +129,7 @@ class InvalidSlug(NodeError):
 
 
 class InvalidPlace(NodeError):
-    """The section can't contain the node, because the section has the wrong type, is in the node, or doesn't exist."""
+    """The section can't contain the node: the section has the wrong type, is inside the node, or doesn't exist."""
 
 
 class FieldRefused(NodeError):

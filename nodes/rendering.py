@@ -22,9 +22,9 @@ from nodes.content import HTML, MARKDOWN
 
 # Maximum number of rendered texts cached per process. At 20 KB each, they need about 10 MB.
 KEPT = 512
-# Maximum number of characters of formulas rendered per text. A character takes up to about 0.25 ms.
+# Maximum number of characters of formulas rendered per text. Rendering a character takes up to about 0.25 ms.
 MOST_MATHS: Final = 10_000
-# Maximum number of characters of code highlighted per text. A character takes up to about 30 µs.
+# Maximum number of characters of code highlighted per text. Highlighting a character takes up to about 30 µs.
 MOST_CODE: Final = 20_000
 # These expressions match the exact output of the sanitizer.
 _CODE: Final = re.compile(r'(<pre>)?<code class="language-([^" ]+)">([^<]*)</code>(?(1)</pre>)')
@@ -35,7 +35,7 @@ _REF: Final = '<sup class="footnote-ref"><a '
 
 
 def to_html(text: str, text_format: str) -> str:
-    """Convert text by an editor to clean HTML. Text in both formats can contain HTML."""
+    """Convert an editor's text to clean HTML. Text in both formats can contain HTML."""
     if text_format == HTML:
         return html.clean(text, "article")
     return markdown.render(text, "article")

@@ -32,7 +32,7 @@ class NodeAction(ABC):
         return Actor.of(self.user)
 
     def check(self) -> Editable:
-        """Check whether the action is allowed, and return the node as it is currently stored.
+        """Check permissions and rules, and return the node as it is currently stored.
 
         Raises:
             Http404: The user can't see the node.
@@ -43,7 +43,7 @@ class NodeAction(ABC):
 
     @abstractmethod
     def execute(self) -> Any:
-        """Check whether the action is allowed, and perform it.
+        """Check permissions and rules, then perform the action.
 
         Raises:
             Http404: The user can't see the node.

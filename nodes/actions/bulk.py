@@ -74,7 +74,7 @@ class PublishListed(NodeAction):
     needs = NodePermission.PUBLISH
 
     def execute(self) -> None:
-        """Check whether the user can publish the node, and publish it.
+        """Check permissions and rules, then publish the node.
 
         Raises:
             NodeGone: The node no longer exists.

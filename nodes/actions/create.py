@@ -59,7 +59,7 @@ class CreateNode:
             raise Published(made.node.pk)
 
     def execute(self) -> Saved:
-        """Check whether the user can create the node, and create it.
+        """Check permissions and rules, then create the node.
 
         Raises:
             SlugTaken: Another node in the section has the slug.
@@ -113,15 +113,15 @@ class Duplicate(NodeAction):
         return editable
 
     def execute(self) -> Saved:
-        """Check whether the user can copy the node, and copy it.
+        """Check permissions and rules, then copy the node.
 
         Raises:
             NodeGone: The node no longer exists.
             IdTaken: The id belongs to another document.
             InvalidPlace: The section can't contain the node.
             Published: The node was published, so the user can no longer change it.
-            NewerVersion: A newer release stored the node.
-            NotUpgraded: An upgrader failed on the node.
+            NewerVersion: The node was stored by a newer release.
+            NotUpgraded: The node could not be upgraded to the current version of its type.
         """
         self.check()
         return duplicating.duplicate(

@@ -58,14 +58,14 @@ class SaveDraft(DraftAction):
         return editable
 
     def execute(self) -> Saved:
-        """Check whether the user can save the draft, and save it.
+        """Check permissions and rules, then save the draft.
 
         Raises:
             EditConflict: Both sides changed the same field or paragraph.
             NodeGone: The node no longer exists.
             FieldRefused: A value can't be stored.
-            NewerVersion: A newer release stored the node.
-            NotUpgraded: An upgrader failed on the node.
+            NewerVersion: The node was stored by a newer release.
+            NotUpgraded: The node could not be upgraded to the current version of its type.
             TooBusy: Other writers kept changing the node.
         """
         editable = self.check()
@@ -105,7 +105,7 @@ class PublishDraft(DraftAction):
         return editable
 
     def execute(self) -> Saved:
-        """Check whether the user can publish the draft, and publish it.
+        """Check permissions and rules, then publish the draft.
 
         Raises:
             EditConflict: Both sides changed the same field or paragraph.
@@ -113,8 +113,8 @@ class PublishDraft(DraftAction):
             NodeGone: The node no longer exists.
             NotReady: The node lacks something that publishing requires.
             FieldRefused: A value can't be stored.
-            NewerVersion: A newer release stored the node.
-            NotUpgraded: An upgrader failed on the node.
+            NewerVersion: The node was stored by a newer release.
+            NotUpgraded: The node could not be upgraded to the current version of its type.
             TooBusy: Other writers kept changing the node.
         """
         self.check()
@@ -139,7 +139,7 @@ class ScheduleDraft(PublishDraft):
         return editable
 
     def execute(self) -> Saved:
-        """Check whether the user can schedule the draft, and schedule it.
+        """Check permissions and rules, then schedule the draft.
 
         The exceptions of PublishDraft can also be raised.
 
@@ -163,7 +163,7 @@ class UnscheduleDraft(DraftAction):
     needs = NodePermission.PUBLISH
 
     def execute(self) -> None:
-        """Check whether the user can cancel the schedule, and cancel it.
+        """Check permissions and rules, then cancel the schedule.
 
         Raises:
             DraftGone: The draft has been saved, published or discarded since the user saw it.
@@ -182,7 +182,7 @@ class DiscardDraft(DraftAction):
     """
 
     def execute(self) -> None:
-        """Check whether the user can delete the draft, and delete it.
+        """Check permissions and rules, then delete the draft.
 
         Raises:
             DraftGone: The draft has been saved, published or discarded since the user saw it.

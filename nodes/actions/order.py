@@ -47,7 +47,7 @@ class Order(NodeAction):
         return editable
 
     def execute(self) -> int:
-        """Check whether the user can rearrange the nodes, and rearrange them.
+        """Check permissions and rules, then rearrange the nodes.
 
         Return the number of nodes that are no longer in the section.
 

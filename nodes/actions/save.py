@@ -52,8 +52,8 @@ class SaveAction(NodeAction):
             InvalidPlace: The section can't contain the node.
             FieldRefused: A value can't be stored.
             NotReady: The node lacks something that publishing requires.
-            NewerVersion: A newer release stored the node.
-            NotUpgraded: An upgrader failed on the node.
+            NewerVersion: The node was stored by a newer release.
+            NotUpgraded: The node could not be upgraded to the current version of its type.
             TooBusy: Other writers kept changing the node.
         """
         return editing.save(
@@ -106,7 +106,7 @@ class SaveNode(SaveAction):
         return self.fields
 
     def execute(self) -> Saved:
-        """Check whether the user can save the node, and save it. The exceptions are the same as for `save`."""
+        """Check permissions and rules, then save the node. The exceptions are the same as for `save`."""
         return self.save(self.check(), self.tags, self.act)
 
 

@@ -23,7 +23,7 @@ class Tag(NodeAction):
         return access.node_or_photo(self.user, self.node_id, self.needs, describes=True)
 
     def execute(self) -> None:
-        """Check whether the user can change the tags, and change them.
+        """Check permissions and rules, then change the tags.
 
         Raises:
             NodeGone: The node no longer exists.

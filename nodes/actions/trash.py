@@ -25,7 +25,7 @@ class Trash(NodeAction):
     needs = NodePermission.TRASH
 
     def execute(self) -> None:
-        """Check whether the user can move the node to trash, and move it there.
+        """Check permissions and rules, then move the node to trash.
 
         Raises:
             NodeGone: The node no longer exists.
@@ -65,7 +65,7 @@ class Restore(NodeAction):
         return editable
 
     def execute(self) -> bool:
-        """Check whether the user can restore the node, and restore it.
+        """Check permissions and rules, then restore the node.
 
         Return whether the node is now a draft because its publication time passed while it was in the trash.
 
@@ -103,7 +103,7 @@ class Delete(NodeAction):
         return access.trashed(self.user, self.node_id, self.needs)
 
     def execute(self) -> None:
-        """Check whether the user can delete the node, and delete it.
+        """Check permissions and rules, then delete the node.
 
         Raises:
             NodeGone: The node no longer exists.

@@ -31,7 +31,7 @@ CHANGED = (("metadata.updated", -1), ("_id", -1))
 # Nodes published at the same time are sorted by creation time. The ids of photos aren't in order of creation.
 NEWEST = (("metadata.published", -1), ("metadata.created", -1), ("_id", -1))
 OWN_DATE = (("derived.date", 1), ("_id", 1), ("metadata.expires", 1), ("metadata.published", 1))
-# Nodes that their section lists by one of their own date fields.
+# Nodes in sections that list their pages by a date field.
 DATED = {"derived.date": {"$exists": True}}
 # Nodes that are pinned to the top of their section.
 PINNED = {"metadata.detail.is_pinned": True}
@@ -89,7 +89,7 @@ def node_indexes() -> tuple[Index, ...]:
                 ("metadata.type", 1),
             ),
         ),
-        # Expired nodes, for editors, and the next expiry, when the public site changes without an edit.
+        # Expired nodes, for editors. Also the next expiry, which changes the public site without an edit.
         Index("by_expiry", (("metadata.expires", -1), ("_id", -1))),
         # Nodes whose title contains a word that begins with an editor's input. Nodes with the same word are sorted by
         # their last change, latest first.
@@ -171,7 +171,7 @@ def collections() -> tuple[Collection, ...]:
                         ("metadata.type", 1),
                     ),
                 ),
-                # The admin lists: all nodes or one filter sorted by last change, and a status sorted by publication.
+                # The admin lists. They are sorted by last change, or by publication or draft if they show one state.
                 Index("by_updated", CHANGED),
                 Index("section_by_updated", (("metadata.parent_id", 1), *CHANGED)),
                 Index("type_by_updated", (("metadata.type", 1), *CHANGED)),
@@ -193,7 +193,7 @@ def collections() -> tuple[Collection, ...]:
                     (("derived.facets", 1), *CHANGED),
                     partial={"derived.facets": {"$exists": True}},
                 ),
-                # Nodes in sections that list their pages by a date field of the pages, with and without facet filters.
+                # Nodes in sections that list their pages by a date field, without and with a facet filter.
                 Index("by_date", (("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
                 Index("facet_by_date", (("derived.facets", 1), ("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
                 # The pinned posts in a section. There are few of them.

@@ -122,7 +122,7 @@ def _node() -> Schema:
 
 
 def _of_version(number: int) -> Schema:
-    """Return the schema for metadata with version `number` of its type. Metadata without a version is version FIRST."""
+    """Return the schema for metadata with version `number` of its type. If the version is missing, it is FIRST."""
     if number == upgrading.FIRST:
         return {"properties": {upgrading.VERSION: {"enum": [number, None]}}}
     return {"required": [upgrading.VERSION], "properties": {upgrading.VERSION: {"enum": [number]}}}

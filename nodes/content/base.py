@@ -20,14 +20,14 @@ from django_mongodb_backend.models import EmbeddedModel
 from nodes.content import values
 
 MARKDOWN, HTML = "markdown", "html"
-# The ways in which a section can list its nodes.
+# How a section can list its nodes.
 NEWEST = "newest"  # By publication date.
 BY_NAME = "by-name"  # Pages and subsections, by name.
 BY_HAND = "by-hand"  # Pages and subsections, in the order that editors set.
 PHOTOS = "photos"  # As photos.
 UPCOMING = "upcoming"  # By a date field of the pages.
 
-# For each way, the name of the section template.
+# The name of the section template for each kind of list.
 LISTED_BY = {NEWEST: "blog", BY_NAME: "folder", BY_HAND: "folder", PHOTOS: "gallery", UPCOMING: "upcoming"}
 
 # A separate model registry keeps content types out of the list of Django's own models.

@@ -69,12 +69,12 @@ def own_fields(type: str) -> Iterator[tuple[str, models.Field]]:
 
 
 def internal_fields(type: str) -> frozenset[str]:
-    """Return the paths of fields that are in no form, such as the source of an import or the size of a photo."""
+    """Return the paths of fields that aren't in any form, such as the source of an import or the size of a photo."""
     return frozenset(path for path, field in declared(type).items() if not field.editable)
 
 
 def keep_declared(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `fields`, by path, without those that `type` doesn't declare. Older versions may have had more fields."""
+    """Return only the `fields`, by path, that `type` declares. Older versions of the type may have had more fields."""
     return {path: value for path, value in fields.items() if not path.startswith(PREFIX) or path in declared(type)}
 
 

@@ -11,7 +11,8 @@ from django_mongodb_backend.fields import ArrayField
 
 from nodes.content import registry
 
-# Maximum number of facets per node, and maximum length of a value. Lists can't be filtered by anything beyond them.
+# Maximum number of facets per node, and maximum length of a value. Lists can't be filtered by values beyond these
+# limits.
 MOST, LONGEST = 50, 100
 
 
@@ -39,7 +40,7 @@ def is_list(field: models.Field) -> bool:
 
 
 def labels(field: models.Field) -> dict[str, str]:
-    """Return the labels of a field's values, by value, in the order of its choices. It is empty without choices."""
+    """Return the labels of a field's values, by value, in the order of its choices, or {} if it has no choices."""
     inner = field.base_field if isinstance(field, ArrayField) else field
     if isinstance(inner, models.BooleanField):
         return {"true": gettext("Yes"), "false": gettext("No")}

@@ -64,7 +64,7 @@ def attributes(model: Any, document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def valid_values(model: type[models.Model], document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values in a stored document that the fields of `model` accept. It can be from a newer version."""
+    """Return the values in a document, possibly from a newer version, that the fields of `model` accept."""
     valid = {}
     for field in stored_fields(model):
         if field.column in document:

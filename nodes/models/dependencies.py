@@ -30,7 +30,7 @@ class Dependencies:
 
     Attributes:
         texts: Whether any save could change the response.
-        node: The state in which the node that the page is about was read.
+        node: The node that the page is about, in the state in which it was read.
         tags: The tags of this node.
         slots: The slots for the tags of other nodes.
     """
@@ -59,7 +59,7 @@ def on_lists(select: Callable[P, T]) -> Callable[P, T]:
 
 
 def note_tags(tags: Iterable[str] | None = None) -> None:
-    """Record that the response shows `tags` of nodes, or depends on them, but on no other tags. None means any tags."""
+    """Record that the response depends on `tags` of nodes, or on all tags if `tags` is None."""
     if (dependencies := _recorder.current) is not None:
         dependencies.slots = SLOTS if tags is None else dependencies.slots | slots(tags)
 

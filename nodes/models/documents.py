@@ -1,4 +1,4 @@
-"""Models for nodes and photos. `metadata` contains the common fields, and `metadata.detail` the fields of the type.
+"""Models for nodes and photos. `metadata` contains the common fields, and `metadata.detail` contains the type's fields.
 
 The admin uses these models with the ORM. Selectors build the same objects from raw documents. Only services write.
 """

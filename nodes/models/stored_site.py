@@ -80,9 +80,10 @@ HOMES = (
 class Scope(IntEnum):
     """The scope of a change. A change renews the version of its scope, and the versions of all narrower scopes.
 
-    - SITE: Every page. For changes to settings, sections, pages at the top level, and the places and dates of nodes.
-    - LISTS: All lists. For changes to photos, and to content that lists show.
-    - TEXTS: The node's own page, and pages that show the whole text of other nodes.
+    - SITE: The change affects every page. Examples are changes to settings, sections, pages at the top level, and the
+      places and dates of nodes.
+    - LISTS: The change affects lists. Examples are changes to photos, and to content that lists show.
+    - TEXTS: The change affects only the node's own page, and pages that show the whole text of other nodes.
     """
 
     SITE = 0
@@ -191,7 +192,7 @@ def current() -> Site:
 
 
 def begin_request(site: Site | None = None) -> Site:
-    """Set the site that `current()` returns during this request, and return it. If it isn't passed, it is read."""
+    """Set the site that `current()` returns during this request, and return it. If `site` is None, read the site."""
     site = site or read()
     _request_site.set(site)
     return site

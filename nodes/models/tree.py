@@ -75,7 +75,7 @@ class Tree:
 
     @cached_property
     def children(self) -> dict[ObjectId | None, list[SectionEntry]]:
-        """The sections by the id of their parent. Each list is sorted by title, or manually by editors."""
+        """The sections by the id of their parent. Each list is sorted by title, or in the order that editors set."""
         grouped: dict[ObjectId | None, list[SectionEntry]] = {}
         for section in sorted(self.sections.values(), key=lambda s: (s.title.casefold(), s.id)):
             grouped.setdefault(section.parent_id, []).append(section)
@@ -172,7 +172,7 @@ _cached: tuple[Tree, datetime] | None = None
 
 
 def clear() -> None:
-    """Remove the cached tree, so that the process starts fresh."""
+    """Remove the cached tree, as if the process had just started."""
     global _cached
     _cached = None
 

@@ -30,7 +30,7 @@ _cache: tuple[ObjectId | None, _Entries] = (None, {})
 
 
 def clear() -> None:
-    """Remove all cached results, so that the process starts fresh."""
+    """Remove all cached results, as if the process had just started."""
     global _cache
     _cache = (None, {})
 

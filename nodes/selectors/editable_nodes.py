@@ -32,7 +32,7 @@ _EMPTY = {
 
 @dataclass(frozen=True)
 class Version:
-    """The version of a node that has a particular nonce. Its fields are by path, as in forms and merges."""
+    """The version of a node that has a particular nonce. Fields are keyed by path, as in forms and merges."""
 
     nonce: ObjectId
     fields: Mapping[str, Any]

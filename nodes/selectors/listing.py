@@ -50,8 +50,8 @@ MODELS: dict[str, type[Node] | type[Photo]] = {NODES: Node, ASSET_FILES: Photo}
 NEWEST_FIRST = [*NEWEST]
 OLDEST_FIRST = [(path, 1) for path, _way in NEWEST]
 TIMES = ("metadata.published", "metadata.created")
-EARLIEST_MILLISECOND = -62_135_596_800_000  # of the year 1
-LATEST_MILLISECOND = 253_402_300_799_999  # of the year 9999
+EARLIEST_MILLISECOND = -62_135_596_800_000  # The start of the year 1.
+LATEST_MILLISECOND = 253_402_300_799_999  # The end of the year 9999.
 BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 
 
@@ -110,7 +110,7 @@ def posts_of(section_id: ObjectId) -> dict[str, Any]:
 
 
 def public_among(documents: Iterable[Document], sections: Tree, moment: datetime) -> list[Document]:
-    """Return the documents that readers can see, like `is_public`, from the results of a query with `live(moment)`."""
+    """Filter the results of a query with `live(moment)`. Return only the documents that readers can see."""
     shown = set(sections.live_ids(moment))
     return [
         document
@@ -245,7 +245,7 @@ def listing(
         documents = find_live(base, index, moment, size + 1, edge, WHOLE if whole else FIELDS[name], span, name)
         readable = list(readable_nodes(name, documents))
         nodes += readable
-        # Damaged documents are counted, too, so that the list doesn't end before them.
+        # Damaged documents are counted, too, so that the list continues after them.
         damaged += len(documents) - len(readable)
     going_newer = edge is not None and edge.newer
     if len(collections) > 1:

@@ -60,7 +60,7 @@ def addresses(sections: Tree, names: Sequence[str], moment: datetime) -> dict[st
 
 @dataclass(frozen=True)
 class Use:
-    """A page or post that uses a node, photo or insert in its saved version, in its draft, or in both."""
+    """A page or post, public or not, that uses a node, photo or insert in its live version, its draft, or both."""
 
     node: Node
     live: bool
@@ -74,9 +74,9 @@ def uses_filter(refs: Sequence[Ref]) -> dict[str, Any]:
 
 
 def find_uses(refs: Sequence[Ref]) -> list[Use]:
-    """Return up to LISTED_USES pages and posts, live or not, that use any of `refs`. The last changed come first.
+    """Return up to LISTED_USES pages and posts, live or not, that use any of `refs`, most recently changed first.
 
-    If there are several `refs` and more uses, the choice of uses is arbitrary. Uses by nodes in `refs` are left out.
+    If there are more uses of several `refs`, an arbitrary selection is returned. Uses by nodes in `refs` are left out.
     """
     if not refs:
         return []

@@ -88,7 +88,7 @@ def resolve_address(address: str) -> Node | Photo | None:
 
 
 def _sections_at(sections: Tree, path: Sequence[str], moment: datetime) -> Iterator[ObjectId | None]:
-    """Yield the section that currently has a path of slugs, then the sections that had it before, without duplicates.
+    """Yield the section that currently has this path, then the sections that had it before, without duplicates.
 
     None stands for the top level.
     """
@@ -123,7 +123,7 @@ def _node_at(sections: Tree, parent_id: ObjectId | None, slug: str, moment: date
 
 @on_lists
 def _moved_to(parent_id: ObjectId | None, slug: str) -> list[ObjectId]:
-    """Return the ids of the nodes that previously had a place, the most recent first."""
+    """Return the ids of the nodes that previously had this place, most recent first."""
     redirect = database()[REDIRECTS].find_one({"_id": {"parent_id": parent_id, "slug": slug}})
     return read_document(REDIRECTS, redirect, lambda r: [r["node_id"], *r.get("earlier", ())]) or []
 
@@ -315,7 +315,7 @@ def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | Non
 
 
 def links_at_top(moment: datetime) -> list[tuple[str, str]]:
-    """Return the titles and slugs of the first live pages at the top level, by slug. They are cached in process."""
+    """Return the titles and slugs of the first live pages at the top level, sorted by slug, cached in process."""
 
     def read() -> tuple[list[tuple[str, str]], datetime | None]:
         pages = pages_of(None, moment, limit=MOST_AT_TOP + 1, fields=UNTAGGED)

@@ -1,4 +1,4 @@
-"""Derive data from a node's metadata. It is stored with the node on each save, so that reads don't parse the text."""
+"""Derive data from a node's metadata. Each save stores this data with the node, so that reads don't parse the text."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,7 @@
 """Save, publish, schedule and discard drafts of live versions.
 
-A draft has its own nonce. Publishing a draft merges it with the live version (a three-way merge) and takes one update.
-A draft can be published immediately, or at a scheduled time (nodes/services/scheduled.py).
+A draft has its own nonce. When a draft is published, it is merged with the live version (a three-way merge) and written
+with a single update. It can be published immediately, or at a scheduled time (nodes/services/scheduled.py).
 """
 
 from collections.abc import Mapping
@@ -60,8 +60,8 @@ def save_draft(
         NodeGone: The node no longer exists.
         NotReady: The draft lacks something that publishing requires.
         FieldRefused: A value can't be stored.
-        NewerVersion: A newer release stored the node.
-        NotUpgraded: An upgrader failed on the node.
+        NewerVersion: The node was stored by a newer release.
+        NotUpgraded: The node could not be upgraded to the current version of its type.
         TooBusy: Other writers kept changing the node.
     """
 
@@ -117,8 +117,8 @@ def publish_draft(
         NodeGone: The node no longer exists.
         NotReady: The node lacks something that publishing requires.
         FieldRefused: A value can't be stored.
-        NewerVersion: A newer release stored the node.
-        NotUpgraded: An upgrader failed on the node.
+        NewerVersion: The node was stored by a newer release.
+        NotUpgraded: The node could not be upgraded to the current version of its type.
         TooBusy: Other writers kept changing the node.
     """
 
@@ -304,8 +304,8 @@ def load(node_id: ObjectId) -> Document:
 
     Raises:
         NodeGone: The node no longer exists.
-        NewerVersion: A newer release stored the node.
-        NotUpgraded: An upgrader failed on the node.
+        NewerVersion: The node was stored by a newer release.
+        NotUpgraded: The node could not be upgraded to the current version of its type.
     """
     stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1, "draft": 1, **scope.FIELDS})
     if stored is None:
@@ -322,7 +322,7 @@ def _place(stored: Document) -> dict[str, Any]:
 
 
 def with_draft(stored: Document) -> dict[str, Any]:
-    """Return the metadata with the draft applied and the draft's nonce.
+    """Return the node's metadata with the draft applied, and with the draft's nonce.
 
     If there is no draft, return the node's own metadata.
     """

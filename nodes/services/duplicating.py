@@ -36,8 +36,8 @@ def duplicate(
         IdTaken: The id belongs to another document.
         InvalidPlace: The section can't contain the copy.
         Published: The copy has been published since the first call.
-        NewerVersion: A newer release stored the node.
-        NotUpgraded: An upgrader failed on the node.
+        NewerVersion: The node was stored by a newer release.
+        NotUpgraded: The node could not be upgraded to the current version of its type.
     """
     # load() rejects nodes with a newer version of their type, because a copy would lack their unknown fields.
     metadata = drafts.with_draft(drafts.load(node_id))

@@ -185,8 +185,8 @@ def save(
         InvalidPlace: The section can't contain the node.
         NotReady: The node lacks something that publishing requires.
         FieldRefused: A value can't be stored.
-        NewerVersion: A newer release stored the node.
-        NotUpgraded: An upgrader failed on the node.
+        NewerVersion: The node was stored by a newer release.
+        NotUpgraded: The node could not be upgraded to the current version of its type.
         TooBusy: Other writers kept changing the node.
     """
 

@@ -67,7 +67,7 @@ def upgrade(type: str, *, dry_run: bool = False) -> Iterator[UpgradeResult]:
     is_changed = False
     fields = {"metadata": 1, "draft": 1, "derived": 1}
     try:
-        # The trash is read before and after the other collection, to find nodes that move to or from it in between.
+        # The trash is read before and after the other collection, to find nodes that are moved in the meantime.
         for collection in (TRASH, home) if dry_run else (TRASH, home, TRASH):
             for stored in database()[collection].find(_query(type, collection), fields).batch_size(BATCH):
                 if stored["_id"] in left:

@@ -66,8 +66,8 @@ def compare_and_set(
         InvalidPlace: The section can't contain the node.
         NotReady: The node lacks something that publishing requires.
         FieldRefused: A value can't be stored.
-        NewerVersion: A newer release stored the node.
-        NotUpgraded: An upgrader failed on the node.
+        NewerVersion: The node was stored by a newer release.
+        NotUpgraded: The node could not be upgraded to the current version of its type.
     """
     changes = change.fields
     seen = Expected.of(stored)
@@ -132,7 +132,7 @@ def compare_and_set(
 def ends_schedule(changes: Mapping[str, Any]) -> bool:
     """Return whether saving these fields, by path, in the live version cancels the schedule of the node's draft.
 
-    This is the case for all fields except the slug and the section, because the draft is based on them.
+    Saving any field except the slug and the section does, because it changes the version on which the draft is based.
     """
     return bool(changes.keys() - rules.NOT_DRAFTED)
 
@@ -194,7 +194,7 @@ def load_base(node_id: ObjectId, nonce: ObjectId, *, as_submitted: bool = False)
 
 
 def submitted_fields(revision: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a revision as submitted with the form. Fields that weren't in the form have saved values."""
+    """Return a revision's fields as submitted. Fields that weren't in the form have their saved values."""
     whole = revision["metadata"]
     submitted = revision.get("submitted") or {}
     # Upgraders need the whole `detail`.
@@ -207,7 +207,7 @@ def writable(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
 
     Raises:
         NewerVersion: The metadata was stored by a newer release.
-        NotUpgraded: An upgrader failed.
+        NotUpgraded: The metadata could not be upgraded.
     """
     if upgrading.is_newer(metadata):
         raise NewerVersion

@@ -96,7 +96,7 @@ def is_shareable(request: HttpRequest, response: HttpResponse) -> bool:
     match = request.resolver_match
     if match is None or match.url_name not in CACHED_ROUTES:
         return False
-    # Views of lists store the names of the facets that they used on the request.
+    # List views record in `facets_read` which facets they used.
     if set(request.GET) - CACHED_ROUTES[match.url_name] - getattr(request, "facets_read", set()):
         return False
     return (

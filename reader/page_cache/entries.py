@@ -30,8 +30,8 @@ from nodes.models.stored_site import SLOTS, ExtraQuery, Site, Versions
 from nodes.selectors import stored_nodes
 from nodes.types import Expected
 
-# The part of a page that can be rendered separately, and its delimiters. Text by editors and readers never contains
-# HTML comments.
+# The part of a page that can be rendered separately, and its delimiters. Text written by editors and readers never
+# contains HTML comments.
 DISCUSSION_TEMPLATE = "nodes/_discussion.html"
 SHIPPED_DISCUSSION = Path(__file__).parents[1] / "templates" / DISCUSSION_TEMPLATE
 DISCUSSION_START = b"<!-- discussion -->"
@@ -219,7 +219,7 @@ def read_state(node: Expected | None, discussions: Collection[str]) -> StoredSta
     in_same_database = conf.database_alias() == DEFAULT_DB_ALIAS
     if discussions and in_same_database:
         ids = list(discussions)
-        # For the server, `$in` with a single id takes a third more time than an equality match.
+        # On the server, `$in` with a single id takes a third more time than an equality match.
         lookups.append(ExtraQuery(VERSIONS[0], {"_id": ids[0] if len(ids) == 1 else {"$in": ids}}, VERSIONS[1]))
     if node:
         # The filter contains the node's place, because the place is the shard key.

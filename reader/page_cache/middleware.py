@@ -127,7 +127,7 @@ class UpdatePageCacheMiddleware:
 
 
 def _add_cdn_headers(response: HttpResponse, entry: Entry) -> HttpResponse:
-    """Add headers for the CDN, if the site has one, to the response for a current entry."""
+    """Add the CDN headers to the response for a current entry, if the site uses a CDN."""
     if settings.CDN_PURGE_URLS:
         keys = purging.page_keys(entry.nodes, entry.discussions)
         cdn.set_headers(response, keys, min(entry.expires, now() + cdn.MAX_AGE), entry.next_disappearance)

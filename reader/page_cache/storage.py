@@ -89,7 +89,7 @@ class SharedPages:
         return stored[1] if stored[0] == key else None
 
     def put(self, key: Key, entry: Entry) -> None:
-        """Store a page for all processes, unless its key has more than PLAIN_KEY_PARTS parts or it is too long."""
+        """Store a page for all processes, if its key has at most PLAIN_KEY_PARTS parts and the page fits in a slot."""
         if not self.slots or len(key) > PLAIN_KEY_PARTS or len(entry.compressed) > self.SLOT_SIZE:
             return
         payload = pickle.dumps((key, entry))

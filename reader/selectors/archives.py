@@ -25,7 +25,7 @@ class Month:
 
     @property
     def first_day(self) -> date:
-        """Return the first day of the month. A datetime could be on a different day in another time zone."""
+        """Return the first day of the month, as a date. A datetime could fall on another day in another time zone."""
         return date(self.year, self.month, 1)
 
 

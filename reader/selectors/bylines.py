@@ -125,9 +125,9 @@ def photos(sections: Tree, names: Sequence[str], moment: datetime) -> Listing:
 
 
 def authors(sections: Tree, moment: datetime) -> dict[str, tuple[str, datetime]]:
-    """Return the name and the time of the newest live post of each author, by slug. Names are spelled as in this post.
+    """Return each author's name and the publication time of the author's newest live post, by slug.
 
-    The query reads only index keys. The result is cached in process.
+    Names are spelled as in these posts. The query reads only index keys. The result is cached in process.
     """
 
     def read() -> tuple[dict[str, tuple[str, datetime]], datetime | None]:

@@ -33,10 +33,10 @@ class Related:
 
 
 def find_related(sections: Tree, node: Node, moment: datetime) -> Related:
-    """Return up to MAX_SHOWN live nodes that share tags with `node`, most similar first, with only the shared tags.
+    """Return up to MAX_SHOWN live nodes that share tags with `node`, most similar first.
 
-    Only the newest MAX_COMPARED nodes are compared. Sharing rare tags and title words makes nodes more similar. The
-    result is cached in process.
+    Only the newest MAX_COMPARED nodes are compared. Nodes that share rare tags and title words with `node` are more
+    similar. The returned nodes have only the shared tags. The result is cached in process.
     """
 
     def read() -> tuple[Related, datetime | None]:

@@ -12,7 +12,7 @@ register = template.Library()
 
 @register.filter(expects_localtime=True)
 def iso(moment: datetime | None) -> str:
-    """{{ moment|iso }}: return the time in seconds, with its offset, for HTML datetime attributes, or "" for None.
+    """{{ moment|iso }}: return the time to the second, with its offset, for HTML datetime attributes, or "" for None.
 
     HTML doesn't accept offsets with seconds, which were common before the introduction of standard time. A time with
     such an offset is returned in UTC.

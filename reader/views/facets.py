@@ -19,7 +19,7 @@ class Choice:
     """A value of a facet.
 
     Attributes:
-        url: The URL of the list filtered by this value in addition or, if the value `is_chosen`, without this value.
+        url: The URL that adds this value to the filter or, if the value `is_chosen`, removes it.
     """
 
     label: str

@@ -76,7 +76,7 @@ class Item:
 
 
 class _Rss(Rss201rev2Feed):
-    """RSS with the whole text in content:encoded. Authors are in dc:creator, because <author> requires an email."""
+    """RSS with the whole text in content:encoded. Authors are in dc:creator because <author> needs an email address."""
 
     def rss_attributes(self) -> dict[str, str]:
         return super().rss_attributes() | {

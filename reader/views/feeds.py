@@ -2,7 +2,7 @@
 
 Item ids are derived from node ids and never change. URLs are absolute, including URLs in the text. The entity tag is a
 digest of the response, so clients that already have the feed get 304. Last-Modified is for clients that only compare
-dates. It is the time of the site's last change, because feeds contain no dates of deleted posts.
+dates. It is the time of the site's last change, because a deleted post leaves no date in a feed.
 """
 
 import hashlib

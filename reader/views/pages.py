@@ -193,7 +193,7 @@ def _type_context(request: HttpRequest, node: Node | Photo) -> dict[str, Any]:
                 )
             }
     sections = tree.current()
-    # In a preview, a post may not have a section yet. It then has no neighbours.
+    # A preview can show a post that has no section yet, and therefore no neighbours.
     is_placed = node.metadata.parent_id or content.may_hold(None, node.metadata.type)
     if (
         node.metadata.published
@@ -251,7 +251,7 @@ def _upcoming(request: HttpRequest, section: Node, moment: datetime) -> dict[str
 
 
 def byline_context(request: HttpRequest, slugs: Collection[str], moment: datetime) -> dict[str, Any]:
-    """Return the posts at ?from=CURSOR that are signed with names with these slugs, and photos on the first page."""
+    """Return the posts at ?from=CURSOR by authors with these slugs, and their photos on the first page."""
     sections = tree.current()
     names = bylines.names(slugs, moment)
     posts = paginate(request, bylines.posts, sections, names, moment)
