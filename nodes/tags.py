@@ -31,7 +31,7 @@ def parse(typed: str) -> tuple[str, ...]:
 
 
 def unique(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return up to MOST normalized tags without duplicates. Of tags that differ only in case, return the first."""
+    """Return up to MOST normalized tags without duplicates. If tags differ only in case, keep only the first."""
     spellings: dict[str, str] = {}
     for tag in tags:
         if normal := normalized(tag):

@@ -20,8 +20,8 @@ from nodes.selectors.by_hand import Spot, find_ordered, find_spot
 from nodes.services.retrying import retry_compare_and_set
 from nodes.services.site import invalidate
 
-# Number of hexadecimal digits in a position. Positions at the start and end are at least STEP apart. In between,
-# positions get more digits when needed.
+# Number of hexadecimal digits in a position. Positions at the start and end are at least STEP apart. Other positions
+# get more digits when needed.
 DIGITS = 12
 START = 1 << 47
 STEP = 1 << 20
