@@ -1,6 +1,6 @@
 // @ts-check
-// Shows progress: a bar if the response to a form takes long, and parts with "data-live", which are refreshed until they
-// are done. Without this script, users have to reload the page.
+// Shows progress: a bar if the response to a form takes long, and parts with "data-live", which are refreshed until
+// they are done. Without this script, users have to reload the page.
 
 // The delay before the bar is shown, and the interval between refreshes, in milliseconds.
 const SOON = 500;
