@@ -29,9 +29,9 @@ from nodes.selectors.editable_nodes import Editable
 from nodes.selectors.listing import live
 from nodes.types import Actor
 
-# The message doesn't reveal whether a section exists that the user can't see.
+# The message doesn't reveal whether there is a section that the user can't see.
 NO_SUCH_SECTION = gettext_lazy("Choose a section that exists and that can contain this page.")
-# The form value that stands for the top level.
+# The value of the top level in lists of choices.
 TOP = "top"
 # Users with any of these permissions can see photos that aren't public.
 _PHOTO_VIEW_PERMISSIONS = ("view_photo", "add_photo", "change_photo", "add_node", "publish_node")
