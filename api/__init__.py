@@ -1,15 +1,15 @@
-"""The HTTP API at /api/v1/. Mirrors, apps, static front ends and scripts use it to read and write the site.
+"""The HTTP API at /api/v1/, which mirrors, apps, static front ends and scripts use to read and change the site.
 
 The API uses the same selectors, actions and access functions as the admin, but imports nothing from the admin. It
-contains no rules for nodes or comments.
+defines no rules for nodes or comments of its own.
 
     urls.py        the API: its routers under /api/v1/, its OpenAPI document and its reference page
     nodes/         pages, posts and sections: reading and writing
-    photos/        files of photos: uploads in one request or in pieces, replacements, and downloads
+    photos/        photo files: uploads (in a single request or resumable), replacements and downloads
     comments/      discussions
-    changes/       the feed of changes
+    changes/       the change feed
     site.py        the site, its menu, the tree of sections, tags, authors; site_settings.py: all settings
-    schemas/       the shapes and fields of nodes, generated from the registry of content types; the OpenAPI document;
+    schemas/       the schemas and fields of nodes, generated from the registered content types; the OpenAPI document;
                    the reference page
     http/          the declaration of endpoints (routing.py), JSON, ETags, If-Match and cursors (responses.py),
                    repeated requests with an Idempotency-Key (idempotency.py)

@@ -31,7 +31,7 @@ LIFETIMES = {
 
 
 class TokenForm(forms.Form):
-    """The form that creates a token."""
+    """The form for creating a token."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"), max_length=100, help_text=gettext_lazy("What the token is for, such as “mirror”.")
@@ -52,11 +52,11 @@ class TokenForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest, shared: dict[str, Any]) -> HttpResponse:
-    """Show the tokens. On POST, create or revoke a token.
+    """Show the API tokens. A POST request creates or revokes a token.
 
     Args:
         request: The request.
-        shared: The template context that all admin pages have.
+        shared: The template context shared by all admin pages.
     """
     if request.method == "POST" and "revoke" in request.POST:
         return _revoke(request)
@@ -81,7 +81,7 @@ def page(request: HttpRequest, shared: dict[str, Any]) -> HttpResponse:
 
 
 def can_see_all(user: Any) -> bool:
-    """Return whether a user can see and revoke the tokens of all accounts."""
+    """Return whether a user can see and revoke every account's tokens."""
     return bool(user.has_perm("auth.change_user"))
 
 

@@ -1,4 +1,4 @@
-"""The API's MongoDB collections: tokens, responses for an Idempotency-Key, changes, and uploads in pieces."""
+"""The API's MongoDB collections: tokens, stored responses for Idempotency-Keys, changes, and resumable uploads."""
 
 from django.conf import settings
 
@@ -9,12 +9,12 @@ TOKENS = "api.tokens"
 RESPONSES = "api.answers"
 CHANGES = "cms.changes"
 DAY = 24 * 60 * 60
-# A request that is sent again with its key within a day gets the stored response. The second day allows for different
-# clocks.
+# A request that is sent again with its key within a day gets the stored response. The second day allows for differences
+# between clocks.
 RESPONSE_LIFETIME_SECONDS = 2 * DAY
 UPLOADS, PARTS = "api.uploads", "api.upload_parts"
-# An unfinished upload can be resumed for a day. Because of the extra hour, MongoDB deletes no parts that a request
-# still uses.
+# An unfinished upload can be resumed for a day. MongoDB waits for another hour so that it doesn't delete parts that a
+# request is still using.
 _EXPIRY = Index("kept_for_a_day", (("begun", 1),), expire_after_seconds=DAY + 60 * 60)
 
 STATIC = (
@@ -60,13 +60,14 @@ STATIC = (
 
 
 def collections() -> tuple[Collection, ...]:
-    """Return the declarations of the API's collections. A setting determines how long changes are stored."""
+    """Return the declarations of the API's collections. API["CHANGES_DAYS"] sets how long changes are stored."""
     changes = Collection(
         CHANGES,
         (
             Index("by_key", (("key", 1),), unique=True),
             Index("public_by_shown", (("public", 1), ("shown", 1))),
-            # The relay updates `marked` of the last entry while it runs, so this index never deletes the last entry.
+            # While the relay is running, it updates `marked` in the last entry, so this index never deletes the last
+            # entry.
             Index("horizon", (("marked", 1),), expire_after_seconds=settings.API["CHANGES_DAYS"] * DAY),
         ),
         validator=document(

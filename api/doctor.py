@@ -1,4 +1,4 @@
-"""The doctor's check of the API: whether the list of changes is up to date."""
+"""The doctor's check for the API: is the list of changes up to date?"""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -19,13 +19,13 @@ HOT_QUERIES = (
         },
     ),
 )
-# The relay records its progress every 15 seconds, so this delay means that it has stopped.
+# The relay records its progress every 15 seconds, so a longer delay means that it has stopped.
 MAX_DELAY = timedelta(minutes=3)
 
 
 @check
 def changes_told(examination: Examination) -> Iterator[Finding]:
-    """Report a list of changes that was never started, or that is behind MongoDB's change stream."""
+    """Report if the list of changes was never started, or if it is behind MongoDB's change stream."""
     if not examination.declared(CHANGES):
         return
     fix = "Run manage.py work alongside the site, and check its log. Change streams need a replica set."

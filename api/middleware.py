@@ -1,6 +1,6 @@
-"""Middleware for API responses: CORS headers, 304 Not Modified and RateLimit headers.
+"""Middleware that adds CORS and RateLimit headers to API responses, and returns 304 Not Modified where possible.
 
-It runs outside the page cache, because its results depend on the client.
+The middleware runs outside the page cache, because its results depend on the client.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from django.utils.cache import get_conditional_response, patch_vary_headers
 from api.rights import limits
 
 PREFIX = "/api/"
-# Headers that scripts from other origins can send. Cookies are never allowed, so these scripts get the same responses
+# Headers that scripts from other origins can send. These scripts can never send cookies, so they get the same responses
 # as anonymous readers.
 ALLOWED_HEADERS = "Accept, If-None-Match"
 EXPOSED_HEADERS = "ETag, Link, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After"
@@ -50,14 +50,15 @@ class ApiMiddleware:
 def is_api_request(request: HttpRequest) -> bool:
     """Return whether a request is for the API.
 
-    Errors of API requests are sent as problem+json, because clients can't parse HTML.
+    Errors in API requests are returned as problem+json, because API clients can't parse HTML.
     """
     return request.path_info.startswith(PREFIX)
 
 
 def _allowed_origin(request: HttpRequest) -> str:
-    """Return the origin whose scripts can read the response, or "" if there is none."""
+    """Return the origin whose scripts can read the response, or "" if no other origin can."""
     origin = request.headers.get("Origin", "")
     allowed = settings.API["ORIGINS"]
-    # With "*", send the header even if the request has no Origin, because a CDN stores one response for all clients.
+    # With "*", send the header even if the request has no Origin header, because a CDN stores one response for all
+    # clients.
     return "*" if "*" in allowed else origin if origin in allowed else ""

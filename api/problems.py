@@ -1,6 +1,6 @@
 """Errors as problem+json (RFC 9457): {type, title, status, detail, errors: [{field, message}]}.
 
-`type` is a URL on the API's reference page. With it, programs can distinguish problems with the same status.
+`type` is a URL on the API's reference page. Programs can use it to distinguish problems with the same status.
 """
 
 import json
@@ -24,9 +24,10 @@ logger = logging.getLogger("api")
 CONTENT_TYPE = "application/problem+json"
 # The URL prefix of `type`.
 TYPE_PREFIX = "/api/v1/"
-# Seconds after which a client should try again if the database is unavailable. An election takes about this long.
+# Number of seconds after which a client should try again if the database is unavailable. An election takes about this
+# long.
 RETRY_AFTER = 15
-# The kinds of problems, with their status and meaning. The reference page lists them.
+# The kinds of problems, with their status codes and meanings. They are listed on the reference page.
 KINDS: dict[str, tuple[int, str]] = {
     "bad-request": (400, "The request can't be read."),
     "unauthorized": (
@@ -51,17 +52,17 @@ KINDS: dict[str, tuple[int, str]] = {
     "failed": (500, "The site had an error. It was logged."),
     "unavailable": (503, "The database isn't available. Try again after the seconds in Retry-After."),
 }
-# Messages that replace those of pydantic, by type of error.
+# Messages that replace pydantic's own, by error type.
 _MESSAGES = {"extra_forbidden": "This field doesn't exist.", "missing": "This field is required."}
 _BY_STATUS = {status: kind for kind, (status, _meaning) in reversed(KINDS.items())}
 
 
 class Problem(Exception):
-    """An error that an endpoint raises to return a problem: `raise Problem("stale", "…", base=…)`.
+    """The exception that endpoints raise to return a problem: `raise Problem("stale", "…", base=…)`.
 
     Attributes:
-        errors: Pairs (field, message) for invalid fields. A field is a path such as "body.detail.servings".
-        more: Additional members of the JSON document.
+        errors: (field, message) pairs for invalid fields. A field is a path such as "body.detail.servings".
+        more: Additional members for the JSON document.
 
     Raises:
         KeyError: If KINDS does not contain the kind.
@@ -101,7 +102,7 @@ class Problem(Exception):
 
 
 def problem_response(problem: Problem) -> HttpResponse:
-    """Return the response for a problem. Caches must not store it."""
+    """Return the response for a problem. Its headers tell caches not to store it."""
     response = HttpResponse(json.dumps(problem.as_document(), default=str), status=problem.status)
     response["Content-Type"] = CONTENT_TYPE
     for name, value in problem.headers.items():
@@ -113,7 +114,7 @@ def problem_response(problem: Problem) -> HttpResponse:
 def read_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Restrict a view to GET and HEAD.
 
-    Other methods get a problem, whether or not the request has a CSRF token.
+    Requests with other methods get a problem response, even if they have no CSRF token.
     """
 
     @wraps(view)
@@ -130,11 +131,11 @@ def read_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 def from_exception(error: Exception) -> Problem:
     """Return the problem for an exception.
 
-    Unexpected exceptions are logged. Their problem reveals no details.
+    Unexpected exceptions are logged, and their problem reveals no details.
     """
     if isinstance(error, Problem):
         return error
-    # ninja wraps exceptions that are raised while it parses a body.
+    # ninja wraps exceptions that are raised while it parses a request body.
     if isinstance(error.__cause__, Problem):
         return error.__cause__
     if isinstance(error, ValidationError):
@@ -156,7 +157,7 @@ def from_exception(error: Exception) -> Problem:
 
 
 def message(error: Mapping[str, Any]) -> str:
-    """Return the message for an error of pydantic."""
+    """Return the message for a pydantic error."""
     return _MESSAGES.get(error["type"], error["msg"].removeprefix("Value error, "))
 
 
@@ -173,7 +174,7 @@ def _from_status(status: int, detail: str) -> Problem:
 def _path(location: Sequence[Any]) -> str:
     """Return the path of a value: ("query", "filters", "limit") becomes "query.limit".
 
-    The name of the function's parameter is omitted, except for a whole body, where it is the only name.
+    The name of the function's parameter is omitted, unless the path refers to a whole body and contains no other name.
     """
     source, *rest = map(str, location)
     return ".".join([source, *(rest[1:] if len(rest) > 1 or source == "body" else rest)])

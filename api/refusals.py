@@ -1,6 +1,7 @@
 """Convert errors of actions and services into API problems.
 
-A problem contains the reason and the field. For a change to an outdated version, it also contains a merge of both sides.
+A problem contains the reason and the field. If a change was based on an outdated version, the problem also contains a
+merge of the two versions.
 """
 
 import json
@@ -30,8 +31,8 @@ from nodes.errors import (
 from nodes.types import TagChange
 from photos.assets.errors import BadPicture, DecoderBusy, PhotoLocked, UploadLost
 
-# The kind of problem for an error, and the number of seconds after which to try again. The first match applies. All
-# other errors are conflicts with stored data.
+# For each error type: the kind of problem, and the number of seconds after which to try again. The first match applies.
+# All other errors are conflicts with stored data.
 _KINDS: tuple[tuple[type[NodeError], str, int | None], ...] = (
     (NodeGone, "not-found", None),
     (Published, "forbidden", None),
@@ -43,7 +44,7 @@ _KINDS: tuple[tuple[type[NodeError], str, int | None], ...] = (
     (UploadLost, "conflict", 30),
     (NodeError, "conflict", None),
 )
-# The field that an error refers to, by path.
+# The path of the field that an error refers to.
 _PATHS: dict[type[NodeError], str] = {
     SlugTaken: "slug",
     InvalidSlug: "slug",
@@ -54,11 +55,11 @@ _PATHS: dict[type[NodeError], str] = {
 
 @contextmanager
 def as_problems(fields: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Convert errors of actions and services to problems.
+    """Convert errors from actions and services to problems.
 
     Args:
-        fields: The locations of a node's fields in the request, by path. By default, they are in a body of the shape
-            NodeChange.
+        fields: The locations of a node's fields in the request, by path. By default, the fields are in a body with the
+            schema NodeChange.
     """
     try:
         yield
@@ -85,7 +86,7 @@ def _problem(error: NodeError, fields: Mapping[str, str]) -> Problem:
 
 
 def _stale_problem(error: EditConflict) -> Problem:
-    """Return the problem for a change to an outdated version, with all data that a program needs to continue."""
+    """Return the problem for a change to an outdated version, with all the data that a program needs to continue."""
     type = error.theirs["type"]
     merge = error.merge
     mine = error.mine

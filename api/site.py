@@ -1,4 +1,4 @@
-"""The site and its navigation: public settings, menu, tree of sections, tags and authors."""
+"""Endpoints for the site and its navigation: public settings, the menu, the section tree, tags and authors."""
 
 from datetime import datetime
 from typing import Any
@@ -20,9 +20,9 @@ router = Router(tags=["Site"])
 
 
 class Link(Shape):
-    """A link in the menu, the footer or the profiles.
+    """A link in the menu, in the footer, or to a social media profile.
 
-    `node` is the page or section that it leads to, or null for other targets.
+    `node` is the page or section that the link points to, or null for other targets.
     """
 
     title: str
@@ -31,7 +31,7 @@ class Link(Shape):
 
 
 class Site(Shape):
-    """The public settings of the site."""
+    """The site's public settings."""
 
     name: str
     tagline: str
@@ -79,26 +79,26 @@ class PostAuthor(Shape):
 
 
 class Tree(Shape):
-    """All live sections. Each section comes after its parent."""
+    """All live sections. Each section comes after its parent section."""
 
     items: list[LiveSection]
 
 
 class Tags(Shape):
-    """The tags in use, the most frequent first, up to 1,000."""
+    """Up to 1,000 tags that are in use. The most frequent tags come first."""
 
     items: list[Tag]
 
 
 class Authors(Shape):
-    """The authors of public posts, ordered by their newest post."""
+    """The authors of public posts. The author of the newest post comes first."""
 
     items: list[PostAuthor]
 
 
 @router.get("/site", url_name="api-site", response=Site, summary="Read the site's settings and menu")
 def site(request: HttpRequest) -> HttpResponse:
-    """Return the name, language, menu and links of the site, as shown on its pages."""
+    """Return the site's name, language, menu and links, as shown on its pages."""
     settings = stored_site.current().settings
     moment = now()
     sections = sections_tree.current()
@@ -118,7 +118,7 @@ def _serialize_links(menu_links: Any) -> list[dict[str, Any]]:
 
 @router.get("/tree", url_name="api-tree", response=Tree, summary="Read the tree of sections")
 def tree(request: HttpRequest) -> HttpResponse:
-    """Return all live sections. `/nodes?section=` lists the nodes in a section."""
+    """Return all live sections. To list the nodes in a section, use `/nodes?section=`."""
     sections = sections_tree.current()
     moment = now()
     live_sections = [sections.sections[id] for id in sections.live_ids(moment) if id is not None]
@@ -139,7 +139,7 @@ def tree(request: HttpRequest) -> HttpResponse:
 
 @router.get("/tags", url_name="api-tags", response=Tags, summary="List tags")
 def tags(request: HttpRequest) -> HttpResponse:
-    """Return the tags of public nodes. `/nodes?tag=` lists the nodes with a tag."""
+    """Return the tags of public nodes. To list the nodes with a tag, use `/nodes?tag=`."""
     counts = tag_counts.count_tags(sections_tree.current(), now())
     items = [{"name": name, "count": count, "path": reverse("tag", args=[name])} for name, count in counts.items()]
     return responses.json_response(request, {"items": items})
@@ -147,7 +147,7 @@ def tags(request: HttpRequest) -> HttpResponse:
 
 @router.get("/authors", url_name="api-authors", response=Authors, summary="List authors")
 def authors(request: HttpRequest) -> HttpResponse:
-    """Return the authors of public nodes. `/nodes?author=` lists the nodes of an author."""
+    """Return the authors of public nodes. To list an author's nodes, use `/nodes?author=`."""
     sections = sections_tree.current()
     moment = now()
     by_slug = bylines.authors(sections, moment)

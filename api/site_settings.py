@@ -1,6 +1,6 @@
-"""Endpoints that read and change the settings of the site.
+"""Endpoints that read and change the site's settings.
 
-Only administrators can use them, and the admin's form checks the values.
+Only administrators can use these endpoints. The values are checked by the fields of the admin form.
 """
 
 import json
@@ -29,13 +29,13 @@ from nodes.services.site import SettingsConflict, invalidate, save_settings
 
 router = Router(tags=["Site"])
 
-# The nonce in the ETag of settings that were never saved.
+# The nonce in the settings' ETag if the settings have never been saved.
 UNSAVED_NONCE = ObjectId("0" * 24)
 
 
 @router.get("/site/settings", auth=ACCOUNTS, url_name="api-settings", response=Settings, summary="Read all settings")
 def read(request: HttpRequest) -> HttpResponse:
-    """Return the settings as administrators see them. A change expects their ETag in If-Match."""
+    """Return the settings as administrators see them. Send the ETag in If-Match to change settings."""
     _check_rights(request)
     return _settings_response(request)
 
@@ -51,7 +51,7 @@ def read(request: HttpRequest) -> HttpResponse:
 def change(request: HttpRequest, data: Body[SettingsChange]) -> HttpResponse:  # type: ignore[valid-type]
     """Change settings with a JSON Merge Patch and If-Match.
 
-    If others have changed settings since, the response is 412 with the stored values.
+    If someone else has changed the settings in the meantime, the response is 412 and contains the stored values.
     """
     _check_rights(request)
     patch: dict[str, Any] = data.model_dump(exclude_unset=True)  # type: ignore[attr-defined]
@@ -63,7 +63,7 @@ def change(request: HttpRequest, data: Body[SettingsChange]) -> HttpResponse:  #
         present = asdict(site.settings)
         if all(present[name] == value for name, value in changes.items()):
             if _nonce(site) != seen:
-                # An earlier attempt of this request stored the changes, but may have failed before it invalidated the
+                # An earlier attempt at this request stored the changes, but may have failed before it invalidated the
                 # caches.
                 invalidate()
             return _settings_response(request)
@@ -86,17 +86,17 @@ def _check_rights(request: HttpRequest) -> None:
 
 
 def _clean(patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values as they are stored, after checking them with the admin's form.
+    """Check values with the fields of the admin form, and return them in their stored form.
 
     Raises:
-        Problem: 422 with all invalid settings.
+        Problem: 422, with an error for each invalid setting.
     """
     cleaned = {}
     errors = []
     defaults = asdict(StoredSettings())
     for name, value in patch.items():
         try:
-            # The form field for a photo accepts its id.
+            # A form field for a photo accepts the photo's id.
             cleaned[name] = defaults[name] if value is None else setting_fields.FIELDS[name].clean(value)
         except ValidationError as error:
             errors.append((f"body.{name}", " ".join(error.messages)))

@@ -1,4 +1,4 @@
-"""URLs of the API: its routers under /api/v1/, its OpenAPI document and its reference page."""
+"""The API's URLs: its routers under /api/v1/, its OpenAPI document and its reference page."""
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import path, re_path
@@ -28,7 +28,7 @@ for router in (bulk.router, moderating.router, site.router, site_settings.router
 
 @csrf_exempt
 def unknown(request: HttpRequest) -> HttpResponse:
-    """Return a 404 problem for any URL without an operation, whatever the method or body."""
+    """Return a 404 problem for any URL that has no operation, regardless of the method or body."""
     hint = " Remove the slash at the end." if request.path.endswith("/") else ""
     return problems.problem_response(Problem("not-found", f"This URL doesn't exist in the API.{hint}"))
 
@@ -38,6 +38,6 @@ urlpatterns = [
     path("v1/openapi.json", openapi.document, {"api": api}, name="api-schema"),
     path("v1/photos/may-send", permission.may_send, name="api-may-send-photos"),
     path("v1/", api.urls),
-    # Match all paths, even with line breaks, because no URL below this prefix belongs to the site.
+    # Match all paths, even those with line breaks, because no URL under this prefix belongs to the site's pages.
     re_path("^", unknown),
 ]

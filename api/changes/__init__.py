@@ -1,4 +1,4 @@
-"""The feed of changes: an ordered list of all changes, for mirrors and caches.
+"""The change feed: an ordered list of all changes, for mirrors and caches.
 
 reading.py     GET /changes
 relay.py       the worker's part: reads MongoDB's change stream and appends to the list

@@ -1,11 +1,11 @@
-"""The list of changes as stored in cms.changes: one document per change, with consecutive numbers.
+"""The change feed as stored in cms.changes: one document per change, with consecutive numbers.
 
-The last entry stores the position of the relay: `resume` in the change stream, and `until` in scheduled changes. The
-next entry gets the next number, and numbers are unique. A relay that has not read the last entry therefore fails to
-append, so several relays need no lock.
+The last entry stores the relay's position: `resume` for the change stream, and `until` for scheduled changes. The next
+entry gets the next number, and numbers are unique. If a relay has not read the last entry, it can't append anything, so
+several relays can run without a lock.
 
-Readers see other numbers, `shown`, which count only public entries. Otherwise, gaps would reveal how often hidden pages
-are saved.
+Readers see different numbers, `shown`, which count only the public entries. Otherwise, gaps in the numbers would reveal
+how often hidden pages are saved.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class Entry:
     """An entry to append.
 
     Attributes:
-        key: An id of the event or scheduled change, so that it is appended only once.
+        key: An id for the event or scheduled change, which ensures that the change is appended only once.
         is_public: Whether readers can see the entry.
         resume: The change stream token to resume from, or None if the history is lost.
         until: The time up to which scheduled changes have been appended.
@@ -54,11 +54,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class LastEntry:
-    """The last entry, as a relay has read it.
+    """The last entry, as read by a relay.
 
     Attributes:
-        number: The number of the entry.
-        shown: The number of the last public entry in the readers' list.
+        number: The entry's number.
+        shown: The last public entry's number in the list that readers see.
     """
 
     number: int
@@ -70,7 +70,7 @@ class LastEntry:
 
 
 class Overtaken(Exception):
-    """Another relay has appended an entry meanwhile."""
+    """Another relay has appended an entry in the meantime."""
 
 
 def last() -> LastEntry | None:
@@ -85,7 +85,7 @@ def append(seen: LastEntry | None, entries: Sequence[Entry], *, number: int = FI
     Args:
         seen: The last entry that the relay has read, or None to start a list.
         entries: The entries to append.
-        number: The minimum number of the first new entry.
+        number: The lowest number that the first new entry can have.
 
     Raises:
         Overtaken: If another relay has appended entries after `seen`. Some of `entries` may have been stored.
@@ -128,8 +128,8 @@ def append(seen: LastEntry | None, entries: Sequence[Entry], *, number: int = FI
 def mark(seen: LastEntry, resume: Document, until: datetime) -> None:
     """Store the relay's progress in the last entry when there is nothing to append.
 
-    Otherwise, MongoDB would discard the history after the stored token, and the last entry would expire while a relay
-    is running.
+    If the progress weren't stored, MongoDB would discard the history after the old resume token, and the last entry
+    would expire even though a relay is running.
     """
     moment = max(now(), seen.marked)
     database()[CHANGES].update_one(
@@ -138,15 +138,15 @@ def mark(seen: LastEntry, resume: Document, until: datetime) -> None:
 
 
 def existing_keys(keys: Sequence[str]) -> set[str]:
-    """Return those of `keys` that the list already contains."""
+    """Return the `keys` that the list already contains."""
     return {entry["key"] for entry in database()[CHANGES].find({"key": {"$in": list(keys)}}, {"key": 1})}
 
 
 def bounds(*, public_only: bool) -> tuple[int, int] | None:
     """Return the first and last number of the list, or None if the list is empty.
 
-    The last entry also stores the last number for readers. If all public entries have expired, the first number is the
-    one after it.
+    The last entry also stores the number of the last public entry. If all public entries have expired, the first number
+    is one higher than the last.
     """
     newest = next(iter(_read(0, -1, 1, public_only=False)), None)
     last = newest.get("shown" if public_only else "_id") if newest else None
@@ -159,7 +159,7 @@ def bounds(*, public_only: bool) -> tuple[int, int] | None:
 def entries_after(number: int, limit: int, *, public_only: bool) -> list[Document]:
     """Return up to `limit` entries after `number`, in order.
 
-    Each entry has a `number`. With `public_only`, this is its number in the readers' list.
+    Each entry has a `number`. With `public_only`, this is the number that readers see.
     """
     return _read(number, 1, limit, public_only=public_only)
 
@@ -167,14 +167,14 @@ def entries_after(number: int, limit: int, *, public_only: bool) -> list[Documen
 def _read(after: int, direction: int, limit: int, *, public_only: bool) -> list[Document]:
     number = "shown" if public_only else "_id"
     query = {**({"public": True} if public_only else {}), number: {"$gt": after}}
-    # Read with majority concern. A number that a client has seen must never belong to another entry, even if a primary
-    # fails.
+    # Use the majority read concern, because a number that a client has seen must never be given to another entry, even
+    # if a primary fails.
     entries = database()[CHANGES].with_options(read_concern=ReadConcern("majority"))
     documents = entries.find(query, {"resume": 0, "until": 0}).sort(number, direction).limit(limit)
     return [{**entry, "number": entry[number]} for entry in documents]
 
 
 def _last_entry(stored: dict[str, Any]) -> LastEntry:
-    # Entries of an older release have no number for readers, so the list starts again after them.
+    # Entries from an older release have no `shown` number, so the list starts again after these entries.
     shown, resume = (stored["shown"], stored["resume"]) if "shown" in stored else (0, None)
     return LastEntry(stored["_id"], shown, resume, stored["until"], stored["at"], stored["marked"])

@@ -1,4 +1,4 @@
-"""Conversion of change stream events to changes: which node, photo or discussion changed, and what is affected."""
+"""Convert change stream events to changes: which node, photo or discussion changed, and what else this affects."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -20,13 +20,14 @@ _SUBTREE_FIELDS = _VISIBILITY_FIELDS | {"metadata.slug"}
 
 @dataclass(frozen=True)
 class DetectedChange:
-    """A change whose visibility is not determined yet.
+    """A change whose visibility has not been determined yet.
 
     Attributes:
         collection: The collection of a node or photo, or "" for other kinds.
-        affects_subtree: Whether the place or visibility of a node changed.
+        affects_subtree: Whether the node's place or visibility changed.
         is_draft_only: Whether only the draft changed.
-        hiding_nonces: The nonces of versions that may have hidden the node from readers. None means an unknown version.
+        hiding_nonces: The nonces of versions that may have hidden the node from readers, or None for an unknown
+            version.
         trashed: The document that was moved to the trash.
     """
 
@@ -44,7 +45,7 @@ class DetectedChange:
 def parse_changes(events: Iterable[Document]) -> list[DetectedChange]:
     """Return the changes in `events`, in order.
 
-    Several changes to the same object are merged into one, at the position of the last.
+    Several changes to the same object are merged into one, at the position of the last change.
     """
     changes: dict[tuple[str, str], DetectedChange] = {}
     for change in filter(None, map(_parse_event, events)):
@@ -55,14 +56,14 @@ def parse_changes(events: Iterable[Document]) -> list[DetectedChange]:
 
 
 def lacks_site_version(events: Iterable[Document]) -> bool:
-    """Return whether the latest changes have no new version of the site yet.
+    """Return whether the site's version has not been updated yet for the latest changes.
 
-    Until then, cached pages may show the state before these changes.
+    Until the site gets a new version, cached pages may show the state before these changes.
     """
     unversioned = 0
     for event in events:
         if event["ns"].get("coll") == SITE and "texts" in event["fields"]:
-            # Each save stores one new text version, so this version covers only one change.
+            # Each save stores one new text version, so this event covers only one change.
             unversioned = 0 if "lists" in event["fields"] else max(unversioned - 1, 0)
         elif (change := _parse_event(event)) and change.kind in (NODE, SETTINGS):
             # Ignore drafts, because pages never show them. Don't ignore scheduled drafts, because cached pages expire when
@@ -121,10 +122,10 @@ def _parse_node_event(
 
 
 def _is_api_field(collection: str, field: str) -> bool:
-    """Return whether a field is part of the API's data.
+    """Return whether the API exposes a field.
 
-    For nodes, these are all fields except embedded comments and the id of the last discarded draft. For photos, these
-    are the metadata except fields for maintenance.
+    For nodes, the API exposes all fields except embedded comments and the id of the last discarded draft. For photos,
+    it exposes the metadata except maintenance fields.
     """
     if collection == NODES:
         return field.partition(".")[0] not in ("comments", "comments_epoch", "discarded")

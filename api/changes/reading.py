@@ -1,4 +1,4 @@
-"""GET /changes: the changes since a number, in order, for mirrors and caches."""
+"""The endpoint GET /changes, which lists all changes after a given number, for mirrors and caches."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -21,9 +21,9 @@ DEFAULT_LIMIT, MAX_LIMIT = 200, 1_000
 
 
 class Change(Shape):
-    """A change, without its content. Read the object again.
+    """A change, without the content. Read the changed object again to get its content.
 
-    A deleted object, or an object that you can't see, returns 404.
+    If the object was deleted, or if you don't have permission to view it, its URL returns 404.
     """
 
     number: int
@@ -39,7 +39,7 @@ class Change(Shape):
 
 
 class Changes(Shape):
-    """The changes since a number.
+    """The changes after a number.
 
     `next` is the number for the next request. If `more` is true, more changes are already available.
     """
@@ -55,14 +55,15 @@ def changes(
     since: Annotated[int | None, Query(ge=0, description="`next` of the previous response.")] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
 ) -> HttpResponse:
-    """Return the changes since a number, in order.
+    """Return the changes after a number, in order.
 
-    Without `since`, return only the number to start with. Request it before you read the site for the first time.
+    Without `since`, return only the number to start with. Request this number before you read the site for the first
+    time.
 
     Each change is returned at least once. Several changes to the same object may be merged into one entry. If `since`
-    is older than the stored changes, the response is 410: start again. A token with the scope “read” whose owner can
-    see everything also gets changes to drafts. All other clients only get changes to content that readers can see, or
-    could see before the change. The two lists have different numbers.
+    is older than the stored changes, the response is 410, and you have to start again. A token with the scope “read”
+    also gets changes to drafts if its owner can see everything. All other clients get only changes to content that
+    readers can see, or could see before the change. The numbers in the two lists are different.
     """
     public_only = not _sees_all(principals.current(request))
     bounds = change_log.bounds(public_only=public_only)

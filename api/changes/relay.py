@@ -1,8 +1,8 @@
-"""The worker's part in the feed of changes: it reads a majority change stream and appends changes to the list.
+"""The worker's part of the change feed: read a majority change stream, and append the changes to the list.
 
-Several workers can do this at the same time. Each continues after the last entry, and only one of them can append the
-next entry (see api/changes/change_log.py). Nodes that become public or expire at a scheduled time cause no event. The
-relay searches for such nodes, and appends each scheduled change once.
+Several workers can do this at the same time. Each worker continues after the last entry, and only one of them can
+append the next entry (see api/changes/change_log.py). Nodes that become public or expire on schedule don't cause
+events. The relay searches for such nodes, and appends each scheduled change once.
 """
 
 from contextlib import suppress
@@ -21,10 +21,10 @@ from reader import change_stream
 
 # Maximum number of events to read and append at once.
 BATCH = 500
-# Minimum time between two records of progress in the last entry.
+# How often the relay stores its progress in the last entry, at most.
 MARK_INTERVAL = timedelta(seconds=15)
-# Delay of scheduled changes. After this time, all servers show the change even if their clocks differ, and every save
-# in progress has ended.
+# How long after its scheduled time a change is appended. By then, all servers show the change even if their clocks
+# differ, and every save that was in progress has ended.
 GRACE = timedelta(seconds=5)
 
 
@@ -33,7 +33,7 @@ def relay(moment: datetime | None = None) -> int:
     """Append all changes since the last entry.
 
     Args:
-        moment: The current time. The default is the clock's.
+        moment: The current time. By default, it is read from the clock.
 
     Returns:
         The number of new entries.
@@ -52,7 +52,7 @@ def relay(moment: datetime | None = None) -> int:
             try:
                 batch = change_stream.read(resume, BATCH)
             except change_stream.HistoryLost:
-                # Some changes are lost, so clients must start again.
+                # Some changes are lost, so clients have to start again.
                 change_log.append(last, [_reset_entry("lost", last.number, None, last.until)])
                 last = _resume_or_start(moment)
                 resume = last.resume
@@ -61,8 +61,8 @@ def relay(moment: datetime | None = None) -> int:
             has_more = len(batch.events) == BATCH
             if entries := visibility.entries(events.parse_changes(batch.events), last.until, fixed_moment or now()):
                 if events.lacks_site_version(batch.events):
-                    # The writer is about to store a new version, or has died. Clients that receive the change must not
-                    # get older cached pages.
+                    # The writer either is about to store a new version of the site or has died. Clients that receive
+                    # the change must not get pages that were cached before the change.
                     site.invalidate()
                 last = change_log.append(last, entries)
                 appended += len(entries)
@@ -75,12 +75,12 @@ def relay(moment: datetime | None = None) -> int:
 
 
 def _resume_or_start(moment: datetime) -> LastEntry:
-    """Return the last entry of a list that can be continued.
+    """Return the last entry of the list, and start a new list if the old one can't be continued.
 
-    If there is no list, or its history is lost, a new list is started with two entries. The first has no resume token,
-    which stops any relay that continues from an earlier entry. The second has its time in milliseconds as its number.
-    Therefore, it is higher than all numbers that clients have ever seen, even if the database was restored from a
-    backup.
+    If there is no list, or its history is lost, a new list is started with two entries. The first entry has no resume
+    token, which stops any relay that continues from an earlier entry. The second entry's number is its time in
+    milliseconds. This number is higher than any number that clients have ever seen, even if the database was restored
+    from a backup.
     """
     last = change_log.last() or change_log.append(None, [_reset_entry("first", 0, None, moment - GRACE)])
     if last.resume is None:
@@ -95,9 +95,9 @@ def _reset_entry(reason: str, number: int, resume: Document | None, until: datet
 
 
 def _due_entries(last: LastEntry, resume: Document | None, moment: datetime) -> list[Entry]:
-    """Return entries for scheduled changes that are due.
+    """Return entries for the scheduled changes that are due.
 
-    Entries that were already appended by a relay that died are skipped.
+    Changes that were already appended by a relay that died are skipped.
     """
     until = moment - GRACE
     if until <= last.until:
@@ -109,5 +109,5 @@ def _due_entries(last: LastEntry, resume: Document | None, moment: datetime) -> 
     entries = [visibility.due_entry(entry, sections, resume, last.until, moment) for entry in due_documents]
     existing = change_log.existing_keys([entry.key for entry in entries])
     missing = [entry for entry in entries if entry.key not in existing]
-    # Only the last entry sets `until`, because all of them are stored by then.
+    # Only the last entry sets `until`, because all the entries are stored once the last one is.
     return [*missing[:-1], *(replace(entry, until=until) for entry in missing[-1:])]

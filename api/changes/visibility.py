@@ -1,8 +1,8 @@
-"""The visibility of changes. Readers see changes to visible content, and changes that hid content from them.
+"""Determine which changes readers can see: changes to visible content, and changes that hid content from readers.
 
-Readers must not learn that a hidden node exists, or when it is saved, and its id contains a time. Therefore, they see a
-change to a hidden node only if they could see the node before. The entry does not contain the nonce of the hidden
-version.
+Readers must not learn that a hidden node exists or when it is saved, and a node's id contains the time when it was
+created. Readers therefore see a change to a hidden node only if they could see the node before. The entry does not
+contain the nonce of the hidden version.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,14 +30,14 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def entries(changes: Sequence[DetectedChange], until: datetime, moment: datetime) -> list[Entry]:
-    """Return entries for `changes`, in the same order. Changes to the bytes of files are omitted.
+    """Return entries for `changes`, in the same order. Changes to the contents of files are omitted.
 
     Args:
         changes: The changes.
         until: The time up to which scheduled changes are already in the list.
         moment: The current time.
     """
-    # Load the stored tree, because the cached tree may be older than the change stream.
+    # Load the stored tree, because the cached tree may be older than the events in the change stream.
     sections = tree.load() if any(change.collection for change in changes) else None
     current = {collection: _current_documents(collection, changes) for collection in (NODES, ASSET_FILES)}
     previous = _previous_versions(changes)
@@ -71,11 +71,11 @@ def entries(changes: Sequence[DetectedChange], until: datetime, moment: datetime
 
 
 def due_entry(document: Document, sections: Tree, resume: Document | None, until: datetime, moment: datetime) -> Entry:
-    """Return the entry for a node or photo that was published, changed or expired on schedule at `document["at"]`."""
+    """Return the entry for a node or photo that was published, changed or hidden on schedule, at `document["at"]`."""
     collection = document["home"]
     due_at = document["at"]
     kind = kind_of(document["metadata"].get("type", ""), collection, affects_subtree=True)
-    # For an expired node, check whether readers could see it immediately before.
+    # For an expired node, check whether readers could see it immediately before it expired.
     for_readers = _is_visible(
         document, collection, sections, due_at - _MILLISECOND if document["what"] == "expires" else moment
     )
@@ -85,7 +85,7 @@ def due_entry(document: Document, sections: Tree, resume: Document | None, until
 
 
 def kind_of(type: str, collection: str, *, affects_subtree: bool) -> str:
-    """Return the kind of an entry, which is SUBTREE for a section whose place or visibility changed."""
+    """Return the kind of an entry. For a section whose place or visibility changed, this is SUBTREE."""
     if type == PHOTO or collection == ASSET_FILES:
         return change_log.PHOTO
     return change_log.SUBTREE if affects_subtree and type in registry.sections() else change_log.NODE
@@ -93,7 +93,7 @@ def kind_of(type: str, collection: str, *, affects_subtree: bool) -> str:
 
 def _is_visible(document: Document, collection: str, sections: Tree | None, moment: datetime) -> bool:
     """Return whether readers can see the node or photo in `document` at `moment`."""
-    # A photo has no content until its first upload ends.
+    # A photo has no content until its first upload is finished.
     is_complete = collection == NODES or isinstance(document["metadata"].get("content_id"), ObjectId)
     node = (
         read_document(collection, document, partial(MODELS[collection].from_document, fields=VISIBILITY_FIELDS))
@@ -110,7 +110,7 @@ def _was_visible(
     until: datetime,
     moment: datetime,
 ) -> bool:
-    """Return whether readers could see a hidden node before it changed.
+    """Return whether readers could see a node before a change hid it.
 
     If the previous version is unknown, return True.
     """
@@ -137,9 +137,9 @@ def _current_documents(collection: str, changes: Iterable[DetectedChange]) -> di
 
 
 def _previous_versions(changes: Iterable[DetectedChange]) -> dict[ObjectId | None, Document]:
-    """Return previous versions, by the nonce of the version that may have hidden a node from readers.
+    """Map the nonces of versions that may have hidden a node from readers to the versions before them.
 
-    If a node had no previous version, the value is {}.
+    If there was no version before, the value is {}.
     """
     nonces = {nonce: change.id for change in changes for nonce in change.hiding_nonces if nonce}
     if not nonces:

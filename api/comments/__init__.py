@@ -1,12 +1,12 @@
-"""Discussions: comments by readers on a page, a post or a photo.
+"""Endpoints for discussions: readers' comments on a page, a post or a photo.
 
-    parameters.py  the router, parameters in paths and headers, the object of a discussion
+    parameters.py  the router, path and header parameters, the object that a discussion is about
     reading.py     pages of a discussion, threads, one comment, counts for many nodes
     posting.py     posting a comment, changing and deleting one's own
     moderating.py  the queue, decisions, restoring
-    presenting.py  comments as JSON, in the shapes of shapes.py
-    refusals.py    errors of the comments app, as problems
+    presenting.py  conversion of comments to JSON, in the schemas of shapes.py
+    refusals.py    conversion of errors from the comments app to problems
 
-The rules are the same as for forms. They are in the services and policies of the app `comments`, which does not depend
-on the API.
+The rules for comments are the same as in forms. They are defined in the services and policies of the `comments` app,
+which does not depend on the API.
 """

@@ -1,4 +1,4 @@
-"""Moderation: the queue, decisions with the same effects as in the admin, and restoring removed comments."""
+"""Endpoints for moderators: list the queue, decide on comments as in the admin, and restore removed comments."""
 
 from typing import Annotated
 
@@ -44,9 +44,9 @@ def queue(
     cursor: Annotated[str, Query(max_length=100)] = "",
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
 ) -> HttpResponse:
-    """Return the comments that wait for a moderator, oldest first, or with `state` the rejected comments or spam.
+    """Return comments that are waiting for a moderator, oldest first. With `state`, return rejected comments or spam.
 
-    Needs the scope “moderate”.
+    A token needs the scope “moderate”.
     """
     _moderator(request)
     try:
@@ -69,11 +69,11 @@ def queue(
 )
 @refusals.as_problems()
 def decide(request: HttpRequest, decisions: shapes.Decisions) -> HttpResponse:
-    """Apply one action to several comments in the queue.
+    """Apply the same action to several comments in the queue.
 
     The action approves or rejects the comments, marks them as spam, or returns them to the queue. A comment is not
-    approved if its author changed it after you read it, or if another moderator decided otherwise. You can safely send
-    the request again.
+    approved if its author has changed it since you read it, or if another moderator has made a different decision. You
+    can safely send the request again.
     """
     moderator = _moderator(request)
     ids = [f"{item.id}.{item.rev}" for item in decisions.items]
@@ -96,7 +96,7 @@ def decide(request: HttpRequest, decisions: shapes.Decisions) -> HttpResponse:
 def restore(request: HttpRequest, node_id: NodeId, slug: CommentSlug, if_match: IfMatch = "") -> HttpResponse:
     """Restore the text and author of a removed comment.
 
-    If-Match identifies the removed comment as you read it. You can safely send the request again.
+    If-Match identifies the version of the removed comment that you read. You can safely send the request again.
     """
     moderator = _moderator(request)
     rev = if_match_rev(request)

@@ -1,4 +1,4 @@
-"""Shared parts of the endpoints for discussions: the router, parameters in paths and headers, and the target."""
+"""Shared parts of the comment endpoints: the router, path and header parameters, and the target."""
 
 from typing import Annotated
 
@@ -42,7 +42,7 @@ IfMatch = Annotated[
 
 
 def load_target(node_id: str) -> tuple[Target, Model]:
-    """Return the target of a discussion and its object.
+    """Return the target of a discussion and the object that it refers to.
 
     Raises:
         Problem: 404 if readers can't see the object.
@@ -54,7 +54,7 @@ def load_target(node_id: str) -> tuple[Target, Model]:
 
 
 def if_match_rev(request: HttpRequest) -> int:
-    """Return the `rev` in If-Match, which identifies the version that a change is based on.
+    """Return the `rev` in the If-Match header, which identifies the version that a change is based on.
 
     Raises:
         Problem: 428 if the header is missing or "*", because "*" would overwrite changes that the client has not read,

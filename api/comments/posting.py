@@ -1,4 +1,4 @@
-"""Posting comments, and changing and deleting one's own comments, with the same rules as for forms."""
+"""Endpoints for posting comments, and for changing and deleting one's own comments, with the same rules as in forms."""
 
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
@@ -30,7 +30,7 @@ from marginalia.comments.posting.views import submission
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, HeldComment, Target
 
-# Minimum length of a visitor's key. All visitors share one set of keys, so short keys could collide.
+# Minimum length of a visitor's key. All visitors share one key space, so short keys could collide.
 MIN_VISITOR_KEY = 16
 
 
@@ -41,8 +41,8 @@ MIN_VISITOR_KEY = 16
 def post(request: HttpRequest, node_id: NodeId, data: shapes.NewComment, key: Key) -> HttpResponse:
     """Post a comment, as a visitor or with an account. A token needs the scope “write”.
 
-    `state` shows whether readers can see the comment, or whether it waits for a moderator. A request sent again with
-    the same key and text gets the first response.
+    `state` tells you whether readers can see the comment, or whether it is waiting for a moderator. If you send a
+    request again with the same key and text, you get the first response.
     """
     target, obj = load_target(node_id)
     principal = principals.current(request)
@@ -67,9 +67,9 @@ def post(request: HttpRequest, node_id: NodeId, data: shapes.NewComment, key: Ke
 
 
 def _nonce(target: Target, parent: str, principal: Principal, key: str) -> str:
-    """Return the nonce of a new comment, which replaces the nonce of a form.
+    """Return the nonce for a new comment. It is used instead of a form's nonce.
 
-    It depends on the key, the owner of the key, and the comment's place. Visitors can't be identified, so only random
+    The nonce depends on the key, the key's owner, and the comment's place. Visitors can't be identified, so only random
     keys distinguish their comments.
     """
     intent = "\0".join((str(target), parent, user_key(principal), key))
@@ -77,19 +77,19 @@ def _nonce(target: Target, parent: str, principal: Principal, key: str) -> str:
 
 
 def sender_of(request: HttpRequest, principal: Principal) -> Sender:
-    """Return the sender for the comment rules, which read `request.user`.
+    """Return the sender, in the form that the comment rules expect. These rules read `request.user`.
 
-    Here, `request.user` is the principal, whose permissions are limited by the token's scopes.
+    This function sets `request.user` to the principal, whose permissions are limited by the token's scopes.
     """
     request.user = principal
     return Sender(request, ())
 
 
 def _check_form(form: CommentForm | EditForm) -> None:
-    """Check that a form is valid.
+    """Raise a problem if a form is not valid.
 
     Raises:
-        Problem: 422 with the path of each invalid field.
+        Problem: 422 with the paths of all invalid fields.
     """
     if not form.is_valid():
         errors = [(f"body.{name}", message) for name, messages in form.errors.items() for message in messages]
@@ -97,7 +97,7 @@ def _check_form(form: CommentForm | EditForm) -> None:
 
 
 def _load_for_change(request: HttpRequest, node_id: str, slug: str) -> tuple[Sender, Comment | HeldComment, Model]:
-    """Return the sender of a change, the comment to change, and its object.
+    """Return the sender of a change, the comment to change, and the object that the comment is about.
 
     Raises:
         Problem: 403 if a token lacks a scope, 404 if readers can't see the object.
@@ -116,9 +116,9 @@ def _load_for_change(request: HttpRequest, node_id: str, slug: str) -> tuple[Sen
 def change(
     request: HttpRequest, node_id: NodeId, slug: CommentSlug, data: shapes.NewText, if_match: IfMatch = ""
 ) -> HttpResponse:
-    """Replace the text of your own comment, as long as the site allows it. Moderators can change any comment.
+    """Replace the text of one of your own comments, if the site still allows this. Moderators can change any comment.
 
-    If the comment has changed since you read it, the response is 412, with the current comment as `stored`.
+    If the comment has changed since you read it, the response is 412 and contains the current comment in `stored`.
     """
     rev = if_match_rev(request)
     sender, comment, obj = _load_for_change(request, node_id, slug)
@@ -139,7 +139,7 @@ def change(
 @router.delete(COMMENT_PATH, auth=ACCOUNTS, url_name="api-comment", response={204: None}, summary="Delete a comment")
 @refusals.as_problems()
 def delete(request: HttpRequest, node_id: NodeId, slug: CommentSlug, if_match: IfMatch = "") -> HttpResponse:
-    """Delete your own comment, as long as the site allows it. A waiting comment is withdrawn.
+    """Delete one of your own comments, if the site still allows this. A comment that is waiting is withdrawn.
 
     Moderators can remove any comment. A removed comment keeps its place and can be restored.
     """

@@ -1,4 +1,4 @@
-"""Comments as JSON, in the shapes of api/comments/shapes.py."""
+"""Convert comments to JSON, using the schemas in api/comments/shapes.py."""
 
 from collections.abc import Collection
 from typing import Any
@@ -22,7 +22,7 @@ from marginalia.comments.types import Comment, CommentAuthor, Discussion, HeldCo
 
 
 def serialize_discussion(target: Target, obj: Model, discussion: Discussion) -> dict[str, Any]:
-    """Return the data of a discussion, without its comments."""
+    """Return a discussion's data, without its comments."""
     is_open = Subject(target, obj).is_open(discussion)
     return {"node": target.pk, "count": discussion.count, "open": is_open, "order": discussion.order}
 
@@ -30,7 +30,7 @@ def serialize_discussion(target: Target, obj: Model, discussion: Discussion) -> 
 def serialize_comments(
     request: HttpRequest, obj: Model, comments: Collection[Comment | HeldComment]
 ) -> list[dict[str, Any]]:
-    """Return the data of comments on one object."""
+    """Return the data of several comments on the same object."""
     authors = _authors_of(obj)
     return [serialize_comment(request, comment, authors) for comment in comments]
 
@@ -38,7 +38,7 @@ def serialize_comments(
 def comment_response(
     request: HttpRequest, obj: Model, comment: Comment | HeldComment, *, status: int = 200, **more: Any
 ) -> HttpResponse:
-    """Return the response for a comment. Its ETag is `"rev.hash"`. A change expects this value in If-Match."""
+    """Return the response for a comment. Clients send its ETag, `"rev.hash"`, in If-Match to change the comment."""
     response = responses.json_response(
         request, {**serialize_comment(request, comment, _authors_of(obj)), **more}, status=status
     )
@@ -47,12 +47,12 @@ def comment_response(
 
 
 def serialize_comment(request: HttpRequest, comment: Comment | HeldComment, authors: Collection[str]) -> dict[str, Any]:
-    """Return the data of a comment. A waiting comment is only returned to its author.
+    """Return a comment's data. A comment that is waiting for a moderator is returned only to its author.
 
     Args:
         request: The request.
         comment: The comment.
-        authors: The accounts of the object's authors.
+        authors: The ids of the accounts that are authors of the commented object.
     """
     published = comment if isinstance(comment, Comment) else None
     is_removed = published is not None and published.removed
@@ -75,7 +75,7 @@ def serialize_comment(request: HttpRequest, comment: Comment | HeldComment, auth
 
 
 def serialize_queued(case: Case) -> dict[str, Any]:
-    """Return the data of a waiting comment, for moderators."""
+    """Return the data of a comment in the queue, for moderators."""
     held = case.held
     return {
         "id": held.id,
@@ -106,9 +106,9 @@ def _authors_of(obj: Model) -> Collection[str]:
 
 
 def can_see_own(principal: Principal) -> bool:
-    """Return whether a principal can see its own comments while they wait for a moderator.
+    """Return whether a principal can see its own comments while they are waiting for a moderator.
 
-    A token without any scope for nodes can't.
+    A token without any node scope can't.
     """
     return any(map(principal.has_scope, OF_NODES))
 

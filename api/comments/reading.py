@@ -1,4 +1,4 @@
-"""Reading discussions: public comments, and an account's own comments while they wait for a moderator."""
+"""Endpoints for reading public comments, and an account's own comments while they are waiting for a moderator."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -33,7 +33,7 @@ OrderName = Annotated[
 def comments(
     request: HttpRequest, node_id: NodeId, order: OrderName = "", cursor: Cursor = "", limit: Limit = DEFAULT_LIMIT
 ) -> HttpResponse:
-    """Return a page of a discussion. With `cursor`, return the page that the cursor refers to, in its order."""
+    """Return a page of a discussion. With `cursor`, return the page that it refers to, in the cursor's order."""
     target, obj = load_target(node_id)
     page = selectors.page(target, size=limit, **asdict(_page_request(order, cursor)))
     previous, following = paging.cursors(page)
@@ -61,7 +61,7 @@ def _page_request(order: str, cursor: str) -> PageRequest:
 def thread(
     request: HttpRequest, node_id: NodeId, slug: CommentSlug, cursor: Cursor = "", limit: Limit = DEFAULT_LIMIT
 ) -> HttpResponse:
-    """Return a comment and all replies below it. Each reply follows the comment that it replies to."""
+    """Return a comment and its whole thread of replies. Each reply comes after the comment that it replies to."""
     target, obj = load_target(node_id)
     subdiscussion = selectors.subdiscussion(target, slug, size=limit, after=cursor)
     discussion = presenting.serialize_discussion(target, obj, subdiscussion.discussion)
@@ -78,9 +78,9 @@ def thread(
 def comment(
     request: HttpRequest, node_id: NodeId, slug: CommentSlug, order: OrderName = "", limit: Limit = DEFAULT_LIMIT
 ) -> HttpResponse:
-    """Return a comment and the page that contains it. An account also gets its own waiting comments.
+    """Return a comment and the page that contains it. You can also read your own comments that are still waiting.
 
-    The ETag is `"rev.hash"`. A change expects this value in If-Match.
+    The ETag is `"rev.hash"`. Send it in If-Match to change the comment.
     """
     target, obj = load_target(node_id)
     principal = principals.current(request)
@@ -99,7 +99,7 @@ def counts(
         Query(min_length=1, max_length=MAX_COUNTED, description="The nodes to count for; repeat it for several."),
     ],
 ) -> HttpResponse:
-    """Return the number of comments on each of several nodes. Nodes that readers can't see are omitted."""
+    """Return the number of comments on each of the given nodes. Nodes that readers can't see are omitted."""
     candidates = [Target(label, key) for key in dict.fromkeys(node) for label in LABELS]
     visible = targets.resolve_many(candidates)
     discussions = selectors.discussions(target for target in candidates if target in visible)

@@ -1,4 +1,4 @@
-"""Conversion of errors of the comments app to problems. A problem's `rule` is the name of the reason, for programs."""
+"""Convert errors from the comments app to problems. A problem's `rule` is a machine-readable name for the reason."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,9 +21,9 @@ from marginalia.comments.errors import (
 )
 from marginalia.comments.posting.services import Refused
 
-# Seconds after which a client should try again if a discussion is busy.
+# Number of seconds after which a client should try again if a discussion is busy.
 RETRY_AFTER = 5
-# The kinds of problems by names of rules and errors. If a project's own rule refuses a comment, the kind is
+# The problem kind for each rule or error, by its name. If a project's own rule refuses a comment, the kind is
 # "forbidden".
 _KINDS: dict[str, str] = {
     "rate": "too-many-requests",
@@ -56,7 +56,7 @@ _ERRORS: tuple[tuple[type[CommentError], str], ...] = (
 
 @contextmanager
 def as_problems() -> Iterator[None]:
-    """Convert refusals and errors of the comments app to problems. Can be used as a context manager or a decorator."""
+    """Convert refusals and errors from the comments app to problems. Use this as a context manager or a decorator."""
     try:
         yield
     except Refused as refused:
@@ -71,7 +71,7 @@ def problem_of(refused: Refused) -> Problem:
     kind = _KINDS.get(refused.rule, "forbidden")
     message = str(refused.sentence)
     if kind == "key-reused":
-        # Replace the message, because it tells users to press a button that the API doesn't have.
+        # Replace the message, because it tells users to press a button, and the API has no buttons.
         message = KINDS[kind][1]
     errors = [(_FIELDS[refused.rule], message)] if refused.rule in _FIELDS else ()
     return Problem(kind, message, errors=errors, headers=_headers(kind), rule=refused.rule)

@@ -1,4 +1,4 @@
-"""Shapes of discussions: request and response bodies."""
+"""Schemas of the request and response bodies for discussions."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -7,12 +7,12 @@ from pydantic import Field, StrictBool, StrictInt
 
 from api.schemas.shapes import Id, Shape
 
-# The values are repeated here because the API guarantees them. If marginalia.comments.types gets a new value, add it
-# here.
+# These values are repeated here because the API guarantees them. If you add a value in marginalia.comments.types, add
+# it here, too.
 Kind = Literal["comment", "pingback", "trackback"]
 Order = Literal["oldest", "newest", "threaded"]
 PENDING = "pending"
-# The maximum that is parsed. The site's own limit is lower, and the form checks it.
+# Maximum length that is parsed. The site's own limit is lower, and is checked by the form.
 MAX_LENGTH = 200_000
 MAX_DECISIONS = 100
 
@@ -69,7 +69,7 @@ class CommentOnPage(Comment):
 class Discussion(Shape):
     """The discussion of a node. `order` is the default order of its pages.
 
-    `open` is true if it accepts comments now.
+    `open` is true if the discussion currently accepts comments.
     """
 
     node: Id
@@ -81,7 +81,8 @@ class Discussion(Shape):
 class Comments(Shape):
     """A page of a discussion.
 
-    `order` is the order of the page. Very long discussions may not be available in the requested order.
+    `order` is the order of the comments on this page. Very long discussions may not be available in the requested
+    order.
     """
 
     items: list[Comment]
@@ -92,7 +93,7 @@ class Comments(Shape):
 
 
 class Thread(Shape):
-    """A comment and all replies below it."""
+    """A comment and its whole thread of replies."""
 
     items: list[Comment]
     next: str | None
@@ -100,22 +101,22 @@ class Thread(Shape):
 
 
 class Count(Shape):
-    """The number of public comments of a node."""
+    """The number of public comments on a node."""
 
     node: Id
     count: int
 
 
 class Counts(Shape):
-    """The counts of those nodes that readers can see, in the order of the request."""
+    """The number of comments on each node that readers can see, in the order of the request."""
 
     items: list[Count]
 
 
 class NewComment(Shape):
-    """A comment to post. `name` and `email` are for visitors.
+    """A comment to post. Only visitors need `name` and `email`.
 
-    An account's own name and email are used automatically.
+    For accounts, the API uses the name and email address of the account.
     """
 
     text: str = Field(max_length=MAX_LENGTH, examples=["Where was this taken?"])
@@ -132,7 +133,7 @@ class NewText(Shape):
 
 
 class Pending(Shape):
-    """A comment in the moderation queue. `path` is the page of the discussion, or null if readers can't see it."""
+    """A comment in the moderation queue. `path` is the path of the commented page, or null if it is hidden."""
 
     id: Id
     rev: int
@@ -158,14 +159,14 @@ class Queue(Shape):
 
 
 class Seen(Shape):
-    """A comment in the queue, in the version that a moderator has read."""
+    """A comment in the queue. `rev` is the version that you read."""
 
     id: Id
     rev: StrictInt = Field(ge=1, le=10**9 - 1)
 
 
 class Decisions(Shape):
-    """An action on comments in the queue. `seen` is the state in which they were listed."""
+    """An action to apply to comments in the queue. `seen` is the state in which the comments were listed."""
 
     action: Literal["approve", "reject", "spam", "wait"]
     seen: Literal["waiting", "spam", "rejected"] = "waiting"
@@ -173,7 +174,7 @@ class Decisions(Shape):
 
 
 class Decision(Shape):
-    """The result of a decision about one comment. `reason` explains why nothing was decided."""
+    """The result of a decision about one comment. If nothing was changed, `reason` explains why."""
 
     id: Id
     done: bool

@@ -1,1 +1,1 @@
-"""Declaration of endpoints, and functions for responses."""
+"""Helpers for declaring endpoints, and for reading requests and building responses."""

@@ -1,10 +1,10 @@
 """Idempotent requests.
 
-A request that is sent again with its Idempotency-Key gets the first response and changes nothing.
+If a client sends a request again with the same Idempotency-Key, it gets the first response and nothing is changed.
 
 The key, the account and the content of the request determine an id (`request_id`). Services use this id to make a
-change only once, as with a form of the admin that is submitted twice. Therefore, only the response has to be stored
-here. If a process dies before it stores the response, the next attempt still repeats nothing.
+change only once, as with an admin form that is submitted twice. Therefore, only the response has to be stored here. If
+a process dies before it stores the response, the next attempt still doesn't make the change twice.
 """
 
 import hashlib
@@ -32,20 +32,20 @@ KEY_PARAMETER = {
     "description": "Identifies the request. If it is sent again with the same key within a day, it "
     "changes nothing and gets the first response.",
 }
-# Maximum size of stored responses. A larger response is not stored. A repeated request generates it again with the
-# current content.
+# Maximum size of a stored response in bytes. A larger response is generated again from the current content when the
+# request is repeated.
 MAX_STORED_BYTES = 4_000_000
 
 
 def run_once(request: HttpRequest, work: Callable[[ObjectId | None], HttpResponse]) -> HttpResponse:
     """Run `work` and return its response. If the request's key was used before, return the stored response.
 
-    Errors and responses with Retry-After are not stored, so that the client can try again.
+    Errors, and responses with a Retry-After header, are not stored, so that the client can try again.
 
     Args:
         request: The request.
-        work: A function that accepts the id derived from the key and the request, or None without a key. Called again
-            with the same id, it must not change anything.
+        work: A function whose argument is the id derived from the key and the request, or None without a key. If it is
+            called again with the same id, it must not change anything.
 
     Raises:
         Problem: 422 if the key was used for another request.
@@ -59,8 +59,8 @@ def run_once(request: HttpRequest, work: Callable[[ObjectId | None], HttpRespons
     record = _claim(record_id, digest)
     if "answer" in record:
         return _replay(record)
-    # The id also depends on the content of the request, because the response expires after two days, but objects
-    # created with the id do not.
+    # The id also depends on the content of the request, because the stored response expires after two days, but the
+    # objects created with the id do not.
     response = work(derive_id(f"{owned}:{digest}"))
     if response.status_code >= 300 or "Retry-After" in response or len(response.content) > MAX_STORED_BYTES:
         return response
@@ -75,7 +75,7 @@ def run_once(request: HttpRequest, work: Callable[[ObjectId | None], HttpRespons
 
 
 def read_key(request: HttpRequest) -> str | None:
-    """Return the Idempotency-Key of a request, or None if there is none.
+    """Return a request's Idempotency-Key, or None if it has none.
 
     Raises:
         Problem: 400 if the key is empty or too long.
@@ -87,7 +87,7 @@ def read_key(request: HttpRequest) -> str | None:
 
 
 def derive_id(text: str) -> ObjectId:
-    """Return an id derived from `text`. Without the site's secret key, it can't be predicted."""
+    """Return an id derived from `text`. Without the site's secret key, the id can't be predicted."""
     return ObjectId(salted_hmac("api.http.once", text, algorithm="sha256").digest()[:12])
 
 
@@ -102,9 +102,9 @@ def _claim(record_id: ObjectId, digest: str) -> Document:
 
 
 def _digest(request: HttpRequest) -> str:
-    """Return a hash of the request's content.
+    """Return a hash of a request's content.
 
-    It does not include If-Match, because a repeated request is based on the same version.
+    The hash does not include If-Match, because a repeated request is based on the same version.
     """
     head = f"{request.method} {request.get_full_path()}\n".encode()
     return hashlib.sha256(head + request.body).hexdigest()

@@ -1,7 +1,7 @@
-"""JSON responses with ETags, pages of lists with cursors, and parsing of If-Match.
+"""Build JSON responses with ETags and list pages with cursors, and parse If-Match headers.
 
-The ETag of a node is `"nonce.hash"`. If-Match only compares the nonce. The hash is computed from the response, which
-also changes when a tag, a URL or a photo in the text changes. All other ETags consist only of the hash.
+A node's ETag is `"nonce.hash"`. If-Match only compares the nonce. The hash is computed from the response, which also
+changes when a tag, a URL or a photo in the body text changes. All other ETags consist only of the hash.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from django.utils.http import parse_etags, quote_etag
 from api.problems import Problem
 from api.rights import principals
 
-# The OpenAPI parameter of operations that need If-Match.
+# The OpenAPI parameter for operations that need If-Match.
 IF_MATCH = {
     "name": "If-Match",
     "in": "header",
@@ -37,12 +37,12 @@ IF_MATCH = {
 def json_response(request: HttpRequest, data: Any, *, nonce: ObjectId | None = None, status: int = 200) -> HttpResponse:
     """Return a JSON response with an ETag.
 
-    If the client already has the response, the middleware converts it to 304 (api/middleware.py).
+    If the client already has this response, the middleware returns 304 instead (api/middleware.py).
 
     Args:
         request: The request.
-        data: The JSON-compatible data.
-        nonce: The nonce of the node in `data`, or None.
+        data: The data. It must be JSON-compatible.
+        nonce: The nonce of the node that `data` describes, or None.
         status: The HTTP status.
     """
     content = json.dumps(data, default=json_default, ensure_ascii=False, separators=(",", ":")).encode()
@@ -57,13 +57,13 @@ def json_response(request: HttpRequest, data: Any, *, nonce: ObjectId | None = N
 
 
 def list_response(request: HttpRequest, items: list[Any], following: str | None, **more: Any) -> HttpResponse:
-    """Return a page of a list, {items, next}, and the URL of the next page in the header Link.
+    """Return a list page as {items, next}, and put the next page's URL in the Link header.
 
     Args:
         request: The request.
-        items: The items of the page.
+        items: The items on the page.
         following: The cursor of the next page, or None or "" for the last page.
-        **more: Other members of the JSON object.
+        **more: Additional members of the JSON object.
     """
     response = json_response(request, {"items": items, "next": following or None, **more})
     if following:
@@ -74,22 +74,22 @@ def list_response(request: HttpRequest, items: list[Any], following: str | None,
 
 
 def etag(nonce: ObjectId | None, content: bytes) -> str:
-    """Return the quoted ETag of `content`: "nonce.hash", or "hash" without a nonce."""
+    """Return the quoted ETag for `content`: "nonce.hash", or "hash" if there is no nonce."""
     digest = hashlib.blake2b(content, digest_size=8).hexdigest()
     return quote_etag(f"{nonce}.{digest}" if nonce else digest)
 
 
 def if_match_nonce(request: HttpRequest) -> ObjectId:
-    """Return the nonce in If-Match, which identifies the version that a change is based on.
+    """Return the nonce in the If-Match header, which identifies the version that a change is based on.
 
     Raises:
-        Problem: 428 or 412, as raised by `parse_if_match`.
+        Problem: 428 or 412, for the same reasons as in `parse_if_match`.
     """
     return parse_if_match(request.headers.get("If-Match", ""))
 
 
 def parse_if_match(header: str) -> ObjectId:
-    """Return the nonce in the value of an If-Match header.
+    """Parse the value of an If-Match header and return its nonce.
 
     Raises:
         Problem: 428 if the header is empty or "*", because "*" would overwrite changes that the client has not read,
@@ -109,7 +109,7 @@ def parse_if_match(header: str) -> ObjectId:
 
 
 def json_default(value: Any) -> Any:
-    """Convert a value of a node for json.dumps.
+    """Convert a node's value for json.dumps.
 
     Raises:
         TypeError: If the value can't be converted.

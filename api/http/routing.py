@@ -1,12 +1,12 @@
-"""Declaration of endpoints: a stricter version of ninja's routers, and the API class that combines them.
+"""Declare endpoints: a stricter version of ninja's router, and the API class that combines the routers.
 
     router = Router(tags=["Nodes"])
 
     @router.get("/nodes/{node_id}", url_name="api-node", response=Node)
     def node(request: HttpRequest, node_id: Id) -> HttpResponse: ...
 
-All clients can call operations with a safe method. An operation with another method must declare who can call it, with
-`auth=ACCOUNTS` or `auth=ANYONE`.
+Every client can call operations with a safe method. For an operation with any other method, you must specify
+`auth=ACCOUNTS` or `auth=ANYONE` to set who can call it.
 """
 
 import json
@@ -32,7 +32,7 @@ from api.rights.principals import ANYONE, SAFE_METHODS
 
 
 class StrictParser(Parser):
-    """A parser that accepts only JSON bodies, and refuses objects with duplicate names."""
+    """A parser that accepts only JSON bodies, and rejects JSON objects with duplicate names."""
 
     def parse_body(self, request: HttpRequest) -> Any:
         """Return the parsed body.
@@ -47,7 +47,7 @@ class StrictParser(Parser):
                 request.body.decode(), parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_object
             )
             if rb"\u" in request.body:
-                # An escape sequence can stand for an unpaired surrogate, which can't be encoded.
+                # An escape sequence can represent an unpaired surrogate, which can't be encoded.
                 json.dumps(data, ensure_ascii=False).encode()
             return data
         except (ValueError, RecursionError) as error:
@@ -59,7 +59,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _finite(digits: str) -> float:
-    """Parse a number.
+    """Parse a floating-point number.
 
     Raises:
         ValueError: If the number is too large, because Python would parse it as infinity.
@@ -76,10 +76,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class Router(ninja.Router):
-    """A router whose operations refuse unknown query parameters."""
+    """A router whose operations reject unknown query parameters."""
 
     def api_operation(self, methods: list[str], path: str, *, auth: Any = NOT_SET, **kwargs: Any) -> Any:
-        """Declare an operation, as in ninja.
+        """Declare an operation, as in ninja's router.
 
         Raises:
             ImproperlyConfigured: If an operation with an unsafe method has no `auth`.
@@ -109,7 +109,7 @@ def _refuse_other_parameters(operation: Operation) -> None:
         @wraps(run)
         def checked(request: HttpRequest, **kwargs: Any) -> Any:
             unknown = dict.fromkeys(set(request.GET) - known, "This parameter doesn't exist.")
-            # ninja would use the last value, but the page cache does not know that.
+            # ninja would use the last value, but the page cache might use another one.
             repeated = {
                 name: "This parameter was sent more than once."
                 for name in known - list_names
@@ -126,7 +126,7 @@ def _refuse_other_parameters(operation: Operation) -> None:
 
 
 class Api(ninja.NinjaAPI):
-    """An API whose errors are problem+json, and where HEAD is allowed wherever GET is."""
+    """An API that returns errors as problem+json, and allows HEAD wherever GET is allowed."""
 
     def _get_urls(self) -> list[URLResolver | URLPattern]:
         patterns: list[URLResolver | URLPattern] = super()._get_urls()
@@ -136,7 +136,7 @@ class Api(ninja.NinjaAPI):
         return patterns
 
     def on_exception(self, request: HttpRequest, exc: Any) -> HttpResponse:
-        """Return the problem response for an exception in an operation."""
+        """Return the problem response for an exception raised in an operation."""
         return problems.problem_response(problems.from_exception(exc))
 
 

@@ -1,4 +1,4 @@
-"""Many independent changes in one request. If one change fails, the others are still made."""
+"""The endpoint for many independent changes in one request. If a change fails, the others are still made."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -23,7 +23,7 @@ from api.schemas.writing import At, NewNode, NodeChange, Place, TagsChange
 from nodes.selectors import editable_nodes, stored_photos
 
 MAX_OPERATIONS = 100
-# The shape of the body of each operation that has a body.
+# The body schema of each operation that has a body.
 BODIES: dict[str, type[Shape]] = {
     "create": NewNode,
     "change": NodeChange,
@@ -32,7 +32,7 @@ BODIES: dict[str, type[Shape]] = {
     "restore": Place,
     "tag": TagsChange,
 }
-# Operations on a version of a node, by name. Operations with a body get it as `data`.
+# Operations on a version of a node, by name. If an operation has a body, the body is passed as `data`.
 VERSIONED: dict[str, Callable[..., None]] = {
     "change": operations.change,
     "publish": operations.publish,
@@ -44,15 +44,15 @@ VERSIONED: dict[str, Callable[..., None]] = {
     "restore": operations.restore,
 }
 ONLY_DRAFTS = ("unschedule", "discard")
-# Operations that apply either to the draft or to the live version.
+# Operations that can apply either to the draft or to the live version.
 BOTH_VERSIONS = ("change", "publish", "schedule")
 
 
 class Operation(Shape):
-    """A change, as made by its own endpoint.
+    """A change, with the same effect as the endpoint for this change.
 
-    `id` is the id of the node, except for a new node. `if_match`, `version` and `merge` are the same as in the
-    endpoint.
+    `id` is the id of the node. Leave it out to create a node. `if_match`, `version` and `merge` have the same meaning
+    as in the endpoint.
     """
 
     do: Literal[
@@ -76,7 +76,7 @@ class Operation(Shape):
 
 
 class Operations(Shape):
-    """Changes, which are made in this order."""
+    """Changes, in the order in which they are made."""
 
     operations: list[Operation] = Field(max_length=MAX_OPERATIONS)
 
@@ -84,8 +84,8 @@ class Operations(Shape):
 class Result(Shape):
     """The result of a change.
 
-    `etag` is the value of If-Match for the next change, or null if the version no longer exists. `problem` explains why
-    the change was not made.
+    `etag` is the If-Match value for the next change, or null if the version no longer exists. If the change was not
+    made, `problem` explains why.
     """
 
     status: int
@@ -95,7 +95,7 @@ class Result(Shape):
 
 
 class Results(Shape):
-    """The results of the changes, in the order of the changes."""
+    """The results, in the order of the changes."""
 
     results: list[Result]
 
@@ -104,10 +104,10 @@ class Results(Shape):
     "/bulk", auth=ACCOUNTS, response=Results, url_name="api-bulk", summary="Make many changes", openapi_extra=REPEATABLE
 )
 def bulk(request: HttpRequest, batch: Body[Operations]) -> HttpResponse:
-    """Make up to 100 changes in order, each as with its own endpoint.
+    """Make up to 100 changes in order, with the same effects as the endpoints for these changes.
 
-    If one change fails, the others are still made. Each change counts toward the rate limit. An account can run only
-    one such request at a time.
+    If a change fails, the others are still made. Each change counts toward the rate limit. An account can run only one
+    bulk request at a time.
     """
     principal = writer(request)
 
@@ -126,7 +126,7 @@ def bulk(request: HttpRequest, batch: Body[Operations]) -> HttpResponse:
             results.append(_run(principal, operation, derive_id(f"{request_id}:{number}") if request_id else None))
         response = responses.json_response(request, {"results": results})
         if any(result["status"] >= 500 for result in results):
-            # A repeated request may succeed, so this response must not be stored.
+            # If the request is repeated, it may succeed, so this response must not be stored.
             response["Retry-After"] = problems.RETRY_AFTER
         return response
 
@@ -176,7 +176,7 @@ def _apply(principal: Principal, operation: Operation, request_id: ObjectId | No
 
 
 def _body(operation: Operation) -> Mapping[str, Any]:
-    """Return the operation's body, checked against its shape.
+    """Return the operation's body, validated against its schema.
 
     Raises:
         Problem: 422 if the body is not valid.

@@ -1,4 +1,4 @@
-"""Lists of nodes. Lists for readers use the selectors of the public pages, lists for editors those of the admin."""
+"""List nodes. Lists for readers use the selectors of the public pages, and lists for editors use those of the admin."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from reader.selectors import bylines, dates, faceted_lists
 
 DEFAULT_LIMIT, MAX_LIMIT = 20, 100
 STATE_PATTERN = f"^({'|'.join((lists.ANY, *lists.STATES))})?$"
-# Filters of which a public list accepts only one.
+# Mutually exclusive filters. A public list accepts only one of these.
 EXCLUSIVE = ("section", "tag", "author", "type", "q")
 
 
 class Filters(Shape):
-    """The filters of a list, and the representation of its nodes."""
+    """Options that filter a list, and that set how its nodes are represented."""
 
     section: Id | None = Field(None, description="Nodes in this section.")
     type: str = Field("", max_length=50, description="Nodes of this type.", examples=["blog-entry"])
@@ -51,7 +51,7 @@ class Filters(Shape):
 
 @dataclass(frozen=True)
 class NodePage:
-    """A page of a list, and the cursor of the next page (None or "" if it is the last page)."""
+    """A page of a list, and the cursor for the next page. On the last page, the cursor is None or ""."""
 
     nodes: Sequence[BaseNode]
     following: str | None
@@ -61,7 +61,7 @@ def list_public(filters: Filters) -> NodePage:
     """Return a page of the public nodes that match the filters.
 
     Raises:
-        Problem: 422 if the filters can't be combined, or the cursor is not valid.
+        Problem: 422 if the filters can't be combined, or if the cursor is not valid.
     """
     used = [name for name in EXCLUSIVE if getattr(filters, name)]
     if "section" in used and used != ["section"] and not (used == ["section", "type"] and filters.facet):
@@ -108,7 +108,7 @@ def _search(filters: Filters) -> NodePage:
 def count_facets(filters: Filters) -> dict[str, dict[str, int]]:
     """Return the number of nodes in a section for each value of each facet.
 
-    The facets in `filters` apply to the other facets.
+    The facets selected in `filters` limit the counts of the other facets.
 
     Raises:
         Problem: 404 if there is no such section, 422 if the filters are not valid.
@@ -165,7 +165,7 @@ def _facet_filters(filters: Filters, section: SectionEntry) -> list[tuple[str, s
     The type is the first type in the section's list that has all these facets.
 
     Raises:
-        Problem: 422 if no type has them.
+        Problem: 422 if no type has all these facets.
     """
     pairs = []
     for text in filters.facet:
@@ -184,7 +184,7 @@ def _facet_filters(filters: Filters, section: SectionEntry) -> list[tuple[str, s
 
 
 def list_for_editors(principal: Principal, filters: Filters) -> NodePage:
-    """Return a page of the admin's list. All filters except author and facet can be combined.
+    """Return a page of the admin's list. You can combine all filters except `author` and `facet`.
 
     Raises:
         Problem: 403 if the principal can't list nodes, 422 if a filter is not valid.

@@ -1,4 +1,4 @@
-"""Operations on nodes. Each translates a request into an action. Repeated requests don't change anything again."""
+"""Operations on nodes. Each operation translates a request into an action. Repeating a request changes nothing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -25,13 +25,13 @@ from nodes.types import NO_TAGS, Actor, TagChange
 
 @dataclass(frozen=True)
 class WriteContext:
-    """The circumstances of a requested change.
+    """The context of a requested change: who makes it, and to which version.
 
     Attributes:
         seen: The nonce of the version that the change is based on.
-        request_id: The id derived from the Idempotency-Key, or None.
-        merges: Whether to merge the change with changes that others have saved since.
-        is_draft: Whether to change the draft.
+        request_id: The id derived from the Idempotency-Key and the request, or None without a key.
+        merges: Whether to merge the change with changes that others have saved in the meantime.
+        is_draft: Whether to change the draft instead of the live version.
     """
 
     principal: Principal
@@ -41,11 +41,11 @@ class WriteContext:
     is_draft: bool = False
 
     def target(self, node_id: ObjectId) -> dict[str, Any]:
-        """Return the arguments of an action on the version that the client saw."""
+        """Return the arguments for an action on the version that the client saw."""
         return {"user": self.principal, "node_id": node_id, "seen": self.seen}
 
     def saving(self, node_id: ObjectId) -> dict[str, Any]:
-        """Return the arguments of an action that saves fields."""
+        """Return the arguments for an action that saves fields."""
         return {**self.target(node_id), "form": self.request_id, "merges": self.merges}
 
 
@@ -53,17 +53,17 @@ def create(principal: Principal, request_id: ObjectId | None, data: Mapping[str,
     """Create a node and return its id, which is `request_id` if there is one.
 
     Raises:
-        Problem: If the data are not valid.
+        Problem: If the data is not valid.
         PermissionDenied: If the principal can't create such a node.
         NodeError: If the node can't be created.
     """
     type = data["type"]
     if not content.get(type).is_installed or content.get(type).is_file:
         raise Problem("invalid", errors=[("body.type", unknown_type(type))])
-    # Refuse users without permission before reading their fields.
+    # Reject users without permission before parsing the fields that they sent.
     action = actions.CreateNode(user=principal, type=type, fields={})
     action.check()
-    # An account without permission to list nodes could not see the new node in the response.
+    # If an account doesn't have permission to list nodes, it couldn't see the new node in the response.
     if not access.may_list(principal):
         raise PermissionDenied
     if request_id and editable_nodes.load(request_id):
@@ -76,17 +76,17 @@ def create(principal: Principal, request_id: ObjectId | None, data: Mapping[str,
 
 
 def change(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -> None:
-    """Change fields of a node or of its draft.
+    """Change the fields of a node or its draft.
 
     Raises:
         Http404: If there is no such node.
         PermissionDenied: If the principal can't change the node.
-        Problem: If the data are not valid.
+        Problem: If the data is not valid.
         NodeError: If the change can't be saved.
     """
     action_type = actions.SaveDraft if context.is_draft else actions.SaveNode
     action = action_type(**context.saving(node_id))
-    # Refuse users without permission before reading their fields.
+    # Reject users without permission before parsing the fields that they sent.
     editable = action.check()
     base = _base_version(context, editable)
     fields = patches.parse_fields(context.principal, editable.node.metadata.type, data, base.fields, context.request_id)
@@ -95,11 +95,11 @@ def change(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) ->
 
 
 def publish(context: WriteContext, node_id: ObjectId) -> None:
-    """Publish a node now, or the changes in its draft. The errors are those of `change`."""
+    """Publish a node now, or the changes in its draft. Raises the same errors as `change`."""
     if not context.is_draft:
         actions.Publish(**context.saving(node_id)).execute()
         return
-    # The dates are not in the request, but in the draft to publish.
+    # The dates come from the draft to publish, not from the request.
     with as_problems({"published": "query.version", "expires": "query.version"}):
         try:
             actions.PublishDraft(**context.target(node_id)).execute()
@@ -109,12 +109,12 @@ def publish(context: WriteContext, node_id: ObjectId) -> None:
 
 
 def unpublish(context: WriteContext, node_id: ObjectId) -> None:
-    """Unpublish a node. The errors are those of `change`."""
+    """Unpublish a node. Raises the same errors as `change`."""
     actions.Unpublish(**context.saving(node_id)).execute()
 
 
 def schedule(context: WriteContext, node_id: ObjectId, at: datetime) -> None:
-    """Publish a node, or the changes in its draft, at a time in the future. The errors are those of `change`."""
+    """Publish a node, or the changes in its draft, at a time in the future. Raises the same errors as `change`."""
     with as_problems({"published": "body.at", "expires": "body.at"}):
         if not context.is_draft:
             actions.Schedule(at=at, **context.saving(node_id)).execute()
@@ -128,7 +128,7 @@ def schedule(context: WriteContext, node_id: ObjectId, at: datetime) -> None:
 
 
 def unschedule(context: WriteContext, node_id: ObjectId) -> None:
-    """Convert a scheduled draft to an ordinary draft. The errors are those of `change`."""
+    """Convert a scheduled draft to an ordinary draft. Raises the same errors as `change`."""
     action = actions.UnscheduleDraft(**context.target(node_id))
     draft = action.check().draft
     is_unscheduled = draft is not None and draft.nonce == context.seen and draft.due is None
@@ -137,20 +137,20 @@ def unschedule(context: WriteContext, node_id: ObjectId) -> None:
 
 
 def discard(context: WriteContext, node_id: ObjectId) -> None:
-    """Delete a draft. The errors are those of `change`."""
+    """Delete a draft. Raises the same errors as `change`."""
     action = actions.DiscardDraft(**context.target(node_id))
     if action.check().draft is not None:
         action.execute()
 
 
 def move(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -> None:
-    """Move a node to another section, change its slug, or both. The errors are those of `change`."""
+    """Move a node to another section, change its slug, or both. Raises the same errors as `change`."""
     action = actions.Move(place={}, **context.saving(node_id))
     replace(action, place=_place(context, action.check(), data)).execute()
 
 
 def tag(principal: Principal, node_id: ObjectId, add: list[str], remove: list[str]) -> None:
-    """Add tags to a node and remove tags from it. The errors are those of `change`."""
+    """Add tags to a node and remove tags from it. Raises the same errors as `change`."""
     tags = TagChange(added=frozenset(unique(add)), removed=frozenset(unique(remove)))
     actions.Tag(user=principal, node_id=node_id, tags=tags).execute()
 
@@ -158,7 +158,7 @@ def tag(principal: Principal, node_id: ObjectId, add: list[str], remove: list[st
 def move_to_trash(context: WriteContext, node_id: ObjectId) -> None:
     """Move a node to the trash. Do nothing if the same version is already in the trash.
 
-    The errors are those of `change`.
+    Raises the same errors as `change`.
     """
     try:
         actions.Trash(**context.target(node_id)).execute()
@@ -167,9 +167,9 @@ def move_to_trash(context: WriteContext, node_id: ObjectId) -> None:
 
 
 def restore(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -> None:
-    """Restore a node from the trash, or do nothing if it is not in the trash. The errors are those of `change`.
+    """Restore a node from the trash, or do nothing if it is not in the trash. Raises the same errors as `change`.
 
-    If `data` contains a place, the node is restored to this place.
+    If `data` contains a place, the node is restored to that place.
     """
     action = actions.Restore(**context.target(node_id))
     try:
@@ -184,25 +184,25 @@ def restore(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -
 
 
 def _place(context: WriteContext, editable: Editable, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the new place as fields by path. An empty slug means no change."""
+    """Return the new place as fields by path. If the slug is empty, it is not changed."""
     given = {name: value for name, value in data.items() if name == "section" or value}
     return patches.parse_fields(context.principal, editable.node.metadata.type, given, editable.live.fields)
 
 
 def _check_trashed_version(context: WriteContext, trashed: Editable) -> None:
-    """Check that the node in the trash is the version that the client saw.
+    """Raise a problem if the node in the trash is not the version that the client saw.
 
     Raises:
-        Problem: 412 if it is another version.
+        Problem: 412 if it is a different version.
     """
     if trashed.live.nonce != context.seen:
         raise Problem("stale", etag=f'"{trashed.live.nonce}"')
 
 
 def _base_version(context: WriteContext, editable: Editable) -> Version:
-    """Return the version that a change is based on, or the current version if the former no longer exists.
+    """Return the version that a change is based on, or the current version if that version no longer exists.
 
-    The result has the current tags, because changing tags does not change the nonce.
+    The returned version has the current tags, because changing tags does not change the nonce.
     """
     present = editable.draft if context.is_draft and editable.draft else editable.live
     if present.nonce == context.seen:
@@ -211,7 +211,7 @@ def _base_version(context: WriteContext, editable: Editable) -> Version:
 
 
 def _is_draft_published(context: WriteContext, node_id: ObjectId) -> bool:
-    """Return whether the changes of the draft that the client saw have been published."""
+    """Return whether the changes in the draft that the client saw have been published."""
     present = editable_nodes.load(node_id)
     draft = editable_nodes.load_version(node_id, context.seen)
     if present is None or present.draft is not None or draft is None:

@@ -1,4 +1,4 @@
-"""Conversion of JSON bodies to fields by path, using the form fields of nodes."""
+"""Convert JSON bodies to fields by path, using the nodes' form fields."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,7 +23,8 @@ from nodes.content.messages import unknown_field
 from nodes.form_fields import AuthorField, SectionField
 from nodes.types import NEVER
 
-# The Python types that the JSON values of a field have after parsing, with a label. The first match applies.
+# For each kind of model field: the Python types that its JSON values have after parsing, and a label. The first match
+# applies.
 _KINDS: tuple[tuple[Any, tuple[tuple[type, ...], Any]], ...] = (
     (models.BooleanField, ((bool,), gettext_lazy("true or false"))),
     (models.IntegerField, ((int,), gettext_lazy("a whole number"))),
@@ -40,15 +41,15 @@ def parse_fields(
     seen: Mapping[str, Any],
     request_id: ObjectId | None = None,
 ) -> dict[str, Any]:
-    """Return the changes in a body as fields by path. Tags are omitted.
+    """Return the changes in a request body as fields by path, without tags.
 
     Args:
-        principal: The author of the request.
+        principal: The principal that sent the request.
         type: The type of the node.
-        data: A body of the shape NewNode or NodeChange.
-        seen: The fields by path that the change is based on. Empty for a new node.
-        request_id: The id of the request. Ids of new parts are derived from it, so that a repeated request creates the
-            same ids.
+        data: A request body with the schema NewNode or NodeChange.
+        seen: The fields that the change is based on, by path. This is empty for a new node.
+        request_id: The id of the request. The ids of new parts are derived from it, so that a repeated request creates
+            the same ids.
 
     Raises:
         Problem: 422 with all invalid fields.
@@ -58,7 +59,7 @@ def parse_fields(
     detail = data.get("detail") or {}
     paths = {path for name, path in PATHS.items() if name in data}
     paths |= {f"{PREFIX}{field.column}" for name, field in known.items() if name in detail}
-    # Check permissions first, because errors about values could reveal more to users without permission.
+    # Check permissions first, because error messages about values could reveal data to users without permission.
     access.check_fields(principal, type, paths)
     changes: dict[str, Any] = {}
     errors: list[tuple[str, str]] = []
@@ -122,7 +123,7 @@ def _parse_declared(field: models.Field, value: Any, seen: Any, request_id: Obje
 
 
 def _check_kind(field: models.Field, value: Any) -> None:
-    """Check that a JSON value has the right type. Django's fields would accept "no" as true and 2.7 as 2.
+    """Raise an error if a JSON value has the wrong type. Django's fields would accept "no" as true and 2.7 as 2.
 
     Raises:
         ValidationError: If it has the wrong type.

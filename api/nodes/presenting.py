@@ -1,4 +1,4 @@
-"""Nodes as JSON, in the shapes of api/schemas/shapes.py."""
+"""Convert nodes to JSON, using the schemas in api/schemas/shapes.py."""
 
 from collections.abc import Collection
 from typing import Any
@@ -16,12 +16,12 @@ from nodes.types import NEVER
 from photos import addresses, labels, texts
 from photos.assets import renditions
 
-# Names that are always returned, because they identify a node and its version.
+# Fields that are always returned, because they identify a node and its version.
 ALWAYS_INCLUDED = frozenset({"id", "type", "nonce"})
 
 
 def parse_names(value: str, known: Collection[str], name: str) -> frozenset[str]:
-    """Return the names in a comma-separated parameter.
+    """Return the names in the comma-separated parameter `name`.
 
     Raises:
         Problem: 422 if a name is unknown.
@@ -44,17 +44,17 @@ def serialize_node(
     picked: Collection[str] = (),
     draft: Editable | None = None,
 ) -> dict[str, Any]:
-    """Return the data of a node.
+    """Return a node's data.
 
     Args:
         request: The request.
         node: The node.
-        include: Names from INCLUDED to add.
+        include: Names from INCLUDED that are added to the data.
         picked: The names to return. If empty, all names are returned.
-        draft: The node with its draft, if the principal has permission to view it.
+        draft: The node with its draft, if the principal has permission to view the draft.
     """
-    # Record that the response depends on the text of the node too, because it contains the nonce and the time of the
-    # last change.
+    # Record that the response also depends on the node's text, because it contains the nonce and the time of the last
+    # change.
     note_texts()
     data = _common(request, node)
     if DETAIL in include:

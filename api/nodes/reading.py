@@ -1,6 +1,7 @@
 """Endpoints that read nodes.
 
-They return what readers see or, with a token or a session, what the account sees in the admin.
+These endpoints return public content. With a token or a session, they return everything that the account can see in the
+admin.
 """
 
 from typing import Annotated
@@ -43,7 +44,7 @@ router = Router(tags=["Nodes"])
 
 
 class NodeOptions(Shape):
-    """The representation of a node."""
+    """Options that set how a node is represented."""
 
     fields: Fields = ""
     include: Include = ""
@@ -52,11 +53,11 @@ class NodeOptions(Shape):
 
 @router.get("/nodes", url_name="api-nodes", response=Page, summary="List nodes")
 def nodes(request: HttpRequest, filters: Query[Filters]) -> HttpResponse:
-    """List nodes, newest first or in the order of a section. Without filters, list the posts of all sections.
+    """List nodes, newest first or in the section's order. Without filters, list the posts in all sections.
 
-    Use one of `section`, `tag`, `author`, `type` and `q`. In a section, you can also use `facet` and `type`. With
-    `state`, the list is that of the admin, and you can combine `section`, `tag`, `type` and `q`. `state` needs a
-    session or a token with the scope “read”.
+    Use one of `section`, `tag`, `author`, `type` and `q`. With `section`, you can also use `facet` and `type`. With
+    `state`, you get the same list as in the admin, and you can combine `section`, `tag`, `type` and `q`. To use
+    `state`, you need a session or a token with the scope “read”.
     """
     page = list_for_editors(principals.current(request), filters) if filters.state else list_public(filters)
     return _list_response(request, filters, page)
@@ -65,7 +66,8 @@ def nodes(request: HttpRequest, filters: Query[Filters]) -> HttpResponse:
 class Facet(Shape):
     """A value of a facet.
 
-    `count` is the number of nodes that have the value and match the filters. `facet` is the filter for this value.
+    `count` is the number of nodes that have this value and match the filters. To filter by this value, send the value
+    of `facet` as a filter.
     """
 
     name: str
@@ -75,13 +77,13 @@ class Facet(Shape):
 
 
 class Facets(Shape):
-    """The values of facets in a section. For each facet, these are the 20 values with the most nodes."""
+    """The facet values in a section. Each facet has at most 20 values: those with the most nodes."""
 
     items: list[Facet]
 
 
 class FacetFilters(Shape):
-    """A section, and the filters of its list."""
+    """A section, and filters for its list."""
 
     section: Id
     type: str = Field("", max_length=50, description="The type, if several types have facets.")
@@ -90,7 +92,7 @@ class FacetFilters(Shape):
 
 @router.get("/nodes/facets", url_name="api-facets", response=Facets, summary="Count values of facets")
 def facets(request: HttpRequest, filters: Query[FacetFilters]) -> HttpResponse:
-    """Return facet values that can further filter the list of a section, `/nodes?section=`, with their counts."""
+    """Return the facet values that can filter a section's list, `/nodes?section=`, and how many nodes each has."""
     facet_counts = count_facets(Filters.model_validate(filters.model_dump()))
     items = [
         {"name": name, "value": value, "count": count, "facet": f"{name}={value}"}
@@ -108,7 +110,7 @@ def by_path(
     path: Annotated[str, Query(max_length=2_000, examples=["/essays/on-lists"])],
     options: Query[NodeOptions],
 ) -> HttpResponse:
-    """Return the node with a path on the site. If the node has moved, the response is 308 with its current path."""
+    """Return the node at a path on the site. If the node has moved, the response is 308 with its current path."""
     # `path` in responses is percent-encoded if it contains non-ASCII letters.
     wanted_path = unquote(path).strip("/")
     moment = now()
@@ -128,9 +130,9 @@ def by_path(
 
 @router.get("/nodes/{node_id}", url_name="api-node", response=Node, summary="Read a node")
 def node(request: HttpRequest, node_id: Id, options: Query[NodeOptions]) -> HttpResponse:
-    """Return a page, a post, a section or a photo. Its ETag is `"nonce.hash"`.
+    """Return a page, a post, a section or a photo.
 
-    A change expects this value in If-Match.
+    The ETag is `"nonce.hash"`. Send it in If-Match to change the node.
     """
     principal = principals.current(request)
     key = ObjectId(node_id)
@@ -146,7 +148,7 @@ def node(request: HttpRequest, node_id: Id, options: Query[NodeOptions]) -> Http
 
 
 def load_editable(principal: Principal, node_id: ObjectId) -> Editable | None:
-    """Return a node with the data for editors, or None if the principal can't edit it."""
+    """Return a node with the editors' data, or None if the principal can't view it in the admin."""
     editable = editable_nodes.load(node_id) if access.may_list(principal) else None
     return editable if editable and access.allowed(principal, editable.node, NodePermission.VIEW) else None
 
@@ -159,8 +161,8 @@ def node_response(
     Args:
         request: The request.
         node: The node.
-        options: The requested representation.
-        editable: The node with the data for editors, if the principal can edit it.
+        options: Options that set how the node is represented.
+        editable: The node with the editors' data, if the principal can view it in the admin.
 
     Raises:
         Problem: 422 if an option is not valid, 404 if the requested draft does not exist.

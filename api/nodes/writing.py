@@ -1,4 +1,4 @@
-"""Endpoints that change nodes: one for each operation of the admin, with the same rules (operations.py)."""
+"""Endpoints that change nodes. There is one for each operation in the admin, with the same rules (operations.py)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,12 +21,12 @@ from api.schemas.shapes import DRAFT, LIVE, Id, Node
 from api.schemas.writing import At, ChangeOptions, NewNode, NodeChange, Place, Stale, TagsChange, VersionOptions
 from nodes.selectors import stored_photos
 
-# ninja needs all operations of a URL in the same router.
+# ninja requires that all operations on a URL belong to the same router.
 router = reading.router
 
 REPEATABLE: dict[str, Any] = {"parameters": [KEY_PARAMETER]}
 VERSIONED: dict[str, Any] = {"parameters": [IF_MATCH, KEY_PARAMETER]}
-# Options of endpoints that change one version of a node and return the new version.
+# Options for endpoints that change one version of a node and return the new version.
 CHANGES: dict[str, Any] = {"auth": ACCOUNTS, "response": {200: Node, 412: Stale}, "openapi_extra": VERSIONED}
 
 
@@ -34,7 +34,7 @@ def writer(request: HttpRequest) -> Principal:
     """Return the principal of a request.
 
     Raises:
-        Problem: 403 if a token has neither the scope “publish” nor “write”.
+        Problem: 403 if a token has neither the “publish” scope nor the “write” scope.
     """
     principal = principals.current(request)
     return principal if principal.has_scope(Scope.PUBLISH) else principals.require_scope(request, Scope.WRITE)
@@ -49,7 +49,7 @@ def writer(request: HttpRequest) -> Principal:
     openapi_extra=REPEATABLE,
 )
 def create(request: HttpRequest, data: Body[NewNode]) -> HttpResponse:
-    """Create a page, a post or a section of any installed type."""
+    """Create a page, post or section of any installed type."""
     principal = writer(request)
 
     def work(request_id: ObjectId | None) -> HttpResponse:
@@ -66,7 +66,7 @@ def create(request: HttpRequest, data: Body[NewNode]) -> HttpResponse:
 def change(request: HttpRequest, node_id: Id, options: Query[ChangeOptions], data: Body[NodeChange]) -> HttpResponse:
     """Change fields with a JSON Merge Patch (RFC 7396).
 
-    If the stored version is not the one in If-Match, the response is 412 and contains a merge of both versions.
+    If the stored version is not the one in If-Match, the response is 412 and contains a merge of the two versions.
     """
     work = partial(operations.change, data=data.model_dump(exclude_unset=True))
     return _write(request, node_id, work, version=options.version, merges=options.merge)
@@ -76,7 +76,7 @@ def change(request: HttpRequest, node_id: Id, options: Query[ChangeOptions], dat
 def publish(request: HttpRequest, node_id: Id, options: Query[VersionOptions]) -> HttpResponse:
     """Publish a node now.
 
-    With `version=draft`, publish the changes in its draft, merged with later changes to the live version.
+    With `version=draft`, publish the changes in the node's draft, merged with later changes to the live version.
     """
     return _write(request, node_id, operations.publish, version=options.version, returned=LIVE)
 
@@ -91,7 +91,7 @@ def unpublish(request: HttpRequest, node_id: Id) -> HttpResponse:
 def schedule(request: HttpRequest, node_id: Id, options: Query[VersionOptions], data: Body[At]) -> HttpResponse:
     """Publish a node at a time in the future.
 
-    With `version=draft`, publish the changes in the draft of a public node.
+    With `version=draft`, publish the changes in a public node's draft at this time.
     """
     return _write(request, node_id, partial(operations.schedule, at=data.at), version=options.version)
 
@@ -100,19 +100,19 @@ def schedule(request: HttpRequest, node_id: Id, options: Query[VersionOptions], 
     "/nodes/{node_id}/unschedule", **CHANGES, url_name="api-unschedule", summary="Cancel the schedule of a draft"
 )
 def unschedule(request: HttpRequest, node_id: Id) -> HttpResponse:
-    """Convert scheduled changes to an ordinary draft. If-Match needs the ETag of the draft."""
+    """Convert scheduled changes to an ordinary draft. Send the draft's ETag in If-Match."""
     return _write(request, node_id, operations.unschedule, version=DRAFT)
 
 
 @router.delete("/nodes/{node_id}/draft", **CHANGES, url_name="api-draft", summary="Discard a draft")
 def discard(request: HttpRequest, node_id: Id) -> HttpResponse:
-    """Delete the draft of a node. The live version does not change. If-Match needs the ETag of the draft."""
+    """Delete a node's draft. The live version does not change. Send the draft's ETag in If-Match."""
     return _write(request, node_id, operations.discard, version=DRAFT, returned=LIVE)
 
 
 @router.post("/nodes/{node_id}/move", **CHANGES, url_name="api-move", summary="Move or rename a node")
 def move(request: HttpRequest, node_id: Id, data: Body[Place]) -> HttpResponse:
-    """Move a node to another section, change its slug, or both. Its old URL redirects to the new one."""
+    """Move a node to another section, change its slug, or both. The old URL redirects to the new one."""
     return _write(request, node_id, partial(operations.move, data=data.model_dump(exclude_unset=True)))
 
 
@@ -125,7 +125,7 @@ def move(request: HttpRequest, node_id: Id, data: Body[Place]) -> HttpResponse:
     openapi_extra=REPEATABLE,
 )
 def tag(request: HttpRequest, node_id: Id, data: Body[TagsChange]) -> HttpResponse:
-    """Add and remove tags. If-Match is not needed, because changes to tags never conflict."""
+    """Add and remove tags. You don't have to send If-Match, because tag changes never conflict."""
     principal = writer(request)
     key = ObjectId(node_id)
 
@@ -146,16 +146,16 @@ def tag(request: HttpRequest, node_id: Id, data: Body[TagsChange]) -> HttpRespon
     openapi_extra=VERSIONED,
 )
 def throw_away(request: HttpRequest, node_id: Id) -> HttpResponse:
-    """Move a node to the trash, with everything in it.
+    """Move a node to the trash, together with everything in it.
 
-    Its version does not change, and you need it to restore the node.
+    The node's version does not change. You need its ETag to restore the node.
     """
     return _write(request, node_id, operations.move_to_trash, has_no_content=True)
 
 
 @router.post("/nodes/{node_id}/restore", **CHANGES, url_name="api-restore", summary="Restore a node from the trash")
 def restore(request: HttpRequest, node_id: Id, data: Body[Place | None] = None) -> HttpResponse:
-    """Restore a node from the trash, to its former place or to another one."""
+    """Restore a node from the trash, to its previous place or to another one."""
     place = data.model_dump(exclude_unset=True) if data else {}
     return _write(request, node_id, partial(operations.restore, data=place))
 
@@ -176,9 +176,9 @@ def _write(
         request: The request.
         node_id: The id of the node.
         work: The function that makes the change.
-        version: The version to change.
-        returned: The version to return. The default is the changed version.
-        merges: Whether to merge the change with changes that others have saved since.
+        version: The version to change, live or draft.
+        returned: The version to return. By default, the changed version is returned.
+        merges: Whether to merge the change with changes that others have saved in the meantime.
         has_no_content: Whether to return 204 without a body.
     """
     principal = writer(request)

@@ -1,9 +1,9 @@
-"""Files of photos: downloads and uploads. The metadata of photos is in api/nodes, as for every node.
+"""Endpoints that download and upload photo files. As for every node, the metadata of photos is handled in api/nodes.
 
-files.py      the file that a photo shows
-uploading.py  new photos and replacements, each in a single request
-resuming.py   new photos in pieces; an interrupted upload can be resumed
-incoming.py   shared functions for uploads: permissions, ids, reading the body, errors
-staged.py     storage of pieces until the photo is complete
-permission.py whether a client can upload, for nginx
+files.py      downloads of a photo's file
+uploading.py  uploads of new photos and replacements, each in a single request
+resuming.py   resumable uploads of new photos, in several pieces
+incoming.py   shared functions for uploads: permissions, ids, request bodies, errors
+staged.py     storage for the pieces until the photo is complete
+permission.py tells nginx whether a client can upload photos
 """

@@ -1,4 +1,4 @@
-"""The files of photos, as shown on the site's pages."""
+"""Endpoints that return photo files, as shown on the site's pages."""
 
 from bson import ObjectId
 from django.http import Http404, HttpRequest
@@ -33,10 +33,10 @@ _RESPONSES = {
 
 
 def get_visible(principal: Principal, photo_id: ObjectId) -> tuple[Photo, bool]:
-    """Return a photo, and whether all readers can see it.
+    """Return a photo, and whether readers can see it.
 
     Raises:
-        Http404: If the principal can't see it.
+        Http404: If the principal can't see the photo.
     """
     photo = stored_photos.get(photo_id)
     is_for_all = photo is not None and is_public(photo, tree.current(), now())
@@ -52,14 +52,15 @@ def get_visible(principal: Principal, photo_id: ObjectId) -> tuple[Photo, bool]:
     openapi_extra={"responses": _RESPONSES},
 )
 def file(request: HttpRequest, photo_id: Id) -> HttpResponseBase:
-    """Return the current file of a photo, complete or a range.
+    """Return a photo's current file, in full or as a byte range.
 
-    If the photo is cropped or rotated, this is the largest copy.
+    If the photo is cropped or rotated, its largest copy is returned instead.
 
-    Use its ETag in If-Range and If-None-Match. `file.copies` of `/nodes/ID` contains URLs of smaller copies.
+    Send the ETag in If-Range and If-None-Match. In the response to `/nodes/ID`, `file.copies` contains the URLs of
+    smaller copies.
     """
     photo, is_for_all = get_visible(principals.current(request), ObjectId(photo_id))
-    # The router has changed HEAD to GET. Change it back, so that no file is read for a HEAD request.
+    # The router has changed HEAD to GET. Restore the original method, so that a HEAD request doesn't read the file.
     request.method = request.META["REQUEST_METHOD"]
     try:
         response = send_current(request, photo, cache=CACHE_PUBLIC if is_for_all else CACHE_PRIVATE)

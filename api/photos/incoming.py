@@ -1,4 +1,4 @@
-"""Shared functions for uploads: permissions, the id of the new photo, reading the body, and errors."""
+"""Shared functions for uploads: check permissions, derive the photo's id, read request bodies, and convert errors."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -27,10 +27,10 @@ from photos.assets.writer import CHUNK
 from photos.services.photos import Upload, check_destination
 from photos.services.sweeping import sweep_stalled
 
-# Starting an upload takes two writes. If a process dies between them, the lock on the id expires after this time.
+# Starting an upload takes two writes. If a process dies between the two, the lock on the id expires after this time.
 START_LIMIT = timedelta(minutes=1)
 RETRY_LATER = "30"  # seconds
-# The names of fields in a PhotoDescription, by path.
+# The PhotoDescription fields, by the path of the stored field.
 _NAMES = {
     "parent_id": "gallery",
     "slug": "slug",
@@ -43,9 +43,9 @@ _NAMES = {
 
 
 class PhotoDescription(Shape):
-    """The description of a new photo, sent with its file. You can change other fields later."""
+    """The description of a new photo, sent together with the file. You can set the photo's other fields later."""
 
-    # The part of the request that contains the description, for the paths of errors.
+    # The part of the request that contains the description. Field paths in errors start with this name.
     source: ClassVar[str] = "query"
 
     gallery: Id = Field(description="The gallery of the photo.")
@@ -70,10 +70,10 @@ class PhotoDescription(Shape):
 
 
 class Arrived(Shape):
-    """A photo whose file has been stored.
+    """A photo whose file has been uploaded.
 
-    `nonce` is for If-Match of the next change. `node` and `file` are the URLs of the node and the file. `duplicates`
-    lists other photos with identical bytes.
+    Send `nonce` in If-Match with the next change. `node` and `file` are the URLs of the photo's node and file.
+    `duplicates` lists other photos with identical files.
     """
 
     id: Id
@@ -85,10 +85,10 @@ class Arrived(Shape):
 
 
 def check_may_add(principal: Principal, description: PhotoDescription) -> None:
-    """Check that a principal can add a photo.
+    """Raise an error if a principal can't add this photo.
 
     Raises:
-        PermissionDenied: If it can't add photos.
+        PermissionDenied: If the principal can't add photos.
         Problem: 422 if the description is not valid.
     """
     with as_problems(description.source):
@@ -96,10 +96,10 @@ def check_may_add(principal: Principal, description: PhotoDescription) -> None:
 
 
 def check_wanted_place(description: PhotoDescription) -> None:
-    """Check the place of a new photo before its bytes are read.
+    """Check the place of a new photo before its file is read.
 
     Raises:
-        Problem: 422 if the photo can't have this place.
+        Problem: 422 if the photo can't be stored in this place.
     """
     with as_problems(description.source):
         check_destination(ObjectId(description.gallery), description.slug)
@@ -108,8 +108,8 @@ def check_wanted_place(description: PhotoDescription) -> None:
 def derive_photo_id(request: HttpRequest, principal: Principal) -> ObjectId | None:
     """Return the photo id derived from the Idempotency-Key and the account, or None without a key.
 
-    A repeated request has the same id, so it creates only one photo. The response doesn't have to be stored, and the
-    body, which may be large, is not read twice.
+    A repeated request gets the same id, so it doesn't create a second photo. The response doesn't have to be stored,
+    and the body, which may be large, is not read twice.
 
     Raises:
         Problem: 400 if the key is empty or too long.
@@ -122,7 +122,8 @@ def picture_body(request: HttpRequest) -> "Body":
     """Return the file in a request body.
 
     Raises:
-        Problem: 415 if the body is not declared as an image, 400 if its length is not declared, 413 if it is too large.
+        Problem: 415 if the body is not declared as an image, 400 if its length is not declared, 413 if the body is too
+            large.
     """
     if not (request.content_type or "").startswith("image/"):
         raise Problem("unsupported-media-type", "Send the file itself, with a content type image/….")
@@ -132,7 +133,7 @@ def picture_body(request: HttpRequest) -> "Body":
 
 
 def check_size(length: int) -> None:
-    """Check that the site accepts files with `length` bytes.
+    """Raise a problem if the site doesn't accept files with `length` bytes.
 
     Raises:
         Problem: 413 if the file is too large.
@@ -143,7 +144,7 @@ def check_size(length: int) -> None:
 
 
 class Body:
-    """The body of a request, which is read in parts. It is never completely in memory.
+    """A request body that is read in parts, so that it is never completely in memory.
 
     Attributes:
         remaining: The number of bytes that have not been read yet.
@@ -185,9 +186,9 @@ class Body:
 def add_photo(
     principal: Principal, description: PhotoDescription, parts: Iterable[bytes], photo_id: ObjectId | None
 ) -> Photo:
-    """Create a photo from bytes and return it. If `photo_id` already exists, return the existing photo.
+    """Create a photo from its bytes and return it. If `photo_id` already exists, return the existing photo.
 
-    If an error occurs, no data remains.
+    If an error occurs, nothing is stored.
 
     Raises:
         Problem: If the photo can't be created.
@@ -208,7 +209,7 @@ def add_photo(
 
 
 def under_way() -> Problem:
-    """Return the problem for a repetition of a request that is still running."""
+    """Return the problem for a repeated request whose first attempt is still running."""
     return Problem("conflict", "This upload is already in progress.", headers={"Retry-After": RETRY_LATER})
 
 
@@ -219,7 +220,7 @@ def _begin(principal: Principal, description: PhotoDescription, photo_id: Object
             try:
                 return action.begin()
             except errors.IdTaken:
-                # The id may belong to an upload whose process died. If so, sweep_stalled deletes it.
+                # The id may belong to an upload whose process died. If so, sweep_stalled() deletes that upload.
                 sweep_stalled()
                 return action.begin()
         except errors.IdTaken as error:
@@ -273,5 +274,5 @@ def photo_response(request: HttpRequest, photo: Photo, *, status: int) -> HttpRe
 
 
 def as_problems(source: str = "query") -> AbstractContextManager[None]:
-    """Convert errors of a service to problems. `source` is the part of the request that describes the photo."""
+    """Convert service errors to problems. `source` is the part of the request that describes the photo."""
     return refusals.as_problems({path: f"{source}.{name}" for path, name in _NAMES.items()})

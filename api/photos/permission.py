@@ -1,4 +1,4 @@
-"""The permission to upload a photo. nginx requests it before it accepts the body (deploy/nginx.conf)."""
+"""The permission check for photo uploads. nginx calls it before it accepts the request body (deploy/nginx.conf)."""
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
@@ -11,11 +11,10 @@ from photos.actions import may_send_files
 @never_cache
 @require_safe
 def may_send(request: HttpRequest) -> HttpResponse:
-    """Return whether the client can upload or replace photos.
+    """Tell nginx whether the client can upload or replace photos.
 
-    The status is 204 for users with this permission, 401 for visitors and invalid tokens, and 403 for other users.
-
-    The view that receives the body checks the permission for the gallery or photo.
+    The status is 204 for users with this permission, 401 for visitors and invalid tokens, and 403 for other users. The
+    view that receives the body later checks the permission for the particular gallery or photo.
     """
     principal = principals.for_writing(request)
     if principal is None:

@@ -1,4 +1,4 @@
-"""Uploads of new photos in pieces. If the connection is lost, the upload can be resumed."""
+"""Resumable uploads of new photos. A client sends the file in pieces, and can continue after a lost connection."""
 
 import re
 from http import HTTPStatus
@@ -44,7 +44,7 @@ _PIECE = {
 
 
 class Announced(PhotoDescription):
-    """A photo to be uploaded in pieces. `length` is the length of its file in bytes."""
+    """A photo to upload in pieces. `length` is the size of its file in bytes."""
 
     source: ClassVar[str] = "body"
 
@@ -53,9 +53,9 @@ class Announced(PhotoDescription):
 
 
 class Expected(Shape):
-    """An upload in pieces. `received` is the number of bytes stored so far.
+    """The progress of a resumable upload. `received` is the number of bytes stored so far.
 
-    `length` is the length of the file in bytes.
+    `length` is the size of the file in bytes.
     """
 
     id: Id
@@ -72,7 +72,7 @@ class Expected(Shape):
     openapi_extra={"parameters": [KEY_PARAMETER]},
 )
 def begin(request: HttpRequest, announced: Announced) -> HttpResponse:
-    """Start an upload. Send the pieces to the URL in Location. The upload can be finished within a day.
+    """Start an upload. Send the pieces to the URL in the Location header. You have to finish the upload within a day.
 
     An account can have at most ten unfinished uploads.
     """
@@ -87,8 +87,8 @@ def begin(request: HttpRequest, announced: Announced) -> HttpResponse:
 
 def _begin(principal: Principal, announced: Announced, upload_id: ObjectId) -> dict[str, Any]:
     if photo := _own_photo(principal, upload_id):
-        # The request was repeated after the upload was finished. The description may have changed since, so only
-        # compare the file name.
+        # The request was repeated after the upload was finished. The photo's description may have been edited since
+        # then, so compare only the file name.
         if photo.filename != clean_filename(announced.filename):
             raise Problem("key-reused")
         return {"id": upload_id, "received": announced.length, "length": announced.length}
@@ -113,12 +113,13 @@ def _begin(principal: Principal, announced: Announced, upload_id: ObjectId) -> d
     openapi_extra=_PIECE,
 )
 def piece(request: HttpRequest, upload_id: Id) -> HttpResponse:
-    """Store the next piece, which is identified by Content-Range.
+    """Store the next piece. The Content-Range header specifies its position in the file.
 
-    The response is 308 with the progress in `Range`, or 201 with the photo.
+    If pieces are still missing, the response is 308 and reports the progress in the `Range` header. After the last
+    piece, the response is 201 and contains the photo.
 
-    Send pieces in order. The server only stores complete parts of 261,120 bytes, so send the rest of a piece again with
-    the next piece. You can safely send bytes again.
+    Send the pieces in order. The server stores only complete parts of 261,120 bytes, so send any bytes that were not
+    stored again with the next piece. You can safely send bytes more than once.
     """
     principal = principals.current(request)
     upload_key = ObjectId(upload_id)
@@ -147,10 +148,10 @@ def give_up(request: HttpRequest, upload_id: Id) -> HttpResponse:
 
 
 def _store_piece(request: HttpRequest, upload: StagedUpload, received: int) -> int:
-    """Store the bytes of a request that are not stored yet. Return the number of bytes stored so far.
+    """Store the bytes in a request that have not been stored yet. Return the number of bytes stored so far.
 
     Raises:
-        Problem: If the piece does not fit the upload, or the connection is lost.
+        Problem: If the piece does not fit into the upload, or if the connection is lost.
     """
     start, stop = _range(request, upload, received)
     if start == stop:
@@ -170,10 +171,10 @@ def _store_piece(request: HttpRequest, upload: StagedUpload, received: int) -> i
 
 
 def _range(request: HttpRequest, upload: StagedUpload, received: int) -> tuple[int, int]:
-    """Return the start and end of a piece, which are equal if the request contains no piece.
+    """Return the start and end of a piece. They are equal if the request contains no piece.
 
     Raises:
-        Problem: 409 if the range does not fit the upload.
+        Problem: 409 if the range does not fit into the upload.
     """
     match = _RANGE.fullmatch(request.headers.get("Content-Range", "").strip())
     if match and int(match[3]) == upload.length:
@@ -196,9 +197,9 @@ def _range_header(received: int) -> dict[str, str]:
 
 
 def _finish(request: HttpRequest, principal: Principal, upload: StagedUpload, announced: Announced) -> HttpResponse:
-    """Create the photo of an upload whose bytes have all been stored.
+    """Create the photo for an upload that has been stored completely.
 
-    The photo gets the upload's id, so it can't be created twice.
+    The photo has the same id as the upload, so it can't be created twice.
     """
     try:
         photo = incoming.add_photo(principal, announced, staged.iter_parts(upload), upload.id)
@@ -207,7 +208,7 @@ def _finish(request: HttpRequest, principal: Principal, upload: StagedUpload, an
         return _finished_response(request, principal, upload.id)
     except Problem as problem:
         if isinstance(problem.__cause__, BadPicture):
-            # The file will never be valid, so delete the upload.
+            # The file can never become valid, so delete the upload.
             staged.discard(upload)
         raise
     staged.discard(upload)

@@ -1,7 +1,7 @@
-"""Storage of uploads in pieces. Parts are stored until all have arrived, for up to one day.
+"""Store the parts of resumable uploads until all parts have arrived, for up to one day.
 
-All parts of a file except the last have the same size, so a repeated part is identical. Parts are stored strictly in
-order.
+All parts of a file except the last one have the same size, so a part that is sent again is identical. Parts are stored
+strictly in order.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,16 +17,16 @@ from api.collections import PARTS, UPLOADS
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 
-# Size in bytes of each part except the last. It is the same as the size of chunks in GridFS.
+# Size in bytes of each part except the last. It is equal to the chunk size of GridFS.
 PART_SIZE = 255 * 1024
-# The time for which an upload can be resumed. MongoDB deletes it an hour later, so that no running request loses parts.
+# How long an upload can be resumed. MongoDB deletes the upload an hour later, so that no running request loses parts.
 LIFETIME = timedelta(days=1)
 # Maximum number of unfinished uploads per account.
 MAX_UPLOADS = 10
 
 
 class TooManyUploads(Exception):
-    """The account has MAX_UPLOADS unfinished uploads."""
+    """The account already has MAX_UPLOADS unfinished uploads."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class StagedUpload:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Return the upload in a stored document."""
+        """Return the upload that a document describes."""
         return cls(*(document[name] for name in ("_id", "owner_id", "length", "said", "begun")))
 
 
@@ -49,13 +49,13 @@ def begin(owner_id: ObjectId, length: int, description: Mapping[str, Any], uploa
     """Store a new upload and return it. If `upload_id` already exists, return the existing upload.
 
     Raises:
-        TooManyUploads: If the account has MAX_UPLOADS unfinished uploads.
+        TooManyUploads: If the account already has MAX_UPLOADS unfinished uploads.
     """
     # Delete expired uploads now. Otherwise, they would count toward the limit until MongoDB deletes them.
     database()[UPLOADS].delete_many({"owner_id": owner_id, "begun": {"$lte": now() - LIFETIME}})
     document = {"owner_id": owner_id, "length": Int64(length), "said": dict(description), "begun": now()}
     for slot in range(MAX_UPLOADS):
-        # A unique index on the slots enforces the limit, even if several uploads start at the same time.
+        # A unique index on `slot` enforces the limit, even if several uploads start at the same time.
         upload = {"_id": upload_id, "slot": slot, **document}
         try:
             database()[UPLOADS].insert_one(upload)
@@ -63,14 +63,14 @@ def begin(owner_id: ObjectId, length: int, description: Mapping[str, Any], uploa
             if existing := find(owner_id, upload_id):
                 return existing
         else:
-            # Delete parts of an earlier upload with the same id, which a request may have left behind.
+            # A request may have left behind parts of an earlier upload with the same id. Delete these parts.
             database()[PARTS].delete_many({"upload_id": upload_id, "begun": {"$ne": document["begun"]}})
             return StagedUpload.from_document(upload)
     raise TooManyUploads
 
 
 def find(owner_id: ObjectId, upload_id: ObjectId) -> StagedUpload | None:
-    """Return an account's upload, or None if it does not exist or can no longer be resumed."""
+    """Return an account's upload, or None if the upload does not exist or can no longer be resumed."""
     query = {"_id": upload_id, "owner_id": owner_id, "begun": {"$gt": now() - LIFETIME}}
     document = database()[UPLOADS].find_one(query)
     return StagedUpload.from_document(document) if document else None
@@ -85,7 +85,7 @@ def count_received(upload: StagedUpload) -> int:
 def add_part(upload: StagedUpload, start: int, data: bytes) -> None:
     """Store the part that starts at byte `start`.
 
-    All parts before it must be stored. If another request has already stored the part, nothing happens.
+    All earlier parts must have been stored. If another request has already stored this part, nothing happens.
     """
     part = {"upload_id": upload.id, "n": start // PART_SIZE, "data": data, "begun": upload.begun}
     try:
@@ -114,7 +114,7 @@ def iter_parts(upload: StagedUpload) -> Iterator[bytes]:
 def discard(upload: StagedUpload) -> None:
     """Delete an upload and then its parts.
 
-    If the process dies in between, the upload can't be resumed, and its parts expire after a day.
+    If the process dies before the parts are deleted, the upload can't be resumed, and its parts expire after a day.
     """
     database()[UPLOADS].delete_one({"_id": upload.id})
     database()[PARTS].delete_many({"upload_id": upload.id})

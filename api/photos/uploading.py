@@ -1,4 +1,4 @@
-"""New photos and replacements, each in a single request whose body is the file."""
+"""Endpoints that upload a new photo or replace a file, in a single request whose body is the file."""
 
 from typing import Annotated
 
@@ -37,7 +37,7 @@ FILE_BODY = {
     openapi_extra={"parameters": [KEY_PARAMETER], **FILE_BODY},
 )
 def upload(request: HttpRequest, description: Query[PhotoDescription]) -> HttpResponse:
-    """Create a photo from the file in the body. With an Idempotency-Key, repeated requests create only one photo."""
+    """Create a photo from the file in the body. With an Idempotency-Key, you can safely repeat the request."""
     principal = principals.current(request)
     incoming.check_may_add(principal, description)
     picture = incoming.picture_body(request)
@@ -58,9 +58,9 @@ def replace(
     photo_id: Id,
     filename: Annotated[str, Query(min_length=1, max_length=200, examples=["lake.jpg"])],
 ) -> HttpResponse:
-    """Replace the file of a photo with the file in the body, if If-Match contains the photo's current version.
+    """Replace a photo's file with the file in the body, if If-Match contains the photo's current version.
 
-    The photo keeps its URL, texts, tags and comments. The previous file can be restored for some time.
+    The photo keeps its URL, title, description, tags and comments. You can restore the previous file for some time.
     """
     principal = principals.current(request)
     photo_key = ObjectId(photo_id)

@@ -1,7 +1,7 @@
-"""Rate limits. The requests of each token are counted, and all requests that can change something.
+"""Rate limits. They count every request made with a token, and every other request that can change something.
 
-A large request counts as several: a bulk request as one per change, and a long body as more than one. Safe requests by
-visitors are not counted, so that reading causes no writes.
+A large request counts more than once: a bulk request counts once per change, and a long body counts several times.
+Visitors' safe requests are not counted, so that reading causes no database writes.
 """
 
 import secrets
@@ -18,14 +18,15 @@ from marginalia.mongo import rate_limit
 from marginalia.mongo.rate_limit import RateLimitResult
 
 WINDOW_SECONDS = 60
-# Number of JSON bytes that count as one more change, because long texts take longer to render and compare.
+# Each time the JSON body contains this many bytes, the request counts as one more change, because long texts take
+# longer to render and compare.
 BYTES_PER_WRITE = 20_000
 JSON_TYPES = frozenset({"application/json", "application/merge-patch+json"})
 
 
 @dataclass(frozen=True)
 class CountedRequest:
-    """A counted request: its key, its cost, the limit, and the result of counting. The cost is in requests."""
+    """A counted request: its key, its cost as a number of requests, the limit, and the result of counting."""
 
     key: str
     cost: int
@@ -42,15 +43,15 @@ def count(request: HttpRequest, who: str, *, is_reading: bool) -> None:
     kind = "READS" if is_reading else "WRITES"
     limit = settings.API[f"{kind}_PER_MINUTE"]
     cost = 1 if is_reading else 1 + _length(request) // BYTES_PER_WRITE
-    # A request that costs more than the limit uses up the limit of a whole minute.
+    # If a request costs more than the limit, it uses up the limit for a whole minute.
     _count(request, f"api:{kind.lower()}:{who}", min(cost, limit), limit)
 
 
 def count_changes(request: HttpRequest, number: int) -> None:
-    """Count the changes that a counted request makes in addition to the first.
+    """Count the further changes that a request makes. The first change has already been counted.
 
     Raises:
-        Problem: 429 if they exceed the limit.
+        Problem: 429 if the changes exceed the limit.
     """
     counted_request: CountedRequest = request.api_counted
     cost = min(number - 1, counted_request.limit - counted_request.cost)
@@ -66,14 +67,14 @@ def _count(request: HttpRequest, key: str, cost: int, limit: int) -> None:
 
 
 def _length(request: HttpRequest) -> int:
-    """Return the number of JSON bytes in a request. Photos have their own limits."""
+    """Return the number of JSON bytes in a request, or 0 for photos, which have their own limits."""
     length = request.META.get("CONTENT_LENGTH") or "0"
     return int(length) if length.isdecimal() and request.content_type in JSON_TYPES else 0
 
 
 @contextmanager
 def exclusive(operation: str) -> Iterator[None]:
-    """Prevent other processes and threads from running the same operation at the same time.
+    """While the block runs, prevent other processes and threads from running the same operation.
 
     The lock expires after a minute, even if the block takes longer or its process dies.
 
@@ -92,12 +93,12 @@ def exclusive(operation: str) -> Iterator[None]:
 
 
 def visitor_key(request: HttpRequest) -> str:
-    """Return the key for counting a visitor's requests: a keyed hash of the network, which reveals nothing."""
+    """Return the key under which a visitor's requests are counted. It is a keyed hash of the visitor's network."""
     return f"network:{ip_hash.key(request)}"
 
 
 def add_headers(request: HttpRequest, response: HttpResponse) -> None:
-    """Add RateLimit headers to the response of a counted request: Limit, Remaining, and Reset in seconds."""
+    """If the request was counted, add RateLimit headers to the response: Limit, Remaining, and Reset in seconds."""
     counted_request: CountedRequest | None = getattr(request, "api_counted", None)
     if counted_request:
         headers = (

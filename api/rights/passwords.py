@@ -10,15 +10,15 @@ from api.rights import tokens
 class TokenRevoker:
     """A password validator that accepts every password, and revokes the account's tokens when a new password is stored.
 
-    Django calls password_changed() whenever a password is set: in forms, resets and the admin, by `manage.py
-    changepassword`, and in code. Django doesn't call it when a login only stores the same password with a newer hasher.
+    Django calls password_changed() whenever a password is set: in forms, resets and the admin, with `manage.py
+    changepassword`, and in code. Django doesn't call it if a login only stores the same password with a newer hasher.
     """
 
     def validate(self, password: str, user: Any = None) -> None:
         """Accept every password."""
 
     def password_changed(self, password: str, user: Any = None) -> None:
-        """Revoke the tokens of the account."""
+        """Revoke the account's tokens."""
         if user is not None and user.pk is not None:
             tokens.revoke_all(user.pk)
 

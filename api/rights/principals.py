@@ -1,6 +1,6 @@
-"""Principals: a visitor, an account with a session, or a token, which has a subset of its owner's permissions.
+"""Principals: visitors, accounts with a session, and tokens. A token has a subset of its owner's permissions.
 
-Access functions (nodes/access.py, comments/posting/policy.py) and Actor.of accept a Principal instead of a user.
+The access functions (nodes/access.py, comments/posting/policy.py) and Actor.of accept a Principal instead of a user.
 """
 
 from collections.abc import Callable
@@ -24,10 +24,9 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class Principal:
-    """The author of a request.
+    """The visitor, account or token that sent a request.
 
-    A principal only has those attributes of a user that access functions read, so that no permission bypasses the
-    scopes.
+    A principal has only the user attributes that access functions read, so that no permission can bypass the scopes.
     """
 
     def __init__(self, user: Any, token: Token | None = None, *, is_reading: bool = True) -> None:
@@ -36,8 +35,7 @@ class Principal:
         Args:
             user: The user.
             token: The token of the request, or None.
-            is_reading: Whether the request can't change anything. Then permissions to write count as permissions to
-                view.
+            is_reading: Whether the request is read-only. If so, write permissions count as view permissions.
         """
         self._user = user
         self.token = token
@@ -48,12 +46,12 @@ class Principal:
         self.is_staff: bool = user.is_staff and (token is None or bool(token.scopes))
 
     def has_scope(self, scope: Scope) -> bool:
-        """Return whether the token has a scope. A session has all scopes, a visitor has none."""
+        """Return whether the token has a scope. A session has every scope, and a visitor has none."""
         return self.is_authenticated and (self.token is None or scope in self.token.scopes)
 
     def has_perm(self, permission: str, obj: Any = None) -> bool:
-        """Return whether the user has a permission and the token's scopes allow it."""
-        # Accounts without access to the admin have no permissions on nodes in the API either.
+        """Return whether the user has a permission and the token's scopes allow this permission."""
+        # An account without access to the admin has no node permissions in the API, either.
         if permission.startswith("nodes.") and not self.is_staff:
             return False
         if self.token and not allows(self.token.scopes, permission, is_reading=self._is_reading):
@@ -78,13 +76,13 @@ class Principal:
 
 
 def current(request: HttpRequest) -> Principal:
-    """Return the principal of an API request, which the router has already set."""
+    """Return an API request's principal, which the router has already set."""
     principal: Principal = request.auth
     return principal
 
 
 def require_scope(request: HttpRequest, scope: Scope) -> Principal:
-    """Return the principal of a request. Every change calls this function first.
+    """Return a request's principal if it has a scope. Every endpoint that changes something calls this function first.
 
     Raises:
         Problem: 403 if the principal's token does not have the scope.
@@ -98,7 +96,7 @@ def require_scope(request: HttpRequest, scope: Scope) -> Principal:
 class BearerToken(HttpBearer):
     """Authentication with `Authorization: Bearer mrg_…`.
 
-    A request with an invalid token is refused, not treated as a visitor's request.
+    A request with an invalid token is rejected instead of being treated as a visitor's request.
     """
 
     def __call__(self, request: HttpRequest) -> Principal | None:
@@ -107,10 +105,10 @@ class BearerToken(HttpBearer):
         return self.authenticate(request, _secret(header))
 
     def authenticate(self, request: HttpRequest, token: str) -> Principal:
-        """Return the principal for the secret of a token.
+        """Return the principal for a token's secret.
 
         Raises:
-            Problem: 401 if the token is not valid, 429 if it exceeds its rate limit.
+            Problem: 401 if the token is not valid, 429 if the token exceeds its rate limit.
         """
         moment = now()
         principal = _principal_of_secret(token, moment, is_reading=request.method in SAFE_METHODS)
@@ -122,7 +120,7 @@ class BearerToken(HttpBearer):
 
 
 def for_writing(request: HttpRequest) -> Principal | None:
-    """Return the principal of a request with its permissions to write, or None for visitors and invalid tokens.
+    """Return a request's principal with its write permissions, or None for visitors and invalid tokens.
 
     The request is not counted toward a rate limit.
     """
@@ -143,9 +141,9 @@ def _principal_of_secret(secret: str, moment: datetime, *, is_reading: bool) -> 
 
 
 class Session(APIKeyCookie):
-    """Authentication with the session of the admin. Readers with an account have such a session too.
+    """Authentication with the session cookie of a user who is logged in, in the admin or as a reader.
 
-    Unsafe requests also need the CSRF token.
+    Unsafe requests also need a CSRF token.
     """
 
     param_name = settings.SESSION_COOKIE_NAME
@@ -161,12 +159,12 @@ class Session(APIKeyCookie):
         return Principal(request.user, is_reading=is_reading)
 
     def authenticate(self, request: HttpRequest, key: str | None) -> Principal | None:
-        """Return None. Django's own middleware reads the session, because the cookie alone proves nothing."""
+        """Return None. Django's own middleware reads the session, because the cookie by itself proves nothing."""
         return None
 
 
 class Visitor:
-    """Authentication that accepts every visitor. Unsafe requests are counted by network."""
+    """Authentication that accepts every visitor. Unsafe requests are counted per network."""
 
     # Without this attribute, the OpenAPI document would require a token for all operations.
     openapi_security_schema: dict[str, str] = {}
@@ -177,6 +175,6 @@ class Visitor:
         return Principal(AnonymousUser(), is_reading=request.method in SAFE_METHODS)
 
 
-# Values for an operation's `auth`: everyone, or only accounts, with a token or a session.
+# Values for an operation's `auth`. ANYONE allows all clients. ACCOUNTS allows only accounts, with a token or a session.
 ANYONE: list[Callable[[HttpRequest], Any]] = [BearerToken(), Session(), Visitor()]
 ACCOUNTS: list[Callable[[HttpRequest], Any]] = [BearerToken(), Session()]

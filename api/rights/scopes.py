@@ -1,4 +1,4 @@
-"""Scopes of tokens, and the permissions that each scope allows."""
+"""Token scopes, and the permissions that each scope allows."""
 
 from collections.abc import Collection
 from enum import StrEnum
@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Scope(StrEnum):
-    """A kind of permission that can be granted to a token. The token never has more permissions than its owner."""
+    """A kind of permission that can be granted to a token. A token never has more permissions than its owner."""
 
     READ = "read"
     WRITE = "write"
@@ -33,15 +33,15 @@ OF_NODES = frozenset({Scope.READ, Scope.WRITE, Scope.PUBLISH})
 
 
 def allows(scopes: Collection[str], permission: str, *, is_reading: bool) -> bool:
-    """Return whether scopes allow a permission of the token's owner, such as "nodes.publish_node".
+    """Return whether scopes allow a token to use one of its owner's permissions, such as "nodes.publish_node".
 
-    Permissions that are not covered by any scope need ADMINISTER.
+    If no other scope covers a permission, ADMINISTER is required.
 
     Args:
         scopes: The scopes of the token.
         permission: The permission.
-        is_reading: Whether the request can't change anything. Then the scope for reading allows everything that the
-            owner can view, so permissions to write count as permissions to view.
+        is_reading: Whether the request is read-only. If so, the `read` scope allows everything that the owner can view,
+            so write permissions count as view permissions.
     """
     app, _dot, name = permission.partition(".")
     granted = frozenset(scopes)

@@ -1,6 +1,6 @@
-"""API tokens, which are created in the admin and shown once.
+"""API tokens. They are created in the admin, and are shown only once.
 
-Only a hash is stored, so nobody can log in with the content of the database.
+Only a hash is stored, so nobody can use the content of the database to log in.
 """
 
 import hashlib
@@ -18,12 +18,12 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from marginalia.mongo.reading import Malformed, read_document, read_documents
 
-# The prefix of every token, with which code scanners can recognize tokens.
+# The prefix of every token, which lets code scanners recognize tokens.
 PREFIX = "mrg_"
-# Number of random bytes per token. Because they can't be guessed, a fast hash is sufficient.
+# Number of random bytes per token. Because tokens can't be guessed, a fast hash is sufficient.
 RANDOM_BYTES = 32
 MAX_LENGTH = 200
-# Precision of the stored time of last use.
+# Precision with which the time of the last use is stored.
 USE_PRECISION = timedelta(hours=1)
 # Maximum number of expired and revoked tokens in a list.
 MAX_ENDED = 200
@@ -34,7 +34,7 @@ class Token:
     """A stored token.
 
     Attributes:
-        used: The time of last use, with a precision of one hour.
+        used: The time of the last use, with a precision of one hour.
     """
 
     id: ObjectId
@@ -49,7 +49,7 @@ class Token:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Return the token in a stored document.
+        """Return the token that a document describes.
 
         Raises:
             Malformed: If a value has the wrong type.
@@ -68,7 +68,7 @@ class Token:
 
 
 def create(user: Any, name: str, scopes: Collection[Scope], expires: datetime | None = None) -> tuple[Token, str]:
-    """Store a new token for a user. Return it with its secret, which can't be read again."""
+    """Store a new token for a user. Return the token with its secret, which can't be read again."""
     secret = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
     document = {
         "_id": ObjectId(),
@@ -87,7 +87,7 @@ def create(user: Any, name: str, scopes: Collection[Scope], expires: datetime | 
 
 
 def find(secret: str, moment: datetime) -> Token | None:
-    """Return the token with a secret, or None if no such token is valid at `moment`."""
+    """Return the token that has this secret, or None if there is none that is valid at `moment`."""
     if not secret.startswith(PREFIX) or len(secret) > MAX_LENGTH:
         return None
     document = database()[TOKENS].find_one({"hash": _hash(secret)}, {"hash": 0})
@@ -96,20 +96,20 @@ def find(secret: str, moment: datetime) -> Token | None:
 
 
 def record_use(token: Token, moment: datetime) -> None:
-    """Store that a token was used, at most once per USE_PRECISION."""
+    """Record that a token was used, at most once per USE_PRECISION."""
     if token.used is None or moment - token.used >= USE_PRECISION:
         database()[TOKENS].update_one({"_id": token.id, "used": token.used}, {"$set": {"used": moment}})
 
 
 def list_for(owner_id: ObjectId | None) -> list[Token]:
-    """Return the tokens of an account, or of all accounts if `owner_id` is None.
+    """Return an account's tokens, or the tokens of all accounts if `owner_id` is None.
 
-    All valid tokens come first, followed by up to MAX_ENDED others. Both groups are sorted from new to old.
+    All valid tokens come first, followed by up to MAX_ENDED others. Within each group, the newest tokens come first.
     """
     owner = {} if owner_id is None else {"owner_id": owner_id}
     valid = {"revoked": None, "$or": [{"expires": None}, {"expires": {"$gt": now()}}]}
-    # All valid tokens must be listed, so that users can revoke them. The number of others is limited, because nobody
-    # deletes them. Note that MongoDB interprets a limit of 0 as no limit.
+    # All valid tokens must be listed, so that users can revoke them. The number of other tokens is limited, because
+    # these tokens are never deleted. MongoDB interprets a limit of 0 as no limit.
     documents = (
         document
         for query, limit in (({**owner, **valid}, 0), ({**owner, "$nor": [valid]}, MAX_ENDED))
@@ -119,13 +119,13 @@ def list_for(owner_id: ObjectId | None) -> list[Token]:
 
 
 def revoke(token_id: ObjectId, owner_id: ObjectId | None) -> bool:
-    """Revoke a token of an account, or of any account if `owner_id` is None. Return whether a token was revoked."""
+    """Revoke an account's token, or any account's token if `owner_id` is None. Return whether a token was revoked."""
     query = {"_id": token_id, "revoked": None} | ({} if owner_id is None else {"owner_id": owner_id})
     return bool(database()[TOKENS].update_one(query, {"$set": {"revoked": now()}}).modified_count)
 
 
 def revoke_all(owner_id: ObjectId) -> int:
-    """Revoke all tokens of an account. Return the number of revoked tokens."""
+    """Revoke all of an account's tokens. Return the number of revoked tokens."""
     query = {"owner_id": owner_id, "revoked": None}
     return int(database()[TOKENS].update_many(query, {"$set": {"revoked": now()}}).modified_count)
 

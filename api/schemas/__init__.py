@@ -1,4 +1,4 @@
-"""Shapes of requests and responses, and the OpenAPI document.
+"""Schemas of requests and responses, and the OpenAPI document.
 
-Shapes of nodes are generated from their content types.
+The schemas of nodes are generated from the content types.
 """

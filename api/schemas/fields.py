@@ -1,4 +1,4 @@
-"""Fields of nodes: their names in JSON, and the conversion of stored values to JSON."""
+"""Node fields: their names in JSON, and the conversion of stored values to JSON."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from nodes.content.base import Part
 from nodes.content.declared_fields import PREFIX
 from nodes.types import NEVER
 
-# The stored path of each field that all nodes have, by its name in JSON.
+# For each field that all nodes have: its JSON name, and its path in the stored document.
 PATHS = {
     "title": "title",
     "slug": "slug",
@@ -23,12 +23,12 @@ NAMES = {path: name for name, path in PATHS.items()}
 
 
 def body_path(path: str) -> str:
-    """Return the path of a field in a request body: "parent_id" becomes "body.section"."""
+    """Return a field's path in a request body: "parent_id" becomes "body.section"."""
     return f"body.{NAMES.get(path, path)}"
 
 
 def serialize_fields(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert stored fields by path to JSON, in the shape of NodeChange. Fields that the shape lacks are omitted."""
+    """Convert stored fields by path to JSON, with the NodeChange schema. Fields that the schema lacks are omitted."""
     known = {f"{PREFIX}{field.column}": field for field in editable_fields(type).values()}
     data: dict[str, Any] = {}
     for path, value in fields.items():
@@ -40,7 +40,7 @@ def serialize_fields(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def serialize_value(value: Any) -> Any:
-    """Convert the Python value of a declared field to JSON. Parts become objects."""
+    """Convert a declared field's Python value to JSON. Parts become objects."""
     if isinstance(value, list | tuple):
         return [serialize_value(item) for item in value]
     if isinstance(value, Part):

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of the API, with all installed content types."""
+"""The API's OpenAPI 3.1 document, with all installed content types."""
 
 from functools import cache
 from typing import Any
@@ -16,9 +16,9 @@ from nodes.content import Content, registry
 
 REF_TEMPLATE = "#/components/schemas/{model}"
 URL_PREFIX = "/api/v1"
-# Shapes of query parameters, which ninja documents with their operations.
+# Schemas of query parameters. ninja documents these parameters in each operation.
 _PARAMETERS = ("PhotoDescription", "Filters", "FacetFilters", "NodeOptions", "ChangeOptions", "VersionOptions")
-# Shapes of request bodies whose `detail` can contain the fields of any type.
+# Schemas of request bodies whose `detail` can contain the fields of any type.
 _OF_ANY_TYPE = ("NewNode", "NodeChange")
 _PROBLEM = {
     "type": "object",
@@ -43,9 +43,9 @@ _PROBLEM = {
 
 
 def schema(api: Api) -> dict[str, Any]:
-    """Return the API's OpenAPI document with all types that are installed now.
+    """Return the API's OpenAPI document, with all content types that are currently installed.
 
-    It is in English, whatever the site's language.
+    The document is in English, regardless of the site's language.
     """
     return _schema(api, registry.types())
 
@@ -59,7 +59,7 @@ def _schema(api: Api, types: tuple[type[Content], ...]) -> dict[str, Any]:
     node_shapes = node_schema.pop("$defs")
     for shape in node_shapes.values():
         for field in shape.get("properties", {}).values():
-            # Remove the default, because a missing field was not requested.
+            # Remove the default, because a field that is missing from a response was not requested.
             field.pop("default", None)
     known |= node_shapes
     known["Node"] = {"title": "Node", "description": shapes.Node.__doc__, **node_schema}
@@ -80,7 +80,7 @@ def _schema(api: Api, types: tuple[type[Content], ...]) -> dict[str, Any]:
 
 
 def _complete(operation: dict[str, Any]) -> None:
-    """Add the problem response to an operation, allow visitors if no token is needed, and complete its parameters."""
+    """Add the problem response to an operation, allow visitors if it needs no token, and complete its parameters."""
     problem_content = {problems.CONTENT_TYPE: {"schema": {"$ref": REF_TEMPLATE.format(model="Problem")}}}
     operation["responses"] = {str(status): response for status, response in operation["responses"].items()}
     for status, response in operation["responses"].items():
@@ -89,11 +89,11 @@ def _complete(operation: dict[str, Any]) -> None:
             response["content"] = {problems.CONTENT_TYPE: response["content"].pop("application/json")}
     operation["responses"]["default"] = {"description": "A problem", "content": problem_content}
     for parameter in operation["parameters"]:
-        # OpenAPI expects an object here. The parameter's schema also contains the examples.
+        # OpenAPI expects an object here. The parameter's schema contains the examples, too.
         parameter.pop("examples", None)
         if parameter["name"] == "If-Match":
-            # The functions declare the header as optional. Otherwise, ninja would return 422 instead of 428 if it is
-            # missing.
+            # The view functions declare this header as optional. Otherwise, ninja would return 422 instead of 428 for a
+            # missing header.
             parameter["required"] = True
             parameter["schema"].pop("default", None)
             parameter["schema"] |= {"minLength": 1, "pattern": "^[^ *]"}

@@ -1,4 +1,4 @@
-"""The reference page of the API: the OpenAPI document as HTML without scripts."""
+"""The API's reference page: the OpenAPI document as HTML, without scripts."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ from api.schemas import openapi
 
 @problems.read_only
 def page(request: HttpRequest, api: Api) -> HttpResponse:
-    """Return the reference page, which lists all operations, shapes and problems."""
+    """Return the reference page, which lists all operations, schemas and problems."""
     schema = openapi.schema(api)
     context = {
         "operations": list(_operations(schema)),
@@ -54,7 +54,7 @@ def _operations(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _shapes(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     shapes = schema["components"]["schemas"]
-    # Show only for request bodies which fields are required. Responses always contain all fields listed.
+    # Mark fields as required only in request bodies. Responses always contain all the fields listed.
     body_shapes = {operation["body"]["shape"] for operation in _operations(schema) if operation["body"]}
     for name, shape in sorted(shapes.items()):
         required = shape.get("required", ()) if name in body_shapes else ()
@@ -103,7 +103,7 @@ def _options(shape: Mapping[str, Any]) -> list[dict[str, str]]:
 def _describe_type(schema: Mapping[str, Any]) -> dict[str, str]:
     """Return {words, shape} for a schema.
 
-    `words` is a phrase such as "list of". `shape` is the name of the shape to link to, or "".
+    `words` is a phrase such as "list of". `shape` is the name of the schema to link to, or "" for none.
     """
     if "$ref" in schema:
         return {"words": "", "shape": schema["$ref"].rpartition("/")[2]}

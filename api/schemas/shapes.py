@@ -1,8 +1,8 @@
-"""Shapes: request and response bodies as pydantic models.
+"""Shapes: the pydantic models of request and response bodies.
 
-Shapes of nodes are generated from the installed content types.
+The shapes of nodes are generated from the installed content types.
 
-All declared fields of a type appear in the OpenAPI document automatically. Unknown names are refused, including names
+All declared fields of a type appear in the OpenAPI document automatically. Unknown names are rejected, including names
 with `$` or dots.
 """
 
@@ -20,14 +20,14 @@ from nodes.content import Content, declared_fields, registry, values
 
 
 class Shape(BaseModel):
-    """Base class of all shapes."""
+    """Base class for all shapes."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 Id = Annotated[str, Field(pattern="^[0-9a-f]{24}$", examples=["6565f1e2a3b4c5d6e7f80910"])]
 
-# The JSON types of Django fields. The first match applies.
+# The JSON type of each kind of Django field. The first match applies.
 _JSON_TYPES: tuple[tuple[type[models.Field], Any], ...] = (
     (ObjectIdField, Id),
     (models.BooleanField, bool),
@@ -45,9 +45,9 @@ _JSON_TYPES: tuple[tuple[type[models.Field], Any], ...] = (
 
 
 class Byline(Shape):
-    """The author's name as shown with a node.
+    """The author's name, as shown with a node.
 
-    `path` is the author's page, or null if the name can't be used in a URL.
+    `path` is the path of the author's page, or null if the name can't be used in a URL.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Byline(Shape):
 
 
 class Draft(Shape):
-    """The draft of a live node, which readers can't see. `due` is the time when it will be published."""
+    """A live node's draft, which readers can't see. `due` is the time at which the draft will be published."""
 
     nonce: Id
     base_nonce: Id
@@ -65,10 +65,10 @@ class Draft(Shape):
 
 
 class File(Shape):
-    """The file of a photo, as readers can download it.
+    """A photo's file, as readers can download it.
 
-    `width` and `height` are in pixels, as shown. `copies` contains URLs of JPEG copies, by width. `camera` contains
-    camera data from the file.
+    `width` and `height` are the size in pixels, after cropping and rotation. `copies` contains the URLs of JPEG copies,
+    by width. `camera` contains camera data from the file.
     """
 
     content_type: str
@@ -82,8 +82,8 @@ class File(Shape):
 class Node(Shape):
     """A page, a post, a section or a photo.
 
-    Without `fields`, all fields are returned, with exceptions: `detail` in lists, `body_html` unless you request it,
-    `draft` if there is none that you can see, and `file` for nodes other than photos.
+    Without `fields`, all fields are returned, with these exceptions: `detail` is omitted in lists, `body_html` unless
+    you request it, `draft` if there is no draft that you can see, and `file` for nodes other than photos.
     """
 
     id: Id
@@ -110,14 +110,14 @@ class Node(Shape):
 
 
 class Page(Shape):
-    """A page of a list. `next` is the cursor of the next page, or null if this is the last page."""
+    """A page of a list. `next` is the cursor for the next page, or null if this is the last page."""
 
     items: list[Node]
     next: str | None
 
 
 LIVE, DRAFT = "live", "draft"
-# The name of a version of a node.
+# The name of a node's version.
 VersionName = Annotated[str, Field(pattern=f"^({LIVE}|{DRAFT})$")]
 
 DETAIL, BODY = "detail", "body_html"
@@ -127,10 +127,10 @@ INCLUDED = frozenset({DETAIL, BODY})
 
 
 def _names_field(names: frozenset[str], example: str, description: str, max_length: int) -> Any:
-    """Return a field for comma-separated names.
+    """Return a pydantic field for comma-separated names.
 
-    Its pattern is only documentation. presenting.parse_names checks the names, because its error lists the unknown
-    names.
+    The field's pattern only serves as documentation. The names are checked by presenting.parse_names, whose error lists
+    the unknown names.
     """
     name = f"({'|'.join(sorted(names))})?"
     pattern: dict[str, Any] = {"pattern": f"^ *{name} *(, *{name} *)*$"}
@@ -144,7 +144,7 @@ Include = Annotated[
 
 
 def editable_fields(type: str) -> dict[str, models.Field]:
-    """Return the fields of a type that editors fill in, by name. The API returns the same fields."""
+    """Return the fields of a type that editors can fill in, by name. The API returns the same fields."""
     declared = declared_fields.declared(type).values()
     return {field.name: field for field in declared if field.editable}
 
@@ -153,7 +153,7 @@ def editable_fields(type: str) -> dict[str, models.Field]:
 def _make_node_shapes(types: tuple[type[Content], ...]) -> dict[str, type[Node]]:
     shapes: dict[str, type[Node]] = {}
     for content_type in types:
-        # Clients know these names, so derive them from the public name of the type: "blog-entry" becomes BlogEntryNode.
+        # Clients can see these names, so derive them from the type's public name: "blog-entry" becomes BlogEntryNode.
         name = "".join(word[:1].upper() + word[1:] for word in content_type.type_name.split("-"))
         detail = create_model(
             f"{name}Detail",
@@ -172,12 +172,12 @@ def _make_node_shapes(types: tuple[type[Content], ...]) -> dict[str, type[Node]]
 
 
 def node_shapes() -> dict[str, type[Node]]:
-    """Return the shapes of nodes of all installed types, by type name."""
+    """Return the node shapes of all installed types, by type name."""
     return _make_node_shapes(registry.types())
 
 
 def any_node() -> Any:
-    """Return the union of all shapes of nodes, with `type` as the discriminator."""
+    """Return the union of all node shapes, with `type` as the discriminator."""
     return Annotated[Union[tuple(node_shapes().values())], Field(discriminator="type")]  # noqa: UP007
 
 

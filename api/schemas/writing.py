@@ -1,4 +1,4 @@
-"""Shapes of request bodies that change nodes. The fields of the content type check the values in `detail`."""
+"""Shapes of request bodies that change nodes. The values in `detail` are checked by the fields of the content type."""
 
 import re
 from datetime import datetime
@@ -23,10 +23,10 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]")
 
 
 def _check_written(value: Any) -> Any:
-    """Check the format of a time. pydantic would also accept numbers, as seconds.
+    """Check a time's format. pydantic would also accept a number of seconds.
 
     Raises:
-        ValueError: If the time has another format.
+        ValueError: If the time has a different format.
     """
     if not isinstance(value, str) or not _DATE.match(value):
         raise ValueError("Include the time zone, such as 2026-05-01T09:00:00Z.")
@@ -34,10 +34,10 @@ def _check_written(value: Any) -> Any:
 
 
 def _to_stored(moment: datetime) -> datetime:
-    """Return a time as MongoDB stores it, with millisecond precision.
+    """Return a time with millisecond precision, as MongoDB stores it.
 
     Raises:
-        ValueError: If its year is out of range.
+        ValueError: If the year is out of range.
     """
     try:
         check_year(moment)
@@ -50,7 +50,7 @@ Moment = Annotated[AwareDatetime, BeforeValidator(_check_written), AfterValidato
 
 
 class Signature(Shape):
-    """The author of a node: the name that readers see, and the account, or null for none."""
+    """A node's author: the name that readers see, and the account, or null if there is no account."""
 
     name: str = Field("", max_length=200)
     account: Id | None = None
@@ -70,7 +70,7 @@ class _NodeBody(Shape):
 class NewNode(_NodeBody):
     """A new page, post or section.
 
-    Without `slug`, it is derived from the title. Without `published`, the node is not public.
+    If you don't send `slug`, the slug is derived from the title. If you don't send `published`, the node is not public.
     """
 
     type: str = Field(max_length=50, examples=["blog-entry"])
@@ -80,36 +80,37 @@ class NewNode(_NodeBody):
 class NodeChange(_NodeBody):
     """Changes to a node, as a JSON Merge Patch.
 
-    Fields that are missing don't change. null empties a field. A list is replaced as a whole.
+    Fields that you leave out don't change. Send null to empty a field. A list is replaced as a whole.
 
-    `tags` replaces all tags. To add or remove single tags, use the operation for tags, which needs no If-Match.
+    `tags` replaces all tags. To add or remove individual tags, use the operation “Add and remove tags”, which doesn't
+    need If-Match.
     """
 
     title: str | None = Field(None, max_length=300)
 
 
 class At(Shape):
-    """The time of a publication."""
+    """The time at which to publish."""
 
     at: Moment
 
 
 class Place(Shape):
-    """The new place of a node. Fields that are missing don't change."""
+    """A node's new place. Fields that you leave out don't change."""
 
     section: Id | None = Field(None, description="null for the top level.")
     slug: str = Field("", max_length=200)
 
 
 class TagsChange(Shape):
-    """Tags to add and to remove. “News” and “news” are the same tag."""
+    """Tags to add and tags to remove. “News” and “news” are the same tag."""
 
     add: TagList = []
     remove: TagList = []
 
 
 class ChangeOptions(Shape):
-    """Options of a change."""
+    """Options for a change."""
 
     version: Annotated[VersionName, Field(description="`draft`: change the draft, which readers can't see.")] = LIVE
     merge: Annotated[
@@ -125,9 +126,10 @@ class VersionOptions(Shape):
 
 
 class Choice(Shape):
-    """A field that was changed on both sides.
+    """A field that both you and someone else have changed.
 
-    For a text, `yours` and `stored` contain everything that could be merged. They only differ in the conflicts.
+    For a text field, `yours` and `stored` contain everything that could be merged. They differ only where the changes
+    conflict.
     """
 
     field: str = Field(examples=["body.title"])
@@ -137,11 +139,11 @@ class Choice(Shape):
 
 
 class Stale(Shape):
-    """The problem for a change that is not based on the stored version. `etag` is for If-Match of the next attempt.
+    """The problem for a change that is not based on the stored version. Send `etag` in If-Match with the next attempt.
 
-    `base`, `stored` and `yours` contain the fields of the request: before the changes, as stored, and as you sent them.
-    To keep both changes, send `merged`. It does not contain `conflicts`, which you have to decide. None of these are
-    returned if If-Match contains no version.
+    `base`, `stored` and `yours` contain the fields in your request: before the changes, as stored, and as you sent
+    them. To keep both changes, send `merged`. It does not contain the fields in `conflicts`, which you have to resolve
+    yourself. If If-Match contains no version, none of these are returned.
     """
 
     type: str
@@ -157,9 +159,9 @@ class Stale(Shape):
 
 
 class SettingsLink(Shape):
-    """A link in the menu or the footer.
+    """A link in the site's menu or footer.
 
-    `target` is `node:ID`, a path on the site, or a URL. Without a label, the title of the target is used.
+    `target` is `node:ID`, a path on the site, or a URL. If the label is empty, the target's title is used.
     """
 
     label: str
@@ -170,7 +172,7 @@ Links = Annotated[list[SettingsLink], Field(max_length=20)]
 
 
 class Settings(Shape):
-    """The settings of the site, as administrators see them."""
+    """The site's settings, as administrators see them."""
 
     name: str
     tagline: str
