@@ -1,3 +1,3 @@
-"""The project: settings, URLs, commands, and the code that connects nodes with comments."""
+"""The Django project: settings, URLs, commands, and the code that connects nodes to comments."""
 
 from marginalia import __version__ as __version__

@@ -17,7 +17,7 @@ from marginalia.comments.admin.lists import CheckedLists
 
 
 class RolesField(forms.ModelMultipleChoiceField):
-    """Choices of groups, each with a description of its permissions."""
+    """A choice of groups, each with a description of what its members can do."""
 
     def label_from_instance(self, group: Group) -> str:
         description = roles.describe_group(group.name)
@@ -25,7 +25,7 @@ class RolesField(forms.ModelMultipleChoiceField):
 
 
 class AccountAdmin(CheckedLists, UserAdmin):
-    """The admin pages of accounts."""
+    """The admin pages for accounts."""
 
     filter_horizontal = ()
     readonly_fields = ("last_login", "date_joined", "password_link")
@@ -33,7 +33,8 @@ class AccountAdmin(CheckedLists, UserAdmin):
         (None, {"fields": ("username", "password_link")}),
         (_("Personal info"), {"fields": ("first_name", "last_name", "email")}),
         (_("Roles"), {"fields": ("groups", "is_staff", "is_active", "is_superuser")}),
-        # Collapsed, because most sites don't need it. Roles contain all permissions that their members need.
+        # Collapsed, because most sites don't need individual permissions. Roles contain all permissions that their
+        # members need.
         (_("Individual permissions"), {"fields": ("user_permissions",), "classes": ("collapse",)}),
         (_("Important dates"), {"fields": ("last_login", "date_joined")}),
     )
@@ -41,7 +42,7 @@ class AccountAdmin(CheckedLists, UserAdmin):
         (None, {"fields": ("username", "email", "password1", "password2")}),
         (_("Roles"), {"fields": ("groups", "is_staff")}),
     )
-    # Labels and help texts in the site's terms instead of Django's.
+    # Labels and help texts that use the site's terms instead of Django's.
     field_options: ClassVar[dict[str, Any]] = {
         "groups": {"label": _("Roles"), "help_text": ""},
         "is_staff": {"label": _("Can log in to the admin"), "help_text": _("Required for every role.")},
@@ -57,13 +58,13 @@ class AccountAdmin(CheckedLists, UserAdmin):
 
     @admin.display(description=_("Password"))
     def password_link(self, user: User) -> str:
-        """Return a link to the page that sets the password, because Django would show the algorithm of the hash."""
+        """Return a link to the page that changes the password. Django would also show the hash algorithm."""
         return format_html(
             '<a href="{}">{}</a>', reverse("admin:auth_user_password_change", args=[user.pk]), _("Change password")
         )
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Allow a new account to log in to the admin by default, because every role needs this."""
+        """By default, allow a new account to log in to the admin, because every role requires this."""
         return {"is_staff": True, **super().get_changeform_initial_data(request)}
 
     def formfield_for_dbfield(self, db_field: Field, request: HttpRequest, **kwargs: Any) -> Any:
@@ -77,13 +78,13 @@ class AccountAdmin(CheckedLists, UserAdmin):
 
 
 class RoleAdmin(CheckedLists, GroupAdmin):
-    """The admin pages of roles, which are Django's groups."""
+    """The admin pages for roles, which are Django's groups."""
 
     list_display = ("name", "description")
     filter_horizontal = ()
 
     def formfield_for_manytomany(self, db_field: ManyToManyField, request: HttpRequest, **kwargs: Any) -> Any:
-        # Django's two list boxes are replaced, because screen readers cannot find their labels.
+        # Replace Django's two list boxes, because screen readers can't find their labels.
         return super().formfield_for_manytomany(db_field, request, **kwargs, widget=forms.CheckboxSelectMultiple)
 
     @admin.display(description=_("Permissions of this role"))

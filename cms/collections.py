@@ -1,7 +1,7 @@
-"""Indexes and validators of the collections of Django's own apps.
+"""Indexes and validators for the collections of Django's own apps.
 
-The database backend creates partial indexes for unique fields. Equality queries can't use them, so without these
-indexes each login and each session lookup would scan its collection.
+The database backend creates partial indexes for unique fields, and equality queries can't use partial indexes. Without
+the indexes declared here, every login and every session lookup would scan a whole collection.
 """
 
 from marginalia.mongo.collections import Collection, Index, Keys
@@ -44,7 +44,7 @@ COLLECTIONS = (
         "auth_user",
         _unique("by_username", "username"),
         Index("by_email", (("email", 1),)),
-        # Serves the list of possible authors, who are few of many accounts.
+        # Used to list possible authors, who are only a few of many accounts.
         Index("staff_by_username", (("is_staff", 1), ("username", 1)), partial={"is_staff": True}),
         fields=_ACCOUNT,
     ),

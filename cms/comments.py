@@ -1,4 +1,4 @@
-"""Comments on nodes and photos: visibility, policy, storage layout, and deletion with the node."""
+"""Comments on nodes and photos: their visibility, policy and storage layout, and their deletion with the node."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -22,7 +22,7 @@ from nodes.signals import node_deleted
 
 
 def register() -> None:
-    """Enable comments on nodes and photos, and let moderators log in again without losing their form (editor.relogin)."""
+    """Enable comments on nodes and photos. Let moderators log in again without losing their form (editor.relogin)."""
     relogin.FORMS["marginalia_comments_moderation_comment"] = "text"
     comments.register(Node, visible=live_nodes)
     comments.register(Photo, visible=live_photos)
@@ -39,9 +39,10 @@ def live_photos(ids: list[ObjectId]) -> Iterable[Model]:
 
 
 def policy(obj: Any) -> Policy:
-    """Return the comment policy of an object.
+    """Return an object's comment policy.
 
-    The mode comes from the node, its type, the nearest section that sets a mode, or the site settings, in this order.
+    The mode comes from the node, from its type, from the nearest section that sets a mode, or from the site settings,
+    in this order.
     """
     settings = stored_site.current().settings
     mode = settings.comment_policy
@@ -53,7 +54,7 @@ def policy(obj: Any) -> Policy:
 
 
 def _comment_mode(node: BaseNode) -> str:
-    """Return the mode of the node, or of the nearest section above it that sets a mode, or ""."""
+    """Return the mode set by the node or by the nearest section above it. If none of them sets a mode, return ""."""
     own_mode = node.metadata.detail.comments if node.metadata.detail else ""
     ancestors = reversed(tree.current().ancestors(node.metadata.parent_id) or [])
     levels = ((own_mode, node.content_type), *((section.comments, section.content_type) for section in ancestors))
@@ -61,22 +62,22 @@ def _comment_mode(node: BaseNode) -> str:
 
 
 def authors(obj: Any) -> frozenset[str]:
-    """Return the id of the account that wrote a node, if there is one. COMMENTS["AUTHORS"] refers to this function."""
+    """Return the id of the account that wrote a node, if there is such an account. Used as COMMENTS["AUTHORS"]."""
     author = obj.metadata.author if isinstance(obj, BaseNode) else None
     return frozenset({str(author.id)}) if author and author.id else frozenset()
 
 
 def layout(target: Target) -> str:
-    """Return the storage layout for a new discussion of a node or photo.
+    """Return the storage layout for a new discussion on a node or photo.
 
-    The layout comes from the node's type, or from the type of the nearest section that sets a layout.
+    The layout comes from the node's type, or from the type of the nearest section whose type sets a layout.
 
     Returns:
-        The layout, or "" if no type sets one, or if the target is another object. The settings then determine the
-            layout.
+        The layout. If no type sets a layout, or if the target is some other object, the result is "", and the settings
+        determine the layout.
     """
     getters = {model._meta.label_lower: get for model, get in ((Node, stored_nodes.get), (Photo, stored_photos.get))}
-    # If no type sets a layout, there is no need to read the node.
+    # If no type sets a layout, the node doesn't have to be read.
     if target.label not in getters or not any(type.comment_layout for type in registry.types()):
         return ""
     node = getters[target.label](target.pk)
@@ -89,7 +90,7 @@ def layout(target: Target) -> str:
 
 @checks.register()
 def check_layouts(**kwargs: Any) -> list[checks.CheckMessage]:
-    """Report cms.E001 for a content type whose layout doesn't exist, or can't store discussions of this type."""
+    """Report cms.E001 for each content type whose layout doesn't exist, or can't store discussions on its nodes."""
     errors: list[checks.CheckMessage] = []
     for type in registry.types():
         if not (name := type.comment_layout):
@@ -113,6 +114,6 @@ def _label(type: type[Content]) -> str:
 
 @receiver(node_deleted)
 def delete_discussion(*, node_id: ObjectId, type: str, **kwargs: Any) -> None:
-    """Delete the discussion of a permanently deleted node or photo of this type."""
+    """Delete the discussion on a node or photo that was permanently deleted."""
     model = Photo if type == PHOTO else Node
     services.delete_discussion(Target(model._meta.label_lower, str(node_id)))

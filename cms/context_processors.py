@@ -23,16 +23,16 @@ from reader.views import look
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
-    """Return the variables that base templates use.
+    """Return the variables that the base templates use.
 
     Returns:
-        The variables by name:
+        The variables, by name:
 
         - `site`: the site settings.
-        - `look`: the parts of the theme that these settings change.
-        - `menu`: the live sections, or the menu in the settings.
-        - `links_at_top`: the live pages at the top level, or the footer links in the settings.
-        - `sidebar`: the content of the current section, or None if the theme has no sidebar.
+        - `look`: the parts of the theme that depend on these settings.
+        - `menu`: the menu in the settings, or the live sections.
+        - `links_at_top`: the footer links in the settings, or the live pages at the top level.
+        - `sidebar`: the contents of the current section, or None if the theme has no sidebar.
         - `canonical`, `origin`: absolute URLs.
         - `is_personal`: whether a template can use `user`, `perms` and `messages`.
     """
@@ -51,8 +51,8 @@ def site(request: HttpRequest) -> dict[str, Any]:
 def _look() -> dict[str, Any]:
     """Return {sheet, fonts, logo, logo_dark, icons, social}.
 
-    `sheet` is the path of a style sheet or "", and `fonts` are the names of fonts to preload. `logo` and `logo_dark`
-    are photos or None. `icons` are paths by use, and `social` are links.
+    `sheet` is the path of a style sheet or "", and `fonts` lists the fonts to preload. `logo` and `logo_dark` are
+    photos or None. `icons` contains the icons' paths by use, and `social` is a list of links.
     """
     settings = stored_site.current().settings
     light, dark = pictures.logos()
@@ -78,8 +78,8 @@ def _links_at_top() -> list[MenuLink]:
 def _menu(request: HttpRequest) -> dict[str, Any]:
     """Return {entries, inside}.
 
-    `entries` is the menu in the settings or, if it is empty, the live sections at the top level. `inside` contains the
-    live subsections of the reader's current section.
+    `entries` is the menu in the settings or, if that menu is empty, the live sections at the top level. `inside`
+    contains the live subsections of the section that the reader is in.
     """
     sections = tree.current()
     moment = now()
@@ -93,7 +93,7 @@ def _menu(request: HttpRequest) -> dict[str, Any]:
 
 
 def _sidebar(request: HttpRequest) -> dict[str, Any] | None:
-    """Return {title, url, current, entries} for the outline of the reader's top-level section.
+    """Return {title, url, current, entries} for the outline of the top-level section that the reader is in.
 
     Return None if the theme has no sidebar, or if the reader isn't in a live section with entries.
     """
@@ -111,7 +111,7 @@ def _sidebar(request: HttpRequest) -> dict[str, Any] | None:
 
 
 def _mark_current(links: Sequence[tree.Link | MenuLink], request: HttpRequest) -> list[dict[str, Any]]:
-    """Return links with values for aria-current: "page" for the current page, "true" for its ancestors, and "" for others."""
+    """Add aria-current values to links: "page" for the current page, "true" for its ancestors, "" for other links."""
     path = quote(request.path)
 
     def current(url: str) -> str:

@@ -45,7 +45,7 @@ def alive(request: HttpRequest) -> HttpResponse:
 
 
 def ready(request: HttpRequest) -> HttpResponse:
-    """Report whether this process can serve pages, which requires a database that accepts writes."""
+    """Report whether this process can serve pages. It can if the database accepts writes."""
     return _text_response("ready", 200) if _database_answers() else _text_response("the database doesn't respond", 503)
 
 
@@ -54,9 +54,9 @@ _last_answer = False
 
 
 def _database_answers() -> bool:
-    """Return whether the database accepts writes. While another thread checks, return the last result.
+    """Return whether the database accepts writes. If another thread is already checking this, return the last result.
 
-    A database that doesn't respond therefore blocks only one thread, for a second, however often this function is
+    If the database doesn't respond, only one thread is blocked, for a second, no matter how often this function is
     called.
     """
     global _last_answer
@@ -70,20 +70,21 @@ def _database_answers() -> bool:
 
 def _text_response(text: str, status: int) -> HttpResponse:
     content = f"{text}\n".encode()
-    # The connection can be reused only if the length is known.
+    # The client can reuse the connection only if the length is known.
     headers = {"Content-Type": "text/plain", "Content-Length": str(len(content))}
     return HttpResponse(content, headers=headers, status=status)
 
 
-# Health checks by path, without the leading slash. They are also routes, so that no page can have these paths.
+# Health checks by path, without the leading slash. The paths are also registered as routes, so that no page can use
+# them.
 HEALTH_CHECKS = {"healthz": alive, "readyz": ready}
 
 
 class HealthMiddleware:
-    """A middleware that serves the paths of HEALTH_CHECKS.
+    """Middleware that serves the paths in HEALTH_CHECKS.
 
-    It must be the first middleware. Load balancers send requests by IP address and over plain HTTP, which other
-    middleware refuses. The checks must also work while the database is unavailable.
+    This must be the first middleware. Load balancers send requests to an IP address and over plain HTTP, which other
+    middleware rejects. The checks must also work while the database is unavailable.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -95,7 +96,7 @@ class HealthMiddleware:
 
 
 class MetricsMiddleware:
-    """A middleware that serves /metrics to permitted clients, also by IP address and while the database is unavailable."""
+    """Middleware that serves /metrics to permitted clients, even by IP address and without a working database."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -105,10 +106,10 @@ class MetricsMiddleware:
 
 
 class RequestIdMiddleware:
-    """A middleware that gives every request an id, logs one line for it, and counts it in the metrics.
+    """Middleware that gives every request an id, logs one line for the request, and counts it in the metrics.
 
-    The request's log lines, its response and error pages contain the id. The log line contains no personal data: no
-    query string, no IP address and no name.
+    The id appears in all log lines of the request, in a response header, and on error pages. The log line contains no
+    personal data: no query string, no IP address and no name.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -146,9 +147,9 @@ class RequestIdMiddleware:
 
 
 class InvalidIdMiddleware:
-    """A middleware that returns 404 if a path contains an invalid id.
+    """Middleware that returns 404 if a path contains an invalid id.
 
-    Django's own views don't catch this error of the database backend.
+    Django's own views don't catch the error that the database backend raises for an invalid id.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -165,7 +166,7 @@ class InvalidIdMiddleware:
 
 
 class ReloginMiddleware:
-    """A middleware that lets an editor whose session has expired log in again without losing the form (editor.relogin)."""
+    """Middleware that lets editors log in again without losing their form if a session has expired (editor.relogin)."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -179,16 +180,16 @@ class ReloginMiddleware:
 
 
 class ContentSecurityPolicyMiddleware(CSPMiddleware):
-    """A middleware that sends the Content-Security-Policy. The policy is built only once if no view changes it."""
+    """Middleware that sends the Content-Security-Policy. It is built only once, unless a view changes the policy."""
 
     @cached_property
     def _policy(self) -> str:
-        """Return the policy of all pages, or "" if pages have different policies with these settings."""
+        """Return the policy for all pages, or "" if the policy can differ between pages with the current settings."""
         differs = settings.CONTENT_SECURITY_POLICY.get("EXCLUDE_URL_PREFIXES") or settings.DEBUG
         return "" if differs or getattr(settings, "CONTENT_SECURITY_POLICY_REPORT_ONLY", None) else build_policy()
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        """Return the response with its policy."""
+        """Add the policy to a response and return the response."""
         is_changed = any(name.startswith("_csp") for name in (*vars(request), *vars(response)))
         if is_changed or not self._policy:
             return super().process_response(request, response)
@@ -197,7 +198,7 @@ class ContentSecurityPolicyMiddleware(CSPMiddleware):
 
 
 class PermissionsPolicyMiddleware:
-    """A middleware that sends the Permissions-Policy, which denies these features to all pages and their embedded content."""
+    """Middleware that sends the Permissions-Policy, which denies features to all pages and to embedded content."""
 
     POLICY = ", ".join(
         f"{feature}=()"
@@ -228,11 +229,11 @@ class PermissionsPolicyMiddleware:
 
 
 class HeavyMiddleware:
-    """A middleware that limits long requests, so that some threads are always free for readers (cms.requests.heavy)."""
+    """Middleware that limits long requests, so that some threads are always free for readers (cms.requests.heavy)."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
-        # The web server has a few more threads than these slots (cms/serving/gunicorn_conf.py).
+        # The web server has a few more threads than there are slots (cms/serving/gunicorn_conf.py).
         self.slots = heavy.Slots(settings.REQUESTS_AT_ONCE, heavy.CONCURRENT)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
@@ -248,7 +249,7 @@ class HeavyMiddleware:
 
 
 class GateMiddleware:
-    """A middleware that returns the outage page while the database doesn't respond (cms.requests.gate)."""
+    """Middleware that returns the outage page while the database isn't responding (cms.requests.gate)."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -256,8 +257,8 @@ class GateMiddleware:
         self.secondary_gate = Gate(settings.REQUESTS_AT_ONCE, secondary_answers)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        # Uploads aren't counted. A slow upload hardly uses the database, but would occupy another request's place for
-        # a long time.
+        # Uploads aren't counted. A slow upload makes little use of the database, but would take up another request's
+        # place for a long time.
         counted = not _is_upload(request)
         gate = self.secondary_gate if secondaries.is_reading() else self.gate
         if not gate.enter(counted=counted):
@@ -274,9 +275,9 @@ def _is_upload(request: HttpRequest) -> bool:
 
 
 class SiteMiddleware:
-    """A middleware that reads the site document once, before all other data, and activates its language and time zone.
+    """Middleware that reads the site document once, before all other data, and activates its language and time zone.
 
-    A response is therefore at least as new as the site version under which it will be cached.
+    A response is therefore at least as new as the site version under which it is cached.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

@@ -1,4 +1,4 @@
-"""Versions of the site, Python and its main libraries, for `manage.py --version` and /metrics."""
+"""Versions of the site, Python and the main libraries, for `manage.py --version` and /metrics."""
 
 import platform
 from importlib import metadata
@@ -7,7 +7,7 @@ from cms import __version__
 
 
 def versions() -> dict[str, str]:
-    """Return the version of each component, by its name in lower case."""
+    """Return the version of each component, by its lower-case name."""
     return {
         "version": __version__,
         "python": platform.python_version(),

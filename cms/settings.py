@@ -1,4 +1,4 @@
-"""The settings module. Values that differ between sites come from the environment (docs/reference/settings.md)."""
+"""The settings module. Values that differ between sites are read from the environment (docs/reference/settings.md)."""
 
 from django.utils.translation import gettext_lazy as _
 
@@ -12,18 +12,19 @@ env = read_environment(BASE_DIR / ".env")
 
 VAR_DIR = env.VAR_DIR
 
-# A site's own templates and static files, which override the shipped ones (docs/how-to/change-the-look.md).
+# The folder for a site's own templates and static files, which override the built-in ones
+# (docs/how-to/change-the-look.md).
 THEME_DIR = BASE_DIR / env.THEME
 
-# The port of `manage.py serve` (`make run`).
+# The port that `manage.py serve` (`make run`) uses.
 PORT = env.PORT
-# Number of worker processes of the web server.
+# Number of worker processes that the web server starts.
 WEB_CONCURRENCY = env.WEB_CONCURRENCY or cores.default_workers()
 
-# The hosts of the site. LOCAL selects defaults that are only safe on a machine without other users.
+# The site's hosts. LOCAL selects defaults that are safe only on a machine without other users.
 ALLOWED_HOSTS = env.ALLOWED_HOSTS
 LOCAL = env.is_local
-# The origin of URLs in emails, feeds, sitemaps and link previews. A local site without SITE_URL uses the host of the
+# The origin for URLs in emails, feeds, sitemaps and link previews. A local site without SITE_URL uses the host of the
 # request.
 SITE_URL = env.SITE_URL or ""
 DEBUG = env.DEBUG
@@ -35,8 +36,7 @@ DATABASES = {
         "ENGINE": "cms.database",
         "NAME": env.MONGODB_DATABASE,
         "HOST": env.MONGODB_URI or f"embedded:{VAR_DIR}",
-        # docs/reference/settings.md gives the reason for each of these. A MONGODB_URI with different values is
-        # refused.
+        # docs/reference/settings.md explains each of these options. A MONGODB_URI with different values is rejected.
         "OPTIONS": {
             "retryWrites": True,
             "retryReads": True,
@@ -75,7 +75,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django_mongodb_backend",
 ]
-# The project has its own migrations of these apps, because Django's migrations create integer keys.
+# The project has its own migrations for these apps, because Django's migrations create integer keys.
 MIGRATION_MODULES = {
     "admin": "cms.contrib.migrations.admin",
     "auth": "cms.contrib.migrations.auth",
@@ -86,7 +86,7 @@ MIDDLEWARE = [
     "cms.middleware.HealthMiddleware",
     "cms.middleware.MetricsMiddleware",
     "cms.middleware.RequestIdMiddleware",
-    # Precedes all middleware that can refuse a request, because error pages also need the policy.
+    # This comes before all middleware that can reject a request, because error pages also need the policy.
     "cms.middleware.ContentSecurityPolicyMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -94,7 +94,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "api.middleware.ApiMiddleware",
     "cms.requests.stale.StaleMiddleware",
-    # Precedes the gate, so that requests that wait for their turn don't occupy the gate.
+    # This comes before the gate, so that requests that are waiting for their turn don't take up places in the gate.
     "cms.middleware.HeavyMiddleware",
     "cms.middleware.GateMiddleware",
     "reader.page_cache.middleware.FetchFromPageCacheMiddleware",
@@ -115,7 +115,7 @@ ROOT_URLCONF = "cms.urls"
 WSGI_APPLICATION = "cms.wsgi.application"
 # The site is always at the root of its host. This overrides SCRIPT_NAME from servers and request headers.
 FORCE_SCRIPT_NAME = ""
-# Paths of pages have no trailing slash (/about). reader.views.pages redirects paths with a trailing slash.
+# The paths of pages have no trailing slash (/about). reader.views.pages redirects paths that have one.
 APPEND_SLASH = False
 
 _LOADERS = ["cms.template_indentation.FilesystemLoader", "cms.template_indentation.AppDirectoriesLoader"]
@@ -124,7 +124,7 @@ TEMPLATES = [
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [THEME_DIR / "templates", BASE_DIR / "templates"],
         "OPTIONS": {
-            # Parsed templates are cached. With DEBUG they aren't, so that changes to a theme take effect at once.
+            # Parsed templates are cached, except with DEBUG, so that changes to a theme take effect immediately.
             "loaders": _LOADERS if DEBUG else [("django.template.loaders.cached.Loader", _LOADERS)],
             "context_processors": [
                 "django.template.context_processors.request",
@@ -169,25 +169,26 @@ STATIC_ROOT = VAR_DIR / "static"
 STATICFILES_DIRS = [folder for folder in (THEME_DIR / "static", BASE_DIR / "static") if folder.is_dir()]
 # Files that browsers request at the root of a host, such as favicon.ico.
 WHITENOISE_ROOT = BASE_DIR / "static" / "root"
-# Seconds for which clients can cache files without a digest in their names. Files with a digest never expire.
+# How many seconds clients can cache files without a digest in their names. Files with a digest never expire.
 WHITENOISE_MAX_AGE = 0 if DEBUG else 24 * 60 * 60
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
     "staticfiles": {"BACKEND": "cms.serving.static_files.HashedFilesStorage"},
 }
 
-# Emails contain links for setting a password, so a public site must not write emails to its log.
+# Emails can contain password reset links, so a public site must not write emails to its log.
 vars().update(email_settings(env.EMAIL_URL))
 # Timeout in seconds. Without it, a mail server that accepts connections but doesn't respond would block the worker.
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.DEFAULT_FROM_EMAIL
 
-# Transport and cookies, which are strict on public sites.
+# Transport and cookie settings, which are strict on public sites.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not LOCAL
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_HSTS_SECONDS = 0 if LOCAL else env.HSTS_SECONDS
-# Both are off by default, because they affect more than this site, and for a long time. The operator decides.
+# Both settings are off by default, because they affect more than this site, and for a long time. The operator decides
+# whether to use them.
 SECURE_HSTS_INCLUDE_SUBDOMAINS = env.HSTS_SUBDOMAINS
 SECURE_HSTS_PRELOAD = env.HSTS_PRELOAD
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
@@ -211,29 +212,31 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-# Maximum concurrent requests of a worker that use the database (cms.requests.gate). A worker has a few more threads.
+# Maximum number of requests per worker that can use the database at the same time (cms.requests.gate). A worker has a
+# few more threads.
 REQUESTS_AT_ONCE = env.REQUESTS_AT_ONCE
 
-# Size of the page cache in each worker. The cache that all workers share has twice this size (reader.page_cache).
-# With DEBUG, no page is cached, so that changes to a theme take effect at once.
+# Size of each worker's page cache in bytes. The cache that all workers share is twice this size (reader.page_cache).
+# With DEBUG, no page is cached, so that changes to a theme take effect immediately.
 PAGE_CACHE_BYTES = 0 if DEBUG else env.PAGE_CACHE_MB * 1024 * 1024
-# Minutes for which a cached page can be shown, marked as stale, while the database is unavailable.
+# How many minutes a cached page, marked as stale, can be shown while the database is unavailable.
 STALE_MINUTES = env.STALE_MINUTES
-# Milliseconds for which a validated page is shown without asking the database again.
+# How many milliseconds a validated page is shown without querying the database again.
 PAGE_CACHE_TRUST_MS = env.PAGE_CACHE_TRUST_MS
 
-# CDN or reverse-proxy caches (docs/how-to/cdn.md): the URLs for purges, and the function that sends them.
+# CDN or reverse-proxy caches (docs/how-to/cdn.md): the URLs for purge requests, and the function that sends these
+# requests.
 CDN_PURGE_URLS = env.CDN_PURGE_URLS
 CDN_PURGER = env.CDN_PURGER
 
-# Maximum size of a page's text in UTF-8. A document of at most 16 MB contains up to four texts, such as drafts and
-# revisions.
+# Maximum size of a page's text in UTF-8 bytes. A MongoDB document can have at most 16 MB, and can contain up to four
+# such texts, for example drafts.
 TEXT_MAX_BYTES = env.TEXT_MAX_KB * 1_000
 
-# Whether pages that aren't cached are read from a secondary while no primary is available.
+# Whether uncached pages are read from a secondary while no primary is available.
 READ_SECONDARIES = env.READ_SECONDARIES
 
-# Limits of photos. The other limits are in photos.assets.limits.
+# Limits for photos. Further limits are in photos.assets.limits.
 PHOTOS = {
     "MAX_BYTES": env.PHOTOS_MAX_MB * 1024 * 1024,
     "MAX_PIXELS": env.PHOTOS_MAX_MEGAPIXELS * 1_000_000,
@@ -246,20 +249,20 @@ API = {
     "ORIGINS": env.API_ORIGINS,
     "READS_PER_MINUTE": env.API_READS_PER_MINUTE,
     "WRITES_PER_MINUTE": env.API_WRITES_PER_MINUTE,
-    # Number of days that the feed of changes covers.
+    # Number of days that the change feed covers.
     "CHANGES_DAYS": env.API_CHANGES_DAYS,
 }
 
 FILE_UPLOAD_HANDLERS = ["cms.requests.uploads.RefusingUploadHandler"]
-# A form that resolves a conflict contains a text three times.
+# A form for resolving a conflict contains the text three times.
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(5 * 1024 * 1024, 4 * TEXT_MAX_BYTES)
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 
-# Clients in these networks or with this token can read /metrics (cms.requests.metrics).
+# Clients in these networks, and clients with this token, can read /metrics (cms.requests.metrics).
 METRICS_NETWORKS = env.METRICS_NETWORKS
 METRICS_TOKEN = env.METRICS_TOKEN or ""
 
-# MongoDB commands that take longer are logged with the id of their request. 0 disables this log.
+# MongoDB commands that take longer than this are logged, with the request id. 0 turns off this log.
 SLOW_COMMAND_MS = env.SLOW_COMMAND_MS
 
 LOG_LEVEL = env.LOG_LEVEL
@@ -282,9 +285,9 @@ LOGGING = {
         }
     },
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
-    # django.request logs only errors, because each request has its own line with its status. gunicorn's lines
-    # propagate to the root logger, so that they have the same format. The worker's own lines report each task, and the
-    # reason if it failed. Django's lines would repeat them without the reason.
+    # django.request logs only errors, because each request already has a log line with its status. gunicorn's log lines
+    # propagate to the root logger, so that they have the same format. The worker logs each task and, if the task
+    # failed, the reason. Django would log the same again, without the reason.
     "loggers": {
         "django.request": {"level": "ERROR"},
         "django.tasks": {"level": "CRITICAL"},
@@ -293,14 +296,15 @@ LOGGING = {
     },
 }
 
-# The queue for emails, copies of photos and other tasks that requests don't wait for
+# The queue for sending emails, creating photo copies, and other tasks that requests don't wait for
 # (docs/how-to/use-the-task-queue.md).
 TASKS = {"default": {"BACKEND": "marginalia.tasks.MongoDBBackend"}}
 
 # The settings of the comments app (docs/reference/comments-settings.md).
 COMMENTS = {
     "DATABASE": "default",
-    # The order in which pages show comments. Links to a comment use it to lead to the right page of the discussion.
+    # The order in which pages show comments. Links to a comment need this order to find the right page of the
+    # discussion.
     "DEFAULT": {"ORDER": "threaded"},
     # Operators can embed a discussion in its node. The discussion moves to the trash together with the node.
     "TARGETS": {"nodes.node": {"EMBEDDED": {"TRASH": "cms.trash"}}},

@@ -1,7 +1,8 @@
 """Template loaders that remove indentation, so that templates can be indented while pages stay small.
 
-Indentation is white space with a line break. It becomes one space where browsers would show a space, for example between
-two words or links, and is removed everywhere else. This happens once per template, not once per request.
+Indentation is any white space that contains a line break. It is replaced with one space where browsers would show a
+space, for example between two words or links, and is removed everywhere else. This happens once per template, not once
+per request.
 """
 
 import re
@@ -19,7 +20,7 @@ def _names(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-# Browsers show no space before or after the tags of these elements.
+# Browsers don't show spaces before or after the tags of these elements.
 _BLOCKS = _names(
     "!doctype address article aside base blockquote body br caption col colgroup datalist dd details dialog div dl dt fieldset "
     "figcaption figure footer h1 h2 h3 h4 h5 h6 head header hgroup hr html legend li link main menu meta nav ol optgroup "
@@ -27,8 +28,8 @@ _BLOCKS = _names(
 )
 _VOID = _names("area base br col embed hr img input link meta source track wbr")
 
-# Template tags after which, and before which, indentation is removed. The end of a loop keeps its space, because it
-# separates the items.
+# Indentation is removed after the first group of template tags, and before the second. The space before the end of a
+# loop is kept, because it separates the items.
 _OPENING = _names("block comment elif else empty extends filter for if load regroup with")
 _CLOSING = _names("elif else endblock endfilter endif endwith")
 _ASSIGNMENT = re.compile(r"\sas\s+\w+\s*%}$")
@@ -37,7 +38,7 @@ _TEMPLATE_TAG = r"{%.*?%}|{{.*?}}|{#.*?#}"
 _QUOTED = rf"\"(?>{_TEMPLATE_TAG}|[^\"])*+\"|'(?>{_TEMPLATE_TAG}|[^'])*+'"
 _PIECE = re.compile(
     r"(?P<space>\s+)"
-    # White space in these is part of the text.
+    # White space in these elements and template tags is part of the text.
     r"|(?P<verbatim><(?P<element>pre|script|style|textarea)\b.*?</(?P=element)\s*>"
     r"|{%\s*(?P<block>blocktrans(?:late)?|comment|verbatim)\b.*?{%\s*end(?P=block)\b.*?%})"
     rf"|(?P<template>{_TEMPLATE_TAG})"
@@ -59,18 +60,18 @@ class _WithoutIndentation(filesystem.Loader):
 
 
 class FilesystemLoader(_WithoutIndentation):
-    """Load templates from `DIRS`. HTML templates lose their indentation."""
+    """A template loader for `DIRS` that removes indentation from HTML templates."""
 
 
 class AppDirectoriesLoader(_WithoutIndentation, app_directories.Loader):
-    """Load templates from the apps. HTML templates lose their indentation."""
+    """A template loader for apps that removes indentation from HTML templates."""
 
 
 LOADERS = [f"{__name__}.{loader.__name__}" for loader in (FilesystemLoader, AppDirectoriesLoader)]
 
 
 class FormRenderer(DjangoTemplates):
-    """Render fields of forms from templates without indentation."""
+    """A renderer that renders form fields from templates without indentation."""
 
     @cached_property
     def engine(self) -> Backend:
@@ -87,7 +88,7 @@ class FormRenderer(DjangoTemplates):
 def without_indentation(source: str) -> str:
     """Return the source of an HTML template without its indentation."""
     pieces: list[str] = []
-    # Nothing precedes the first piece, so indentation before it is removed.
+    # Nothing comes before the first piece, so indentation before it is removed.
     space, is_closed = "", True
     for match in _PIECE.finditer(source.strip()):
         if match["space"]:
@@ -103,13 +104,13 @@ def without_indentation(source: str) -> str:
 
 
 def _on_one_line(html_tag: str) -> str:
-    # The space belongs to the attribute, so that there is none if the condition is false.
+    # The space is moved into the condition, so that there is no space if the condition is false.
     html_tag = _BEFORE_CONDITIONAL_ATTRIBUTE.sub(r"\1 ", html_tag)
     return _IN_HTML_TAG.sub(lambda found: found[1] or " ", html_tag)
 
 
 def _edges(match: re.Match[str]) -> tuple[bool, bool]:
-    """Return whether indentation before a piece, and indentation after it, is removed."""
+    """Return whether indentation is removed before a piece, and whether it is removed after the piece."""
     piece = match[0]
     if piece.startswith("{#"):
         return False, True
@@ -121,5 +122,5 @@ def _edges(match: re.Match[str]) -> tuple[bool, bool]:
     if match["html"]:
         is_end = piece.startswith("</")
         return is_end, not is_end and name not in _VOID
-    # Scripts and styles show nothing.
+    # Scripts and styles aren't visible, so indentation after them is removed.
     return False, name in ("script", "style")

@@ -1,4 +1,4 @@
-"""Root URL configuration of the site."""
+"""The site's root URL configuration."""
 
 from django.contrib import admin
 from django.contrib.auth import views as auth
@@ -8,7 +8,7 @@ from cms.accounts.views import LoginView, PasswordResetView
 from cms.middleware import HEALTH_CHECKS
 from cms.requests.metrics import scraping
 
-# The admin's login page links to a password reset if it finds a route with the name `admin_password_reset`.
+# The admin's login page links to the password reset if there is a route with the name `admin_password_reset`.
 password_reset = [
     path("", PasswordResetView.as_view(), name="admin_password_reset"),
     path("done/", auth.PasswordResetDoneView.as_view(), name="password_reset_done"),
@@ -18,11 +18,11 @@ password_reset = [
 
 urlpatterns = [
     *(path(name, view, name=name) for name, view in HEALTH_CHECKS.items()),
-    # MetricsMiddleware serves permitted clients. This route ensures that no page can have this path.
+    # MetricsMiddleware serves permitted clients. This route ensures that no page can use this path.
     path(scraping.PATH, scraping.not_found, name="metrics"),
     path("admin/password-reset/", include(password_reset)),
     path("admin/", admin.site.urls),
-    # The login for readers with an account, because the admin's login accepts only staff.
+    # The login page for readers with an account, because the admin's login accepts only staff.
     path("log-in", LoginView.as_view(), name="login"),
     path("log-out", auth.LogoutView.as_view(), name="logout"),
     path("comments/", include("marginalia.comments.urls")),

@@ -17,11 +17,11 @@ _BOUNDARY = re.compile(r';\s*boundary="?([^\s";\\]{1,200})', re.IGNORECASE)
 
 @with_stack_memory
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Return the response to a request, without a body for HEAD. All requests are decoded as UTF-8.
+    """Return the response to a request, without a body for HEAD requests. All requests are decoded as UTF-8.
 
-    Content-Type is reduced to the media type and, for multipart forms, the boundary. Django parses the other
-    parameters before any view or error handler can respond, and fails for some values. Python also remembers every
-    charset that was ever requested, so its memory would grow.
+    Content-Type is reduced to the media type and, for multipart forms, the boundary. Django would parse the other
+    parameters before any view or error handler can respond, and some values would cause an error. Python also remembers
+    every charset that was ever requested, so memory use would grow.
     """
     header = environ.get("CONTENT_TYPE", "")
     media_type = header.partition(";")[0].strip().lower()

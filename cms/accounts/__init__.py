@@ -1,1 +1,1 @@
-"""Accounts: login, throttling of login attempts, and forgotten passwords."""
+"""Accounts: login, throttling of login attempts, and password resets."""

@@ -1,4 +1,4 @@
-"""Descriptions of the shipped groups (cms/migrations/0001_groups.py), shown to administrators who assign roles."""
+"""Descriptions of the built-in groups (cms/migrations/0001_groups.py), shown to administrators who assign roles."""
 
 from django.utils.translation import gettext_lazy as _
 
@@ -11,5 +11,5 @@ ROLES = {
 
 
 def describe_group(group_name: str) -> str:
-    """Return a sentence about the permissions of a group's members, or "" for a group that isn't shipped with the site."""
+    """Return a description of what a group's members can do, or "" for a group that doesn't come with the site."""
     return str(ROLES.get(group_name, ""))

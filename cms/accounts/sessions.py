@@ -1,17 +1,17 @@
-"""Finding and deleting the sessions of an account, for operators."""
+"""Find and delete an account's sessions, for operators."""
 
 from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.sessions.models import Session
 
-# Maximum number of sessions deleted by one command.
+# Maximum number of sessions deleted per MongoDB command.
 BATCH = 500
 
 
 def session_keys(user: AbstractBaseUser) -> list[str]:
     """Return the keys of all sessions in which a user is logged in.
 
-    This function reads every session, because only its signed data contain its user.
+    This function reads every session, because the user is stored only in the session's signed data.
     """
     user_id = str(user.pk)
     return [
@@ -22,7 +22,7 @@ def session_keys(user: AbstractBaseUser) -> list[str]:
 
 
 def delete_sessions(keys: list[str]) -> int:
-    """Delete sessions by their keys, and return the number of deleted sessions."""
+    """Delete the sessions with these keys, and return the number of deleted sessions."""
     deleted = 0
     for start in range(0, len(keys), BATCH):
         deleted += Session.objects.filter(session_key__in=keys[start : start + BATCH]).delete()[0]

@@ -1,8 +1,8 @@
-"""Throttling for every login form of the site, before any password is checked.
+"""Throttle all login forms of the site, before any password is checked.
 
-Each attempt is first counted under all its keys, and uncounted if the password was right. A thousand simultaneous
-attempts therefore meet the same limit as successive attempts. Usernames and IP addresses are stored as keyed hashes
-until the window has passed. They are never logged.
+Each attempt is first counted under all its keys, and is uncounted if the password was correct. A thousand simultaneous
+attempts are therefore subject to the same limit as successive attempts. Usernames and IP addresses are stored only as
+keyed hashes, until the time window has passed. They are never logged.
 """
 
 import secrets
@@ -22,7 +22,7 @@ from marginalia.comments.posting import ip_hash
 from marginalia.mongo import rate_limit
 
 WINDOW_SECONDS = 15 * 60
-# Maximum number of wrong passwords in WINDOW_SECONDS. The limit of an account is high, because anyone who knows a
+# Maximum number of wrong passwords in WINDOW_SECONDS. The limit per account is high, because anyone who knows the
 # username can use it up.
 NETWORK_AND_ACCOUNT_LIMIT = 5
 NETWORK_LIMIT = 30
@@ -30,13 +30,13 @@ ACCOUNT_LIMIT = 100
 
 
 class ThrottledBackend:
-    """The first authentication backend, which only counts attempts. Beyond a limit, no other backend receives the password."""
+    """The first authentication backend, which only counts attempts. Above a limit, the password isn't checked."""
 
     def authenticate(self, request: HttpRequest | None, username: str | None = None, **credentials: Any) -> None:
         """Count the attempt, once per request.
 
         Raises:
-            PermissionDenied: The attempt exceeds a limit.
+            PermissionDenied: If the attempt exceeds a limit.
         """
         if request is None or username is None:
             return
@@ -50,7 +50,7 @@ class ThrottledBackend:
 
 
 class ThrottleMiddleware:
-    """A middleware that returns status 429 instead of the login page if the password wasn't checked."""
+    """Middleware that returns status 429 instead of the login page if the password wasn't checked."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -62,7 +62,7 @@ class ThrottleMiddleware:
 
 @receiver(user_logged_in)
 def uncount_successful_login(sender: Any, request: HttpRequest | None, user: Any, **more: Any) -> None:
-    """Uncount an attempt whose password was right."""
+    """Uncount an attempt with a correct password."""
     if request is not None:
         _release(request, user.get_username())
 
@@ -74,7 +74,7 @@ def _release(request: HttpRequest, username: str) -> None:
 
 
 def login_limits(request: HttpRequest, username: str) -> list[tuple[str, int]]:
-    """Return (rate limit key, maximum in WINDOW_SECONDS) for each count that an attempt increases."""
+    """Return a (rate limit key, maximum in WINDOW_SECONDS) pair for each count that an attempt increases."""
     network = ip_hash.key(request)
     account = username.strip().casefold()
     limits = (
@@ -93,12 +93,12 @@ def login_throttled_response(request: HttpRequest, response: HttpResponse) -> Ht
 
 
 def throttled_response(request: HttpRequest, seconds: int) -> HttpResponse:
-    """Return status 429 with a page that shows the time to wait."""
+    """Return status 429, with a page that shows how long to wait."""
     return _mark_throttled(render(request, "429.html", {"minutes": seconds // 60}), seconds)
 
 
 def rate_limit_key(kind: str, value: str) -> str:
-    """Return the key under which attempts of a kind are counted. It contains a keyed hash that doesn't reveal the value."""
+    """Return the key under which attempts of this kind are counted. It contains only a keyed hash of the value."""
     return f"{kind}:{salted_hmac('cms.accounts.throttling', value, algorithm='sha256').hexdigest()[:40]}"
 
 

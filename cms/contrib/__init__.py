@@ -1,1 +1,1 @@
-"""Django's admin, auth and contenttypes apps with ObjectId keys, and their migrations."""
+"""Django's admin, auth and contenttypes apps with ObjectId keys, and migrations for these apps."""

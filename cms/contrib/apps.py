@@ -1,4 +1,4 @@
-"""Configurations of Django's own apps with ObjectId keys."""
+"""App configurations that give Django's own apps ObjectId keys."""
 
 from django.contrib.admin.apps import AdminConfig as StockAdminConfig
 from django.contrib.auth.apps import AuthConfig as StockAuthConfig

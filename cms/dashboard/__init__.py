@@ -1,1 +1,1 @@
-"""The admin site with the site's name, and its Dashboard."""
+"""The admin site with the site's name, and the Dashboard."""

@@ -1,4 +1,4 @@
-"""The admin site with the site's name, its Dashboard, and pages that belong to no app."""
+"""The admin site, with the site's name, the Dashboard, and pages that don't belong to any app."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ from marginalia.tasks import queue
 from nodes import access
 from nodes.models import stored_site
 
-# Maximum number of failed jobs on the page.
+# Maximum number of failed jobs that the page lists.
 FAILED_JOBS = 100
 
 
 class MarginaliaAdminSite(AdminSite):
-    """Django's admin site, whose pages show the site's name from the settings."""
+    """Django's admin site, with the site's name from the settings on every page."""
 
     index_title = gettext_lazy("Dashboard")
     index_template = "admin/dashboard.html"
@@ -33,8 +33,8 @@ class MarginaliaAdminSite(AdminSite):
         return {**super().each_context(request), "site_header": name, "site_title": name}
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        # Django's view_on_site redirects to any object without a permission check, so it would reveal the URLs of
-        # others' drafts.
+        # Django's view_on_site redirects to any object without a permission check, so it would reveal the URLs of other
+        # people's drafts.
         routes = [route for route in super().get_urls() if getattr(route, "name", "") != "view_on_site"]
         pages = [("jobs/", self.jobs, "jobs"), ("tokens/", self.tokens, "tokens")]
         return [*(path(route, self.admin_view(view), name=name) for route, view, name in pages), *routes]
@@ -48,7 +48,7 @@ class MarginaliaAdminSite(AdminSite):
         return super().index(request, {**index.context(request.user), **(extra_context or {})})
 
     def jobs(self, request: HttpRequest) -> HttpResponse:
-        """List the jobs that failed permanently, or retry them on POST."""
+        """List the jobs that failed permanently. A POST request retries these jobs."""
         return _jobs(request, self.each_context(request))
 
     def tokens(self, request: HttpRequest) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""The Dashboard, the first page of the admin: the user's tasks, with links to them."""
+"""The Dashboard, which is the first page of the admin. It lists the user's tasks, with links."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from nodes.selectors import lists, waiting
 from nodes.selectors.lists import ANY, Filters, Row
 from photos.services import sweeping
 
-# Maximum number of pending comments on the Dashboard, oldest first.
+# Maximum number of pending comments on the Dashboard. The oldest comments are shown.
 PENDING_COMMENTS = 3
 
 
 @dataclass(frozen=True)
 class Card:
-    """A link to a list of items that wait for the user, with their number and an explanation."""
+    """A link to a list of items that are waiting for the user, with the number of items and an explanation."""
 
     label: str
     count: str
@@ -34,7 +34,7 @@ class Card:
 
 
 def context(user: Any) -> dict[str, Any]:
-    """Return the template context of the Dashboard for a user."""
+    """Return the Dashboard's template context for a user."""
     moment = now()
     may_write = _may_write(user)
     own = ANY if access.sees_all(user) else user.pk
@@ -52,13 +52,13 @@ def context(user: Any) -> dict[str, Any]:
         "may_add_photos": access.may_add_photos(user),
         "coming": waiting.coming(own, moment) if may_write else [],
         "changed": waiting.changed(own) if may_write else [],
-        # Types of posts are first, because people write posts more often than pages.
+        # Post types come first, because people write posts more often than pages.
         "quick": sorted(types, key=lambda type: not issubclass(type, content.Entry)),
     }
 
 
 def _sections(user: Any) -> list[str]:
-    """Return the names of the Dashboard's sections, with the user's main tasks first."""
+    """Return the names of the Dashboard's sections. The user's main tasks come first."""
     may_write = _may_write(user)
     moderates = is_moderator(user)
     writing = ["unsaved", "drafts"] if may_write else []
@@ -72,7 +72,7 @@ def _sections(user: Any) -> list[str]:
 
 
 def _drafts(user: Any, moment: datetime) -> list[Row]:
-    """Return the user's unpublished pages and changes, most recently changed first."""
+    """Return the user's unpublished pages and changes, with the most recently changed first."""
     rows: dict[Any, Row] = {}
     for state in (lists.UNPUBLISHED, lists.DRAFTED):
         page = lists.page(Filters(state=state, author=user.pk), moment, size=waiting.NAMED)

@@ -1,4 +1,4 @@
-"""The admin's list of models, grouped and ordered by frequency of use, with a separate group for operators."""
+"""The admin's list of models, grouped and sorted by how often they are used, with a separate group for operators."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from nodes import access
 
-# The name and the models of each group. Models of other apps follow, grouped by app.
+# The name of each group, and the models in it. Models from other apps follow, grouped by app.
 GROUPS: tuple[tuple[Promise, tuple[str, ...]], ...] = (
     (gettext_lazy("Content"), ("nodes.Node", "nodes.Photo", "marginalia_comments.Moderation")),
     (gettext_lazy("Settings and people"), ("nodes.SiteSettings", "auth.User", "auth.Group")),
@@ -22,10 +22,10 @@ OPERATIONS = (
 
 
 def group_models(apps: list[dict[str, Any]], user: Any) -> list[dict[str, Any]]:
-    """Return Django's list of apps as groups. The last group, "Operations", is only for users who can set up the site."""
+    """Group the models in Django's app list. Only users who can set up the site see the last group, "Operations"."""
     models = {model["model"]._meta.label: model for app in apps for model in app["models"]}
     groups = [_group(str(name), [models.pop(label) for label in labels if label in models]) for name, labels in GROUPS]
-    # API tokens are shown to everyone, because each account manages its own tokens, whatever its permissions.
+    # Everyone can see API tokens, because each account manages its own tokens, regardless of its permissions.
     groups[-1]["models"].append(_page(_("API tokens"), "tokens"))
     operations = [models.pop(label) for label in OPERATIONS if label in models]
     groups += [app | {"models": rest} for app in apps if (rest := [m for m in app["models"] if m in models.values()])]

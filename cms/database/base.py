@@ -1,4 +1,4 @@
-"""ENGINE = "cms.database": the engine of `marginalia.mongo`, with the embedded server and metrics of commands."""
+"""ENGINE = "cms.database": the engine from `marginalia.mongo`, with the embedded server and command metrics."""
 
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """A MongoDB connection that can start the embedded server."""
 
     def get_connection_params(self) -> dict[str, Any]:
-        """Return the client's parameters. HOST "embedded:FOLDER" finds or starts the server whose data folder is FOLDER.
+        """Return the client's parameters. For HOST "embedded:FOLDER", find or start the server with its data in FOLDER.
 
-        The server is started only here, at the first connection, so commands that need no database don't start it.
+        The server is started only here, when a connection is first needed, so commands that don't use the database
+        don't start the server.
         """
         params: dict[str, Any] = super().get_connection_params()
         scheme, _, folder = (params["host"] or "").partition(":")

@@ -1,1 +1,1 @@
-"""The demo site: a small magazine with texts and photos of its own, and bulk content for measurements."""
+"""The demo site: a small magazine with its own articles, photos and discussions."""

@@ -1,4 +1,4 @@
-"""The demo's texts: Markdown files whose folders are the sections. Each file begins with `name: value` lines."""
+"""The demo's pages: Markdown files whose folders are the sections. Each file begins with `name: value` lines."""
 
 import hashlib
 import re
@@ -13,19 +13,19 @@ from nodes.content import BasicPage, Blog, BlogEntry
 
 FOLDER = Path(__file__).parent / "content"
 SECTION_FILE = "_section"
-# The authors of the magazine, and the moderator of its discussions.
+# The magazine's authors, and the moderator of its discussions.
 PEOPLE = ("Ines Okafor", "Ada Lindqvist", "Tomás Ferreira", "Jun Watanabe", "Lena Brandt")
-# A reference in a text to the demo's node or photo at a path, which is replaced by its id.
+# A reference in a text to the demo's node or photo at a path. The path is replaced with the id.
 _PATH = re.compile(r"\b(node|photo):demo:([\w/-]+)")
 
 
 @dataclass(frozen=True)
 class Item:
-    """A node of the demo.
+    """A node in the demo.
 
     Attributes:
         path: Identifies the node, for example "essays/on-lists".
-        days: The number of days between its publication and loading the demo, or None for a draft.
+        days: How many days before the demo is loaded the node was published, or None for a draft.
     """
 
     path: PurePosixPath
@@ -36,7 +36,7 @@ class Item:
     tags: tuple[str, ...]
     days: float | None
     text: str
-    # The path of its photo, or "" if it has none.
+    # The path of the node's photo, or "" if the node has no photo.
     picture: str = ""
     is_pinned: bool = False
 
@@ -54,22 +54,22 @@ class Item:
         return content.get(self.type).is_section
 
     def published(self, moment: datetime) -> datetime | None:
-        """Return the publication time of the node in a demo that is loaded at `moment`, or None for a draft."""
+        """Return the node's publication time if the demo is loaded at `moment`, or None for a draft."""
         return None if self.days is None else moment - timedelta(days=self.days)
 
 
 def identifier(path: str) -> ObjectId:
-    """Return the id of the demo's node at a path. It is always the same, so that loading the demo twice changes nothing."""
+    """Return the id of the demo's node at a path. It never changes, so that loading the demo twice does no harm."""
     return ObjectId(hashlib.sha256(f"marginalia demo {path}".encode()).digest()[:12])
 
 
 def account(name: str) -> ObjectId | None:
-    """Return the account id of one of the magazine's people, or None for others. No one can log in with this account."""
+    """Return the account id for one of PEOPLE, or None for any other name. Nobody can log in with these accounts."""
     return identifier(f"account {name}") if name in PEOPLE else None
 
 
 def items() -> list[Item]:
-    """Return all nodes of the demo, with sections before their contents."""
+    """Return all nodes in the demo. Each section comes before its contents."""
     found = [_read(file) for file in FOLDER.rglob("*.md")]
     sections = {item.path: item.type for item in found}
     typed = [item if item.type else _typed(item, sections.get(item.path.parent)) for item in found]

@@ -1,4 +1,4 @@
-"""The demo's discussions. They are created by the service for imports, which stores their times and adds them only once."""
+"""The demo's discussions. The import service creates them, because it can set times and adds each comment only once."""
 
 import tomllib
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from marginalia.comments.posting import preparation, services
 from marginalia.comments.types import CommentAuthor, NewComment, Order, Target
 from nodes.models import Node
 
-# Discussions whose layout and order differ from the settings, as if an operator had converted them.
+# Discussions whose layout and order differ from the settings, as if an operator had converted these discussions.
 CONVERTED = {
     PurePosixPath("essays/the-wide-margin"): ("buckets", Order.THREADED),
     PurePosixPath("field-notes/night-train"): ("buckets", Order.OLDEST),
     PurePosixPath("workshop/a-pamphlet-in-an-hour"): ("embedded", Order.THREADED),
 }
 
-# The moderator. Comments of this account are marked as the moderator's, and comments of a page's author as the
+# The moderator. Comments by this account are marked as the moderator's, and comments by a page's author as the
 # author's.
 MODERATOR = "Lena Brandt"
 
@@ -28,12 +28,12 @@ FILE = Path(__file__).parent / "discussions.toml"
 
 
 def discussions() -> dict[PurePosixPath, list[dict[str, Any]]]:
-    """Return the comments from the file by the path of their item."""
+    """Return the comments in the file, by the path of the item."""
     return {PurePosixPath(path): rows for path, rows in tomllib.loads(FILE.read_text(encoding="utf-8")).items()}
 
 
 def discuss(item: Item, rows: list[dict[str, Any]], moment: datetime) -> int:
-    """Add the comments on an item that is published at `moment`, and return the number of new comments."""
+    """Add the comments on an item if it is public at `moment`, and return the number of new comments."""
     began = item.published(moment)
     if not rows or began is None or began > moment:
         return 0

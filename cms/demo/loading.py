@@ -1,4 +1,4 @@
-"""Loading and removing the demo site, through the actions that editors use."""
+"""Load and remove the demo site, with the same actions that editors use."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -23,7 +23,7 @@ from nodes.services.trash import delete_redirects
 from nodes.types import Actor
 from photos.actions import UploadPhoto
 
-# The demo's site settings. They are applied only if the operator has changed none of the default settings.
+# The demo's site settings. They are applied only if the operator hasn't changed any of the defaults.
 MENU = ("essays", "field-notes", "workshop", "世界文学", "plates", "library", "handbook")
 FOOTER = ("about", "authors", "imprint")
 FURNISHED = {
@@ -42,7 +42,7 @@ class Counts:
 
     Attributes:
         done: The number of items that were created or deleted.
-        left: The number of items that were left as they are, because they existed already or could not be deleted.
+        left: The number of items that were not changed, because they already existed or could not be deleted.
     """
 
     done: int = 0
@@ -52,14 +52,14 @@ class Counts:
 
 
 def load(moment: datetime, step: Callable[[], object]) -> Counts:
-    """Create the missing parts of the demo, as if they had been written in the weeks before `moment`.
+    """Create the parts of the demo that are missing, as if they had been written in the weeks before `moment`.
 
     Args:
-        moment: The present time.
+        moment: The current time.
         step: Called after each part, for a progress bar.
 
     Returns:
-        The numbers of parts that were created and that were left as they are.
+        How many parts were created, and how many already existed.
     """
     counts = Counts()
     _furnish()
@@ -80,20 +80,20 @@ def load(moment: datetime, step: Callable[[], object]) -> Counts:
 
 
 def _existing(model: type[Node | Photo], ids: Sequence[ObjectId]) -> set[ObjectId]:
-    """Return those of `ids` that are stored or in the trash."""
+    """Return the `ids` that are stored or in the trash."""
     stored = set(model.objects.filter(pk__in=ids).values_list("pk", flat=True))
     return stored | {id for id in ids if id not in stored and trash_selectors.load(id)}
 
 
 def size() -> int:
-    """Return the number of nodes and photos of the demo."""
+    """Return the number of nodes and photos in the demo."""
     return len(items()) + len(photos())
 
 
 def _create(item: Item, moment: datetime) -> bool:
-    """Create a node of the demo. Return False if an editor has removed its section.
+    """Create one of the demo's nodes. Return False if an editor has removed the node's section.
 
-    If another node has its slug, the node gets another slug.
+    If another node already uses the slug, the new node gets a different one.
     """
     published = item.published(moment)
     fields: dict[str, Any] = {
@@ -121,7 +121,7 @@ def _create(item: Item, moment: datetime) -> bool:
         action.execute()
     except SlugTaken as error:
         replace(action, fields=fields | {"slug": error.free}).execute()
-    except (IdTaken, NodeGone, InvalidPlace):  # an editor has moved its section to the trash
+    except (IdTaken, NodeGone, InvalidPlace):  # an editor has moved the section to the trash
         return False
     return True
 
@@ -131,7 +131,7 @@ def _user(name: str) -> System:
 
 
 def _upload(photo: DemoPhoto, moment: datetime) -> bool:
-    """Upload a photo of the demo. Return False if its gallery no longer exists."""
+    """Upload one of the demo's photos. Return False if the photo's gallery no longer exists."""
     published = photo.published(moment)
     upload = UploadPhoto(
         user=_user(AUTHOR),
@@ -162,7 +162,7 @@ def remove(step: Callable[[], object]) -> Counts:
         step: Called after each part, for a progress bar.
 
     Returns:
-        The numbers of parts that were deleted and that were left as they are.
+        How many parts were deleted, and how many were kept.
     """
     counts = Counts()
     for photo in photos():
@@ -202,7 +202,7 @@ def _delete(item: Item) -> bool:
         Delete(user=user, node_id=item.id).execute()
     except (NodeGone, Http404):
         return False
-    except InvalidPlace:  # its contents are in the trash
+    except InvalidPlace:  # the section's contents are in the trash
         Restore(user=user, node_id=item.id).execute()
         return False
     return True
@@ -222,7 +222,7 @@ def _furnish() -> None:
 
 
 def _unfurnish() -> None:
-    """Reset the settings that still have the demo's values."""
+    """Reset all settings that still have the demo's values."""
     present = asdict(stored_site.read().settings)
     ours = {name: value for name, value in PLAIN.items() if present[name] == FURNISHED[name] != value}
     if ours:

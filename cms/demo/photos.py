@@ -16,10 +16,10 @@ AUTHOR = "Jun Watanabe"
 
 @dataclass(frozen=True)
 class DemoPhoto:
-    """A photo of the demo.
+    """A photo in the demo.
 
     Attributes:
-        path: Its gallery and slug, for example "plates/morning-fog".
+        path: The photo's gallery and slug, for example "plates/morning-fog".
     """
 
     path: PurePosixPath
@@ -27,7 +27,7 @@ class DemoPhoto:
     alt: str
     summary: str
     tags: tuple[str, ...]
-    # The number of days between its publication and loading the demo.
+    # How many days before the demo is loaded the photo was published.
     days: float
     # The point that stays visible in cropped copies, as fractions of the width and height.
     focal: tuple[float, float]
@@ -45,13 +45,13 @@ class DemoPhoto:
         return FOLDER / self.path.with_suffix(".webp")
 
     def published(self, moment: datetime) -> datetime:
-        """Return the publication time of the photo in a demo that is loaded at `moment`."""
+        """Return the photo's publication time if the demo is loaded at `moment`."""
         return moment - timedelta(days=self.days)
 
 
 @cache
 def photos() -> tuple[DemoPhoto, ...]:
-    """Return all photos of the demo, with photos of galleries first."""
+    """Return all photos in the demo, in the order of the file."""
     described = tomllib.loads((FOLDER.parent / "photos.toml").read_text(encoding="utf-8"))
     return tuple(_photo(**entry) for entry in described["photo"])
 

@@ -1,1 +1,1 @@
-"""Environment variables: the table of settings, the types of their values, and reading them."""
+"""Environment variables: the table of settings, the types of the values, and the code that reads the variables."""

@@ -1,4 +1,4 @@
-"""Reading and validation of the environment and `.env`."""
+"""Read and validate the environment variables and the `.env` file."""
 
 import difflib
 import io
@@ -14,12 +14,11 @@ from pydantic import ValidationError
 
 from cms.environment.table import Environment
 
-# Minimum similarity (difflib's ratio) between an unknown variable and a setting to report the variable as a
-# misspelling.
+# If an unknown variable is at least this similar to a setting (difflib's ratio), it is reported as a misspelling.
 SIMILARITY = 0.87
 
-# The rest of a sentence that begins with the variable's name, by pydantic's error type. Errors raised in values.py
-# contain their own.
+# Error messages by pydantic's error type. They are appended to the variable's name. Errors raised in values.py contain
+# their own message.
 _MESSAGES = {
     "int_parsing": "must be a whole number, not {input!r}",
     "int_parsing_size": "must be a smaller number",
@@ -33,10 +32,10 @@ _MESSAGES = {
 
 
 def read_environment(file: Path) -> Environment:
-    """Return all settings from the environment and from a file, whose variables are added to the environment.
+    """Return all settings. The variables in a file are added to the environment first.
 
     Raises:
-        ImproperlyConfigured: Some values are invalid. The message has one sentence per line for each problem.
+        ImproperlyConfigured: If some values are invalid. The message describes each problem on a line of its own.
     """
     problems = []
     if file.is_file():
@@ -57,11 +56,11 @@ def read_environment(file: Path) -> Environment:
 
 
 def _load_file(file: Path) -> list[str]:
-    """Add the variables of a file to the environment, unless they are set there. Return a sentence for each malformed line.
+    """Add a file's variables to the environment, unless they are already set. Return a message for each malformed line.
 
     Raises:
-        ImproperlyConfigured: The file cannot be read. If it were ignored, a public site would silently become a local
-            one.
+        ImproperlyConfigured: If the file can't be read. If this were ignored, a public site would silently become a
+            local one.
     """
     try:
         text = file.read_text(encoding="utf-8")
@@ -76,7 +75,7 @@ def _load_file(file: Path) -> list[str]:
 
 
 def misspelled(names: Iterable[str]) -> Iterator[str]:
-    """Yield a sentence for each name that isn't a setting but is similar to one."""
+    """Yield a message for each name that isn't a setting but is similar to one."""
     settings = list(Environment.model_fields)
     for name in names:
         if name not in settings and (matches := difflib.get_close_matches(name.upper(), settings, 1, SIMILARITY)):

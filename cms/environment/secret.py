@@ -9,21 +9,21 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 def load_or_create_secret(path: Path, *, size: int = 50) -> str:
-    """Return the secret stored at `path`. The first call generates it, readable only by the owner.
+    """Return the secret stored at `path`. The first call generates the file, which only the owner can read.
 
     Args:
-        path: The file of the secret.
-        size: The number of random bytes of a new secret.
+        path: The file that contains the secret.
+        size: The number of random bytes in a new secret.
 
     Raises:
-        ImproperlyConfigured: The file is empty.
+        ImproperlyConfigured: If the file is empty.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         draft = path.with_name(f"{path.name}.{os.getpid()}")
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(size))
-        with contextlib.suppress(FileExistsError):  # another process was first, so use its secret
+        with contextlib.suppress(FileExistsError):  # another process got there first, so use its secret
             os.link(draft, path)
         draft.unlink()
     secret = path.read_text().strip()

@@ -1,4 +1,4 @@
-"""The table of settings: each variable with its type, default and range, and rules for combinations of values.
+"""The table of settings: the type, default and range of each variable, and rules for combinations of values.
 
 docs/reference/settings.md explains the variables in the same order.
 """
@@ -18,7 +18,7 @@ BASE_DIR = Path(__file__).resolve().parents[2]
 
 
 class Environment(BaseModel):
-    """The values of all variables. An empty variable has its default value."""
+    """The values of all variables. If a variable is empty, its default is used."""
 
     model_config = ConfigDict(frozen=True, validate_default=True)
 
@@ -77,7 +77,7 @@ class Environment(BaseModel):
         return all(values.is_loopback(host) for host in self.ALLOWED_HOSTS)
 
     def contradictions(self) -> Iterator[str]:
-        """Yield a sentence for each combination of values that cannot work."""
+        """Yield an error message for each combination of values that can't work."""
         if not self.is_local:
             yield from self._public_site_problems()
         if self.SITE_URL:

@@ -1,6 +1,6 @@
-"""Types of the values of environment variables.
+"""Types for the values of environment variables.
 
-Each check returns the value, or raises ValueError with the rest of a sentence that begins with the variable's name.
+Each check returns the value or raises a ValueError. The error message is appended to the variable's name.
 """
 
 import importlib.util
@@ -35,7 +35,7 @@ def _host(value: str) -> str:
 
 
 def _origin(value: str) -> str:
-    """Return an origin as browsers send it, without a trailing slash."""
+    """Return an origin in the form that browsers send, without a trailing slash."""
     origin = value.rstrip("/")
     if not _is_origin(origin):
         raise ValueError(f"must be a scheme and a host, such as https://example.org, not {value!r}")
@@ -155,20 +155,20 @@ def _importable(value: str) -> str:
 
 
 def is_writable(folder: Path) -> bool:
-    """Return whether this process can write to a folder, or create it."""
+    """Return whether this process can write to a folder, or can create the folder."""
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
 
 
 def unwritable_path(folder: Path) -> Path | None:
-    """Return the folder or the first file in it that this process cannot write to, or None if everything is writable."""
+    """Return the folder, or a file in it, that this process can't write to. Return None if everything is writable."""
     if not is_writable(folder):
         return folder
     return next((path for path in folder.glob("*") if not os.access(path, os.W_OK)), None)
 
 
 def memory_mb() -> int:
-    """Return the memory of this machine in MB."""
+    """Return the size of this machine's memory in MB."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
 
 
@@ -179,7 +179,7 @@ def _writable_folder(value: Path) -> Path:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an ALLOWED_HOSTS entry can only mean this machine."""
+    """Return whether an ALLOWED_HOSTS entry can refer only to this machine."""
     name = host.strip("[]")
     if name == "localhost" or name.endswith(".localhost"):
         return not host.startswith(".")
@@ -190,7 +190,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _split_list(value: Any) -> Any:
-    """Return the items of a comma-separated text, stripped and without empty items. Return other values unchanged."""
+    """Split a comma-separated string into stripped items, without empty ones. Return other values unchanged."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 

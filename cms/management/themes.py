@@ -1,4 +1,4 @@
-"""Creating a theme folder, and checking a theme for names that the site's templates and style sheets don't have."""
+"""Create a theme folder, and check a theme for names that don't exist in the site's templates and style sheets."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ from django.templatetags.static import StaticNode
 
 from nodes.content import registry
 
-# Folders of the public style sheets. The admin's style sheets have their own custom properties.
+# The folders that contain the public style sheets. The admin's style sheets have their own custom properties.
 PUBLIC_STYLE_SHEETS = ("site/", "comments/")
 _DEFINITION = re.compile(r"(?:^|[{;\s])(--[\w-]+)\s*:")
 _USE = re.compile(r"var\(\s*(--[\w-]+)\s*(,|\))")
@@ -48,10 +48,10 @@ def create(folder: Path) -> list[str]:
     """Create a minimal theme in a folder.
 
     Returns:
-        The relative paths of its files.
+        The relative paths of the created files.
 
     Raises:
-        FileExistsError: One of the files already exists. No file was created.
+        FileExistsError: If one of the files already exists. No file was created.
     """
     for name in FILES:
         if (folder / name).exists():
@@ -65,13 +65,13 @@ def create(folder: Path) -> list[str]:
 
 
 def find_faults(folder: Path) -> Iterator[str]:
-    """Yield a sentence for each name that a theme overrides or uses but that the site doesn't have."""
+    """Yield a message for each name that a theme overrides or uses, but that doesn't exist in the site."""
     yield from _Templates(folder / "templates").faults()
     yield from _property_faults(folder / "static")
 
 
 class _Templates:
-    """All templates as readers get them. A theme's template takes precedence over the shipped template of the same name."""
+    """All templates that readers see. A theme's template overrides the built-in template with the same name."""
 
     def __init__(self, folder: Path) -> None:
         app_folders = [Path(app.path) / "templates" for app in apps.get_app_configs()]
@@ -108,14 +108,14 @@ class _Templates:
             yield from self._missing_blocks(name)
 
     def _unused_templates(self) -> Iterator[str]:
-        """Yield a sentence for each template of the theme that neither the site nor another template uses."""
+        """Yield a message for each template in the theme that neither the site nor another template uses."""
         by_type = {name for type in registry.types() for name in type.templates()}
         referenced = {other for name in self.own for other in self._references(name) if other != name}
         for name in sorted(self.own - self.shipped - by_type - referenced):
             yield f"templates/{name}: the site has no such template, and the theme doesn't use it."
 
     def _references(self, name: str) -> set[str]:
-        """Return the names of the templates that a template extends or includes, unless they depend on the context."""
+        """Return the names of templates that a template extends or includes, except those that depend on the context."""
         template = self.get(name)
         if template is None:
             return set()
@@ -124,7 +124,7 @@ class _Templates:
         return {text for expression in expressions if (text := _literal(expression))}
 
     def _missing_references(self, name: str) -> Iterator[str]:
-        """Yield a sentence for each missing template or static file that a template of the theme uses."""
+        """Yield a message for each missing template or static file that a template in the theme uses."""
         for other in sorted(self._references(name)):
             if self.get(other) is None and other not in self.unreadable:
                 yield f"templates/{name}: the template “{other}” doesn't exist."
@@ -135,7 +135,7 @@ class _Templates:
                 yield f"templates/{name}: the static file “{path}” doesn't exist."
 
     def _missing_blocks(self, name: str) -> Iterator[str]:
-        """Yield a sentence for each block of a template that none of its parents has, if the theme contains one of them."""
+        """Yield a message for each block that no parent defines, if the theme contains the template or a parent."""
         template = self.get(name)
         extends = _extends(template)
         if template is None or extends is None:
@@ -152,12 +152,12 @@ class _Templates:
                 yield f"templates/{own_ancestor}: the block “{block}” is missing. {name} needs it."
 
     def _ancestors(self, name: str, template: Template) -> Iterator[tuple[str, bool, Template]]:
-        """Yield (name, whether the theme has it, template) for each parent of a template, nearest first."""
+        """Yield (name, whether the theme contains it, template) for each parent of a template, nearest first."""
         is_own = name in self.own
         current = template
         seen = {(name, is_own)}
         while (extends := _extends(current)) and (parent_name := _literal(extends.parent_name)):
-            # A template of the theme can extend the shipped template with the same name.
+            # A template in the theme can extend the built-in template with the same name.
             is_own = parent_name in self.own and not (parent_name == name and is_own)
             parent = self.get(parent_name, is_shipped=not is_own)
             if parent is None or (parent_name, is_own) in seen:
@@ -169,7 +169,7 @@ class _Templates:
 
 
 class _StyleSheet:
-    """The custom properties of a style sheet: those that it defines, uses, and uses without a fallback."""
+    """The custom properties that a style sheet defines, that it uses, and that it uses without a fallback."""
 
     def __init__(self, text: str) -> None:
         text = _COMMENT.sub("", text)
@@ -202,13 +202,13 @@ def _blocks(template: Template) -> set[str]:
 
 
 def _literal(expression: FilterExpression) -> str:
-    """Return the text of a tag's argument, or "" if the text depends on the context."""
+    """Return the text of a template tag's argument, or "" if the text depends on the context."""
     is_text = isinstance(expression.var, str) and not expression.filters
     return str(expression.resolve(Context())) if is_text else ""
 
 
 def _property_faults(folder: Path) -> Iterator[str]:
-    """Yield a sentence for each custom property that a theme uses without a definition, or defines without using it."""
+    """Yield a message for each custom property that a theme uses but nothing sets, or that it sets but nothing uses."""
     own = {}
     others = []
     for finder in finders.get_finders():

@@ -1,8 +1,8 @@
-"""Create the groups for editors' accounts. nodes.access defines what each can do with a node."""
+"""Create the groups for editors' accounts. nodes.access defines what each group can do with a node."""
 
 from django.db import migrations
 
-# (app, model) → {codename: name}. Django creates the same rows after migrating, unless they exist.
+# (app, model) → {codename: name}. Django creates the same rows after migrating, unless they already exist.
 PERMISSIONS = {
     ("nodes", "node"): {
         "add_node": "Can add page or post",

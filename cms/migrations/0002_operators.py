@@ -1,8 +1,8 @@
-"""Allow administrators, but not moderators, to view the stored documents of comments under "Operations"."""
+"""Allow administrators, but not moderators, to view the stored comment documents under "Operations"."""
 
 from django.db import migrations
 
-# Model → name of the permission. Django creates the same rows after migrating, unless they exist.
+# Model → permission name. Django creates the same rows after migrating, unless they already exist.
 PERMISSIONS = {
     "storeddiscussion": "Can view discussion",
     "storedcomment": "Can view comment (one document each)",

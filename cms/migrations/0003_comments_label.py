@@ -1,4 +1,4 @@
-"""Keep permissions granted while the comments app had the label `comments`, which is now `marginalia_comments`."""
+"""Keep permissions from the time when the comments app's label was `comments` instead of `marginalia_comments`."""
 
 from django.db import migrations
 

@@ -1,1 +1,1 @@
-"""Request handling: the gate, logs, metrics, error pages, stale pages, and refusal of unexpected uploads."""
+"""Request handling: the gate, logs, metrics, error pages, stale pages, and the rejection of unexpected uploads."""

@@ -1,4 +1,4 @@
-"""Error pages. The outage page needs no database, and the page for an internal error needs no working view."""
+"""Error pages. The outage page doesn't use the database, and the page for internal errors doesn't need a view."""
 
 import sys
 from typing import Any
@@ -20,18 +20,19 @@ from cms.requests.logs import request_id
 from editor.relogin import show_again
 from marginalia.mongo.servers import is_outage
 
-# Size of the text area that contains a submitted text: characters per line, and maximum number of lines.
+# Size of the text area that shows a submitted value: the number of characters per line, and the maximum number of
+# lines.
 LINE_LENGTH, MAX_LINES = 70, 16
-# Maximum length of a hidden value. The site's own forms contain only shorter ones.
+# Maximum length of a hidden value. All hidden values in the site's own forms are shorter.
 MAX_TOKEN_LENGTH = 500
-# Parts of the names of fields that are never sent back, not even to their sender.
+# If a field name contains one of these words, the field's value is never sent back, not even to the person who sent it.
 _SECRET_FIELDS = ("password",)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Return an error page for an uncaught exception, without using the database.
 
-    The status is 503 if the database is unavailable, otherwise 500.
+    The status is 503 if the database is unavailable, and 500 otherwise.
     """
     if is_outage(sys.exception()):
         return unavailable(request)
@@ -41,7 +42,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:
-    """Return status 503, with a form that sends the submitted fields again."""
+    """Return status 503, with a form that lets the user send the submitted fields again."""
     if is_api_request(request):
         return problems.problem_response(problems.unavailable())
     return _retry_page(
@@ -50,7 +51,7 @@ def unavailable(request: HttpRequest) -> HttpResponse:
 
 
 def busy(request: HttpRequest) -> HttpResponse:
-    """Return status 503 because of too many long requests. The page contains the same form as in `unavailable`."""
+    """Return status 503, because there are too many long requests. The form is the same as in `unavailable`."""
     if is_api_request(request):
         detail = "The site is busy with other long requests. Try again after the seconds in Retry-After."
         return problems.problem_response(
@@ -72,11 +73,11 @@ def _retry_page(request: HttpRequest, message: str) -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Return an error page for a request that Django refuses, without using the database.
+    """Return an error page for a request that Django rejects, without using the database.
 
-    The status is 413 if the request is too large, otherwise 400. It is 503 if the session couldn't be saved because
-    the database is unavailable. In this case, Django raises SessionInterrupted, as if the user had logged out in
-    another window.
+    The status is 413 if the request is too large, and 400 for most other requests. If the database is unavailable and
+    the session couldn't be saved, the status is 503. In this case, Django raises SessionInterrupted, as if the user had
+    logged out in another window.
     """
     if is_outage(exception):
         return unavailable(request)
@@ -91,14 +92,14 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Return the form with its content to an editor whose CSRF token is invalid, or an error page to anyone else."""
+    """Show an editor whose CSRF token is invalid the form again, with its content. Show anyone else an error page."""
     return show_again(request) or stock_csrf_failure(request, reason)
 
 
 def _resubmittable_fields(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the submitted fields, each with a label and the number of lines of its text area.
+    """Return the submitted fields, each with a label and the number of lines for its text area.
 
-    Return [] if the form is too large or cannot be read. Files cannot be returned.
+    Return [] if the form is too large or can't be read. Files can't be returned.
     """
     length = request.META.get("CONTENT_LENGTH") or "0"
     if request.method != "POST" or not length.isdecimal() or int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
@@ -121,8 +122,8 @@ def _resubmittable_fields(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 def _textarea_rows(value: str) -> int:
-    """Return the number of lines for showing a value, or 0 to hide a single word, a number or a token."""
-    # A value that isn't ASCII is always shown, because some scripts have no spaces between words.
+    """Return the number of lines needed to show a value, or 0 to hide a single word, a number or a token."""
+    # Always show a value that isn't ASCII, because some scripts have no spaces between words.
     if len(value.split()) < 2 and value.isascii() and len(value) <= MAX_TOKEN_LENGTH:
         return 0
     return min(sum(1 + len(line) // LINE_LENGTH for line in value.splitlines()), MAX_LINES)

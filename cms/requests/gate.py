@@ -1,8 +1,8 @@
-"""A limit for concurrent requests of a worker that use the database.
+"""A limit on how many requests of a worker can use the database at the same time.
 
-If the database hangs, some threads stay free for other requests. Without the limit, all threads would soon wait for
-the database, and nothing else would be served: no style sheets, no health checks, not even the outage page. This is a
-bulkhead with a circuit breaker, as in M. Nygard, "Release It!", chapter 5.
+If the database hangs, some threads remain free for other requests. Without the limit, all threads would soon be waiting
+for the database, and nothing else would be served: no style sheets, no health checks, not even the outage page. This is
+a bulkhead with a circuit breaker, as described by M. Nygard in "Release It!", chapter 5.
 """
 
 import logging
@@ -14,16 +14,16 @@ from cms.requests.metrics.request_metrics import GATE_REFUSED, GATE_WAITING
 
 logger = logging.getLogger("cms.requests.gate")
 
-# Seconds that a request waits for other requests to end, before its thread checks whether the database hangs.
+# How many seconds a request waits for other requests to finish, before its thread checks whether the database hangs.
 WAIT_SECONDS = 1.0
-# Seconds between two such checks while the database hangs.
+# Number of seconds between two of these checks while the database hangs.
 CHECK_INTERVAL = 1.0
 
 
 class Gate:
-    """A gate that admits `limit` requests at once.
+    """A gate that admits up to `limit` requests at the same time.
 
-    `database_answers` returns, within about a second, whether the database responds.
+    `database_answers` must return within about a second. Its result is whether the database responds.
     """
 
     def __init__(self, limit: int, database_answers: Callable[[], bool]) -> None:
@@ -36,11 +36,13 @@ class Gate:
         self._next_check = 0.0
 
     def enter(self, *, counted: bool = True) -> bool:
-        """Admit a request and return True, or return False if the database hangs. The caller must call leave() after True.
+        """Admit a request and return True, or return False if the database hangs.
 
-        If the database is only busy, requests wait for their turn, and are admitted after WAIT_SECONDS in any case.
-        Requests that are slow for other reasons use `counted=False`, so that they don't occupy the place of other
-        requests.
+        After True, the caller must call leave().
+
+        If the database is only busy, requests wait for their turn, and are always admitted after WAIT_SECONDS. For
+        requests that are slow for other reasons, use `counted=False`, so that they don't take up other requests'
+        places.
         """
         is_admitted = self._enter(counted)
         if not is_admitted:
@@ -69,7 +71,7 @@ class Gate:
         return answers
 
     def leave(self, *, counted: bool = True) -> None:
-        """Admit the next waiting request."""
+        """Let the next waiting request in."""
         with self._changed:
             self._active -= counted
             self._changed.notify_all()

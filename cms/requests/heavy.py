@@ -1,6 +1,7 @@
-"""Requests that can occupy a thread for seconds: long texts, uploads, and bulk changes.
+"""Requests that can keep a thread busy for seconds: long texts, uploads, and bulk changes.
 
-A worker accepts a limited number of them at once, so that some threads are always free for readers.
+A worker accepts only a limited number of these requests at the same time, so that some threads are always free for
+readers.
 """
 
 import threading
@@ -9,17 +10,17 @@ from django.http import HttpRequest
 
 from api.middleware import PREFIX
 
-# Minimum length of a long body. Rendering, merging or storing a long body can take seconds.
+# A request whose body is longer than this is heavy. Rendering, merging or storing a long body can take seconds.
 LONG_BODY_BYTES = 10_000
-# The path of bulk requests, which are always heavy, because a short body can contain many changes.
+# The path for bulk requests. These requests are always heavy, because even a short body can contain many changes.
 BULK_PATH = f"{PREFIX}v1/bulk"
-# Maximum number of heavy requests that run at once. More would only slow readers down, because Python runs one thread
-# per process at a time.
+# Maximum number of heavy requests that run at the same time. Running more would only slow readers down, because Python
+# runs one thread per process at a time.
 CONCURRENT = 2
 
 
 def is_heavy(request: HttpRequest) -> bool:
-    """Return whether a request can occupy its thread for long."""
+    """Return whether a request can keep its thread busy for a long time."""
     if request.method in ("GET", "HEAD", "OPTIONS"):
         return False
     length = request.META.get("CONTENT_LENGTH") or "0"
@@ -27,16 +28,16 @@ def is_heavy(request: HttpRequest) -> bool:
 
 
 class Slots:
-    """Slots for `limit` threads, of which `concurrent` run. The others wait for their turn."""
+    """Slots for up to `limit` threads. Up to `concurrent` threads run, and the others wait for their turn."""
 
     def __init__(self, limit: int, concurrent: int) -> None:
         self._slots = threading.BoundedSemaphore(limit)
         self._turns = threading.BoundedSemaphore(concurrent)
 
     def enter(self) -> bool:
-        """Wait for this thread's turn and return True, or return False at once if all slots are occupied.
+        """Wait for this thread's turn and return True, or immediately return False if all slots are occupied.
 
-        The caller must call leave() after True.
+        After True, the caller must call leave().
         """
         if not self._slots.acquire(blocking=False):
             return False
@@ -44,6 +45,6 @@ class Slots:
         return True
 
     def leave(self) -> None:
-        """Release the slot, so that the next waiting thread can run."""
+        """Release this thread's slot, so that the next waiting thread can run."""
         self._turns.release()
         self._slots.release()

@@ -1,4 +1,4 @@
-"""Log formatters and filters. An event is one line, with the id of its request, the causes of errors, and no personal data."""
+"""Log formatters and filters. Each event is one line, with the request id and error causes, but no personal data."""
 
 import json
 import logging
@@ -13,39 +13,39 @@ from django.http import HttpRequest
 from django.urls import URLPattern, URLResolver, get_resolver
 
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
-# The trace id that a proxy or another program has set (W3C Trace Context), or "".
+# The trace id set by a proxy or another program (W3C Trace Context), or "" if there is none.
 trace_id: ContextVar[str] = ContextVar("trace_id", default="")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 _REQUEST_ID = re.compile(r"[0-9a-f-]{16,36}")
 
-# URL parameters in links meant for one person, such as links in emails and preview links.
+# URL parameters that are secret, because the links are meant for one person, such as links in emails and preview links.
 SECRET_PARAMETERS = frozenset({"signed", "token", "uidb64"})
 
-# Error messages may contain email addresses, also in URLs, and the values of a duplicate key. Repetitions in these
-# patterns are limited, because matching a long line would otherwise take seconds.
+# Error messages may contain email addresses, even in URLs, and the values of a duplicate key. The repetitions in these
+# patterns are limited, because otherwise matching a long line could take seconds.
 _EMAIL = re.compile(r"[^\s<>\"'(),;:=/?&@]{1,64}(?:@|%40)[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}", re.IGNORECASE)
 _DUPLICATE_KEY = re.compile(r"dup key: \{.*?\}|'keyValue': \{.*?\}", re.DOTALL)
-# A username and password in a connection string.
+# The username and password in a connection string.
 _CREDENTIALS = re.compile(r"\b(\w{1,20}://)[^\s/@]{1,200}@")
-# Maximum characters of a log line, and of the path in it.
+# Maximum number of characters in a log line, and in the path that it contains.
 MAX_LENGTH, MAX_PATH_LENGTH = 10_000, 500
 
 
 def redact(text: str) -> str:
-    """Return the text of a log record as one line without personal data."""
+    """Return a log record's text as one line, without personal data."""
     text = f"{text[:MAX_LENGTH]}…" if len(text) > MAX_LENGTH else text
     text = _DUPLICATE_KEY.sub("dup key: {…}", _CREDENTIALS.sub(r"\1…@", text))
     return _EMAIL.sub("‹address›", text).replace("\n", " ⏎ ")
 
 
 def incoming_trace_id(request: HttpRequest) -> str:
-    """Return the trace id in a request's traceparent header, or "" if there is no valid id."""
+    """Return the trace id in a request's traceparent header, or "" if there is no valid one."""
     match = _TRACEPARENT.fullmatch(request.headers.get("traceparent", "")[:100])
     return match[1] if match else ""
 
 
 def proxy_request_id(request: HttpRequest) -> str:
-    """Return the request id set by the proxy, or "" without a proxy or a valid id."""
+    """Return the request id set by the proxy, or "" if there is no proxy or no valid id."""
     header = request.headers.get("X-Request-ID", "") if settings.BEHIND_PROXY else ""
     return header if _REQUEST_ID.fullmatch(header) else ""
 
@@ -53,7 +53,7 @@ def proxy_request_id(request: HttpRequest) -> str:
 def user_class(request: HttpRequest) -> str:
     """Return the kind of user: "token", "staff", "account" or "anonymous".
 
-    This function doesn't load the session. If no view has loaded it, the user counts as anonymous.
+    This function doesn't load the session. If no view has loaded the session, the user counts as anonymous.
     """
     if getattr(getattr(request, "auth", None), "token", None):
         return "token"
@@ -64,7 +64,7 @@ def user_class(request: HttpRequest) -> str:
 
 
 def public_path(request: HttpRequest) -> str:
-    """Return a request's path, quoted, without secret parameters, and truncated to MAX_PATH_LENGTH characters."""
+    """Return a request's quoted path, without secret parameters, truncated to MAX_PATH_LENGTH characters."""
     path = request.path_info
     public_prefix = next(
         (prefix for prefix in _secret_url_prefixes() if path.startswith(prefix) and path != prefix), None
@@ -77,9 +77,9 @@ def public_path(request: HttpRequest) -> str:
 
 @cache
 def _secret_url_prefixes() -> tuple[str, ...]:
-    """Return the public prefixes of all URLs with a secret parameter.
+    """Return the public prefixes of all URLs that have a secret parameter.
 
-    Prefixes also match malformed URLs, which no route matches.
+    A prefix also matches malformed URLs, which no route matches.
     """
 
     def prefixes(patterns: Iterable[URLPattern | URLResolver], parent: str) -> Iterator[str]:
@@ -94,7 +94,7 @@ def _secret_url_prefixes() -> tuple[str, ...]:
 
 
 class PublicPathFilter(logging.Filter):
-    """A filter that replaces the path in Django's own log lines about a request with its public path."""
+    """A filter that replaces a request's path with its public path in Django's own log lines."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         request = getattr(record, "request", None)
@@ -104,10 +104,10 @@ class PublicPathFilter(logging.Filter):
 
 
 class RefusalFilter(logging.Filter):
-    """A filter that lowers records to WARNING if Django logs an intended response as an error, and removes their traceback.
+    """A filter that downgrades records to WARNING, without traceback, if Django logs an expected response as an error.
 
-    Such responses are refusals that any client can provoke, for example a wrong host or a form that is too large, and
-    responses with status 503 and Retry-After.
+    There are two kinds of such responses: rejections that any client can provoke, for example with a wrong host or a
+    form that is too large, and responses with status 503 and a Retry-After header.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -121,9 +121,9 @@ class RefusalFilter(logging.Filter):
 
 
 class OneLineFormatter(logging.Formatter):
-    """A formatter that writes a record as `time level logger request-id message`.
+    """A formatter that writes each record as `time level logger request-id message`.
 
-    An exception becomes its chain of causes, each with the function and line where it was raised.
+    An exception is written as its chain of causes, each with the function and line where it was raised.
     """
 
     def __init__(self) -> None:
@@ -138,9 +138,9 @@ class OneLineFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """A formatter that writes a record as one line of JSON, for programs that collect logs.
+    """A formatter that writes each record as one line of JSON, for programs that collect logs.
 
-    The line of a request also contains the items of `fields`.
+    A request's log line also contains the items in `fields`.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -161,7 +161,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def _causes(exc_info: object) -> list[str]:
-    """Return an exception and its chain of causes, each with the place where it was raised."""
+    """Return an exception and its chain of causes, each with the location where it was raised."""
     error = exc_info[1] if isinstance(exc_info, tuple) else None
     causes: list[str] = []
     while isinstance(error, BaseException):

@@ -1,4 +1,4 @@
-"""Stale pages: cached pages shown while the database is unavailable, marked with a header and a visible line."""
+"""Stale pages: cached pages shown while the database is unavailable, marked with a header and a visible note."""
 
 import re
 from collections.abc import Callable
@@ -17,12 +17,12 @@ from reader.page_cache.storage import cache
 
 # RFC 7234, section 5.5.1. RFC 9111 removed this header without a replacement.
 WARNING_HEADER = '110 - "Response is Stale"'
-# The line is inserted after the start tag of the body and the link that skips to the content.
+# The note is inserted after the body's start tag and the skip link.
 _BODY_START = re.compile(rb'<body[^>]*>(?:\s*<a class="skip-link".*?</a>)?', re.DOTALL)
 
 
 def mark_stale(response: HttpResponse) -> HttpResponse:
-    """Mark a response as stale, with a line at the top of an HTML page, and forbid caching it."""
+    """Mark a response as stale and forbid caching. HTML pages get a note at the top."""
     for name in ("ETag", "Last-Modified"):
         del response[name]
     response["Warning"] = WARNING_HEADER
@@ -36,12 +36,13 @@ def mark_stale(response: HttpResponse) -> HttpResponse:
 
 
 class StaleMiddleware:
-    """A middleware that returns stale pages while no primary is known, and after a request that failed with status 503.
+    """Middleware that returns a stale page while no primary is known, or if a request fails with status 503.
 
-    Without a primary, a page comes from the cache, or from a secondary if READ_SECONDARIES is on. If a new process has
-    never reached a primary, the request is refused at once.
+    If there is no primary, a page comes from the cache, or from a secondary if READ_SECONDARIES is on. If a new process
+    has never reached a primary, the request is rejected immediately.
 
-    This middleware precedes the gate, so requests for a cached page don't wait, and leave the gate to other requests.
+    This middleware comes before the gate, so requests for a cached page don't wait, and don't take up places in the
+    gate.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -62,7 +63,7 @@ class StaleMiddleware:
 
 
 def _stale_page(request: HttpRequest) -> HttpResponse | None:
-    """Return the cached page of a request, marked as stale, or None if there is no page that can be shown."""
+    """Return the cached page for a request, marked as stale, or None if there is no page that can be shown."""
     key = cache_key(request)
     entry = storage.find(key) if key is not None else None
     if entry is None or not entry.can_be_served_stale(cache.site_version):

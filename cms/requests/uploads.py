@@ -1,4 +1,4 @@
-"""Refusal of files that are sent to views that accept no uploads."""
+"""Reject files that are sent to views that don't accept uploads."""
 
 from typing import Any, NoReturn
 
@@ -6,7 +6,7 @@ from django.core.files.uploadhandler import FileUploadHandler, StopUpload
 
 
 class RefusingUploadHandler(FileUploadHandler):
-    """An upload handler that stops reading a form at its first file. Django's own handlers would write it to disk.
+    """An upload handler that stops reading a form at the first file. Django's own handlers would store the file.
 
     Views that accept photos set their own handler (editor.photos.uploads).
     """

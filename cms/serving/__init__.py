@@ -1,1 +1,1 @@
-"""Serving the site: startup, the web server's command line and settings, and deployment checks."""
+"""Modules that serve the site: startup, the web server's command line and settings, and deployment checks."""

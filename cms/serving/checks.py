@@ -1,4 +1,4 @@
-"""System checks of `check --deploy` for the web server."""
+"""System checks for the web server, which `check --deploy` runs."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""gunicorn's settings, for `manage.py serve` and for a service: gunicorn --config cms/serving/gunicorn_conf.py.
+"""gunicorn's settings, for `manage.py serve` and for a system service: gunicorn --config cms/serving/gunicorn_conf.py.
 
-This module imports the settings module without setting up Django, because the served application does this itself.
+This module imports the settings module without setting up Django, because the application sets up Django itself.
 """
 
 import os
@@ -11,7 +11,8 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-# Only the site's own user can read the files that it writes. gunicorn applies its setting `umask` only in daemon mode.
+# Only the site's own user can read the files that the site writes. gunicorn applies its `umask` setting only in daemon
+# mode.
 os.umask(0o077)
 
 chdir = str(Path(__file__).resolve().parents[2])
@@ -25,34 +26,36 @@ except ImproperlyConfigured as error:  # exit with the same message and exit cod
 # The folder in which worker processes store their metrics (cms.requests.metrics.multiprocess).
 os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(_settings.VAR_DIR / "metrics"))
 
-# Threads beyond REQUESTS_AT_ONCE, for requests that need no database while others wait for it.
+# Additional threads, for requests that don't need the database while other requests are waiting for it.
 SPARE_THREADS = 4
 
 wsgi_app = "cms.wsgi:application"
 workers = _settings.WEB_CONCURRENCY
-# A thread is busy while its client sends the request and reads the response. A buffering proxy does both quickly.
-# GUNICORN_CMD_ARGS="--worker-class ..." selects another class.
+# A thread is busy while its client sends the request and reads the response. A buffering proxy does both quickly. To
+# select another worker class, set GUNICORN_CMD_ARGS="--worker-class ...".
 worker_class = "gthread"
-# Threads are for requests that wait for the database, so their number doesn't depend on the number of cores.
+# Threads are for requests that are waiting for the database, so the number of threads doesn't depend on the number of
+# cores.
 threads = _settings.REQUESTS_AT_ONCE + SPARE_THREADS
 timeout = 60
 keepalive = 5
-# Seconds that running requests have to finish when a worker ends.
+# How many seconds running requests have to finish when a worker ends.
 graceful_timeout = 10
-# The site is loaded before workers are forked, so new workers are ready at once, and a site that fails to load never
-# reports readiness.
+# The site is loaded before workers are forked, so new workers are ready immediately, and a site that fails to load
+# never reports that it is ready.
 preload_app = True
-# Headers cannot change the path or the scheme here, because Django itself reads the headers of a trusted proxy.
+# Headers can't change the path or the scheme here, because Django itself reads a trusted proxy's headers.
 forwarder_headers = ""
 forwarded_allow_ips = ""
-# gunicorn's access log is off. The site logs its own line for each request, without IP addresses.
+# gunicorn's access log is off, because the site logs its own line for each request, without IP addresses.
 loglevel = "warning"
-# By default, gunicorn creates a control socket in the home folder, which all sites of a user would share.
+# By default, gunicorn creates a control socket in the home folder. All sites run by the same user would share this
+# socket.
 control_socket_disable = True
 
 
 def on_starting(server: Any) -> None:
-    """Load views and templates. Exit with a message if MongoDB cannot satisfy the write concern, as `manage.py serve` does."""
+    """Load views and templates. Exit with a message if MongoDB can't satisfy the write concern."""
     if reason := import_module("marginalia.mongo.servers").unmet_write_concern(_settings.DATABASES["default"]):
         sys.stderr.write(f"{reason}\n")
         sys.exit(2)
@@ -60,5 +63,5 @@ def on_starting(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Log the reason if MongoDB is unavailable, before the first request."""
+    """If MongoDB is unavailable, log the reason before the first request."""
     import_module("marginalia.mongo.servers").report_outage()

@@ -1,4 +1,4 @@
-"""Loading views and templates at startup, so that an upgrade in the same folder doesn't affect running processes."""
+"""Load views and templates at startup, so that an upgrade in the same folder doesn't affect running processes."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,7 +16,7 @@ from django.utils.module_loading import import_string
 
 
 def load_all() -> None:
-    """Import all modules that Django would import during requests, and parse every template that a loader caches."""
+    """Import the modules that Django would otherwise import during requests, and parse all cacheable templates."""
     get_resolver().url_patterns  # noqa: B018 - imports the views
     get_hashers()
     get_default_password_validators()

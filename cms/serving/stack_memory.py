@@ -1,11 +1,11 @@
-"""One contiguous piece of memory for the stack frames of a request, however deep its calls are."""
+"""Allocate the stack frames of a request in one contiguous block of memory, no matter how deep the calls are."""
 
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-# Size in machine words. With CPython's own overhead, this rounds up to 512 kB, of which half is left for called
-# functions.
+# Size in machine words. With CPython's own overhead, the block is rounded up to 512 kB. Half of the block is left for
+# called functions.
 _STACK_SIZE = 1 << 15
 
 
@@ -13,12 +13,12 @@ def with_stack_memory(function: Any) -> Callable[..., Any]:
     """Return `function` with preallocated memory for the frames of all functions that it calls.
 
     CPython allocates frames in chunks of 16 kB. If a call doesn't fit, CPython requests another chunk from the
-    operating system and releases it when the call returns. A loop at this boundary does so in each iteration
-    (https://github.com/python/cpython/issues/142183). Rendering the comments of a post did this 1,200 times per page,
-    which took nearly half of the page's time.
+    operating system, and releases this chunk when the call returns. A loop at such a boundary does so in each iteration
+    (https://github.com/python/cpython/issues/142183). Rendering a post's comments did this 1,200 times per page, which
+    took nearly half of the page's time.
 
-    For a frame larger than 16 kB, CPython allocates a chunk of twice the next smaller power of two. Called functions
-    use the rest of this chunk.
+    For a frame larger than 16 kB, CPython allocates a chunk whose size is the next larger power of two. Called
+    functions use the rest of this chunk.
     """
     code = function.__code__.replace(co_stacksize=_STACK_SIZE)
     return FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)

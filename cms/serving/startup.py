@@ -1,4 +1,4 @@
-"""The steps of `manage.py serve`: claiming the var folder, setting up, and starting the web server and the worker."""
+"""The steps of `manage.py serve`: claim the var folder, set up the site, and start the web server and the worker."""
 
 import hashlib
 import os
@@ -26,13 +26,13 @@ from marginalia.mongo import indexes
 from nodes.models import Node
 
 EDITOR_USERNAME = "editor"
-PORT_RELEASE_SECONDS = 5.0  # maximum time until the processes of a killed run have released the port
-GRACE_SECONDS = 15.0  # time that running requests get when the site ends
-READY_SECONDS = 60.0  # maximum time until the home page is served
+PORT_RELEASE_SECONDS = 5.0  # how long to wait until the processes of a killed run have released the port
+GRACE_SECONDS = 15.0  # how long running requests have to finish when the site ends
+READY_SECONDS = 60.0  # how long to wait until the home page is served
 
 
 class CannotServe(Exception):
-    """The site cannot be served. The message is one sentence with the reason."""
+    """The site can't be served. The message states the reason."""
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def claim_var_folder(path: Path, url: str) -> Iterator[Claim]:
     """Claim a var folder for one run. `url` is reported to other runs that try to claim it.
 
     Raises:
-        CannotServe: Another run has claimed the folder. The message contains its process id.
+        CannotServe: If another run has claimed the folder. The message contains the id of its process.
     """
     claim = Claim(path)
     try:
@@ -61,7 +61,7 @@ def require_free_port(port: int) -> None:
     """Wait until the port is free.
 
     Raises:
-        CannotServe: Another process uses the port, or the operating system refuses it.
+        CannotServe: If another process is using the port, or if the operating system doesn't allow it.
     """
     try:
         _wait_for_port(port)
@@ -81,10 +81,10 @@ def _wait_for_port(port: int) -> None:
 
 
 def set_up() -> None:
-    """Migrate the database, create indexes and collect static files, if they aren't up to date.
+    """Migrate the database, create indexes and collect static files, if any of these aren't up to date.
 
     Raises:
-        CannotServe: An older, incompatible version wrote the data folder or the database.
+        CannotServe: If the data folder or the database was written by an older, incompatible version.
     """
     try:
         indexes.require_present_format()
@@ -101,9 +101,9 @@ def set_up() -> None:
 
 
 def load_demo() -> bool:
-    """Load the demo site into an empty database if DEMO is on, and return whether it was loaded.
+    """If DEMO is on, load the demo site into an empty database. Return whether it was loaded.
 
-    An interrupted load is resumed. The command leaves existing content unchanged.
+    If loading was interrupted, it is resumed. Existing content is not changed.
     """
     unfinished = settings.VAR_DIR / "demo.unfinished"
     if not settings.DEMO or (Node.objects.exists() and not unfinished.exists()):
@@ -116,11 +116,11 @@ def load_demo() -> bool:
 
 @dataclass(frozen=True)
 class Login:
-    """The login of the first account.
+    """The login for the first account.
 
     Attributes:
-        password: The password if the account was created just now, otherwise None.
-        password_file: The file with the password, or None if the password was changed.
+        password: The password if the account has just been created, or None otherwise.
+        password_file: The file that contains the password, or None if the password has been changed.
     """
 
     name: str
@@ -129,10 +129,10 @@ class Login:
 
 
 def create_first_login() -> Login | None:
-    """Create an editor's account in a database without users, and return its login.
+    """If the database has no users, create an editor's account. Return the account's login.
 
-    Return None if the operator created the accounts. Only a local site gets this account. On a public site, use
-    `manage.py createsuperuser`.
+    Return None if the operator has created the accounts. This account is created only on a local site. On a public
+    site, operators use `manage.py createsuperuser`.
     """
     users = get_user_model().objects
     password_file = settings.VAR_DIR / "editor-password"
@@ -151,9 +151,9 @@ def create_first_login() -> Login | None:
 
 
 def _collect_static(stamp: Path) -> None:
-    """Run collectstatic if a source file, the storage settings or the result has changed since the last run.
+    """Run collectstatic if a source file or the storage settings have changed, or if the result is missing.
 
-    `stamp` is the file with the digest of the last run.
+    `stamp` is the file that contains the digest of the last run.
     """
     digest = hashlib.sha256(repr(settings.STORAGES["staticfiles"]).encode())
     for finder in get_finders():
@@ -171,13 +171,13 @@ def _collect_static(stamp: Path) -> None:
 
 
 def start_web_server(port: int, claim: Claim) -> subprocess.Popen[bytes]:
-    """Start the web server on this loopback port and return its guard, which shares the claim until the server has ended."""
+    """Start the web server on a loopback port. Return its guard, which holds the claim until the server has ended."""
     command = web_server.gunicorn_command("cms.wsgi:application", port)
     return start_guarded(command, grace=GRACE_SECONDS, claims=[claim.descriptor])
 
 
 def create_worker(claim: Claim) -> RestartingProcess:
-    """Return the worker process, which runs jobs such as emails. `ensure_running` starts it."""
+    """Return the worker process, which runs jobs such as sending emails. `ensure_running` starts the process."""
     command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "work"]
     log = settings.VAR_DIR / "log" / "work.log"
     return RestartingProcess(command, log=log, grace=GRACE_SECONDS, claims=[claim.descriptor])
@@ -187,7 +187,7 @@ def wait_until_ready(url: str, web: subprocess.Popen[bytes]) -> None:
     """Wait until the home page is served without a server error.
 
     Raises:
-        CannotServe: The web server has ended, or this takes longer than READY_SECONDS.
+        CannotServe: If the web server has ended, or if waiting takes longer than READY_SECONDS.
     """
     host = next((name for name in settings.ALLOWED_HOSTS if not name.startswith((".", "*"))), "localhost")
     deadline = time.monotonic() + READY_SECONDS
@@ -200,7 +200,7 @@ def wait_until_ready(url: str, web: subprocess.Popen[bytes]) -> None:
                 page.read()
                 return
         except urllib.error.HTTPError as error:
-            if error.code < 500:  # may be a redirect to HTTPS, or a home page that isn't published yet
+            if error.code < 500:  # for example a redirect to HTTPS, or a home page that hasn't been published yet
                 return
             answer = f"status {error.code}"
             time.sleep(0.5)

@@ -1,4 +1,4 @@
-"""The storage of static files."""
+"""The storage class for static files."""
 
 import re
 from typing import Any
@@ -8,14 +8,14 @@ from django.core.files.base import ContentFile
 from rjsmin import jsmin
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-# Folders of the project's own files. Files of other packages are served as published.
+# The folders that contain the project's own files. Files from other packages are served as published.
 OWN_FOLDERS = ("api/", "cms/", "comments/", "editor/", "site/")
 _CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _LINE_START = re.compile(r"\n\s+")
 
 
 class HashedFilesStorage(CompressedManifestStaticFilesStorage):
-    """Compressed files with digests in their names, also in the imports of scripts.
+    """A storage for compressed files that have digests in their names. Script imports also use these names.
 
     The project's own scripts and style sheets are stored without comments and indentation.
     """
@@ -24,7 +24,7 @@ class HashedFilesStorage(CompressedManifestStaticFilesStorage):
 
     def _save(self, name: str, content: File[Any]) -> str:
         if name.startswith(OWN_FOLDERS) and name.endswith((".css", ".js")):
-            # The file was read before, for its digest.
+            # The file has already been read to compute its digest.
             content.seek(0)
             text = content.read().decode()
             content = ContentFile((jsmin(text) if name.endswith(".js") else shorten_css(text)).encode())

@@ -1,4 +1,4 @@
-"""`manage.py makemigrations`, without starting the embedded server to compare its history of migrations."""
+"""`manage.py makemigrations`, without starting the embedded server only to check the migration history."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ class Command(makemigrations.Command):
         for connection in connections.all():
             scheme, _, folder = connection.settings_dict["HOST"].partition(":")
             if scheme == "embedded" and Embedded(Path(folder)).running() is None:
-                # Django skips the comparison for this engine. If the server is already running, the history is
-                # compared as usual.
+                # Django doesn't check the migration history with this engine. If the server is already running, the
+                # history is checked as usual.
                 connection.settings_dict["ENGINE"] = "django.db.backends.dummy"
         super().handle(*app_labels, **options)

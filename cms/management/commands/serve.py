@@ -31,7 +31,7 @@ class Command(BaseCommand):
         parser.add_argument("--with-parent", action="store_true", help="stop when the parent process ends")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        os.umask(0o077)  # all processes that this command starts inherit it
+        os.umask(0o077)  # inherited by all processes that this command starts
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.default_int_handler)
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores SIGHUP
@@ -60,7 +60,7 @@ class Command(BaseCommand):
             cleanup.callback(worker.end)
             web = startup.start_web_server(port, claim)
             cleanup.callback(stop, web)
-            # This callback runs before the others, because a second Ctrl-C must not interrupt the shutdown.
+            # This callback runs before the other callbacks, because a second Ctrl-C must not interrupt the shutdown.
             cleanup.callback(_ignore_signals)
             startup.wait_until_ready(url, web)
             self._announce(url, login, time.monotonic() - started)
@@ -70,10 +70,10 @@ class Command(BaseCommand):
                 self._write("Stopping. Requests in progress are completed first.")
 
     def _start_database(self, cleanup: ExitStack) -> Embedded | None:
-        """Check the database of MONGODB_URI and return None, or start the embedded server and return it.
+        """Start the embedded server and return it. If MONGODB_URI is set, check that database instead, and return None.
 
         Raises:
-            CannotServe: The database cannot satisfy the write concern.
+            CannotServe: If the database can't satisfy the write concern.
         """
         host = settings.DATABASES["default"]["HOST"]
         scheme, _, folder = host.partition(":")
@@ -96,7 +96,8 @@ class Command(BaseCommand):
         else:
             lines.append(f"  user:      {login.name}")
             source = f"stored in {login.password_file}" if login.password_file else "the one that you set"
-            # The password is shown only on a terminal, because more people may read a log file than the password file.
+            # The password is shown only on a terminal, because more people may be able to read a log file than the
+            # password file.
             is_shown = login.password is not None and self.stdout.isatty()
             lines.append(f"  password:  {login.password}  ({source})" if is_shown else f"  password:  {source}")
         lines.append("  reachable: only from this machine; for a public site, see docs/how-to/deploy.md")

@@ -1,4 +1,4 @@
-"""`manage.py start_theme`: create a theme folder with a template and a style sheet."""
+"""`manage.py start_theme`: create a theme folder that contains a template and a style sheet."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
-"""The endpoint /metrics.
+"""The /metrics endpoint.
 
-request_metrics and commands count requests in each worker process, and multiprocess adds up all processes.
-database_metrics queries MongoDB at each scrape, and scraping checks permissions.
+The modules request_metrics and commands count requests and MongoDB commands in each worker process, and multiprocess
+adds up the counts of all processes. database_metrics queries MongoDB on each scrape, and scraping checks permissions.
 """

@@ -1,4 +1,4 @@
-"""Counters of MongoDB commands, for /metrics and a request's log line, and the log of slow commands."""
+"""Count MongoDB commands for /metrics and for each request's log line, and log slow commands."""
 
 import logging
 import threading
@@ -11,7 +11,7 @@ logger = logging.getLogger("cms.requests.commands")
 
 
 class _Watch(threading.local):
-    """The receiver of every command from marginalia.mongo.engine.commands. It counts the commands of each thread."""
+    """The receiver of all command events from marginalia.mongo.engine.commands. It counts each thread's commands."""
 
     count = 0
 

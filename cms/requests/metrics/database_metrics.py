@@ -1,4 +1,4 @@
-"""Metrics queried from MongoDB at each scrape, within SECONDS. Metrics that cannot be queried are omitted."""
+"""Metrics that are queried from MongoDB on each scrape, within SECONDS. If a metric can't be queried, it is omitted."""
 
 import logging
 import math
@@ -20,9 +20,9 @@ from reader import purging
 
 logger = logging.getLogger("cms.requests.metrics")
 
-# Time limit for all queries together. Prometheus waits ten seconds by default.
+# Time limit in seconds for all queries together. By default, Prometheus waits ten seconds.
 SECONDS = 3.0
-# Maximum count, so that a scrape stays cheap.
+# Maximum value of a count, so that scraping remains cheap.
 COUNTED = 1_000
 
 Values = Iterator[tuple[str, str, float]]
@@ -69,7 +69,7 @@ def _caches() -> Values:
 
 
 def _seconds_since(moment: datetime | None) -> float:
-    """Return the seconds since a moment. For None, return infinity, so that an alert fires for something that never worked."""
+    """Return the seconds since a moment, or infinity for None, so that an alert fires if something never worked."""
     return (now() - moment).total_seconds() if moment else math.inf
 
 
@@ -116,7 +116,7 @@ class DatabaseCollector:
     """A Prometheus collector that queries MongoDB."""
 
     def collect(self) -> Iterable[Metric]:
-        """Return the current values of all metrics that could be queried, and `mongodb_up`."""
+        """Return `mongodb_up`, and the current values of all metrics that could be queried."""
         values: list[tuple[str, str, float]] = []
         with outage_after(SECONDS):
             is_up = all(_add_values(query, values) for query in _QUERIES)
@@ -125,7 +125,7 @@ class DatabaseCollector:
 
 
 def _add_values(query: Callable[[], Values], values: list[tuple[str, str, float]]) -> bool:
-    """Add the values that a query returns. Return False if the next query would fail, too."""
+    """Add the values that a query returns. Return False if the next query would also fail."""
     try:
         values += query()
     except Exception as error:  # noqa: BLE001 - a failing query must not hide the results of the others

@@ -1,11 +1,11 @@
-"""The sum of the metrics of all worker processes on a machine, returned by the process that is scraped.
+"""The metrics of all worker processes on a machine, added up by the process that is scraped.
 
-Each process counts in its own files (the multi-process mode of prometheus-client). The files aren't named after
-process ids, because old files would be left behind, and other programs reuse ids. Instead, a process claims the lowest
-number whose lock is free, and continues the counts of the previous process with that number.
+Each process stores its counts in its own files (the multiprocess mode of prometheus-client). The files aren't named
+after process ids, because old files would be left behind, and process ids are reused by other programs. Instead, each
+process claims the lowest number whose lock is free, and continues the counts of the previous process with this number.
 
-Counts therefore never decrease, and there are only as many files as there were processes at the same time. A free lock
-means that its process has ended, even by kill -9.
+Counts therefore never decrease, and the number of files depends only on how many processes have run at the same time.
+If a lock is free, its process has ended, even if it was killed with kill -9.
 """
 
 import fcntl
@@ -20,18 +20,19 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 
 from marginalia.local.claims import is_locked
 
-# The web server's settings set this variable (cms/serving/gunicorn_conf.py). In commands and tests it is empty, and a
-# process counts only for itself.
+# The web server's settings set this variable (cms/serving/gunicorn_conf.py). In commands and tests, it is empty, and
+# each process counts only for itself.
 FOLDER = os.environ.get("PROMETHEUS_MULTIPROC_DIR", "")
-# The metrics of this process. If you change a histogram's buckets, rename the histogram, because the files keep the old counts.
+# This process's metrics. If you change a histogram's buckets, rename the histogram, because the files still contain the
+# old counts.
 REGISTRY = CollectorRegistry()
 
-# The process id and the claimed number.
+# The id of the process, and the number that it has claimed.
 _claimed = (0, "")
 
 
 def process_number() -> str:
-    """Return the number of this process, which no other process uses. A child process claims a number of its own."""
+    """Return this process's number, which no other process uses. A child process claims its own number."""
     global _claimed
     if _claimed[0] != os.getpid():
         _claimed = (os.getpid(), _claim_number(Path(FOLDER)))
@@ -40,11 +41,11 @@ def process_number() -> str:
 
 def _claim_number(folder: Path) -> str:
     folder.mkdir(parents=True, exist_ok=True)
-    # Also repairs a folder that an earlier version created as world-readable.
+    # This also repairs a folder that an earlier version created as world-readable.
     with suppress(PermissionError):
         folder.chmod(0o700)
     for number in itertools.count():
-        # If the lock is acquired, the file is never closed, so that the lock lasts as long as the process.
+        # If the lock is acquired, the file is never closed, so that the process holds the lock until it ends.
         descriptor = os.open(_lock_path(folder, number), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         with suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -59,10 +60,10 @@ def _lock_path(folder: Path, number: object) -> Path:
 
 
 class AllProcessesCollector:
-    """A Prometheus collector that sums the metrics of all processes. Gauges of current values include only living processes."""
+    """A Prometheus collector that adds up the metrics of all processes. Live gauges include only running processes."""
 
     def collect(self) -> Iterable[Metric]:
-        """Return the summed metrics, without metrics of earlier releases that old files still contain."""
+        """Return the total metrics, excluding metrics from earlier releases that old files still contain."""
         own = list(REGISTRY.collect())
         if not FOLDER:
             return own

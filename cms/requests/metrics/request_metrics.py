@@ -1,4 +1,4 @@
-"""Metrics that each worker process counts. They have few labels, and none for IP addresses, pages or accounts."""
+"""Metrics that each worker process counts. They have few labels, and no labels for IP addresses, pages or accounts."""
 
 from functools import cache
 
@@ -7,7 +7,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from cms.requests.metrics.multiprocess import REGISTRY
 
-# Values of the label "route", by the first segment of a path. All other paths are pages.
+# Values of the "route" label, by the first segment of the path. All other paths are counted as pages.
 _ROUTES = {name: name for name in ("admin", "api", "comments", "static")} | {"media": "photos", "feed": "feed"}
 
 REQUESTS = Histogram(
@@ -52,13 +52,13 @@ CONNECTIONS_IN_USE = Gauge(
 
 
 def route_label(path: str) -> str:
-    """Return the label of a path: admin, api, comments, feed, photos, static or page."""
+    """Return the "route" label for a path: admin, api, comments, feed, photos, static or page."""
     label = _ROUTES.get(path[1:].partition("/")[0], "page")
     return "feed" if label == "page" and "/feed/" in path else label
 
 
 def record(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
-    """Count a request with its response, its duration in seconds, and the result of the page cache."""
+    """Count a request, with its response, its duration in seconds, and the page cache's result."""
     _requests(route_label(request.path_info), response.status_code // 100).observe(seconds)
     if result := getattr(request, "page_cache", ""):
         _pages(result).inc()

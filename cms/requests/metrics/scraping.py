@@ -1,4 +1,4 @@
-"""The response of /metrics, and the permissions for it. Clients without permission get 404."""
+"""The response for /metrics, and the permission check. Clients without permission get 404."""
 
 import ipaddress
 from hmac import compare_digest
@@ -16,7 +16,7 @@ PATH = "metrics"
 
 
 def is_allowed_scrape(request: HttpRequest) -> bool:
-    """Return whether a request is for /metrics and permitted by its network (METRICS_NETWORKS) or by METRICS_TOKEN."""
+    """Return whether a request is for /metrics and is allowed by METRICS_NETWORKS or METRICS_TOKEN."""
     return (
         request.path_info == f"/{PATH}"
         and request.method in ("GET", "HEAD")
@@ -25,7 +25,7 @@ def is_allowed_scrape(request: HttpRequest) -> bool:
 
 
 def metrics_response() -> HttpResponse:
-    """Return all metrics in the text format of Prometheus."""
+    """Return all metrics in Prometheus's text format."""
     registry = CollectorRegistry()
     Info("marginalia_build", "Versions of the site and its platform.", registry=registry).info(versions())
     registry.register(AllProcessesCollector())
@@ -36,12 +36,12 @@ def metrics_response() -> HttpResponse:
 
 
 def not_found(request: HttpRequest) -> HttpResponse:
-    """Raise Http404 for clients without permission."""
+    """Raise Http404. Only clients without permission get here."""
     raise Http404
 
 
 def _is_from_allowed_network(request: HttpRequest) -> bool:
-    # Without BEHIND_PROXY, requests through a proxy seem to come from this machine.
+    # If BEHIND_PROXY is off, requests through a proxy seem to come from this machine.
     if not settings.BEHIND_PROXY and "X-Forwarded-For" in request.headers:
         return False
     try:
