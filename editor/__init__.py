@@ -1,1 +1,1 @@
-"""The admin pages on which content is written, listed, moved and compared."""
+"""The admin pages where editors write, list, move and compare content."""

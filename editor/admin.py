@@ -1,6 +1,6 @@
-"""The registration of the editors' pages in the admin.
+"""Register the editors' pages in the admin.
 
-Permissions are in nodes.access, actions and rules in nodes.actions.
+Permissions are defined in nodes.access. Actions and rules are defined in nodes.actions.
 """
 
 from django.contrib import admin

@@ -42,12 +42,12 @@ ACTIONS: dict[str, type[NodeAction]] = {
     MOVE: Move,
     TRASH: Trash,
 }
-# Maximum rows listed by title in a message or on a confirmation page. Further rows are only counted.
+# Maximum number of rows listed by title in a message or on a confirmation page. Further rows are only counted.
 NAMED = 20
 
 
 class BulkForm(forms.Form):
-    """A bulk action and its arguments."""
+    """A form with a bulk action and its arguments."""
 
     action = forms.ChoiceField(label=gettext_lazy("Action"))
     tags = forms.CharField(label=gettext_lazy("Tags"), required=False)
@@ -75,7 +75,7 @@ class BulkForm(forms.Form):
 
 
 def run(request: HttpRequest) -> HttpResponse:
-    """Perform the bulk action of the list's form, and redirect to the list."""
+    """Perform the bulk action that was chosen in the list's form, and redirect to the list."""
     form = BulkForm(request.user, request.POST)
     back = HttpResponseRedirect(request.get_full_path())
     if not form.is_valid():
@@ -101,9 +101,10 @@ def run(request: HttpRequest) -> HttpResponse:
 
 
 def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedNode]) -> HttpResponse | None:
-    """Return the confirmation page with the nodes to hide, their contents and their uses; None if no confirmation is needed.
+    """Return the page that asks for confirmation before hiding nodes, or None if no confirmation is needed.
 
-    The page contains the same form again, so confirming repeats the request.
+    The page shows the nodes, their contents and their uses. It contains the same form again, so confirming repeats the
+    request.
     """
     if action not in (TRASH, UNPUBLISH) or not chosen or uses.CONFIRMED in request.POST:
         return None
@@ -125,10 +126,10 @@ def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedN
 
 
 def selected_rows(request: HttpRequest) -> list[SelectedNode]:
-    """Return the ticked rows, each with the nonce that the list showed. Their titles are not known yet.
+    """Return the selected rows, each with the nonce that the list contained. The titles aren't known yet.
 
     Raises:
-        Http404: An id is malformed.
+        Http404: If an id is malformed.
     """
     rows = []
     for text in request.POST.getlist("chosen"):
@@ -140,7 +141,7 @@ def selected_rows(request: HttpRequest) -> list[SelectedNode]:
 
 
 def make_action(user: Any, row: SelectedNode, data: Mapping[str, Any]) -> NodeAction:
-    """Return the action that a valid form with `data` performs on a ticked row."""
+    """Return the action that a valid form with `data` performs on a selected row."""
     typed_tags = frozenset(tags.parse(data["tags"]))
     match data["action"]:
         case "publish":

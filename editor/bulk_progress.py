@@ -1,8 +1,8 @@
-"""The progress of bulk actions: a script sends the chosen rows in small batches, shows the progress, and can be stopped.
+"""The progress of bulk actions. A script sends the selected rows in small batches, and shows the progress.
 
-Each response contains the signed outcome of all batches so far. The browser sends the last batch as an ordinary form,
-together with that outcome. One message therefore reports all batches, and one button undoes them. Without JavaScript,
-that form is the only request.
+Users can stop the script. Each response contains the signed outcome of all batches so far. The browser sends the last
+batch as an ordinary form, together with the outcome of the earlier batches. A single message therefore reports all
+batches, and a single button undoes them. Without JavaScript, the ordinary form is the only request.
 """
 
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from django.http import HttpRequest, JsonResponse
 
 from nodes.types import Refused, SelectedNode, Summary
 
-# Fields that the script sends: whether more batches follow, and the outcome of the earlier batches.
+# The fields that the script sends: whether more batches follow, and the outcome of the earlier batches.
 MORE, SO_FAR = "more", "so_far"
-# Seconds for which the signed outcome of the earlier batches stays valid.
+# How many seconds the signed outcome of the earlier batches is valid.
 LONGEST = 60 * 60
 
 
@@ -26,7 +26,7 @@ class Outcome:
     """The outcome of a bulk action.
 
     Attributes:
-        done: The id of each changed row, with the nonce that the list showed.
+        done: The id of each changed row, with the nonce that the list contained.
         refused: The rows that were not changed.
     """
 
@@ -34,7 +34,7 @@ class Outcome:
     refused: tuple[Refused, ...] = ()
 
     def with_batch(self, chosen: list[SelectedNode], summary: Summary, denied: list[Refused]) -> "Outcome":
-        """Return this outcome extended by the outcome of one more batch."""
+        """Return this outcome with the outcome of one more batch added."""
         refused_ids = {refusal.selected.id for refusal in summary.refused}
         done = tuple((row.id, row.nonce) for row in chosen if row.id not in refused_ids)
         return Outcome((*self.done, *done), (*self.refused, *summary.refused, *denied))
@@ -44,7 +44,7 @@ def so_far(request: HttpRequest) -> Outcome:
     """Return the outcome of the batches before this request.
 
     Raises:
-        PermissionDenied: The outcome was not signed for this user, or has expired.
+        PermissionDenied: If the outcome was not signed for this user, or if it has expired.
     """
     text = request.POST.get(SO_FAR, "")
     if not text:

@@ -1,4 +1,4 @@
-"""The chooser, with which editors find pages, sections, photos and tags by title, for links in texts and for fields."""
+"""The chooser, where editors look up pages, sections, photos and tags by title to use in links and fields."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -24,8 +24,8 @@ from nodes.selectors.lists import ANY
 from nodes.selectors.references import State, states, titles
 from photos import addresses, texts
 
-# Maximum choices offered at once. A chooser of pages or photos offers OFFERED. A chooser of links offers some of each
-# kind.
+# Maximum number of choices offered at a time. A chooser for pages or photos offers OFFERED choices. A chooser for links
+# offers some of each kind.
 OFFERED = 12
 PAGES = 8
 PHOTOS = 4
@@ -38,8 +38,8 @@ class Choice:
     """A choice that the chooser offers.
 
     Attributes:
-        ref: The reference to write into a text, such as "node:ID".
-        address: The value to write into a field. It is the path if readers can see the target, otherwise `ref`.
+        ref: The reference to insert into a text, such as "node:ID".
+        address: The value to insert into a field. This is the path if readers can see the target, and `ref` otherwise.
     """
 
     ref: str
@@ -47,7 +47,7 @@ class Choice:
     title: str
     kind: str
     path: str = ""
-    # The reason why readers cannot see the target, or "" if they can.
+    # The reason why readers can't see the target, or "" if they can see it.
     note: str = ""
     thumbnail: str = ""
 
@@ -59,9 +59,9 @@ class Choice:
 
 @require_safe
 def choose(request: HttpRequest) -> JsonResponse:
-    """Return {"choices": […]} for ?q=, which contains words from titles or one address.
+    """Return {"choices": […]} for ?q=, which contains words from titles, or a path, URL or reference.
 
-    The parameter ?for= is "node", "photo" or "link". Choices for a link include tags.
+    The ?for= parameter is "node", "photo" or "link". Choices for a link include tags.
     """
     user = request.user
     if not access.may_write(user):
@@ -84,7 +84,7 @@ def choose(request: HttpRequest) -> JsonResponse:
 
 
 def may_choose(user: Any, node: Node | Photo) -> bool:
-    """Return whether a user can choose a node or photo, because it is public or the user has permission to view it."""
+    """Return whether a user can choose a node or photo, which must be public or visible to the user."""
     return access.allowed(user, node, NodePermission.VIEW) or is_public(node, tree.current(), now())
 
 
@@ -106,13 +106,13 @@ def make_choice(node: Node | Photo) -> Choice:
 
 
 def make_hidden_choice(node_id: ObjectId, ref: str, *, sees_all: bool, sees_photos: bool) -> Choice:
-    """Return the choice for a node or photo that readers cannot see.
+    """Return the choice for a node or photo that readers can't see.
 
     Args:
         node_id: The id of the node or photo.
-        ref: The reference as it is written in the text or field.
+        ref: The reference, as written in the text or field.
         sees_all: Whether to include the title and the reason why the target is hidden.
-        sees_photos: Whether titles of photos can be included, too.
+        sees_photos: Whether the titles of photos can also be included.
     """
     state = states(tree.current(), [node_id], now())[node_id] if sees_all else State.HIDDEN
     title = titles([node_id], of_photos=sees_photos).get(node_id, "") if sees_all else ""
@@ -120,7 +120,7 @@ def make_hidden_choice(node_id: ObjectId, ref: str, *, sees_all: bool, sees_phot
 
 
 def resolve_typed(request: HttpRequest, typed: str) -> Node | Photo | None:
-    """Return the target of a path, `node:ID` or `photo:ID`, or None if the user cannot choose it."""
+    """Return the target of a path, of `node:ID` or of `photo:ID`, or None if the user can't choose this target."""
     scheme, _colon, name = typed.partition("#")[0].partition(":")
     if scheme in (references.NODE, references.PHOTO):
         if not ObjectId.is_valid(name):

@@ -1,7 +1,7 @@
-"""The conflict page, on which an editor chooses their own version, the other version or a new text for each field.
+"""The conflict page, where editors choose their own version, the other version or a new text for each field.
 
-The page works without JavaScript. Its form contains the nonce of the stored version. A decision is therefore an ordinary
-save, which can meet another conflict.
+The page works without JavaScript. Its form contains the nonce of the stored version. Saving the decisions is therefore
+an ordinary save, which can cause another conflict.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ from editor.forms import NodeForm
 from nodes.errors import EditConflict
 from nodes.selectors.editable_nodes import Version
 
-# The choices. MINE and THEIRS are also the prefixes of the hidden fields with the two versions as they were shown.
+# The choices. MINE and THEIRS are also the prefixes of the hidden fields that contain the two versions as shown.
 MINE = "mine"
 THEIRS = "theirs"
 EDIT = "edit"
@@ -28,7 +28,7 @@ EDIT = "edit"
 
 @dataclass(frozen=True)
 class Clash:
-    """A field that both sides changed: both versions side by side, and an input for a new text."""
+    """A field that two editors changed: their versions side by side, and an input for a new text."""
 
     name: str
     label: str
@@ -42,12 +42,12 @@ class Clash:
 
 @dataclass(frozen=True)
 class Decisions:
-    """The decisions of a posted conflict page.
+    """The decisions made on a conflict page.
 
     Attributes:
-        data: The data of the form, with the chosen versions.
-        names: The fields to decide.
-        undecided: The name of each field without a valid decision, with the reason.
+        data: The form's data, with the chosen versions.
+        names: The names of the fields to decide on.
+        undecided: The name of each field that has no valid decision, with the reason.
     """
 
     data: QueryDict
@@ -56,9 +56,9 @@ class Decisions:
 
 
 def read_decisions(posted: QueryDict, form: type[NodeForm]) -> Decisions:
-    """Return the decisions in a posted form of the class `form`.
+    """Return the decisions in the submitted data of a form of the class `form`.
 
-    If the form is no conflict page, there are no decisions, and `data` is the posted data.
+    If the form isn't a conflict page, there are no decisions, and `data` is the submitted data.
     """
     names = tuple(name for name in posted.getlist("conflict") if name in form.paths)
     data = posted.copy()
@@ -80,9 +80,9 @@ def read_decisions(posted: QueryDict, form: type[NodeForm]) -> Decisions:
 
 
 def _keys(posted: QueryDict, form: type[NodeForm], name: str, prefix: str = "") -> list[str]:
-    """Return the keys under which the widget of a field sent its values.
+    """Return the keys under which a field's widget sent its values.
 
-    A date and its time have two keys. The keys of a list of rows begin with the field's name.
+    A field with a date and a time has two keys. For a list of rows, the keys begin with the field's name.
     """
 
     def owner(key: str) -> str:
@@ -96,7 +96,7 @@ def _keys(posted: QueryDict, form: type[NodeForm], name: str, prefix: str = "") 
 
 
 def _submitted_value(posted: QueryDict, form: type[NodeForm], name: str, prefix: str = "") -> Any:
-    """Return the value that the widget of a field sent. It is normalized so that visible and hidden inputs can be compared."""
+    """Return the value that a field's widget sent, normalized so that visible and hidden inputs can be compared."""
     if field := form.base_fields.get(name):
         value = field.widget.value_from_datadict(posted, {}, f"{prefix}{name}")
         return value.replace("\r\n", "\n") if isinstance(value, str) else value
@@ -104,7 +104,7 @@ def _submitted_value(posted: QueryDict, form: type[NodeForm], name: str, prefix:
 
 
 class ConflictForms:
-    """The forms of a conflict page: the visible form, and a hidden form for the version of each side."""
+    """The forms on a conflict page: the visible form, and a hidden form for each side's version."""
 
     def __init__(self, form: NodeForm, mine: NodeForm, theirs: NodeForm, names: Sequence[str]) -> None:
         self.form = form
@@ -114,15 +114,15 @@ class ConflictForms:
 
     @classmethod
     def after(cls, error: EditConflict, form_id: ObjectId, make: Callable[..., NodeForm]) -> Self:
-        """Return the forms after a refused save.
+        """Return the forms to show after a save was rejected because of a conflict.
 
-        The visible form shows the stored or merged values. Where both sides changed a field, it shows the editor's own
-        value.
+        The visible form shows the stored or merged values. If both sides changed a field, the form shows the editor's
+        own value.
 
         Args:
-            error: The refusal, with both sides and their merge.
-            form_id: The id of the refused form, which the visible form keeps.
-            make: Creates a form: make(data, seen=, initial=, prefix=).
+            error: The conflict, with both sides and their merge.
+            form_id: The id of the rejected form. The visible form has the same id.
+            make: A function that creates a form: make(data, seen=, initial=, prefix=).
         """
         stored = Version.of(error.theirs, error.theirs["updated"])
         fields = {path: name for name, path in make(seen=stored).paths.items()}
@@ -144,14 +144,14 @@ class ConflictForms:
 
     @classmethod
     def resubmitted(cls, form: NodeForm, decisions: Decisions, make: Callable[..., NodeForm]) -> Self:
-        """Return the forms of a posted conflict page that must be shown again. `make` creates a form."""
+        """Return the forms of a submitted conflict page that has to be shown again. `make` creates a form."""
         sides = [make(decisions.data, seen=form.seen, prefix=side) for side in (MINE, THEIRS)]
         for side in sides:
             side.is_valid()
         return cls(form, sides[0], sides[1], decisions.names)
 
     def clashes(self, posted: Mapping[str, Any]) -> list[Clash]:
-        """Return the fields to decide, with the choices that were already made."""
+        """Return the fields to decide on, with the choices that were already made."""
         return [self._clash(name, posted.get(f"choice-{name}", "")) for name in self.names]
 
     def _clash(self, name: str, choice: str) -> Clash:
@@ -170,5 +170,5 @@ class ConflictForms:
 
 
 def merged_labels(error: EditConflict) -> str:
-    """Return the labels of the fields that were merged without a conflict: "Title, Tags"."""
+    """Return the labels of the fields that were merged without a conflict, such as "Title, Tags"."""
     return differences.labels(error.merge.merged, error.theirs["type"])

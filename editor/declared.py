@@ -23,12 +23,12 @@ from marginalia.markup.characters import is_blank
 from nodes.content import NodeField, PhotoField, declared_fields, values
 from nodes.form_fields import TextField, format_reference
 
-# Attributes of the textarea for a text, or for a list with one item per line.
+# Attributes for the textarea of a text, or of a list with one item per line.
 ROWS = {"rows": 6}
 
 
 class LinesField(forms.CharField):
-    """A list with one item per line. Blank lines are ignored."""
+    """A form field for a list with one item per line. Blank lines are ignored."""
 
     def __init__(self, item: forms.Field, **kwargs: Any) -> None:
         self.item = item
@@ -40,7 +40,7 @@ class LinesField(forms.CharField):
         return "\n".join(str(self.item.prepare_value(item)) for item in value) if isinstance(value, list) else value
 
     def clean(self, value: Any) -> list[Any]:
-        # str.splitlines would also split at characters that are no line breaks in a browser's textarea.
+        # str.splitlines would also split at characters that aren't line breaks in a browser's textarea.
         lines = [line.strip() for line in str(super().clean(value)).split("\n")]
         items = []
         for number, line in enumerate(filterfalse(is_blank, lines), 1):
@@ -91,25 +91,25 @@ def _plain(field: models.Field) -> forms.Field:
         )
         kwargs = dict(next(defaults, {}))
     form_field: forms.Field = field.formfield(**kwargs)
-    # The form doesn't send the initial values, because its nonce already identifies them.
+    # The form doesn't send the initial values, because the form's nonce already identifies them.
     form_field.show_hidden_initial = False
     return form_field
 
 
 def form_values(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return stored fields by path, with their values as a form shows them."""
+    """Return stored fields by path, with the values that a form shows."""
     known = declared_fields.declared(type)
     return {path: values.from_stored(known[path], value) if path in known else value for path, value in fields.items()}
 
 
 def label(type: str, path: str) -> str | None:
-    """Return the label of a declared field, or None if the type has none at this path."""
+    """Return the label of the declared field at a path, or None if the type has no field there."""
     field = declared_fields.declared(type).get(path)
     return str(capfirst(field.verbose_name)) if field else None
 
 
 def display(field: models.Field, value: Any) -> str:
-    """Return a stored value of a declared field as readable text, with one list item or one field of a part per line."""
+    """Return a declared field's stored value as readable text, with one list item or one field of a part per line."""
     if value is None:
         return ""
     if isinstance(field, EmbeddedModelArrayField) and isinstance(value, list):
@@ -137,7 +137,7 @@ def _display_part(field: models.Field, value: Any) -> str:
 
 
 def part_fields(field: models.Field, value: Any) -> dict[str, str]:
-    """Return the values of one part of a declared field as readable text, by the labels of the part's fields."""
+    """Return the values in one part of a declared field as readable text, by the labels of the part's fields."""
 
     def stored_value(inner: models.Field) -> Any:
         return value.get(inner.column) if isinstance(value, Mapping) else getattr(value, inner.attname, None)

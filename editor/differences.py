@@ -1,4 +1,4 @@
-"""The differences between two versions of a node, field by field, with matching lines side by side and changes marked."""
+"""Compare two versions of a node field by field, with matching lines side by side and changes marked."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -31,13 +31,13 @@ from nodes.services.editing import NEVER
 # References to photos in a text: ![words](photo:…) and ::photo{photo=photo:…}.
 _PHOTO = re.compile(r"(?i)\bphoto:([^\s()\"'<>{}\[\],#]+)")
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
-# Unchanged rows shown next to each difference, and the minimum number of rows that are folded.
+# Number of unchanged rows shown next to each difference, and the minimum number of rows that are folded.
 _CONTEXT, _LEAST_FOLDED = 1, 2
 
 
 @dataclass(frozen=True)
 class Line:
-    """A paragraph, item or value of both versions side by side, with the photos that only one side refers to."""
+    """A paragraph, item or value, with the two versions side by side and the photos that only one of them refers to."""
 
     kind: Kind
     old: Sequence[Change]
@@ -56,7 +56,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Difference:
-    """A field that differs. Its lines are paragraphs if `is_text`, otherwise items."""
+    """A field that differs. Its lines are paragraphs if `is_text` is true, and items otherwise."""
 
     label: str
     lines: Sequence[Line | Fold]
@@ -64,7 +64,7 @@ class Difference:
 
     @property
     def is_blank(self) -> bool:
-        """Return whether only the whitespace between paragraphs differs."""
+        """Return whether only the white space between paragraphs differs."""
         return all(line.kind in ("same", "fold") for line in self.lines)
 
 
@@ -91,12 +91,12 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any], type: str, user: Any
 
 
 def sides(path: str, theirs: Any, mine: Any, type: str) -> list[Line | Fold]:
-    """Return the versions of two editors for the field at `path`, side by side."""
+    """Return two editors' versions of the field at `path`, side by side."""
     return fold([row.line({}) for row in _rows(path, theirs, mine, type, Budget())])
 
 
 def fold(lines: Sequence[Line]) -> list[Line | Fold]:
-    """Return the lines, with each run of unchanged lines folded, except next to a difference."""
+    """Fold each run of unchanged lines, except for lines next to a difference, and return all lines."""
     shown: list[Line | Fold] = []
     start = 0
     while start < len(lines):
@@ -116,7 +116,7 @@ def fold(lines: Sequence[Line]) -> list[Line | Fold]:
 
 @dataclass(frozen=True)
 class _PhotoRow:
-    """A row, with the references to photos that only its old side or only its new side contains."""
+    """A row, with the photo references that only the old side contains, and those that only the new side contains."""
 
     row: Row
     photo_refs: tuple[Collection[str], Collection[str]]
@@ -128,11 +128,11 @@ class _PhotoRow:
 
 @dataclass(frozen=True)
 class _Item:
-    """An item of a value.
+    """An item in a value.
 
     Attributes:
         key: Identifies the item in both versions.
-        fields: The fields of a part, by label.
+        fields: The fields of a part as text, by label.
     """
 
     text: str
@@ -158,22 +158,22 @@ def _rows(path: str, old: Any, new: Any, type: str, budget: Budget) -> list[_Pho
 
 
 def is_text(path: str, type: str) -> bool:
-    """Return whether the field at `path` is a text of its type, so that it is compared by paragraphs."""
+    """Return whether the type's field at `path` is a text, which is compared paragraph by paragraph."""
     return declared_fields.merge_strategy(type, path) == TEXT
 
 
 def is_blank(path: str, old: Any, new: Any, type: str) -> bool:
-    """Return whether a field is a text, and its two values differ only in the whitespace around paragraphs."""
+    """Return whether a field is a text, and its two values differ only in the white space around paragraphs."""
     return is_text(path, type) and _single_spaced(old) == _single_spaced(new)
 
 
 def _single_spaced(text: str | None) -> str:
-    """Return a text with one blank line between paragraphs, and none at its beginning and end."""
+    """Return a text with exactly one blank line between paragraphs, and no blank lines at the beginning or end."""
     return _BLANK_LINES.sub("\n\n", text or "").lstrip("\n").rstrip()
 
 
 def _items(path: str, value: Any, type: str) -> Iterator[_Item]:
-    """Yield the items of a field's stored value, which are paragraphs, parts, list items, tags, or the whole value."""
+    """Yield the items in a field's stored value. Items are paragraphs, parts, list items, tags, or the whole value."""
     field = declared_fields.declared(type).get(path)
     strategy = declared_fields.merge_strategy(type, path)
     text = display(path, value, type)
@@ -205,7 +205,7 @@ def _photo_refs(field: models.Field, value: Any) -> tuple[str, ...]:
 
 
 def _keyed_row(pair: Pair, olds: Sequence[_Item], news: Sequence[_Item], budget: Budget) -> Row:
-    """Return the row of a tag, or the row of a part, whose fields are compared one by one."""
+    """Return the row for a tag or a part. The fields of a part are compared one by one."""
     before = olds[pair.old] if pair.old is not None else _Item("", "")
     after = news[pair.new] if pair.new is not None else _Item("", "")
     if before.fields is None and after.fields is None:
@@ -223,7 +223,7 @@ def _keyed_row(pair: Pair, olds: Sequence[_Item], news: Sequence[_Item], budget:
 
 
 def _value_row(olds: Sequence[_Item], news: Sequence[_Item], budget: Budget | None) -> Row:
-    """Return the row of a single value. With a `budget`, its words are compared."""
+    """Return the row for a single value. With a `budget`, compare the value word by word."""
     before, after = (items[0].text if items else "" for items in (olds, news))
     pair = Pair(0 if olds else None, 0 if news else None)
     return alignment.make_row(
@@ -232,7 +232,7 @@ def _value_row(olds: Sequence[_Item], news: Sequence[_Item], budget: Budget | No
 
 
 def _differing_photo_refs(row: Row, olds: Sequence[_Item], news: Sequence[_Item]) -> tuple[list[str], list[str]]:
-    """Return the references to photos that only the old side, and only the new side, contains. Moved rows have none."""
+    """Return the photo references that only the old side contains, and those that only the new side contains."""
     if row.kind in ("same", "left", "came"):
         return [], []
     before = olds[row.pair.old].photo_refs if row.pair.old is not None else ()
@@ -254,12 +254,12 @@ def _photos(photo_refs: Sequence[str], user: Any) -> dict[str, Photo]:
 
 
 def labels(paths: Any, type: str) -> str:
-    """Return the labels of fields of a type: "Title, Text"."""
+    """Return the labels of a type's fields as text, such as "Title, Text"."""
     return ", ".join(dict.fromkeys(label(path, type) for path in paths))
 
 
 def label(path: str, type: str) -> str:
-    """Return the label of a field of a type."""
+    """Return the label of a type's field."""
     if path == "parent_id":
         return _("Section")
     if path == "author":
@@ -271,7 +271,7 @@ def label(path: str, type: str) -> str:
 
 
 def display(path: str, value: Any, type: str) -> str:
-    """Return the stored value of a field of a type as readable text."""
+    """Return the stored value of a type's field as readable text."""
     if field := declared_fields.declared(type).get(path):
         return declared.display(field, value)
     if path == "parent_id":
@@ -288,7 +288,7 @@ def display(path: str, value: Any, type: str) -> str:
 
 
 def section_name(section_id: ObjectId | None) -> str:
-    """Return the titles of a section and the sections above it: "News › Sports"."""
+    """Return the titles of a section and its ancestors, such as "News › Sports"."""
     if section_id is None:
         return _("Top level")
     chain = tree.current().ancestors(section_id)

@@ -1,4 +1,4 @@
-"""The views of drafts outside the edit form: publishing, scheduling, discarding, previews and preview links."""
+"""The views for drafts outside the edit form: publishing, scheduling, discarding, previews and preview links."""
 
 from urllib.parse import urlencode
 
@@ -26,7 +26,7 @@ from photos import texts
 from reader.views import previews
 from reader.views.previews import Preview
 
-# Widths of readers' screens in CSS pixels.
+# Typical screen widths of readers, in CSS pixels.
 WIDTHS = ((360, gettext_lazy("Phone")), (768, gettext_lazy("Tablet")), (1200, gettext_lazy("Desktop")))
 
 
@@ -44,8 +44,8 @@ def _load_with_draft(request: HttpRequest, node_id: ObjectId, permission: NodePe
     """Return a node and its draft.
 
     Raises:
-        Http404: There is no such node, or it has no draft.
-        PermissionDenied: The user doesn't have `permission` for the node.
+        Http404: If there is no such node, or if it has no draft.
+        PermissionDenied: If the user doesn't have `permission` for the node.
     """
     editable = access.node(request.user, node_id, permission)
     if editable.draft is None:
@@ -55,7 +55,7 @@ def _load_with_draft(request: HttpRequest, node_id: ObjectId, permission: NodePe
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def publish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the changes of a draft, or publish the draft as the live version."""
+    """Show the changes in a draft, or publish the draft as the live version."""
     editable, draft = _load_with_draft(request, node_id, PublishDraft.needs)
     form = _form(request, draft)
     if request.method == "POST" and form.is_valid():
@@ -69,7 +69,7 @@ def publish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 
 class ScheduleForm(DraftForm):
-    """The form that schedules a draft. The field `due` is the time from which readers see the draft."""
+    """The form that schedules a draft. The `due` field is the time at which readers will start to see the draft."""
 
     due = MomentField(label=gettext_lazy("Publish changes on"))
 
@@ -79,7 +79,7 @@ class ScheduleForm(DraftForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def schedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the changes of a draft, or schedule the draft for publication at a future time."""
+    """Show the changes in a draft, or schedule the draft for publication at a time in the future."""
     editable, draft = _load_with_draft(request, node_id, ScheduleDraft.needs)
     initial = {"draft": draft.nonce, "due": draft.due}
     form = ScheduleForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
@@ -100,7 +100,7 @@ def unschedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def discard(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the changes of a draft, or discard the draft."""
+    """Show the changes in a draft, or discard the draft."""
     message = _("The draft was discarded. The live version is unchanged.")
     return _run_confirmed(request, node_id, DiscardDraft, _("Discard draft"), message)
 
@@ -112,7 +112,7 @@ def _run_confirmed(
     title: str,
     message: str,
 ) -> HttpResponse:
-    """Show the changes of a draft and ask for confirmation. Once confirmed, execute `action` and show `message`."""
+    """Show the changes in a draft and ask for confirmation. Once confirmed, execute `action` and show `message`."""
     editable, draft = _load_with_draft(request, node_id, action.needs)
     form = _form(request, draft)
     if request.method == "POST" and form.is_valid():
@@ -143,10 +143,10 @@ def _show(
 
 @require_safe
 def preview_frame(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the preview in a frame with the width of a phone, tablet or desktop.
+    """Show the preview in a frame that is as wide as a phone, tablet or desktop screen.
 
-    The query parameter ?width= sets the width in CSS pixels. Without it, phones get the narrowest frame, and other devices
-    the widest.
+    The ?width= query parameter sets the width in CSS pixels. Without it, phones get the narrowest frame, and other
+    devices get the widest.
     """
     editable = access.node(request.user, node_id, NodePermission.VIEW)
     width = request.GET.get("width", "")
@@ -169,7 +169,7 @@ def preview_frame(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 def preview(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show the page as readers would see it, including its draft. With ?version=live, show the live version.
 
-    References in the text that readers cannot see are marked.
+    References in the text are marked if readers can't see their targets.
     """
     editable = access.node(request.user, node_id, NodePermission.VIEW)
     node = editable.node if request.GET.get("version") == "live" else editable.drafted()
@@ -180,7 +180,7 @@ def preview(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 @require_POST
 def preview_link(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Create a link with which people without an account can see the page including its draft."""
+    """Create a link that lets people without an account see the page, including its draft."""
     editable = access.node(request.user, node_id, NodePermission.DRAFT)
     path = previews.link(Preview(node_id, (editable.draft or editable.live).nonce))
     return render_page(

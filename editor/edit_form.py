@@ -1,4 +1,4 @@
-"""The bar of a node's edit form, which shows the publication state in words and the effect of each button."""
+"""The bar above a node's edit form, which describes the publication state and the effect of each button."""
 
 import enum
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from nodes.types import NEVER
 
 
 class PublicationState(enum.StrEnum):
-    """The state of a page for readers. The value is part of a CSS class, such as "mark-live"."""
+    """A page's state from the readers' point of view. The value is part of a CSS class, such as "mark-live"."""
 
     NEW = "new"
     DRAFT = "draft"
@@ -28,12 +28,12 @@ class PublicationState(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Button:
-    """A button of the form.
+    """A button in the bar.
 
     Attributes:
-        notice: The effect for readers. A keyboard shortcut for the button asks the editor to confirm this effect
-            first.
-        schedule_label: The label while the form contains a future publication date.
+        notice: What the button changes for readers. If editors use the button's keyboard shortcut, they have to confirm
+            this first.
+        schedule_label: The button's label while the form contains a publication date in the future.
     """
 
     name: str
@@ -44,9 +44,9 @@ class Button:
 
 @dataclass(frozen=True)
 class Bar:
-    """The texts and buttons of the bar.
+    """The texts and buttons in the bar.
 
-    The button `save` never changes what readers see. If `save` is None, `primary` doesn't either.
+    The `save` button never changes what readers see.
     """
 
     publication_state: PublicationState
@@ -58,7 +58,7 @@ class Bar:
 
 
 def publication_state(node: Node, moment: datetime) -> PublicationState:
-    """Return the publication state of a node at `moment`."""
+    """Return a node's publication state at `moment`."""
     published = node.metadata.published
     expires = node.metadata.expires
     if published is None:
@@ -71,7 +71,7 @@ def publication_state(node: Node, moment: datetime) -> PublicationState:
 
 
 def describe_state(node: Node, moment: datetime) -> str:
-    """Return the publication state of a node in words, such as "Live since 3 May"."""
+    """Return a node's publication state in words, such as "Live since 3 May"."""
     metadata = node.metadata
     match publication_state(node, moment):
         case PublicationState.DRAFT:
@@ -89,16 +89,16 @@ def describe_state(node: Node, moment: datetime) -> str:
 
 
 def describe_absence(node: Node, moment: datetime) -> str:
-    """Return the end of a sentence that states how long readers get 404 for a node that is not public."""
+    """Return a sentence that states how long readers can't see a node that is not public."""
     if publication_state(node, moment) is PublicationState.SCHEDULED:
         return _("Readers can't see it until %(when)s.") % {"when": point(node.metadata.published, moment)}
     return _("Readers can't see it until it's published again.")
 
 
 def takedown_warning(node: Node, published: datetime | None, expires: datetime) -> str:
-    """Return a warning if saving these dates would hide a live page from readers, otherwise "".
+    """Return a warning if saving these dates would hide a live page from readers, or "" otherwise.
 
-    A future publication date needs no warning, because live pages don't accept it.
+    A publication date in the future needs no warning, because it is rejected for live pages.
     """
     moment = now()
     if publication_state(node, moment) is not PublicationState.LIVE or (published and moment < expires):
@@ -107,7 +107,7 @@ def takedown_warning(node: Node, published: datetime | None, expires: datetime) 
 
 
 def build_new_bar(*, may_publish: bool, is_gone: bool = False) -> Bar:
-    """Return the bar of a page that is not stored.
+    """Return the bar for a page that is not stored.
 
     Args:
         may_publish: Whether the editor can publish.
@@ -129,14 +129,14 @@ def build_new_bar(*, may_publish: bool, is_gone: bool = False) -> Bar:
 def build_bar(
     editable: Editable, can: Mapping[str, bool], *, drafting: bool, publishing: bool, unsaved: bool, due: bool = False
 ) -> Bar:
-    """Return the bar of a stored page.
+    """Return the bar for a stored page.
 
     Args:
         editable: The page and its draft.
-        can: The editor's permissions, by name of the action.
+        can: The editor's permissions, by the name of the action.
         drafting: Whether the form edits the draft.
         publishing: Whether saving publishes the form's content.
-        unsaved: Whether the form shows values that are not stored.
+        unsaved: Whether the form shows values that have not been stored.
         due: Whether saving schedules the content instead of publishing it.
     """
     moment = now()
@@ -161,13 +161,13 @@ def build_bar(
 
 
 def describe_saved(saved_at: datetime, moment: datetime) -> str:
-    """Return the time of a save in words, without the date if it is the day of `moment`."""
+    """Return the time of a save in words. If the save was on the same day as `moment`, the date is omitted."""
     is_today = timezone.localtime(saved_at).date() == timezone.localtime(moment).date()
     return _("Saved %(when)s") % {"when": time(saved_at) if is_today else point(saved_at, moment)}
 
 
 def describe_working_copy(stored_at: datetime) -> str:
-    """Return the time at which a working copy was stored, in the words of the bar."""
+    """Return the bar's text that states when a working copy was stored."""
     return _("Backed up %(when)s, not saved") % {"when": time(stored_at)}
 
 
@@ -175,7 +175,7 @@ _Buttons = tuple[Button | None, Button | None, tuple[Button, ...]]
 
 
 def _buttons(state: PublicationState, can: Mapping[str, bool], *, drafting: bool, publishing: bool) -> _Buttons:
-    """Return the save button, the primary button and the buttons of the menu."""
+    """Return the save button, the primary button and the buttons in the menu."""
     is_published = state in (PublicationState.LIVE, PublicationState.HIDDEN)
     if publishing:
         return None, _publish_button(_("Publish changes"), can_schedule=not is_published), ()

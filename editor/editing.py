@@ -1,4 +1,4 @@
-"""The views that create and change a node: the form, its buttons, and refused saves. No typed text is ever lost."""
+"""The views that create and change a node: the form, its buttons, and saves that fail. Typed text is never lost."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -36,9 +36,9 @@ from nodes.types import Act, Saved
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def add(request: HttpRequest) -> HttpResponse:
-    """Show the choice of a type, then the form, or create a node from the sent form.
+    """Show the choice of types, then the form. When the form is submitted, create a node.
 
-    A form that is sent twice creates only one node.
+    If the same form is submitted twice, only one node is created.
     """
     chosen = content.get(request.GET.get("type", ""))
     if not chosen.is_installed:
@@ -73,8 +73,8 @@ def _save_new(request: HttpRequest, type: str) -> HttpResponse:
     try:
         saved = action.execute()
     except (EditConflict, Published):
-        # This form has already created its node, which was changed or published since. The form now contains new
-        # values.
+        # This form has already created its node, and the node has been changed or published since. The form now
+        # contains new values.
         return change(request, form_id)
     except NodeGone:
         return _show_gone(request)
@@ -90,12 +90,12 @@ def _save_new(request: HttpRequest, type: str) -> HttpResponse:
 
 
 def renumbered_message() -> str:
-    """Return the message for a form that got a new id because its id was already used."""
+    """Return the message for a form that got a new id, because the old one was already used."""
     return _("This form was updated. Press the button again.")
 
 
 def _renumber_form(request: HttpRequest, type: str) -> NodeForm:
-    """Return the form as it was sent, but with a new id, so that saving it creates a separate page."""
+    """Return the form as it was submitted, but with a new id, so that saving it creates a separate page."""
     data = request.POST.copy()
     data["form"] = str(ObjectId())
     form = form_class(type)(data, user=request.user, type=type)
@@ -108,7 +108,7 @@ def _can_add(user: Any, type: str) -> bool:
 
 
 def _submitted_fields(request: HttpRequest, form: NodeForm) -> dict[str, Any]:
-    """Return the submitted fields by path. The publish button adds the dates that make the node public."""
+    """Return the submitted fields by path. The publish button adds dates that make the node public."""
     return form.to_publish() if "_publish" in request.POST else form.mine()
 
 
@@ -129,7 +129,7 @@ def _show_new(request: HttpRequest, type: str, form: NodeForm) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show a node's form, or process the sent form according to the button that was pressed."""
+    """Show a node's form, or process the submitted form according to the button that was pressed."""
     working_copies.restore(request, node_id)
     editable = _load(request, node_id)
     if editable is None:
@@ -144,10 +144,10 @@ def change(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 
 def _save(request: HttpRequest, editable: Editable, drafting: bool) -> HttpResponse:
-    """Process a sent form. If it cannot be saved, show it again with everything that was typed."""
+    """Process a submitted form. If it can't be saved, show the form again with everything that was typed."""
     decisions = conflict.read_decisions(request.POST, form_class(editable.node.metadata.type))
-    # If the version is no longer known, the form is compared with the present version, so unchanged fields stay
-    # unchanged.
+    # If the version is no longer known, compare the form with the current version. Fields that are equal to it are not
+    # changed.
     seen = sent_forms.seen_version(request.POST, editable.node.pk) or editable.live
     form = _form(request, editable, seen, decisions.data, drafting=drafting)
     if not sent_forms.validate(request.POST, form, decisions):
@@ -172,12 +172,12 @@ def _save(request: HttpRequest, editable: Editable, drafting: bool) -> HttpRespo
 
 
 def _confirm_takedown(request: HttpRequest, editable: Editable, form: NodeForm, drafting: bool) -> dict[str, Any]:
-    """Return the context for asking whether to hide a live page from readers.
+    """Return the template context for asking whether to hide a live page from readers.
 
-    Return {} if the form doesn't hide the page, or if the editor has already confirmed.
+    Return {} if the form doesn't hide the page, or if the editor has already confirmed this.
     """
     is_live = "_publish" in request.POST or not (drafting or _is_draft_sent(request, editable))
-    # A field that this editor left unchanged keeps the value of another editor.
+    # If this editor left a field unchanged, another editor's value is kept.
     before = form.seen.fields if form.seen else {}
     submitted = _submitted_fields(request, form)
     changed = {path: value for path, value in submitted.items() if value != before.get(path)}
@@ -194,11 +194,11 @@ def _confirm_takedown(request: HttpRequest, editable: Editable, form: NodeForm, 
 
 
 def _load(request: HttpRequest, node_id: ObjectId) -> Editable | None:
-    """Return the node, or None if it was deleted while its form was being filled in, so that the typed text can be saved.
+    """Return the node, or None if the node was deleted while its form was being edited.
 
     Raises:
-        Http404: The node doesn't exist, and the request contains no form to save.
-        PermissionDenied: The user cannot view the node.
+        Http404: If the node doesn't exist, and the request contains no form whose text could be saved.
+        PermissionDenied: If the user can't view the node.
     """
     try:
         return access.node(request.user, node_id, NodePermission.VIEW)
@@ -209,7 +209,7 @@ def _load(request: HttpRequest, node_id: ObjectId) -> Editable | None:
 
 
 def _is_drafting(request: HttpRequest, editable: Editable) -> bool:
-    """Return whether the form edits the draft, which is the case if there is one and the live version is not requested."""
+    """Return whether the form edits the draft. It does if there is a draft and the live version was not requested."""
     if not access.allowed(request.user, editable.node, NodePermission.EDIT):
         return True
     version = (request.POST if request.method == "POST" else request.GET).get("version")
@@ -217,7 +217,7 @@ def _is_drafting(request: HttpRequest, editable: Editable) -> bool:
 
 
 def _is_draft_sent(request: HttpRequest, editable: Editable) -> bool:
-    """Return whether the pressed button saves a draft. For a live node, the preview button does, too."""
+    """Return whether the pressed button saves a draft. For a live node, the preview button also saves a draft."""
     return "_draft" in request.POST or ("_preview" in request.POST and editable.node.is_live(now()))
 
 
@@ -233,17 +233,17 @@ def _form_factory(request: HttpRequest, editable: Editable) -> Callable[..., Nod
 
 
 def _remove_undrafted(form: NodeForm, drafting: bool) -> NodeForm:
-    """Return the form, without the fields that a draft cannot change if the form edits the draft."""
+    """If the form edits the draft, remove the fields that a draft can't change. Return the form."""
     for path in NOT_DRAFTED if drafting else ():
         del form.fields[FIELDS[path]]
     return form
 
 
 def _write(request: HttpRequest, editable: Editable, form: NodeForm, drafting: bool) -> HttpResponse:
-    """Save, schedule or publish, depending on the pressed button, and return the response.
+    """Save, schedule or publish the form, depending on the pressed button. Return the response.
 
     Raises:
-        NodeError: The action was refused.
+        NodeError: If the action was rejected.
     """
     user = request.user
     node_id = editable.node.pk
@@ -271,7 +271,7 @@ def _write(request: HttpRequest, editable: Editable, form: NodeForm, drafting: b
 
 
 def _remove_unchanged_place(form: NodeForm, mine: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a draft, without the slug and section if they are unchanged since the form was opened."""
+    """Return a draft's fields, without the slug and section if these have not been changed in the form."""
     seen = form.seen.fields if form.seen else {}
     return {path: value for path, value in mine.items() if path not in NOT_DRAFTED or value != seen.get(path)}
 
@@ -279,12 +279,12 @@ def _remove_unchanged_place(form: NodeForm, mine: Mapping[str, Any]) -> dict[str
 def publish_draft(
     request: HttpRequest, editable: Editable, draft_nonce: ObjectId, due: datetime | None = None
 ) -> HttpResponse:
-    """Publish the stored draft, or schedule it for `due`, and redirect to the form.
+    """Publish the stored draft, or schedule it for publication at `due`, and redirect to the form.
 
-    If the live version has changed as well, show the conflict page.
+    If the live version has also changed and there is a conflict, show the conflict page.
 
     Raises:
-        NodeError: The action was refused for another reason.
+        NodeError: If the action was rejected for another reason.
     """
     try:
         saved = _publishing(request.user, editable.node.pk, draft_nonce, due).execute()
@@ -300,7 +300,7 @@ def publish_draft(
 def _publishing(
     user: Any, node_id: ObjectId, draft_nonce: ObjectId, due: datetime | None, **decided: Any
 ) -> PublishDraft:
-    """Return the action that publishes a draft, or schedules it for `due`."""
+    """Return the action that publishes a draft, or schedules it for publication at `due`."""
     if due:
         return ScheduleDraft(user=user, node_id=node_id, seen=draft_nonce, at=due, **decided)
     return PublishDraft(user=user, node_id=node_id, seen=draft_nonce, **decided)
@@ -319,7 +319,7 @@ def _redirect_saved(
     *,
     drafted: bool = False,
 ) -> HttpResponse:
-    """Report a save, and redirect to the preview or back to the form."""
+    """Add a message about a save, and redirect to the preview or back to the form."""
     seen = form.cleaned_data["nonce"]
     slug = form.data.get("slug")
     outcomes.report(request, saved, before, act, drafted=drafted, seen=seen, slug=slug)
@@ -350,7 +350,7 @@ def show_conflict(
     drafting: bool,
     **context: Any,
 ) -> HttpResponse:
-    """Show the changes of both sides since the nonce `seen`, so that the editor can choose. The form keeps the id `form_id`."""
+    """Show the changes that both sides made since the nonce `seen`, so that the editor can choose."""
     forms = conflict.ConflictForms.after(error, form_id, _form_factory(request, editable))
     context |= sent_forms.describe_saves(request, editable.node.pk, seen, error)
     context["clashes"] = forms.clashes({})
@@ -361,7 +361,8 @@ def _render_node(
     request: HttpRequest, editable: Editable, form: NodeForm, drafting: bool, **context: Any
 ) -> HttpResponse:
     can = {action.value: access.allowed(request.user, editable.node, action) for action in NodePermission}
-    # A conflict page about publishing a draft keeps its draft and a future due time until the draft changes.
+    # If a conflict page is about publishing a draft, keep the draft and a due time in the future until the draft
+    # changes.
     draft_nonce = _id_or_none(request.POST.get("publishing", ""))
     if "publishing" not in context and draft_nonce and editable.draft and editable.draft.nonce == draft_nonce:
         due = sent_forms.parse_due(request.POST)
@@ -378,7 +379,7 @@ def _render_node(
 
 
 def _render_form(request: HttpRequest, title: str, form: NodeForm, **context: Any) -> HttpResponse:
-    """Render a form with its main fields, the panel next to them and the bar above."""
+    """Render a form, with its main fields, the panel next to them, and the bar above."""
     clashing = [clash.name for clash in context.get("clashes", ())]
     main = form.main_fields(clashing)
     groups = list(form.groups(clashing))
@@ -390,7 +391,7 @@ def _render_form(request: HttpRequest, title: str, form: NodeForm, **context: An
 
 
 def _show_read_only(request: HttpRequest, editable: Editable) -> HttpResponse:
-    """Show the stored fields of a node that cannot be edited because its type or some of its fields are unknown."""
+    """Show the stored fields of a node that can't be edited, because its type or some of its fields are unknown."""
     if request.method == "POST":
         raise PermissionDenied
     type = editable.node.metadata.type
@@ -405,7 +406,7 @@ def _show_read_only(request: HttpRequest, editable: Editable) -> HttpResponse:
 
 
 def _show_gone(request: HttpRequest) -> HttpResponse:
-    """Show the text that was typed into the form of a deleted node, so that it can be saved as a new page."""
+    """Show the text that was typed into a deleted node's form, so that the text can be saved as a new page."""
     type = request.POST.get("type", "")
     if not access.may_create(request.user, type):
         raise Http404

@@ -1,4 +1,4 @@
-"""Form fields for a node's fields. Each has one path under `metadata`, and returns an unchanged value exactly as stored."""
+"""Form fields for a node's fields. Each edits one path under `metadata`, and returns unchanged values as stored."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -23,21 +23,21 @@ from nodes.selectors.listing import is_public
 from nodes.services.editing import NEVER
 from nodes.times import check_year
 
-# Maximum posts offered to choose from without JavaScript.
+# Maximum number of posts to choose from if JavaScript is unavailable.
 OFFERED = 100
 
 
 def accept_long_input(fields: Iterable[forms.Field]) -> None:
-    """Remove `maxlength` from the widgets of fields, because browsers truncate pasted text silently.
+    """Remove `maxlength` from the fields' widgets, because it makes browsers silently truncate pasted text.
 
-    The fields refuse text that is too long instead.
+    Instead, the fields reject text that is too long.
     """
     for field in fields:
         field.widget.attrs.pop("maxlength", None)
 
 
 class TagsSeenField(forms.CharField):
-    """The hidden tags that the form was rendered with. The submitted tags are compared with them."""
+    """The tags that the form was rendered with, in a hidden input. The submitted tags are compared with these tags."""
 
     widget = forms.HiddenInput
 
@@ -58,7 +58,7 @@ class TagsSeenField(forms.CharField):
 class VersionField(forms.IntegerField):
     """The version of the content type that the form was rendered for.
 
-    A form that is shown again contains the present version.
+    If the form is shown again, it contains the current version.
     """
 
     widget = forms.HiddenInput
@@ -67,7 +67,7 @@ class VersionField(forms.IntegerField):
         return initial
 
 
-# The format in which inputs show times. Seconds are not shown, but an unchanged time keeps them.
+# The format in which inputs show times. Seconds are not shown, but are kept if the time is not changed.
 _MINUTES = "%H:%M"
 
 
@@ -82,10 +82,10 @@ class MomentInput(AdminSplitDateTime):
 
 
 class MomentField(forms.SplitDateTimeField):
-    """A time in the site's time zone.
+    """A form field for a date and time in the site's time zone.
 
-    An unchanged time is returned as `seen`, to the millisecond. It is not parsed, because the hour that is repeated
-    when clocks go back is ambiguous.
+    If the time is unchanged, `seen` is returned, to the millisecond. An unchanged time is not parsed, because the hour
+    that is repeated when clocks go back is ambiguous.
 
     Attributes:
         seen: The time that the form was rendered with.
@@ -114,7 +114,7 @@ class MomentField(forms.SplitDateTimeField):
 
 
 class EndField(MomentField):
-    """The time at which a node expires. An empty field means never, and is stored as NEVER."""
+    """A form field for the time at which a node expires. If it is empty, the node never expires (NEVER)."""
 
     def prepare_value(self, value: Any) -> Any:
         return None if value == NEVER else value
@@ -124,15 +124,15 @@ class EndField(MomentField):
 
 
 class ReferenceInput(ChooserInput):
-    """An input for an address, with completion by title. Its target is shown below it.
+    """An input for a page's or photo's URL, with autocompletion by title. The chosen target is shown below the input.
 
-    Without JavaScript, the input offers some public pages or photos.
+    If JavaScript is unavailable, the input offers some public pages or photos.
     """
 
     def __init__(self, *, photos: bool) -> None:
         super().__init__("photo" if photos else "node")
         self.photos = photos
-        # Whether the editor can see titles of hidden pages and the reason why they are hidden, and titles of hidden
+        # Whether the editor can see the titles of hidden pages and why these pages are hidden, and the titles of hidden
         # photos.
         self.sees_all = self.sees_photos = False
 
@@ -142,9 +142,9 @@ class ReferenceInput(ChooserInput):
         return {**context, "chosen": self.chosen(value), "offered": self._offered()}
 
     def chosen(self, value: Any) -> choosing.Choice | None:
-        """Return the target of a value as a choice, or None. Its note explains why readers cannot see it.
+        """Return a value's target as a choice, or None. The choice's note explains why readers can't see the target.
 
-        The process caches choices for public addresses.
+        Choices for public URLs are cached in the process.
         """
         if not value:
             return None
@@ -155,7 +155,7 @@ class ReferenceInput(ChooserInput):
         moment = now()
 
         def read() -> tuple[choosing.Choice | None, datetime | None]:
-            # A choice shows no more of its target than lists do, so the dependencies recorded in this block are
+            # A choice shows no more data about its target than lists do, so the dependencies recorded in this block are
             # discarded.
             with dependencies.recorded():
                 target = stored_nodes.resolve_address(str(value))
@@ -164,7 +164,7 @@ class ReferenceInput(ChooserInput):
         return version_cache.get_or_set(("chosen", str(value)), moment, read)
 
     def _offered(self) -> tuple[tuple[str, str], ...]:
-        """Return (address, title) of each offered target. They are cached because a form may have many such inputs."""
+        """Return the (URL, title) of each offered target, from a cache, because a form may have many such inputs."""
 
         def read() -> tuple[tuple[tuple[str, str], ...], datetime | None]:
             return tuple(_public_targets(moment, photos=self.photos)), due.next_due(moment)
@@ -174,7 +174,7 @@ class ReferenceInput(ChooserInput):
 
 
 def _public_targets(moment: datetime, *, photos: bool) -> Iterator[tuple[str, str]]:
-    """Yield (address, title) of public photos, or of public sections and the newest posts."""
+    """Yield the (URL, title) of each public photo, or of each public section and the newest posts."""
     sections = tree.current()
     if photos:
         nodes = [photo for photo in picking.photos("") if is_public(photo, sections, moment)]
@@ -187,7 +187,7 @@ def _public_targets(moment: datetime, *, photos: bool) -> Iterator[tuple[str, st
 
 
 class ReferenceField(form_fields.ReferenceField):
-    """A field for a node or photo, with completion by title."""
+    """A field for a node or photo, with autocompletion by title."""
 
     def __init__(self, *, photos: bool, **kwargs: Any) -> None:
         kwargs["help_text"] = kwargs.get("help_text") or _("Enter the URL of a page or photo on this site.")
@@ -195,7 +195,7 @@ class ReferenceField(form_fields.ReferenceField):
 
 
 class AuthorWidget(forms.MultiWidget):
-    """A select for an account, and an input for the name that readers see."""
+    """A select element for the account, and an input for the name that readers see."""
 
     template_name = "editor/author.html"
 
@@ -217,7 +217,7 @@ class HiddenAuthorWidget(AuthorWidget):
 
 
 class AuthorField(form_fields.AuthorField):
-    """A field for the author, with a select for the account and an input for the name."""
+    """A field for the author, with a select element for the account and an input for the name."""
 
     widget = AuthorWidget
     hidden_widget = HiddenAuthorWidget

@@ -1,4 +1,4 @@
-"""The form of a node, with one form field for each field of the node, and the nonce that it was rendered with.
+"""The form for a node. It has one form field per field of the node, and contains the nonce it was rendered with.
 
 Each content type has its own form class, with the fields that the type declares.
 """
@@ -50,10 +50,10 @@ PATHS = {
     "comments": "detail.comments",
 }
 FIELDS = {path: name for name, path in PATHS.items()}
-# The fields of the main column. Texts, lists and rows that the type declares follow them.
+# The fields in the main column. They are followed by the texts, lists and rows that the type declares.
 MAIN = ("title", "text")
-# The groups of the panel: (heading, field names, whether it is open). The group without names contains the type's
-# other fields.
+# The groups in the panel: (heading, field names, whether the group is open). The group without names contains the
+# type's other fields.
 GROUPS: tuple[tuple[Any, tuple[str, ...], bool], ...] = (
     (_("Details"), (), True),
     (_("URL"), ("section", "slug"), True),
@@ -71,7 +71,7 @@ class Group:
     """A group of fields in the panel.
 
     Attributes:
-        has_errors: Whether at least one of the fields has an error.
+        has_errors: Whether any of the fields has an error.
     """
 
     heading: Any
@@ -81,16 +81,17 @@ class Group:
 
 
 class NodeForm(forms.Form):
-    """The form of a node.
+    """The form for a node.
 
     Attributes:
-        seen: The version of the node with the nonce in the form. A field that equals its value in `seen` is unchanged.
-            None for a new node, or if the version is no longer known.
+        seen: The node's version with the nonce in the form. If a field equals its value in `seen`, it is unchanged.
+            This is None for a new node, or if the version is no longer known.
     """
 
     # The path of each field under `metadata`.
     paths: ClassVar[Mapping[str, str]] = PATHS
-    # The type's declared fields and the fields of every text. Those that belong to no group are in "Details".
+    # The fields that the type declares, and the fields that every type has. Fields that don't belong to a group are in
+    # "Details".
     details: ClassVar[tuple[str, ...]] = ()
 
     title = TitleField(
@@ -146,9 +147,9 @@ class NodeForm(forms.Form):
         self._shown = {
             name: values[path] for name, path in self.paths.items() if name in self.details and path in values
         }
-        # A free slug to offer if the submitted slug is already used.
+        # A free slug to offer if the submitted slug is already in use.
         self.free_slug = ""
-        # The slug that the script last proposed for the title of a new page.
+        # The slug that the script last proposed for a new page's title.
         self.proposed_slug = self.data.get("_proposed", "")
         self.fields["section"] = SectionField(user, type, values.get("parent_id"), label=_("Section"))
         for name, field in self.fields.items():
@@ -157,8 +158,8 @@ class NodeForm(forms.Form):
             elif isinstance(field, ReferenceField):
                 field.widget.sees_all, field.widget.sees_photos = access.sees_all(user), access.may_see_photos(user)
         if user.has_perm("nodes.publish_node"):
-            # The author of a new page is the user who creates it. A page that was imported without an author can stay
-            # without one.
+            # The author of a new page is the user who creates it. If a page was imported without an author, the author
+            # isn't required.
             required = bool(values.get("author"))
             self.fields["author"] = AuthorField(values.get("author"), label=_("Author"), required=required)
         else:
@@ -166,7 +167,7 @@ class NodeForm(forms.Form):
                 if path in access.PUBLISHER_FIELDS:
                     self.fields.pop(name, None)
         accept_long_input(self.fields.values())
-        # A form that an older release rendered may lack fields. A missing field must not empty the stored value.
+        # A form that was rendered by an older release may lack fields. A missing field must not empty the stored value.
         self.is_of_another_version = self.is_bound and self.data.get("schema_version", "1") != str(
             content.get(type).schema_version
         )
@@ -176,7 +177,7 @@ class NodeForm(forms.Form):
                 field.bound_data = _initial
 
     def clean(self) -> dict[str, Any] | None:
-        """Refuse a form that another release rendered. The error lists the values of fields that no longer exist."""
+        """Reject a form rendered by another release. The error lists the values of fields that no longer exist."""
         if not self.is_of_another_version:
             return super().clean()
         reasons = [
@@ -188,7 +189,7 @@ class NodeForm(forms.Form):
         raise forms.ValidationError([*reasons, *gone])
 
     def _unknown(self) -> Iterator[tuple[str, str]]:
-        """Yield (name, value) of each sent value that belongs to no field and is not part of the form itself."""
+        """Yield the name and value of each submitted value that belongs neither to a field nor to the form itself."""
         known = {*self.fields, *declared_fields.RESERVED, "csrfmiddlewaretoken"}
         for key, value in self.data.items():
             is_known = key.startswith("_") or key.partition("-")[0] in known
@@ -196,12 +197,12 @@ class NodeForm(forms.Form):
                 yield key, value
 
     def _belongs_to(self, key: str, name: str) -> bool:
-        """Return whether a sent key belongs to a field. A date and its time have two keys, and rows have many."""
+        """Return whether a submitted key belongs to a field. A date and time have two keys, and rows have many."""
         name = self.add_prefix(name)
         return key == name or (key.startswith((f"{name}_", f"{name}-")) and key not in self.fields)
 
     def clean_slug(self) -> str:
-        """Return the typed slug, or "" for a proposed slug, which is then generated again because it may no longer be free."""
+        """Return the typed slug, or "" for a proposed slug, so that saving generates a slug that is still free."""
         slug: str = self.cleaned_data["slug"]
         return "" if slug == self.proposed_slug else slug
 
@@ -209,11 +210,11 @@ class NodeForm(forms.Form):
         return tags.parse(self.cleaned_data["tags"])
 
     def mine(self) -> dict[str, Any]:
-        """Return the values of the valid form, by path."""
+        """Return the valid form's values by path."""
         return {path: self._value(name) for name, path in self.paths.items() if name in self.cleaned_data}
 
     def _value(self, name: str) -> Any:
-        """Return the value of a field. An unchanged value is returned as stored, including what the widget doesn't show."""
+        """Return a field's value. An unchanged value is returned as stored, with data that the widget doesn't show."""
         field = self.fields[name]
         sent = self[name].data
         if name in self._shown and not isinstance(field, PartsField) and is_unchanged(field, sent, self._shown[name]):
@@ -221,9 +222,9 @@ class NodeForm(forms.Form):
         return self.cleaned_data[name]
 
     def to_publish(self) -> dict[str, Any]:
-        """Return the values of the valid form by path, with dates that make the node public now.
+        """Return the valid form's values by path, with dates that make the node public now.
 
-        A date that was typed into the form is kept, even if it is in the future.
+        If a date was typed into the form, that date is kept, even if it is in the future.
         """
         mine = self.mine()
         seen = self.seen.fields if self.seen else {}
@@ -233,18 +234,18 @@ class NodeForm(forms.Form):
         return mine
 
     def tag_change(self) -> TagChange:
-        """Return the editor's changes to the tags that the form was rendered with."""
+        """Return how the editor changed the tags that the form was rendered with."""
         return TagChange.between(self.cleaned_data["tags_seen"], self.cleaned_data["tags"])
 
     def main_fields(self, without: Collection[str] = ()) -> list[forms.BoundField]:
-        """Return the fields of the main column. The fields `without` are omitted because they are shown elsewhere."""
+        """Return the fields in the main column, except the fields in `without`, which are shown elsewhere."""
         names = (*MAIN, *(name for name in self.details if self._is_main(name)))
         return [self[name] for name in names if name in self.fields and name not in without]
 
     def groups(self, without: Collection[str] = ()) -> Iterator[Group]:
-        """Yield the groups of the panel. Groups with errors are open.
+        """Yield the groups in the panel. Groups with errors are open.
 
-        The fields `without` are omitted because they are shown elsewhere.
+        The fields in `without` are omitted, because they are shown elsewhere.
         """
         others = tuple(name for name in self.details if name not in _GROUPED and not self._is_main(name))
         for heading, names, is_open in GROUPS:
@@ -257,7 +258,7 @@ class NodeForm(forms.Form):
         return name not in _GROUPED and isinstance(self.fields.get(name), TextField | PartsField | declared.LinesField)
 
     def broken_references(self) -> list[texts.BrokenReference]:
-        """Return the references in the form's text whose targets readers cannot see."""
+        """Return the references in the form's text whose targets readers can't see."""
         source, format = (str(self[name].value() or "") for name in ("text", "format"))
         source = normalize_newlines(source)
         sees_photos = access.may_see_photos(self.user)
@@ -271,7 +272,7 @@ def _initial(data: Any, initial: Any) -> Any:
 
 
 def form_class(type: str) -> builtins.type[NodeForm]:
-    """Return the form class of a content type."""
+    """Return a content type's form class."""
     return _form_class(content.get(type))
 
 
@@ -282,6 +283,6 @@ def _form_class(content_type: builtins.type[content.Content]) -> builtins.type[N
         return NodeForm
     fields = {field.name: declared.form_field(field) for field in own_fields.values()}
     paths = {**PATHS, **{field.name: path for path, field in own_fields.items()}}
-    # The fields that every type has are last.
+    # The fields that every type has come last.
     details = tuple(sorted(fields, key=lambda name: name in _GROUPED))
     return type(f"{content_type.__name__}Form", (NodeForm,), {**fields, "paths": paths, "details": details})

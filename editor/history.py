@@ -1,4 +1,4 @@
-"""The views of a node's history: its saves, the differences between two versions, and restoring an old version."""
+"""The views for a node's history: list saves, compare two versions, and restore an old version."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from nodes.selectors import editable_nodes, history
 from nodes.selectors.editable_nodes import Version
 from nodes.types import Act, TagChange
 
-# Restoring an old text neither moves a page nor changes its publication.
+# Restoring an old version doesn't move a page, and doesn't change its publication or author.
 NOT_RESTORED = frozenset({"slug", "parent_id", "published", "expires", "author"})
 
 ACTS = {
@@ -44,23 +44,24 @@ ACTS = {
 
 @require_safe
 def index(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """List the saves of a node, newest first. The saves of one sitting are one row, unless the query has ?each=."""
+    """List a node's saves, newest first. The saves of one sitting share a row, unless the query contains ?each=."""
     editable = access.node(request.user, node_id, NodePermission.VIEW)
     context = list_saves(request, node_id, editable.live.nonce, editable.node.metadata.type)
     return render_page(request, "history", _("History"), editable=editable, **context)
 
 
 def list_saves(request: HttpRequest, node_id: ObjectId, present: ObjectId, type: str) -> dict[str, Any]:
-    """Return the template context that lists the saves of a node.
+    """Return the template context for the list of a node's saves.
 
     Args:
-        request: The request. Its parameter ?after= is the last save of the previous page. ?each= disables sittings.
+        request: The request. Its ?after= parameter is the last save on the previous page. With ?each=, each save gets
+            its own row.
         node_id: The id of the node or photo.
-        present: The nonce of its present version.
-        type: Its content type.
+        present: The nonce of the current version.
+        type: The content type.
 
     Returns:
-        The context, with the saves that led to `present`, newest first.
+        The context, with the saves up to `present`, newest first.
     """
     after = request.GET.get("after", "")
     each = "each" in request.GET
@@ -83,7 +84,7 @@ def list_saves(request: HttpRequest, node_id: ObjectId, present: ObjectId, type:
 
 @require_safe
 def compare(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the differences between the versions ?old= and ?new=, with the older version first."""
+    """Show the differences between the versions ?old= and ?new=. The older version comes first."""
     editable = access.node(request.user, node_id, NodePermission.VIEW)
     old, new = (_version(node_id, request.GET.get(name, "")) for name in ("old", "new"))
     if old.saved_at > new.saved_at:
@@ -95,7 +96,7 @@ def compare(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpResponse:
-    """Show an old version next to the present one, or restore the old version."""
+    """Show an old version next to the current one, or restore the old version."""
     editable = access.node(request.user, node_id, NodePermission.VIEW)
     old = _version(node_id, str(nonce))
     form = Confirmation(request, editable, tags_seen=TagsSeenField(initial=list(editable.live.tags)))

@@ -1,4 +1,4 @@
-"""The widgets for an ordered list of links. Each link is a row with its place, label and target."""
+"""The widget for an ordered list of links. Each link is a row with its position, label and target."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -13,9 +13,9 @@ from nodes.form_fields import format_reference
 from nodes.setting_fields import Rows, linked_id, plain
 from reader.selectors.menus import MenuLink, resolve_links
 
-# Maximum rows of a field. Further submitted rows are ignored.
+# Maximum number of rows in a field. Further submitted rows are ignored.
 MOST = 20
-# Empty rows after the stored ones.
+# Number of empty rows after the stored rows.
 BLANK = 3
 
 
@@ -23,8 +23,8 @@ class RowsInput(forms.Widget):
     """A widget with three inputs per row.
 
     Attributes:
-        default_links: Returns the links that readers see if no row is stored. The widget then shows them as rows that
-            editors can change.
+        default_links: A function that returns the links that readers see if no rows are stored. In that case, the
+            widget shows these links as rows that editors can change.
     """
 
     template_name = "editor/link_rows.html"
@@ -55,7 +55,8 @@ class RowsInput(forms.Widget):
                 after = int(place) if place.isascii() and place.isdecimal() and len(place) < 4 else MOST
                 numbered.append((after, number, {"label": label.strip(), "target": target.strip()}))
         rows = [row for _after, _number, row in sorted(numbered, key=lambda entry: entry[:2])]
-        # If the default rows are unchanged, no row is stored, so the links keep following changes of the site.
+        # If the default rows are unchanged, no rows are stored, so that the links continue to follow changes to the
+        # site.
         return [] if json.dumps(rows) == data.get(f"{name}-usual") else rows
 
     def id_for_label(self, id_: str) -> str:
@@ -66,12 +67,12 @@ class RowsInput(forms.Widget):
 
 
 def format_rows(rows: Rows) -> str:
-    """Return links as text for a message."""
+    """Return links as text, for a message."""
     return ", ".join(f"{row['label'] or row['title']} ({row['target']})" for row in _readable(rows))
 
 
 def _readable(rows: Rows) -> Rows:
-    """Return rows in a readable form, with paths instead of ids, and titles instead of missing labels."""
+    """Return rows in a readable form, with paths instead of ids, and with the title of each linked page."""
     links = {link.id: link for link in resolve_links([row for row in rows if linked_id(row["target"])], now())}
     readable = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""The report of broken links. Each page of the report checks a part of the site."""
+"""The broken link report. Each page of the report checks a part of the site."""
 
 from typing import Any
 
@@ -16,18 +16,18 @@ from nodes.selectors import references
 from nodes.selectors.references import Broken, State
 from photos import texts
 
-# A page of the report ends once it has this many rows, or once this many pages of the site were checked.
+# A page of the report ends when it has this many rows, or when this many of the site's pages have been checked.
 SIZE = 50
 MOST_EXAMINED = 1_000
-# Maximum link texts shown for one target on one page.
+# Maximum number of link texts shown for each target on a page.
 WORDS = 5
 
 
 @require_safe
 def broken_links(request: HttpRequest) -> HttpResponse:
-    """List references whose targets readers cannot see, first in public pages, newest first, then in drafts.
+    """List references whose targets readers can't see: first in public pages, newest first, and then in drafts.
 
-    Pages that the user cannot see are omitted.
+    Pages that the user can't see are omitted.
     """
     if not access.may_list(request.user):
         raise PermissionDenied
@@ -46,7 +46,7 @@ def broken_links(request: HttpRequest) -> HttpResponse:
                 break
     except ValueError as error:
         raise Http404(_("This list has no such page.")) from error
-    # Only users who can see everything get the titles of targets that are not public.
+    # Only users who can see everything can see the titles of targets that are not public.
     targets = [row["target"] for row in rows] if access.sees_all(request.user) else []
     titles = references.titles(targets, of_photos=access.may_see_photos(request.user))
     for row in rows:
@@ -55,7 +55,7 @@ def broken_links(request: HttpRequest) -> HttpResponse:
 
 
 def _row(request: HttpRequest, broken: Broken) -> dict[str, Any]:
-    # Only users who can see everything learn why a target is not public.
+    # Only users who can see everything can see why a target is not public.
     state = broken.state if access.sees_all(request.user) else State.HIDDEN
     return {
         "node": broken.node,

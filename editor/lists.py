@@ -1,4 +1,4 @@
-"""The list of nodes, with filters, search and keyset pagination. Each row contains its nonce for bulk actions."""
+"""The list of nodes, with filters, search and keyset pagination. Each row contains the nonce, for bulk actions."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -39,10 +39,10 @@ STATES = {
     lists.DRAFTED: gettext_lazy("Changes not published"),
     lists.DUE: gettext_lazy("Changes scheduled"),
 }
-# The state of a node that would be live if its section were live. Lists cannot be filtered by this state.
+# The state of a node that would be live if its section were live. Lists can't be filtered by this state.
 HIDDEN = ("hidden", gettext_lazy("in a hidden section"))
 NO_ACCOUNT = "none"
-# The prefix of query parameters that filter by a field of the type.
+# The prefix of query parameters that filter by one of the type's fields.
 FACET = "facet-"
 
 
@@ -50,12 +50,12 @@ def _date() -> forms.DateInput:
     return forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
 
 
-# Days whose beginning and end can be represented in every time zone.
+# Validators for days whose beginning and end can be represented in every time zone.
 _REPRESENTABLE = [MinValueValidator(date(FIRST_YEAR, 1, 1)), MaxValueValidator(date(LAST_YEAR, 12, 31))]
 
 
 class FilterForm(forms.Form):
-    """The filters of the list, as parameters of the query string."""
+    """The list's filters, as query parameters."""
 
     q = forms.CharField(label=gettext_lazy("Search"), required=False, max_length=200)
     section = forms.ChoiceField(label=gettext_lazy("Section"), required=False)
@@ -84,7 +84,7 @@ class FilterForm(forms.Form):
         self.fields["tag"].widget = forms.TextInput(attrs={"list": "tags-in-use"})
 
     def filters(self, user: Any) -> Filters:
-        """Return the filters, without unknown values. For users who only see their own pages, filter by their id."""
+        """Return the filters, without unknown values. If users can see only their own pages, filter by their id."""
         self.is_valid()
         data = {name: value for name, value in self.cleaned_data.items() if value}
         filters = Filters(
@@ -112,7 +112,7 @@ class FilterForm(forms.Form):
 
 
 def _facet_field(field: models.Field) -> forms.Field:
-    """Return the form field that filters by a declared field: a choice of its values, or a text input."""
+    """Return the form field that filters by a declared field: a choice of the field's values, or a text input."""
     labels = facets.labels(field)
     label = capfirst(field.verbose_name)
     if labels:
@@ -126,7 +126,7 @@ def _midnight(day: date) -> datetime:
 
 
 def author_choices() -> list[tuple[str, str]]:
-    """Return the choices of the author filter, which are the staff accounts and "No account"."""
+    """Return the choices for the author filter: the staff accounts and "No account"."""
     staff = get_user_model()._default_manager.filter(is_staff=True).order_by("username")
     named = [(str(user.pk), user.get_full_name() or user.get_username()) for user in staff]
     return [*named, (NO_ACCOUNT, _("No account"))]
@@ -134,7 +134,7 @@ def author_choices() -> list[tuple[str, str]]:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def changelist(request: HttpRequest) -> HttpResponse:
-    """Show a page of the list, or perform the posted bulk action."""
+    """Show a page of the list, or perform the submitted bulk action."""
     user = request.user
     if not access.may_list(user):
         raise PermissionDenied
@@ -164,7 +164,7 @@ def changelist(request: HttpRequest) -> HttpResponse:
 def format_total(
     filters: Filters, list_page: lists.Page, version: ObjectId | None, moment: Any, collection: str = NODES
 ) -> str:
-    """Return the number of matching nodes as text. Above the counting limit, return the limit followed by "+"."""
+    """Return the number of matching nodes as text, or the counting limit and "+" if there are more."""
     if filters.search:
         return f"{len(list_page.rows)}" if len(list_page.rows) < lists.MOST_RESULTS else f"{lists.MOST_RESULTS}+"
     count = lists.count(filters, version, moment.replace(second=0, microsecond=0), collection)
@@ -188,13 +188,13 @@ def _row(row: lists.Row, moment: Any) -> dict[str, Any]:
 
 
 def _values(row: lists.Row, columns: list[models.Field]) -> list[str]:
-    """Return the values of a row in the columns of its type."""
+    """Return a row's values for the columns of its type."""
     detail = row.node.metadata.detail
     return [declared.display(field, getattr(detail, field.attname, None)) for field in columns]
 
 
 def node_state(node: Any, moment: Any) -> tuple[str, Any]:
-    """Return the state of a node as (name, label)."""
+    """Return a node's state as (name, label)."""
     if node.metadata.published is None:
         name = lists.UNPUBLISHED
     elif node.metadata.published > moment:
@@ -209,7 +209,7 @@ def node_state(node: Any, moment: Any) -> tuple[str, Any]:
 
 
 def page_url(request: HttpRequest, cursor: str) -> str:
-    """Return the URL of the list's page that begins at `cursor`, or "" if there is no cursor."""
+    """Return the URL of the list page that begins at `cursor`, or "" if there is no cursor."""
     if not cursor:
         return ""
     query = request.GET.copy()

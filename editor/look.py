@@ -1,4 +1,4 @@
-"""The settings of the site's look: their form fields, and swatches of the accent in light and dark colours."""
+"""The settings for the site's look: form fields, and swatches of the accent colour in light and dark mode."""
 
 import copy
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from reader.selectors.menus import MenuLink
 
 @dataclass(frozen=True)
 class Swatch:
-    """An accent colour on the two surfaces of a colour scheme."""
+    """An accent colour on the two background colours of a colour scheme."""
 
     label: Any
     paper: str
@@ -27,14 +27,14 @@ class Swatch:
 
     @property
     def contrast(self) -> str:
-        """Return the lower contrast of the two surfaces in words, such as "4.5 : 1"."""
+        """Return the lower of the contrasts with the two background colours as text, such as "4.5 : 1"."""
         return f"{look.lowest_contrast(self.accent, (self.paper, self.raised)):.1f} : 1"
 
 
 def swatches(accent: str) -> list[Swatch]:
-    """Return the swatches of an accent colour in both schemes. "" means the theme's own accent.
+    """Return the swatches of an accent colour in light and dark mode. "" means the theme's own accent colour.
 
-    An accent without enough contrast is replaced by the nearest colour with enough contrast.
+    If the contrast of the accent colour is too low, the nearest colour with sufficient contrast is used instead.
     """
     light = look.readable(accent or look.ACCENT, look.LIGHT, look.CONTRAST)
     return [
@@ -54,7 +54,7 @@ def _pages() -> list[MenuLink]:
 
 
 def setting_field(name: str, label: Any, help_text: Any = "", widget: forms.Widget | None = None) -> forms.Field:
-    """Return the form field that validates the setting `name`, with a label and a widget of the admin."""
+    """Return the form field that validates the setting `name`, with a label and a widget for the admin."""
     field = copy.deepcopy(setting_fields.FIELDS[name])
     field.label = label
     field.help_text = help_text
@@ -66,7 +66,7 @@ def setting_field(name: str, label: Any, help_text: Any = "", widget: forms.Widg
 
 
 class LookForm(forms.Form):
-    """The form with the settings of the site's look."""
+    """The form with the settings for the site's look."""
 
     theme = setting_field("theme", label=gettext_lazy("Theme"))
     logo = setting_field(

@@ -1,4 +1,4 @@
-"""The URLs of the content admin, named like the URLs of Django's own admin pages."""
+"""The URLs of the content admin. Their names follow the pattern of Django's own admin pages."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ PERMISSIONS = ("nodes.view_node", "nodes.add_node", "nodes.change_node", "nodes.
 
 
 class NodeAdmin(admin.ModelAdmin):
-    """The admin entry of pages and posts. All its views are functions of this app."""
+    """The admin registration for pages and posts. Its views are functions defined in this app."""
 
     def get_urls(self) -> list[URLPattern]:
         views = (

@@ -1,4 +1,4 @@
-"""The views that move, unpublish, copy, trash, restore and delete nodes, each after a confirmation page."""
+"""The views that move, unpublish, copy, trash, restore and delete nodes. Each view shows a confirmation page first."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ from photos import addresses
 
 
 class Confirmation(forms.Form):
-    """The form of a confirmation page, with the nonce of the node that was shown and the fields of the operation."""
+    """The form on a confirmation page, with the nonce of the version that was shown and the operation's fields."""
 
     nonce = ObjectIdField(widget=forms.HiddenInput)
 
@@ -48,7 +48,7 @@ def _render_confirmation(
     request: HttpRequest, editable: Editable, form: forms.Form, title: str, **context: Any
 ) -> HttpResponse:
     if form.errors:
-        # The page now shows the present version, so pressing the button again confirms that version.
+        # The page now shows the current version, so pressing the button again confirms the operation for this version.
         form.data = form.data.copy()
         form.data["nonce"] = str(editable.live.nonce)
     return render_page(request, "confirm", title, form=form, editable=editable, **context)
@@ -66,13 +66,13 @@ def _add_error(form: forms.Form, error: NodeError) -> None:
 
 
 def _contents_notice(editable: Editable) -> str:
-    """Return a sentence about the effect on a section's contents, or "" for other nodes."""
+    """Return a notice about the effect on a section's contents, or "" if the node isn't a section."""
     return _("This also affects everything in this section.") if editable.node.content_type.is_section else ""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def move(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Move a node to another section. Its old URLs redirect to the new one."""
+    """Move a node to another section. The old URLs redirect to the new one."""
     editable = access.node(request.user, node_id, Move.needs)
     form = Confirmation(request, editable, section=_section_field(request, editable))
     if request.method == "POST" and form.is_valid():
@@ -115,7 +115,7 @@ def unpublish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def duplicate(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Copy a node into a section. A form that is sent twice creates only one copy."""
+    """Copy a node into a section. If the same form is submitted twice, only one copy is created."""
     editable = access.node(request.user, node_id, Duplicate.needs)
     if not access.may_create(request.user, editable.node.metadata.type):
         raise PermissionDenied
@@ -180,7 +180,7 @@ def trash_list(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def restore(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Restore a node from the trash, to its former place or another place."""
+    """Restore a node from the trash, to its previous place or to another one."""
     editable = access.trashed(request.user, node_id, Restore.needs)
     slug = forms.CharField(label=gettext_lazy("Slug"), max_length=200, initial=editable.node.metadata.slug)
     form = Confirmation(request, editable, section=_section_field(request, editable), slug=slug)
@@ -212,7 +212,7 @@ def restore(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Delete a node in the trash permanently."""
+    """Permanently delete a node that is in the trash."""
     editable = access.trashed(request.user, node_id, Delete.needs)
     form = Confirmation(request, editable)
     if request.method == "POST" and form.is_valid():

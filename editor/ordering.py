@@ -1,4 +1,4 @@
-"""The page on which editors order the contents of a section, by typing places, pressing buttons, or dragging."""
+"""The page where editors put a section's contents in order: they type positions, press buttons, or drag rows."""
 
 import math
 from typing import Any
@@ -17,7 +17,7 @@ from nodes.actions import Order
 from nodes.errors import InvalidPlace, NodeError
 from nodes.selectors import by_hand
 
-# Rows per page. The buttons "to the start" and "to the end" can move nodes to another page.
+# Number of rows per page. The buttons for moving a node to the start or end can move it to another page.
 SIZE = 300
 UP = "up"
 DOWN = "down"
@@ -27,7 +27,7 @@ END = "end"
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def order(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the contents of a section in order, or change the order as the sent form specifies."""
+    """Show a section's contents in order, or change the order as specified in the submitted form."""
     try:
         editable = Order(user=request.user, node_id=node_id).check()
     except InvalidPlace as error:
@@ -52,7 +52,7 @@ def order(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 
 def _arrange(request: HttpRequest, section_id: ObjectId) -> HttpResponse:
-    """Change the order of a section as the form specifies. Redirect to the list, at the node that a button moved."""
+    """Change a section's order as specified in the form. Redirect to the list, at the node that a button moved."""
     posted = request.POST
     fragment = ""
     seen = [_id(text) for text in posted.get("seen", "").split(",")[:SIZE] if text]
@@ -81,10 +81,10 @@ def _arrange(request: HttpRequest, section_id: ObjectId) -> HttpResponse:
 
 
 def _new_order(posted: QueryDict, seen: list[ObjectId]) -> list[ObjectId]:
-    """Return the ids in the order of the typed places, changed by the button that was pressed.
+    """Return the ids in the order of the typed positions, and apply the button that was pressed.
 
-    A node gets the place that was typed for it, even if another node has that place. The other node moves down, or up
-    if the first node came from above.
+    A node gets the position that was typed for it, even if another node has this position. The other node moves down
+    or, if the first node came from above, up.
     """
 
     def place(node_id: ObjectId) -> tuple[float, int]:
@@ -101,7 +101,7 @@ def _new_order(posted: QueryDict, seen: list[ObjectId]) -> list[ObjectId]:
 
 
 def _number(text: str, default: float) -> float:
-    """Return the finite number in a text, or `default`."""
+    """Return the number in a text, or `default` if it contains no finite number."""
     try:
         number = float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Messages after an action on a page, which report the action, what readers see now, and which changes were merged."""
+"""Messages after an action on a page. They report the action, the new state for readers, and any merged changes."""
 
 from datetime import datetime
 from functools import partial
@@ -24,7 +24,7 @@ from nodes.times import day, point
 from nodes.types import Act, Saved
 from photos import texts
 
-# Maximum broken links listed in a warning.
+# Maximum number of broken links listed in a warning.
 NAMED = 3
 
 
@@ -41,17 +41,17 @@ def report(
     """Add the message about a save.
 
     Args:
-        request: The request that saved.
+        request: The request that saved the page.
         saved: The result of the save.
-        before: The node before the save, or None if it is new.
-        act: The action, if it cannot be inferred from the node before and after.
+        before: The node before the save, or None if the node is new.
+        act: The action, if it can't be inferred from the node before and after the save.
         drafted: Whether a draft was saved.
         seen: The nonce that the save was based on.
-        slug: The slug from the form. If the node got neither this slug nor the slug of its title, the message contains
-            the path.
+        slug: The slug in the form. If the node's slug is neither this one nor derived from the title, the message
+            contains the path.
     """
     editable = editable_nodes.load(saved.id)
-    # If the page was moved to the trash meanwhile, the message still confirms that the text was saved.
+    # If the page was moved to the trash in the meantime, the message still confirms that the text was saved.
     message = _describe_act(before, editable.node, act, drafted=drafted) if editable else _("Saved.")
     if editable and editable.draft and (due := editable.draft.due) and (drafted or act is Act.SCHEDULED):
         # A formatted time may end with a full stop ("9 a.m."), so no sentence ends with a time.
@@ -81,12 +81,12 @@ def report(
 
 
 def _has_slug(node: Node, slug: str) -> bool:
-    """Return whether a node has the slug that was typed, or the slug of its title if none was typed."""
+    """Return whether a node has the slug that was typed. If no slug was typed, compare with the title's slug."""
     return node.metadata.slug == (slugs.normalized(slug) or slugify(node.metadata.title))
 
 
 def _warn(request: HttpRequest, node: Node, version: Version) -> None:
-    """Add a warning about links whose targets readers cannot see. The version is public now or will be soon."""
+    """Add a warning about links whose targets readers can't see, in a version that is public or is going to be."""
     text = version.fields.get("detail.text") or ""
     format = version.fields.get("detail.format") or MARKDOWN
     sees_photos = access.may_see_photos(request.user)
@@ -105,7 +105,7 @@ def _warn(request: HttpRequest, node: Node, version: Version) -> None:
 
 
 def _describe_act(before: Node | None, after: Node, act: Act, *, drafted: bool) -> str:
-    """Return a sentence about an action and what readers see now. `before` is None for a new node."""
+    """Return a message about an action and the new state for readers. `before` is None for a new node."""
     moment = now()
     state = edit_form.publication_state(after, moment)
     previous = edit_form.publication_state(before, moment) if before else PublicationState.NEW
@@ -151,7 +151,7 @@ def _describe_unscheduled(due: datetime) -> str:
 
 
 def _describe_merge(request: HttpRequest, saved: Saved, seen: ObjectId | None, type: str) -> str:
-    # The savers include the current user, because this save is one of them.
+    # The savers include the current user, because this save is included.
     savers = history.savers_since(saved.id, seen, saved.nonce)
     others = dict.fromkeys(saver.name for saver in savers if saver.id != get_actor(request).id)
     params = {"who": ", ".join(others), "fields": differences.labels(saved.merged, type)}

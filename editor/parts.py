@@ -1,6 +1,6 @@
-"""Form fields for the parts of a node. Each part is a row of inputs, with its place and a checkbox to remove it.
+"""Form fields for a node's parts. Each part is a row of inputs, with its position and a checkbox for removing the part.
 
-Some empty rows follow, and a script can add more.
+The stored rows are followed by some empty rows, and a script can add more.
 """
 
 import json
@@ -16,21 +16,21 @@ from django.utils.translation import gettext as _
 
 from nodes.content.values import stored_fields
 
-# Empty rows after the stored rows. A script can add more.
+# Number of empty rows after the stored rows. A script can add more.
 EXTRA = 3
-# Maximum rows that are saved, unless more are already stored; and maximum rows that are read, which is higher so that
-# an error can report the excess.
+# Maximum number of rows that are saved, unless more are already stored. The maximum number of rows that are read is
+# higher, so that an error can be reported if there are too many rows.
 MOST, MOST_READ = 200, 10_000
-# A part as it was typed: the values that the widgets send, by field name, and its "id".
+# A part as it was typed: the values that the widgets send, by field name, and the part's "id".
 Row = dict[str, Any]
 
 
 class PartsWidget(forms.Widget):
-    """A widget with a row of inputs per part.
+    """A widget with one row of inputs per part.
 
     Attributes:
         fields: The fields of a part, by name.
-        many: Whether there can be several parts, which editors can reorder, or only one.
+        many: Whether there can be several parts, which editors can reorder, or only a single part.
     """
 
     template_name = "editor/parts.html"
@@ -45,11 +45,11 @@ class PartsWidget(forms.Widget):
         self.many = many
 
     def empty_row(self) -> Row:
-        """Return the row of a part without typed values."""
+        """Return the row of a part into which nothing has been typed."""
         return self.row({name: field.initial for name, field in self.fields.items()})
 
     def row(self, values: Mapping[str, Any], part_id: str = "") -> Row:
-        """Return the values of a part as a browser would send them."""
+        """Return a part's values in the form in which a browser would send them."""
         return {"id": part_id} | {name: _shown_value(field, values.get(name)) for name, field in self.fields.items()}
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[Row] | None:
@@ -101,9 +101,9 @@ class HiddenParts(forms.HiddenInput):
 
 
 class PartsField(forms.Field):
-    """A field for the parts of a node. Its value is a list of mappings from field names to values.
+    """A field for a node's parts. Its value is a list of mappings from field names to values.
 
-    Without `many`, its value is one mapping or None.
+    Without `many`, the value is a single mapping or None.
     """
 
     hidden_widget = HiddenParts
@@ -112,7 +112,7 @@ class PartsField(forms.Field):
         self.model = model
         self.fields = fields
         self.many = many
-        # The value that the form was rendered with. Unchanged parts of it are not parsed.
+        # The value that the form was rendered with. Parts that have not been changed are not parsed.
         self.seen: Any = None
         super().__init__(widget=PartsWidget(fields, many=many), **kwargs)
 
@@ -126,7 +126,7 @@ class PartsField(forms.Field):
         ]
 
     def _seen_parts(self) -> dict[str, tuple[Any, Row]]:
-        """Return (part, row) of each part that the form was rendered with, by id."""
+        """Return the (part, row) of each part that the form was rendered with, by id."""
         parts = self.seen if isinstance(self.seen, list) else [self.seen] if self.seen is not None else []
         return {row["id"]: (part, row) for part, row in zip(parts, self.prepare_value(self.seen), strict=True)}
 
@@ -164,12 +164,12 @@ class PartsField(forms.Field):
 
 
 def is_unchanged(field: forms.Field, sent: Any, seen: Any) -> bool:
-    """Return whether a widget sent exactly what it showed for the value `seen`. A widget may show less than is stored."""
+    """Return whether a widget sent exactly what it showed for the value `seen`. It may not show all stored data."""
     return bool(_normalize_sent(sent) == _shown_value(field, seen))
 
 
 def _shown_value(field: forms.Field, value: Any) -> Any:
-    """Return the value that the widget of a field shows for a stored value."""
+    """Return the value that a field's widget shows for a stored value."""
     if callable(value):
         value = value()
     value = field.prepare_value(value)
@@ -197,7 +197,7 @@ def _is_checkbox(field: forms.Field) -> bool:
 
 
 def _parse_place(typed: str, number: int) -> float:
-    """Return the typed place. If it is empty, return a place after all others, in the order of the rows."""
+    """Return the typed position. If it is empty, return a position after all others, in the order of the rows."""
     try:
         return float(typed)
     except ValueError:
@@ -205,7 +205,7 @@ def _parse_place(typed: str, number: int) -> float:
 
 
 def _parse_rows(text: str, fields: Mapping[str, forms.Field]) -> list[Row] | None:
-    """Return the rows from a hidden input's JSON, or None if it contains no list of rows, or too many rows."""
+    """Return the rows in a hidden input's JSON, or None if the JSON isn't a list of rows or contains too many."""
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError):
@@ -220,7 +220,7 @@ def _parse_rows(text: str, fields: Mapping[str, forms.Field]) -> list[Row] | Non
 
 
 def _as_sent(field: forms.Field, value: Any) -> Any:
-    """Return a value from JSON in the form in which the widget of a field sends it. A value of the wrong type becomes empty."""
+    """Return a JSON value in the form in which a field's widget sends it. A value of the wrong type becomes empty."""
     if _is_checkbox(field):
         return value is True
     if isinstance(field.widget, forms.MultiWidget):
@@ -231,5 +231,5 @@ def _as_sent(field: forms.Field, value: Any) -> Any:
 
 
 def _typed_text(value: Any) -> str:
-    # JSON can contain lone surrogates, which cannot be encoded.
+    # JSON can contain lone surrogates, which can't be encoded.
     return str(value).encode(errors="replace").decode() if isinstance(value, str | bool) else ""

@@ -1,4 +1,4 @@
-"""Login for a form that was sent after the session had expired. After the login, the form is shown with everything typed."""
+"""Login for forms that were submitted after the session had expired. The form is then shown with everything typed."""
 
 from django.contrib import admin
 from django.contrib.admin.forms import AdminAuthenticationForm
@@ -11,13 +11,13 @@ from editor.sent_forms import SHOW_ONLY
 from editor.site import render_page
 
 USERNAME, PASSWORD = "_username", "_password"
-# Fields that are not passed on: secrets, and the buttons, because nothing is saved before the editor has seen the text
+# Fields that are not passed on: secrets, and the buttons, because nothing is saved until the editor has seen the text
 # again.
 DROPPED = frozenset({USERNAME, PASSWORD, "csrfmiddlewaretoken", "_save", "_continue", "_draft", "_publish", "_preview"})
 
-# The long forms, by URL name. If a page also has other forms, the value is a field that only the long form has. Each
-# of these views supports SHOW_ONLY: it shows the sent form and saves nothing. Forms with a single button are not
-# listed, because logging in must not perform their action and no page offers the form again.
+# The long forms, by URL name. If a page also has other forms, the value is a field that only the long form has. Each of
+# these views supports SHOW_ONLY, which shows the submitted form without saving it. Forms that consist of a single
+# button are not listed, because logging in must not perform their action, and no page shows these forms again.
 FORMS: dict[str, str] = {
     "nodes_node_add": "",
     "nodes_node_change": "",
@@ -28,10 +28,10 @@ FORMS: dict[str, str] = {
 
 
 def log_in_again(request: HttpRequest) -> HttpResponse | None:
-    """Return a page that asks for the password, if one of FORMS was sent without a login. The page contains the sent fields.
+    """If one of FORMS was submitted without a login, return a page that asks for the password.
 
-    If the password is right, log in and return None, so that the view shows the sent form and saves nothing.
-    Return None for all other requests.
+    The page contains the submitted fields. If the password is correct, log in and return None, so that the view shows
+    the submitted form without saving it. Return None for all other requests.
     """
     if not is_form_sent(request) or admin.site.has_permission(request):
         return None
@@ -57,7 +57,7 @@ def _ask_for_password(request: HttpRequest, form: AdminAuthenticationForm | None
 
 
 def is_form_sent(request: HttpRequest) -> bool:
-    """Return whether a request sends one of FORMS."""
+    """Return whether a request submits one of FORMS."""
     match = request.resolver_match
     if match is None or match.namespace != "admin" or match.url_name not in FORMS or request.method != "POST":
         return False
@@ -66,7 +66,7 @@ def is_form_sent(request: HttpRequest) -> bool:
 
 
 def typed_fields(posted: QueryDict) -> QueryDict:
-    """Return the typed fields, marked so that they are shown again but not saved."""
+    """Return the typed fields with a mark, so that they are shown again but not saved."""
     typed = posted.copy()
     for name in DROPPED & typed.keys():
         del typed[name]
@@ -75,11 +75,11 @@ def typed_fields(posted: QueryDict) -> QueryDict:
 
 
 def show_again(request: HttpRequest) -> HttpResponse | None:
-    """Return a page whose button shows one of FORMS again, because the form's CSRF token is outdated.
+    """Return a page with a button that shows a submitted form again, because the form's CSRF token has expired.
 
-    A token is outdated after another login, for example. Neither this page nor its button saves anything, because the form
-    may be forged. Without a session, the page asks for the password, and ignores a password that was sent. Return None for
-    all other requests.
+    The form must be one of FORMS. Its token expires after another login, for example. Neither this page nor its button
+    saves anything, because the form may be forged. If there is no session, the page asks for the password, and ignores
+    any password in the request. Return None for all other requests.
     """
     if not is_form_sent(request):
         return None

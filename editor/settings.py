@@ -1,4 +1,4 @@
-"""The page of the site's settings. Concurrent changes are merged unless they concern the same setting."""
+"""The page with the site's settings. Concurrent changes are merged, unless they affect the same setting."""
 
 import zoneinfo
 from dataclasses import asdict, replace
@@ -29,7 +29,7 @@ from reader.views import previews
 
 
 class SettingsForm(LookForm):
-    """The form with the settings. Each field also sends its initial value, so that only changed settings are saved."""
+    """The form with all settings. Each field also sends its initial value, so that only changed settings are saved."""
 
     name = setting_field("name", label=gettext_lazy("Name"), widget=AdminTextInputWidget())
     tagline = setting_field("tagline", label=gettext_lazy("Tagline"), widget=AdminTextInputWidget())
@@ -70,16 +70,16 @@ class SettingsForm(LookForm):
             field.show_hidden_initial = True
 
     def fieldsets(self) -> list[tuple[Any, list[forms.BoundField]]]:
-        """Return the fields in groups, as (name, fields)."""
+        """Return the groups of fields, as (name, fields) pairs."""
         return [(name, [self[field] for field in fields]) for name, fields in self.FIELDSETS]
 
     def swatches(self) -> list[Swatch]:
-        """Return the swatches of the accent in the form. An invalid colour is replaced by the theme's own accent."""
+        """Return swatches of the form's accent colour. If it is invalid, use the theme's own accent colour."""
         accent = str(self["accent"].value())
         return swatches(accent if look.is_colour(accent) else "")
 
     def seen(self) -> dict[str, Any]:
-        """Return the value that each field was rendered with, or None if the sent value is invalid."""
+        """Return the value that each field was rendered with, or None if the submitted initial value is invalid."""
         return {name: self._seen(self[name]) for name in self.fields}
 
     def _seen(self, bound: forms.BoundField) -> Any:
@@ -91,7 +91,7 @@ class SettingsForm(LookForm):
             return None
 
     def changes(self) -> dict[str, Any]:
-        """Return the changed settings by name."""
+        """Return the changed settings, by name."""
         seen = self.seen()
         return {name: value for name, value in self.cleaned_data.items() if value != seen[name]}
 
@@ -117,7 +117,7 @@ def edit(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def preview(request: HttpRequest) -> HttpResponse:
-    """Show the home page with the settings that were typed, without storing them."""
+    """Show the home page with the settings in the form, without storing them."""
     if not access.may_set_up(request.user):
         raise PermissionDenied
     form = SettingsForm(request.POST)
@@ -125,16 +125,17 @@ def preview(request: HttpRequest) -> HttpResponse:
         return _show(request, form)
     stored = stored_site.read()
     site_settings = replace(stored.settings, **form.changes())
-    # Without versions, the process caches nothing that depends on the typed settings.
+    # If the site has no versions, the process doesn't cache anything that depends on the typed settings.
     stored_site.begin_request(replace(stored, versions=None, settings=site_settings))
     with timezone.override(zoneinfo.ZoneInfo(site_settings.time_zone)), translation.override(site_settings.language):
         return previews.front_page(request)
 
 
 def _add_conflicts(form: SettingsForm, conflict: SettingsConflict) -> SettingsForm:
-    """Return the form, with an error that shows the other administrator's value at each conflicting field.
+    """Add an error to each conflicting field that shows the other administrator's value. Return the form.
 
-    The form then contains these values as its initial values, so saving it again replaces them.
+    The form then contains these values as its initial values, so saving it again replaces the other administrator's
+    values.
     """
     stored = asdict(stored_site.read().settings)
     data = form.data.copy()
@@ -153,7 +154,7 @@ def _show(request: HttpRequest, form: SettingsForm, status: int = 200) -> HttpRe
 
 
 class SettingsAdmin(admin.ModelAdmin):
-    """The admin entry of the site's settings."""
+    """The admin registration for the site's settings."""
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view

@@ -1,4 +1,4 @@
-"""The preview of search results and shared links in the edit form. A script updates the preview while the editor types."""
+"""The edit form's preview of search results and shared links. A script updates the preview while the editor types."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,8 @@ from nodes.models import Node
 from nodes.services.derived import EXCERPT_WORDS
 from photos import addresses, pictures
 
-# Maximum characters of a text from which the excerpt is made. A form is shown often, so this must be fast.
+# Maximum number of characters from which the excerpt is made. Forms are shown often, so making the excerpt must be
+# fast.
 BEGINNING = 4_000
 
 
@@ -23,9 +24,9 @@ class Preview:
     """The contents of the preview.
 
     Attributes:
-        excerpt: The beginning of the text, which is used if the description and the summary are empty.
-        thumbnail: The thumbnail of the chosen photo, or "".
-        default_thumbnail: The thumbnail that is used if no photo is chosen, or "".
+        excerpt: The beginning of the text. It is used if the description and the summary are empty.
+        thumbnail: The path of the chosen photo's thumbnail, or "" if there is none.
+        default_thumbnail: The path of the thumbnail that is used if no photo is chosen, or "" if there is none.
     """
 
     title: str
@@ -37,7 +38,7 @@ class Preview:
 
 
 def preview(request: HttpRequest, form: NodeForm, node: Node | None) -> Preview:
-    """Return the preview of a form for `node`, or for a new page if `node` is None."""
+    """Return the preview for the form of `node`, or for the form of a new page if `node` is None."""
 
     def value(name: str) -> str:
         return str(form[name].value() or "").strip() if name in form.fields else ""

@@ -15,21 +15,21 @@ from nodes.types import Actor
 
 
 def render_page(request: HttpRequest, template: str, title: str, *, status: int = 200, **context: Any) -> HttpResponse:
-    """Return a page of the admin, rendered from `editor/TEMPLATE.html` with `context` and the context of every admin page."""
+    """Return an admin page rendered from `editor/TEMPLATE.html`, with `context` and the shared admin context."""
     shared = {**admin.site.each_context(request), "opts": Node._meta, "title": title, "is_nav_sidebar_enabled": True}
     return render(request, f"editor/{template}.html", {**shared, **context}, status=status)
 
 
 def admin_url(name: str, *args: Any, **query: str) -> str:
-    """Return the path of the page `name` of the content admin, such as "history"."""
+    """Return the path of a page in the content admin. `name` is the page's name, such as "history"."""
     return reverse(f"admin:nodes_node_{name}", args=args, query=query or None)
 
 
 def get_actor(request: HttpRequest) -> Actor:
-    """Return the user of a request as an Actor, as services expect it."""
+    """Return a request's user as an Actor, which services expect."""
     return Actor.of(request.user)
 
 
 def title_link(node_id: ObjectId, title: str) -> SafeString:
-    """Return a link to the page that edits a node."""
+    """Return a link to a node's edit page."""
     return format_html("<a href='{}'>{}</a>", admin_url("change", node_id), title)

@@ -1,4 +1,4 @@
-"""Undoing moves to the trash, with a button in the message that restores the nodes to their former places."""
+"""Undo moves to the trash. A button in the message restores the nodes to their previous places."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -19,16 +19,16 @@ from nodes.content import PHOTO
 from nodes.errors import NodeError
 from photos import addresses
 
-# Separators between the id and the nonce of a node, and between nodes.
+# The separator between a node's id and nonce, and the separator between nodes.
 INNER, OUTER = ":", " "
-# Maximum nodes to restore with one request. A page of a list shows fewer.
+# Maximum number of nodes restored by one request. A page of a list shows fewer nodes than this.
 MOST = 100
-# The message about restored nodes that were scheduled for a time that has passed meanwhile.
+# The message about restored nodes whose scheduled time passed while they were in the trash.
 DUE_MESSAGE = gettext_lazy("Its publication date passed while it was in the trash, so it's now a draft.")
 
 
 def button(trashed: Iterable[tuple[ObjectId, ObjectId]]) -> SafeString:
-    """Return the button that restores nodes, given as (id, nonce). It submits the page's form "undo"."""
+    """Return a button that restores nodes, given as (id, nonce) pairs. The button submits the page's "undo" form."""
     items = OUTER.join(f"{node_id}{INNER}{nonce}" for node_id, nonce in list(trashed)[:MOST])
     return format_html(
         '<button type="submit" form="undo" formaction="{}" name="items" value="{}" class="button undo">{}</button>',
@@ -40,11 +40,11 @@ def button(trashed: Iterable[tuple[ObjectId, ObjectId]]) -> SafeString:
 
 @require_POST
 def undo(request: HttpRequest) -> HttpResponse:
-    """Restore trashed nodes, except those that have changed since, and redirect to the list of pages or photos."""
+    """Restore nodes from the trash, unless they have changed since. Redirect to the list of pages or photos."""
     done = 0
     was_photo = False
     was_due = False
-    # A node whose section is also being restored waits for the section.
+    # If a node's section is also being restored, the section is restored first.
     items = deque(_parse_items(request.POST.get("items", "")))
     waiting = set[ObjectId]()
     while items:
@@ -75,10 +75,10 @@ def undo(request: HttpRequest) -> HttpResponse:
 
 
 def _parse_items(text: str) -> list[tuple[ObjectId, ObjectId]]:
-    """Return the (id, nonce) of each node that an undo button lists.
+    """Return the (id, nonce) of each node in an undo button's value.
 
     Raises:
-        Http404: The text is malformed.
+        Http404: If the text is malformed.
     """
     pairs = [item.split(INNER) for item in text.split(OUTER)[:MOST] if item]
     if not pairs or not all(len(pair) == 2 and all(ObjectId.is_valid(part) for part in pair) for pair in pairs):

@@ -1,4 +1,4 @@
-"""The uses of nodes and photos, as shown to a user. Pages that the user can see are listed with a link, others are counted."""
+"""The uses of nodes and photos. Pages that the user can see are listed with a link. Other pages are only counted."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from nodes.selectors import references
 from nodes.selectors.listing import is_public
 from nodes.types import NEVER
 
-# The field with which a confirmation page confirms the action.
+# The name of the form field that confirms the action on a confirmation page.
 CONFIRMED = "confirmed"
 
 
@@ -25,7 +25,7 @@ class NamedUse:
     """A page that uses a node or photo.
 
     Attributes:
-        drafted: Whether only the draft of the page uses it.
+        drafted: Whether only the page's draft uses the node or photo.
     """
 
     title: str
@@ -39,8 +39,8 @@ class Uses:
 
     Attributes:
         named: The listed pages.
-        count: The number of all pages.
-        is_shared: Whether one of the photos is the site's logo or share picture.
+        count: The total number of pages.
+        is_shared: Whether one of the photos is the site's logo or link preview photo.
     """
 
     named: tuple[NamedUse, ...]
@@ -58,17 +58,17 @@ class Uses:
 
     @property
     def has_more(self) -> bool:
-        """Return whether there are more uses than the site counts."""
+        """Return whether there are more uses than the counting limit."""
         return self.count > references.COUNTED_USES
 
     @property
     def shown_count(self) -> int:
-        """Return the number of uses, but at most the number that the site counts."""
+        """Return the number of uses, up to the counting limit."""
         return min(self.count, references.COUNTED_USES)
 
 
 def find(user: Any, ids: Sequence[ObjectId], most: int = references.LISTED_USES) -> Uses:
-    """Return the uses of these nodes and photos, with at most `most` listed, last changed first."""
+    """Return the uses of these nodes and photos. Up to `most` pages are listed, most recently changed first."""
     page_uses = references.find_uses(ids)
     count = len(page_uses) if len(page_uses) < references.LISTED_USES else references.count_uses(ids)
     named = [named_use for use in page_uses if (named_use := _named(user, use))]
@@ -79,14 +79,14 @@ def find(user: Any, ids: Sequence[ObjectId], most: int = references.LISTED_USES)
 
 
 def find_with_contents(user: Any, ids: Sequence[ObjectId], most: int = references.LISTED_USES) -> Uses:
-    """Return the uses of these nodes and photos and of all their contents, because all of them will be hidden from readers."""
+    """Return the uses of these nodes and photos, and of everything in them, because all of this will be hidden."""
     return find(user, references.with_contents(tree.current(), ids), most)
 
 
 def find_if_unpublished(user: Any, node: Node | Photo, form: forms.Form, sent: Mapping[str, Any]) -> Uses | None:
-    """Return the uses of a public node that a valid form hides from readers.
+    """Return the uses of a public node that a valid form would hide from readers.
 
-    Return None if the form doesn't hide it, if there are no uses, or if the editor has already confirmed.
+    Return None if the form doesn't hide the node, if there are no uses, or if the editor has already confirmed this.
     """
     moment = now()
     if CONFIRMED in sent or not is_public(node, tree.current(), moment) or "published" not in form.cleaned_data:
@@ -100,7 +100,7 @@ def find_if_unpublished(user: Any, node: Node | Photo, form: forms.Form, sent: M
 
 
 def _named(user: Any, use: references.Use) -> NamedUse | None:
-    """Return a use with its title and address, or None if the user cannot see the page."""
+    """Return a use with the page's title and URL, or None if the user can't see the page."""
     node = use.node
     drafted = not use.live
     if access.allowed(user, node, NodePermission.VIEW):

@@ -1,7 +1,7 @@
-"""Working copies, which are the unsaved texts of forms. Forms send them every few seconds, and offer them to their editor.
+"""Working copies: unsaved text in forms. Forms send it every few seconds, and it is later offered to its editor.
 
-When the editor continues, the form is shown as it was sent. A later save therefore merges from the version on which
-the editor began.
+If the editor continues with a working copy, the form is shown as it was sent. When the form is saved later, its changes
+are therefore merged from the version that the editor started with.
 """
 
 import secrets
@@ -36,17 +36,17 @@ from nodes.services.working_copies import mark_saved, store
 from nodes.types import NEVER, NO_TAGS, Actor
 from photos import addresses
 
-# Maximum requests of an account in this many seconds. Several open tabs each send one every few seconds.
+# Maximum number of requests per account, and the time in seconds. Each open tab sends a request every few seconds.
 LIMIT, SECONDS = 120, 60
 # The largest integer that JavaScript represents exactly.
 _LAST = 2**53 - 1
-# Keys that forms send in addition to their fields.
+# Keys that forms send in addition to the keys of their fields.
 _EXTRA_KEYS = frozenset({"type", "version", "publishing", "due", "conflict", "_proposed"})
 _SIDES = ("", f"{MINE}-", f"{THEIRS}-", "choice-")
 
 
 class _CopyForm(forms.Form):
-    """The identity of the form that sends a working copy: the copy's number, its user, its node and its type."""
+    """The identity of the form that sends a working copy: the copy's id and number, the user, the node and its type."""
 
     _copy = ObjectIdField()
     _seq = forms.IntegerField(min_value=1, max_value=_LAST)
@@ -57,13 +57,13 @@ class _CopyForm(forms.Form):
 
 @dataclass(frozen=True)
 class Unsaved:
-    """A working copy as it is offered to its editor.
+    """A working copy, as it is offered to its editor.
 
     Attributes:
         node_id: The id of the node, or None for a new page.
         old: The values that saving would change, by path.
-        new: The values that they would be changed to, by path.
-        has_more: Whether the copy contains values that no field accepts, so that only the form can show them.
+        new: The values that saving would store instead, by path.
+        has_more: Whether the copy contains values that no field accepts. Only the form can show such values.
     """
 
     id: ObjectId
@@ -78,7 +78,7 @@ class Unsaved:
 
 @require_POST
 def keep_typed(request: HttpRequest) -> JsonResponse:
-    """Store the working copy of a form, only for its editor. Return {"state": …} with the state in words."""
+    """Store a form's working copy, which only its editor can see. Return {"state": …}, which describes the state."""
     if not (access.may_list(request.user) or access.may_see_photos(request.user)):
         raise PermissionDenied
     form = _CopyForm(request.POST)
@@ -86,7 +86,7 @@ def keep_typed(request: HttpRequest) -> JsonResponse:
         return JsonResponse({}, status=400)
     copy_id, seq, user_id, node_id, type = form.cleaned_data.values()
     if user_id != request.user.pk:
-        # The form, or the copy in the browser's storage, belongs to the user who was logged in earlier.
+        # The form, or the copy in the browser's storage, belongs to a user who was logged in earlier.
         raise PermissionDenied
     access.check_may_type(request.user, type, node_id)
     if not rate_limit.allow(f"nodes.typed:{user_id}", limit=LIMIT, seconds=SECONDS, token=secrets.token_hex(8)):
@@ -114,22 +114,22 @@ def show(request: HttpRequest, copy_id: ObjectId) -> HttpResponse:
 
 @require_POST
 def discard(request: HttpRequest, copy_id: ObjectId) -> HttpResponse:
-    """Discard a working copy up to the number that was shown. Later text from an open tab is not discarded."""
+    """Discard a working copy up to the number that was shown. If an open tab sends text later, it is not discarded."""
     copy = _own(request, copy_id)
     mark_saved(request.user.pk, copy_id, min(_number(request.POST.get("_seq", "")), copy.seq))
     return HttpResponseRedirect(_form_url(copy))
 
 
 def restore(request: HttpRequest, node_id: ObjectId | None) -> None:
-    """Replace request.POST with the working copy that "_put_back" refers to, so that the form shows it without saving it.
+    """Replace request.POST with the working copy that "_put_back" refers to. The form shows it without saving it.
 
     Args:
-        request: The request. Without "_put_back", it stays unchanged.
-        node_id: The node of the form, or None for a new page.
+        request: The request. If it doesn't contain "_put_back", it is not changed.
+        node_id: The id of the form's node, or None for a new page.
 
     Raises:
-        Http404: There is no such copy, or it belongs to another form.
-        PermissionDenied: The user cannot edit the node of the copy.
+        Http404: If there is no such copy, or if it belongs to another form.
+        PermissionDenied: If the user can't edit the copy's node.
     """
     requested_id = request.POST.get("_put_back", "")
     if not requested_id:
@@ -144,7 +144,7 @@ def restore(request: HttpRequest, node_id: ObjectId | None) -> None:
 
 
 def context(request: HttpRequest, type: str, node_id: ObjectId | None) -> dict[str, Any]:
-    """Return the template context with which a form sends working copies and offers earlier copies to its editor."""
+    """Return the template context that a form needs to send working copies and to offer earlier copies."""
     copy_id = request.POST.get("_copy", "")
     typed = {
         "copy": copy_id if ObjectId.is_valid(copy_id) else ObjectId(),
@@ -155,19 +155,19 @@ def context(request: HttpRequest, type: str, node_id: ObjectId | None) -> dict[s
 
 
 def forget_saved(request: HttpRequest) -> None:
-    """Discard the working copy of a saved form, and the copy from which the form was continued."""
+    """Discard a saved form's working copy, and the copy with which the editor continued."""
     _settle(request, "_copy")
     _settle(request, "_continued")
 
 
 def offered(user: Any, type: str, node_id: ObjectId | None) -> list[Unsaved]:
-    """Return a user's working copies of a node, newest first. Copies that equal the stored node are omitted."""
+    """Return a user's working copies of a node, newest first. Copies that are equal to the stored node are omitted."""
     unsaved_copies = [_unsaved(user, copy) for copy in working_copies.newest(user.pk, type, node_id)]
     return [unsaved for unsaved in unsaved_copies if unsaved.new or unsaved.has_more]
 
 
 def list_unsaved(user: Any) -> list[WorkingCopy]:
-    """Return a user's working copies of all forms, newest first. Copies that equal their stored nodes are omitted."""
+    """Return a user's working copies of all forms, newest first, except copies that are equal to the stored node."""
     copies = [copy for copy in working_copies.unsaved(user.pk) if content.get(copy.type).is_installed]
     return [copy for copy in copies if any(_difference(user, copy)[1:])]
 
@@ -177,11 +177,11 @@ def _render_offers(request: HttpRequest, type: str, node_id: ObjectId | None) ->
 
 
 def _own(request: HttpRequest, copy_id: ObjectId | None) -> WorkingCopy:
-    """Return a working copy of the user.
+    """Return one of the user's working copies.
 
     Raises:
-        Http404: There is no such copy.
-        PermissionDenied: The user cannot edit the node of the copy.
+        Http404: If there is no such copy.
+        PermissionDenied: If the user can't edit the copy's node.
     """
     copy = working_copies.get(request.user.pk, copy_id) if copy_id else None
     if copy is None or not content.get(copy.type).is_installed:
@@ -191,7 +191,7 @@ def _own(request: HttpRequest, copy_id: ObjectId | None) -> WorkingCopy:
 
 
 def _settle(request: HttpRequest, name: str) -> None:
-    """Discard the working copy in the field `name`, which contains its id, with its number in "_seq", or "ID:NUMBER"."""
+    """Discard the working copy in the field `name`: "ID:NUMBER", or only the id, with the number in "_seq"."""
     copy_id, _colon, number = request.POST.get(name, "").partition(":")
     seq = _number(number or request.POST.get("_seq", ""))
     if seq and ObjectId.is_valid(copy_id):
@@ -199,7 +199,7 @@ def _settle(request: HttpRequest, name: str) -> None:
 
 
 def _number(text: str) -> int:
-    """Return the number in a text, at most _LAST, or 0 if there is none."""
+    """Return the number in a text, up to _LAST, or 0 if the text contains no number."""
     return min(int(text), _LAST) if text.isascii() and text.isdecimal() and len(text) < 17 else 0
 
 
@@ -222,9 +222,9 @@ def _form_url(copy: WorkingCopy) -> str:
 
 
 def _difference(user: Any, copy: WorkingCopy) -> tuple[dict[str, Any], dict[str, Any], bool]:
-    """Return the changes that saving a copy would make, as (stored values by path, new values by path, has_more).
+    """Return the changes that saving a copy would make: (stored values by path, new values by path, has_more).
 
-    `has_more` is whether the copy contains values that no field accepts.
+    `has_more` is True if the copy contains values that no field accepts.
     """
     posted = conflict.read_decisions(_posted(copy), _form_class(copy.type)).data
     node_id = _node_of(copy, posted)
@@ -239,8 +239,8 @@ def _difference(user: Any, copy: WorkingCopy) -> tuple[dict[str, Any], dict[str,
     theirs = stored.fields if stored else {}
     stored_tags = stored.tags if stored else ()
     if copy.node_id is None:
-        # In the form of a new page, empty fields and initial values are no changes. An empty slug is made from the
-        # title.
+        # In a new page's form, empty fields and initial values don't count as changes. If the slug is empty, it is made
+        # from the title.
         initial = {"author": Actor.of(user).as_document(), "expires": NEVER, "detail.format": MARKDOWN}
         mine = {path: value for path, value in mine.items() if value not in (None, "", [], initial.get(path))}
     merge = merging.merge(seen.fields if seen else None, mine, theirs, copy.type)
@@ -259,13 +259,13 @@ def _difference(user: Any, copy: WorkingCopy) -> tuple[dict[str, Any], dict[str,
 
 
 def _node_of(copy: WorkingCopy, posted: QueryDict) -> ObjectId | None:
-    """Return the id of a copy's node, which its form has already assigned to a new node, or None."""
+    """Return the id of a copy's node, or None. A form for a new page already contains the id of the node to create."""
     form_id = posted.get("form", "")
     return copy.node_id or (ObjectId(form_id) if ObjectId.is_valid(form_id) else None)
 
 
 def _stored(user: Any, type: str, node_id: ObjectId, *, drafting: bool) -> Version | None:
-    """Return the stored version of a node, or None if the user can see none."""
+    """Return a node's stored version, or None if there is none that the user can see."""
     if content.get(type).is_file:
         photo = stored_photos.load(node_id)
         return photo.live if photo else None
@@ -286,12 +286,12 @@ def _form_class(type: str) -> type[NodeForm]:
 
 
 def _fields(posted: QueryDict, form: type[NodeForm]) -> list[tuple[str, str]]:
-    """Return the sent (key, value) pairs of a form's fields, including the fields of a conflict page."""
+    """Return the submitted (key, value) pairs for a form's fields, including the fields of a conflict page."""
     return [(key, value) for key, values in posted.lists() if _is_known(key, form) for value in values]
 
 
 def _is_known(key: str, form: type[NodeForm]) -> bool:
-    """Return whether a form sends a value under a key. A date and its time have two keys, and rows have many."""
+    """Return whether a form sends a value under a key. A date and time have two keys, and rows have many."""
     names = {*form.base_fields, *form.paths}
     for side in _SIDES:
         name = key.removeprefix(side)

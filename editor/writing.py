@@ -27,18 +27,19 @@ from nodes.services.rules import NOT_DRAFTED
 from photos import addresses, texts
 from reader.views import previews
 
-# Maximum previews per account in SECONDS, by the minimum number of Markdown marks in the text. Each mark takes about
-# 10 µs, so an account uses at most 20 seconds of processor time. The script requests a preview when the writer pauses.
+# Maximum number of previews per account in SECONDS, by the minimum number of Markdown marks in the text. Each mark
+# takes about 10 µs, so an account can use at most 20 seconds of CPU time. The script requests a preview whenever the
+# editor pauses.
 SECONDS = 60
 PREVIEWS = {0: 120, 5_000: 20, 20_000: 4}
 
 
 @require_POST
 def show_typed(request: HttpRequest) -> JsonResponse:
-    """Return {"html": …, "broken": …} for the form as it was typed, without saving it.
+    """Return {"html": …, "broken": …} for a form with unsaved changes, without saving it.
 
-    "html" is the page as readers would see it, with marks at references whose targets they cannot see. "broken" is the
-    list of these references as HTML.
+    "html" is the page as readers would see it. References are marked if readers can't see their targets. "broken" is
+    the list of these references as HTML.
     """
     if not access.may_write(request.user):
         raise PermissionDenied
@@ -68,7 +69,7 @@ def show_typed(request: HttpRequest) -> JsonResponse:
 
 
 def _typed_node(request: HttpRequest, type: str, node_id: ObjectId | None) -> Node:
-    """Return the node with the values of its form. Invalid fields keep their stored values."""
+    """Return the node with the values in the form. For an invalid field, the stored value is used."""
     editable = editable_nodes.load(node_id) if node_id else None
     if editable and (
         editable.node.metadata.type != type or not access.allowed(request.user, editable.node, NodePermission.VIEW)
@@ -91,7 +92,7 @@ def _typed_node(request: HttpRequest, type: str, node_id: ObjectId | None) -> No
 
 @require_safe
 def complete_tags(request: HttpRequest) -> JsonResponse:
-    """Return {"tags": […]} with the existing tags that complete ?q=."""
+    """Return {"tags": […]}, the existing tags that complete ?q=."""
     if not (access.may_write(request.user) or access.may_see_photos(request.user)):
         raise PermissionDenied
     author = ANY if access.sees_all(request.user) else request.user.pk
@@ -100,7 +101,7 @@ def complete_tags(request: HttpRequest) -> JsonResponse:
 
 @require_safe
 def pick_photos(request: HttpRequest) -> JsonResponse:
-    """Return {"photos": […]} with the newest photos, or those that match ?q=, each with the Markdown that shows it."""
+    """Return {"photos": […]}: the newest photos, or those that match ?q=, each with the Markdown for embedding it."""
     if not access.may_see_photos(request.user):
         raise PermissionDenied
     photos = picking.photos(request.GET.get("q", "")[:200])
@@ -109,7 +110,7 @@ def pick_photos(request: HttpRequest) -> JsonResponse:
 
 @require_safe
 def link_to(request: HttpRequest) -> JsonResponse:
-    """Return {"ref": …, "title": …} of the public page or photo at ?address=, or {} if there is none."""
+    """Return {"ref": …, "title": …} for the public page or photo at ?address=, or {} if there is none."""
     if not access.may_write(request.user):
         raise PermissionDenied
     target = stored_nodes.resolve_address(request.GET.get("address", "")[: choosing.LONGEST])
@@ -121,7 +122,7 @@ def link_to(request: HttpRequest) -> JsonResponse:
 
 @require_safe
 def propose_slug(request: HttpRequest) -> JsonResponse:
-    """Return {"slug": …} with a slug for ?title= that is free in ?section=, as far as the user can see the section."""
+    """Return {"slug": …}, a slug for ?title= that is free in ?section=. Pages that the user can't see are ignored."""
     section_id = request.GET.get("section", "")
     section = ObjectId(section_id) if ObjectId.is_valid(section_id) else None
     if not request.user.has_perm("nodes.add_node") or not access.may_place(request.user, section):
@@ -143,7 +144,7 @@ def _photo_choice(photo: Any) -> dict[str, Any]:
 
 
 def _may_preview(user: Any, text: str) -> bool:
-    """Count a preview, and return whether the account can get it now."""
+    """Count a preview, and return whether the account is within its limits."""
     marks = limits.count_marks(text)
     return all(
         rate_limit.allow(f"nodes.preview.{least}:{user.pk}", limit=limit, seconds=SECONDS, token=secrets.token_hex(8))

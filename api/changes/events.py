@@ -66,8 +66,8 @@ def lacks_site_version(events: Iterable[Document]) -> bool:
             # Each save stores one new text version, so this event covers only one change.
             unversioned = 0 if "lists" in event["fields"] else max(unversioned - 1, 0)
         elif (change := _parse_event(event)) and change.kind in (NODE, SETTINGS):
-            # Ignore drafts, because pages never show them. Don't ignore scheduled drafts, because cached pages expire when
-            # the next one is due.
+            # Ignore drafts, because pages never show them. Don't ignore scheduled drafts, because cached pages expire
+            # when the next scheduled draft is due.
             unversioned += not change.is_draft_only or "due" in event
     return unversioned > 0
 

@@ -28,12 +28,12 @@ from nodes.selectors import stored_photos
 from nodes.types import SelectedNode
 from photos import addresses
 
-# Maximum photos in a form.
+# Maximum number of photos in a form.
 MOST = 60
-# The text fields of a photo in this form.
+# A photo's text fields in this form.
 WORDS = ("alt", "title", "tags")
 
-# (label, text) of each text that was typed for a photo.
+# A (label, text) pair for each text that was typed for a photo.
 TypedTexts = list[tuple[str, str]]
 
 
@@ -42,8 +42,8 @@ class Row:
     """A photo in the form.
 
     Attributes:
-        problem: The reason why the photo was not saved or not published.
-        saved: The new nonce of the photo if it was saved.
+        problem: Why the photo was not saved or not published.
+        saved: The photo's new nonce if the photo was saved.
     """
 
     photo: Photo
@@ -53,12 +53,12 @@ class Row:
 
     @property
     def picture(self) -> str:
-        """Return the path of the uncropped photo, on which editors set the focal point."""
+        """Return the path of the uncropped photo. Editors click on it to set the focal point."""
         return addresses.uncut_path(self.photo, 320)
 
     @property
     def state(self) -> tuple[str, Any]:
-        """Return the state of the photo as (name, label)."""
+        """Return the photo's state as (name, label)."""
         return node_state(self.photo, now())
 
     @property
@@ -67,13 +67,13 @@ class Row:
 
 
 def address(photo_ids: Iterable[Any]) -> str:
-    """Return the path of the page for describing these photos."""
+    """Return the path of the page where editors describe these photos."""
     return f"{reverse('admin:nodes_photo_describe')}?{urlencode([('photo', str(photo_id)) for photo_id in photo_ids])}"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def describe(request: HttpRequest) -> HttpResponse:
-    """Show a row for each photo in the query string, or save each row of the sent form separately."""
+    """Show a row for each photo in the query string, or save each row in the submitted form separately."""
     photos = _load_photos(request, request.POST if request.method == "POST" else request.GET)
     lost = _lost(request.POST, photos)
     if not photos and not lost:
@@ -96,7 +96,7 @@ def describe(request: HttpRequest) -> HttpResponse:
 
 
 def _load_photos(request: HttpRequest, data: QueryDict) -> list[Photo]:
-    """Return the photos of the form that the user can describe, in the form's order. At most MOST are loaded."""
+    """Return the photos in the form that the user can describe, in the form's order. At most MOST photos are loaded."""
     ids = _photo_ids(data)[:MOST]
     by_id = {photo.pk: photo for photo in stored_photos.by_ids(ids)}
     photos = [by_id[photo_id] for photo_id in ids if photo_id in by_id]
@@ -104,7 +104,7 @@ def _load_photos(request: HttpRequest, data: QueryDict) -> list[Photo]:
 
 
 def _lost(posted: QueryDict, loaded: Iterable[Photo]) -> list[TypedTexts]:
-    """Return the texts that were typed for photos of the form that are not in `loaded`, as one list per photo."""
+    """Return the text typed for photos in the form but not in `loaded`, as one list per photo."""
     loaded_ids = {photo.pk for photo in loaded}
     fields = [(name, RowForm.base_fields[name].label) for name in WORDS]
     typed = [
@@ -120,7 +120,7 @@ def _photo_ids(data: QueryDict) -> list[ObjectId]:
 
 
 def _save(request: HttpRequest, photo: Photo) -> Row:
-    """Save the row of a photo, merged with other editors' changes. Return the row to show."""
+    """Save a photo's row, merged with other editors' changes. Return the row to show."""
     form = RowForm(request.POST, photo=photo)
     if not form.is_valid():
         return Row(photo, form)
@@ -152,7 +152,7 @@ def _save(request: HttpRequest, photo: Photo) -> Row:
 
 
 def _publish(request: HttpRequest, rows: Sequence[Row]) -> int:
-    """Publish the saved photos, and return how many were published. The reasons of refusals are added to the rows."""
+    """Publish the saved photos, and return how many were published. Add the reasons for refusals to the rows."""
     if not access.may_change_photos(request.user):
         return 0
     summary = execute_all(
@@ -175,7 +175,7 @@ def _publish(request: HttpRequest, rows: Sequence[Row]) -> int:
 def _show(
     request: HttpRequest, rows: Sequence[Row], lost: Sequence[TypedTexts] = (), *, status: int = 200
 ) -> HttpResponse:
-    """Show the rows, and above them the texts that were typed for photos without a row."""
+    """Show the rows, and above them the text that was typed for photos without a row."""
     may_publish = access.may_change_photos(request.user)
     title = _("Describe photos")
     return render_page(request, "photos_describe", title, rows=rows, lost=lost, may_publish=may_publish, status=status)

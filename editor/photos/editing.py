@@ -1,4 +1,4 @@
-"""The page of a photo, with its form, its file, its earlier files and its uses."""
+"""A photo's page in the admin, with its form, its current and previous files, and its uses."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -32,13 +32,13 @@ from nodes.types import SelectedNode
 from photos import addresses, labels
 from photos.actions import RestoreContent
 
-# Text fields that are shown after their photo was deleted, because an editor may have spent a long time on them.
+# Text fields that are still shown if the photo was deleted, because an editor may have spent a long time on them.
 TEXT_FIELDS = ("title", "alt", "summary", "tags")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """Show a photo's form, or save the sent form. After a conflict, show both versions and keep the typed text."""
+    """Show a photo's form, or save the submitted form. After a conflict, show both versions and keep the typed text."""
     working_copies.restore(request, photo_id)
     is_sent = request.method == "POST"
     try:
@@ -53,7 +53,7 @@ def change(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
 
 
 def _process(request: HttpRequest, photo: Photo, present: Version) -> HttpResponse:
-    """Save a sent form. If that is impossible, show the form again with everything that was typed."""
+    """Save a submitted form. If it can't be saved, show the form again with everything that was typed."""
     make = partial(PhotoForm, user=request.user)
     decisions = conflict.read_decisions(request.POST, PhotoForm)
     form = make(decisions.data, seen=sent_forms.seen_version(request.POST, photo.pk) or present)
@@ -76,7 +76,7 @@ def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: Obje
     """Save the form, and redirect to the photo or the library, depending on the button.
 
     Raises:
-        NodeError: The save was refused.
+        NodeError: If the form can't be saved.
     """
     fields = form.to_publish() if "_publish" in request.POST else form.mine()
     saved = SaveNode(
@@ -102,19 +102,19 @@ def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: Obje
 
 
 def _clashes_again(request: HttpRequest, form: PhotoForm, decisions: Decisions, make: Any) -> list[Clash]:
-    """Return the fields to decide if a posted conflict page is shown again; [] for other pages."""
+    """Return the fields to decide on if a conflict page is shown again, or [] for other pages."""
     return ConflictForms.resubmitted(form, decisions, make).clashes(request.POST) if decisions.names else []
 
 
 def _show_conflict(request: HttpRequest, photo: Photo, form: PhotoForm, error: EditConflict, make: Any) -> HttpResponse:
-    """Show the changes of both sides, so that the editor can choose. The form keeps its id."""
+    """Show the changes that both sides made, so that the editor can choose. The form keeps its id."""
     forms = ConflictForms.after(error, form.cleaned_data["form"], make)
     context = sent_forms.describe_saves(request, photo.pk, form.cleaned_data["nonce"], error)
     return _show(request, photo, forms.form, status=409, clashes=forms.clashes({}), **context)
 
 
 def _show_gone(request: HttpRequest) -> HttpResponse:
-    """Show the texts that were typed for a deleted photo, so that the editor can copy them."""
+    """Show the text that was typed for a deleted photo, so that the editor can copy the text."""
     form = PhotoForm(request.POST, user=request.user)
     form.is_valid()
     typed = [
@@ -151,7 +151,7 @@ def _show(
 
 @require_safe
 def history(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """List the saves of a photo, newest first. The saves of one sitting are one row, unless the query has ?each=."""
+    """List a photo's saves, newest first. The saves of one sitting share a row, unless the query contains ?each=."""
     photo = access.photo(request.user, photo_id, NodePermission.VIEW).node
     context = list_saves(request, photo_id, photo.metadata.nonce, PHOTO)
     return render_page(request, "photo_history", _("History"), photo=photo, **context)
@@ -159,7 +159,7 @@ def history(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
 
 @require_POST
 def go_back(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """Restore a former file of a photo."""
+    """Restore one of a photo's previous files."""
     content_id = request.POST.get("content", "")
     if not ObjectId.is_valid(content_id):
         raise Http404
@@ -173,7 +173,7 @@ def go_back(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
 
 @require_POST
 def move_to_trash(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """Move a photo to the trash, unless it has changed since its page was shown.
+    """Move a photo to the trash, unless the photo has been changed since its page was shown.
 
     If the photo is used, show a confirmation page first.
     """

@@ -1,4 +1,4 @@
-"""The forms of photos: the node form with the fields of a photo instead of a text, and the row form for many photos."""
+"""Forms for photos: the node form with a photo's fields instead of a text, and the row form for many photos."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -19,7 +19,7 @@ from nodes.models import Photo
 from nodes.selectors.editable_nodes import Version
 from nodes.types import NO_TAGS, TagChange
 
-# The path of each field of a row under `metadata`.
+# The path under `metadata` of each field in a row.
 ROW_PATHS = {"title": "title", "alt": "detail.alt", "focal": "detail.focal"}
 
 
@@ -44,10 +44,10 @@ class PercentsInput(forms.MultiWidget):
 
 
 class PercentsField(forms.MultiValueField):
-    """Fractions of a photo's width and height, typed in percent. Either all numbers are typed, or none."""
+    """A field for fractions of a photo's width and height, entered as percentages. Editors enter all or none."""
 
     def __init__(self, labels: Sequence[Any], **kwargs: Any) -> None:
-        # `compress` rounds to four decimals, which is more precise than the pixels of a photo.
+        # `compress` rounds to four decimals, which is finer than one pixel.
         fields = [forms.FloatField(min_value=0, max_value=100, required=False) for _label in labels]
         super().__init__(fields, widget=PercentsInput(labels), required=False, require_all_fields=False, **kwargs)
         self.hidden_widget = partial(PercentsInput, labels, hidden=True)
@@ -66,7 +66,7 @@ class PercentsField(forms.MultiValueField):
 
 
 class CropField(PercentsField):
-    """The part of a photo that is shown. An empty field means the whole photo."""
+    """A field for the visible part of a photo. If the field is empty, the whole photo is shown."""
 
     def __init__(self, **kwargs: Any) -> None:
         labels = [gettext_lazy("Left"), gettext_lazy("Top"), gettext_lazy("Width"), gettext_lazy("Height")]
@@ -78,14 +78,14 @@ class CropField(PercentsField):
 
 
 class FocalField(PercentsField):
-    """The point that stays visible when a photo is cropped. An empty field means the middle."""
+    """A field for the point that stays visible when a photo is cropped. If the field is empty, the centre is used."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__([gettext_lazy("From the left"), gettext_lazy("From the top")], **kwargs)
 
 
 class PhotoForm(NodeForm):
-    """The form of a photo."""
+    """The form for a photo."""
 
     paths = {name: path for name, path in PATHS.items() if name not in ("text", "format")} | {
         "alt": "detail.alt",
@@ -139,7 +139,7 @@ class PhotoForm(NodeForm):
         self.fields["summary"].label = _("Description")
         self.fields["summary"].help_text = ""
         if "published" in self.fields:
-            # The help text of pages mentions scheduled drafts, but photos have no drafts.
+            # The help text for pages refers to pages, so it is replaced.
             self.fields["published"].help_text = _(
                 "If left empty, the photo isn't public. If in the future, the photo appears at that time."
             )
@@ -162,7 +162,7 @@ class PhotoForm(NodeForm):
 
 
 class RowForm(forms.Form):
-    """The form for one of many photos. The row of a stored photo contains the nonce that it was rendered with."""
+    """The form for one of many photos. For a stored photo, it contains the nonce that it was rendered with."""
 
     alt = forms.CharField(
         label=gettext_lazy("Alternative text"),
@@ -188,7 +188,7 @@ class RowForm(forms.Form):
 
         Args:
             data: The submitted data.
-            photo: The photo, or None if it is still to be uploaded.
+            photo: The photo, or None if it has not been uploaded yet.
             shown: Values by path to show instead of the stored values.
             change: Changes to apply to the stored tags.
         """
@@ -199,7 +199,8 @@ class RowForm(forms.Form):
             stored |= shown or {}
             initial = {name: stored[path] for name, path in ROW_PATHS.items()} | {"nonce": metadata.nonce}
             initial |= {"tags": ", ".join(change.applied(metadata.tags)), "tags_seen": list(metadata.tags)}
-        # The inputs need no ids, because labels enclose them. The same ids would also be repeated in each row.
+        # The inputs don't need ids, because they are inside their labels. The same ids would also be repeated in each
+        # row.
         super().__init__(data, initial=initial, auto_id=False, prefix=str(photo.pk) if photo else None)
         accept_long_input(self.fields.values())
         if photo is None:
@@ -209,9 +210,9 @@ class RowForm(forms.Form):
         return tags.parse(self.cleaned_data["tags"])
 
     def mine(self) -> dict[str, Any]:
-        """Return the values of the valid form by path, without its tags."""
+        """Return the valid form's values by path, without the tags."""
         return {path: self.cleaned_data[name] for name, path in ROW_PATHS.items()}
 
     def tag_change(self) -> TagChange:
-        """Return the editor's changes to the tags that the form was rendered with."""
+        """Return how the editor changed the tags that the form was rendered with."""
         return TagChange.between(self.cleaned_data["tags_seen"], self.cleaned_data["tags"])

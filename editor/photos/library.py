@@ -30,16 +30,16 @@ from nodes.types import SelectedNode, TagChange
 from photos import addresses
 from photos.assets.limits import limits
 
-# Photos per page.
+# Number of photos per page.
 SIZE = 60
 GRID, LIST = "grid", "list"
-# Seconds for which the lists of cameras and lenses are cached. Some changes don't invalidate them, such as restoring a
-# photo.
+# How many seconds the lists of cameras and lenses are cached. Some changes, such as restoring a photo, don't invalidate
+# these lists.
 KNOWN = 600
 
 
 class PhotoFilterForm(forms.Form):
-    """The filters of the library, as parameters of the query string."""
+    """The library's filters, as query parameters."""
 
     q = forms.CharField(
         label=gettext_lazy("Search"), required=False, max_length=200, widget=forms.TextInput(attrs={"type": "search"})
@@ -76,13 +76,13 @@ class PhotoFilterForm(forms.Form):
 
     @property
     def gallery(self) -> ObjectId | None:
-        """Return the id of the gallery that the library is filtered by, or None."""
+        """Return the id of the gallery that the library is filtered by, or None if it is not filtered by gallery."""
         gallery_id = self.cleaned_data.get("section")
         return ObjectId(gallery_id) if gallery_id else None
 
 
 class PhotoBulkForm(bulk_forms.BulkForm):
-    """A bulk action on photos and its arguments."""
+    """A form with a bulk action on photos and its arguments."""
 
     def __init__(self, user: Any, data: Any = None) -> None:
         super().__init__(user, data)
@@ -93,7 +93,7 @@ class PhotoBulkForm(bulk_forms.BulkForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def library(request: HttpRequest) -> HttpResponse:
-    """Show a page of the library, or perform the posted bulk action."""
+    """Show a page of the library, or perform the submitted bulk action."""
     if not access.may_see_photos(request.user):
         raise PermissionDenied
     if request.method == "POST":
@@ -149,7 +149,7 @@ def _run(request: HttpRequest) -> HttpResponse:
 
 
 def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedNode]) -> HttpResponse | None:
-    """Return the confirmation page with the photos to hide and their uses; None if no confirmation is needed.
+    """Return the page that asks for confirmation before hiding photos, or None if no confirmation is needed.
 
     The page contains the same form again, so confirming repeats the request.
     """
@@ -164,14 +164,14 @@ def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedN
 def render_confirmation(
     request: HttpRequest, action: str, chosen: list[SelectedNode], photo_uses: uses.Uses, *, back: str = ""
 ) -> HttpResponse:
-    """Return the page that asks for confirmation of an action on photos, and shows their uses.
+    """Return the page that asks for confirmation of an action on photos, and that shows where they are used.
 
     Args:
-        request: The request. The page sends its form again.
+        request: The request. The page contains the same form, so that it can be submitted again.
         action: The bulk action.
         chosen: The photos.
-        photo_uses: The uses of the photos.
-        back: The URL of "Cancel". If it is empty, "Cancel" leads to the page itself.
+        photo_uses: The pages that use the photos.
+        back: The URL of the "Cancel" link. If it is empty, "Cancel" links to the page itself.
     """
     if action == bulk_forms.TRASH:
         title = ngettext("Move %(n)d photo to trash?", "Move %(n)d photos to trash?", len(chosen))
@@ -202,7 +202,7 @@ def _chosen(request: HttpRequest) -> list[SelectedNode]:
 
 
 def _bulk_action(user: Any, row: SelectedNode, data: dict[str, Any]) -> NodeAction:
-    """Return the bulk action that the form's `data` performs on a ticked photo."""
+    """Return the bulk action that the form's `data` performs on a selected photo."""
     typed_tags = frozenset(tags.parse(data["tags"]))
     match data["action"]:
         case bulk_forms.TAG:

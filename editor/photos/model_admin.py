@@ -14,7 +14,7 @@ from nodes import (
 
 
 class PhotoAdmin(admin.ModelAdmin):
-    """The admin entry of photos. All its views are functions of this app."""
+    """The admin registration for photos. Its views are functions defined in this app."""
 
     def get_urls(self) -> list[URLPattern]:
         views = (
@@ -38,7 +38,7 @@ class PhotoAdmin(admin.ModelAdmin):
         return access.may_see_photos(request.user)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        # There is no page that adds a photo, because new photos are dropped onto the library.
+        # There is no page for adding a photo, because new photos are dropped onto the library.
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -10,6 +10,6 @@ from nodes.models import Photo
 
 
 def render_page(request: HttpRequest, template: str, title: str, *, status: int = 200, **context: Any) -> HttpResponse:
-    """Return a page of the admin, rendered from `editor/TEMPLATE.html` with `context` and the context of every admin page."""
+    """Return an admin page rendered from `editor/TEMPLATE.html`, with `context` and the shared admin context."""
     shared = {**admin.site.each_context(request), "opts": Photo._meta, "title": title, "is_nav_sidebar_enabled": True}
     return render(request, f"editor/{template}.html", {**shared, **context}, status=status)

@@ -1,4 +1,4 @@
-"""The page of stalled uploads, with a list and a button that deletes their remains."""
+"""The page that lists stalled uploads, with a button that deletes them."""
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -17,7 +17,7 @@ from photos.services import sweeping
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def stalled(request: HttpRequest) -> HttpResponse:
-    """List the stalled uploads, or delete them. If a replacement stalled, its photo doesn't change."""
+    """List the stalled uploads, or delete them. If a replacement's upload stalls, the photo doesn't change."""
     if not access.may_change_photos(request.user):
         raise PermissionDenied
     if request.method == "POST":

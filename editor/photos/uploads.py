@@ -1,6 +1,7 @@
 """The views that receive new photos for a gallery, or a replacement file. They redirect, or return JSON to a script.
 
-The files are streamed from the request's body into GridFS, without temporary files or whole files in memory.
+The files are streamed from the request body into GridFS. They are never written to temporary files or kept in memory as
+a whole.
 """
 
 from collections.abc import Callable
@@ -31,13 +32,13 @@ from photos.services.photos import Replacement, Upload, Uploaded
 
 Results = list[dict[str, Any]]
 Finish = Callable[[HttpRequest, "PictureUploadHandler"], Results]
-# Returns the URL to redirect to without a script, given the ids of the stored photos.
+# A function that returns the URL to redirect to if no script is used. Its argument is the ids of the stored photos.
 RedirectURL = Callable[[list[str]], str]
 
 
 @dataclass
 class ReceivedFile:
-    """A file of a form: its upload, whose format has not been checked yet, or the reason why it was refused."""
+    """A file in a form: its upload, whose format has not been checked yet, or the reason why the file was refused."""
 
     name: str
     upload: Upload | Replacement | None = None
@@ -45,12 +46,12 @@ class ReceivedFile:
 
 
 class PictureUploadHandler(FileUploadHandler):
-    """An upload handler that calls `begin(filename)` for each file of a form, and passes the bytes to the returned upload.
+    """An upload handler that calls `begin(filename)` for each file in a form, and feeds the bytes to the result.
 
-    It must be the only handler of the request, and must be set before anything reads POST, including the CSRF check.
-    The view that sets it is therefore exempt from the CSRF check. It first checks permissions, then calls a protected
-    view.
-    The view must call `discard` in a `finally` block to delete every upload that was not finished.
+    This must be the request's only upload handler, and it must be set before anything reads POST, including the CSRF
+    check. The view that sets the handler is therefore exempt from the CSRF check. The view first checks permissions,
+    and then calls a view that is protected. The view must call `discard` in a `finally` block to delete all uploads
+    that were not finished.
     """
 
     chunk_size = 256 * 1024
@@ -82,14 +83,14 @@ class PictureUploadHandler(FileUploadHandler):
         self._current = None
 
     def upload_interrupted(self) -> None:
-        # Django also calls this method if the last file was refused. In that case, there is no current file to abort.
+        # Django also calls this method if the last file was refused. In that case, there is no current upload to abort.
         if self._current and self._current.upload:
             self._current.upload.abort()
             self._current.upload = None
             self._current.refusal = _("The connection was lost. This file was not saved. Please upload it again.")
 
     def discard(self) -> None:
-        """Delete every upload that was not finished."""
+        """Delete all uploads that were not finished."""
         for file in self.files:
             if file.upload:
                 file.upload.abort()
@@ -105,9 +106,10 @@ class PictureUploadHandler(FileUploadHandler):
 @csrf_exempt
 @require_POST
 def upload(request: HttpRequest, gallery_id: ObjectId) -> HttpResponse:
-    """Store new photos in a gallery, and redirect to the page that describes them.
+    """Store new photos in a gallery, and redirect to the page where editors describe them.
 
-    The view checks permissions first, then receives the bytes, then checks the CSRF token, and only then creates photos.
+    The view first checks permissions, then receives the files, then checks the CSRF token, and only then creates
+    photos.
     """
     action = UploadPhoto(user=request.user, gallery_id=gallery_id, filename="")
     action.check()
@@ -123,7 +125,7 @@ def upload(request: HttpRequest, gallery_id: ObjectId) -> HttpResponse:
 @csrf_exempt
 @require_POST
 def replace_file(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """Replace the file of a photo, and redirect to the photo's page."""
+    """Replace a photo's file, and redirect to the photo's page."""
     action = ReplaceFile(user=request.user, photo_id=photo_id, filename="")
     action.check()
     page_url = addresses.admin_path(photo_id)
@@ -142,8 +144,7 @@ def _receive(
     request.upload_handlers = [handler]
 
     def protected(checked: HttpRequest) -> HttpResponse:
-        # The CSRF check normally reads the body, through the handler. Tests may skip that check, so read the body
-        # here.
+        # The CSRF check normally reads the body through the handler. Tests may skip this check, so read the body here.
         checked.FILES  # noqa: B018
         return _respond(checked, finish(checked, handler), redirect_url)
 
@@ -170,7 +171,7 @@ def _finish_replacement(request: HttpRequest, handler: PictureUploadHandler) -> 
 
 
 def _result(file: ReceivedFile, finish: Callable[[Any], Uploaded | Saved]) -> dict[str, Any]:
-    """Finish the upload of a file, and return the result for the script or for a message."""
+    """Finish a file's upload, and return the result for the script or for a message."""
     if file.upload is None:
         return {"name": file.name, "ok": False, "reason": file.refusal}
     try:
