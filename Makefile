@@ -4,7 +4,8 @@ BIN := .venv/bin
 RUNTIME := requirements.txt requirements-mongod.txt
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-# Number of test processes. It is one more than the number of cores, because tests wait for MongoDB and browsers.
+# Number of test processes. There is one more process than there are cores, because tests often wait for MongoDB and
+# browsers.
 TESTERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 .PHONY: help run test test-slow lint docs bench soak mutants screenshots vendor package clean chromium wrk checkers java promtool varnish nginx lighthouse lock sbom audit image builders
@@ -79,7 +80,7 @@ clean: ## delete the virtual environment and files of tools, but never the data 
 	rm -rf .venv node_modules build dist htmlcov .coverage .hypothesis .*_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# An interrupted installation creates no stamp, so it is repeated.
+# If an installation is interrupted, no stamp is created, so it runs again next time.
 .venv/runtime.stamp: $(RUNTIME) | $(BIN)/python
 	@echo "Installing what the site needs into .venv …"
 	@$(PIP) $(RUNTIME:%=-r %)
@@ -97,8 +98,8 @@ $(BIN)/python:
 	@rm -rf .venv
 	@$(PYTHON) -m venv .venv
 
-# $(call have,command that finds the program,packages,message if they cannot be installed[,command that finds an alternative ||])
-# RUNLEVEL=1 prevents servers in the packages from starting.
+# $(call have,command that finds the program,packages,message if they can't be installed[,command that finds an alternative ||])
+# RUNLEVEL=1 prevents the servers in these packages from starting.
 define have
 	@$(1) || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		apt-get update -qq && RUNLEVEL=1 apt-get install -y -qq --no-install-recommends $(2); } || $(4) \
@@ -113,8 +114,8 @@ wrk:
 
 checkers: node_modules/.stamp
 
-# The linters and tests use the packages in package.json, and the benchmarks those in benchmarks/package.json. npm installs the
-# versions in the lock files, without running the packages' scripts.
+# The linters and tests use the packages in package.json. The benchmarks use the packages in benchmarks/package.json.
+# npm installs the versions in the lock files, without running the packages' scripts.
 node_modules/.stamp: package.json package-lock.json
 benchmarks/node_modules/.stamp: benchmarks/package.json benchmarks/package-lock.json
 node_modules/.stamp benchmarks/node_modules/.stamp:
@@ -128,7 +129,7 @@ java:
 promtool:
 	$(call have,command -v promtool >/dev/null,prometheus,The slow tests need promtool)
 
-# The library of xkey shows that varnish-modules is installed.
+# If the xkey library exists, varnish-modules is installed.
 varnish:
 	$(call have,command -v varnishd >/dev/null && ls /usr/lib/*/varnish/vmods/libvmod_xkey.so >/dev/null 2>&1,varnish varnish-modules,The slow tests need Varnish)
 

@@ -1,4 +1,4 @@
-# Varnish in front of the site (docs/how-to/cdn.md). This file needs the package varnish-modules.
+# Varnish in front of the site (docs/how-to/cdn.md). This file requires the varnish-modules package.
 vcl 4.1;
 
 import directors;
@@ -6,7 +6,7 @@ import header;
 import std;
 import xkey;
 
-# /readyz is unsuitable, because the site still serves readers without a primary.
+# /readyz is unsuitable, because the site can serve readers even if there is no primary.
 probe healthz { .url = "/healthz"; .interval = 2s; .timeout = 5s; .window = 3; .threshold = 1; }
 
 backend first {
@@ -17,7 +17,8 @@ backend first {
     .probe = healthz;
 }
 
-# Lines with #2 are for a site with two processes, on two ports or machines. To enable them, run sed -i 's/^#2//'.
+# Lines with #2 are for a site with two processes, on two ports or machines. To enable these lines, run:
+# sed -i 's/^#2//'
 #2 backend second {
 #2     .host = "127.0.0.1";
 #2     .port = "8001";
@@ -33,29 +34,30 @@ sub vcl_init {
     site.reconfigure();
 }
 
-# The proxies that terminate TLS in front of Varnish and set X-Forwarded-For.
+# The proxies that terminate TLS in front of Varnish, and that set X-Forwarded-For.
 acl proxies { "127.0.0.1"; "::1"; }
 
 sub vcl_recv {
     set req.http.Host = regsub(std.tolower(req.http.Host), "\.(:\d+)?$", "\1");
-    # Purges have a socket of their own, which readers cannot reach: varnishd -a purges=127.0.0.1:6082
+    # Purge requests have their own socket, which readers can't reach: varnishd -a purges=127.0.0.1:6082
     if (local.socket == "purges") {
         if (req.method != "PURGE") {
             return (synth(405));
         }
         return (synth(200, "Dropped " + xkey.purge(req.http.Xkey-Purge)));
     }
-    # Remove the proxy's address, which Varnish has appended, because the site needs the client's address.
+    # Remove the proxy's IP address, which Varnish has appended, because the site needs the client's IP address.
     if (req.restarts == 0 && client.ip ~ proxies) {
         set req.http.X-Forwarded-For = regsub(req.http.X-Forwarded-For, ",[^,]*$", "");
     }
-    # Requests with a session or messages, and clients that have sent a form in the last two seconds.
+    # Don't cache requests with a session or messages, or from clients that have submitted a form in the last two
+    # seconds.
     if ((req.method != "GET" && req.method != "HEAD") || req.http.Authorization
         || req.http.Cookie ~ "(^|;\s*)(sessionid|messages|just_sent)=") {
         return (pass);
     }
-    # An expired page is served for 10 seconds while a new one is fetched (stale-while-revalidate). After a failure of the site,
-    # it is served for as long as it is stored (stale-if-error).
+    # An expired page is served for 10 seconds while a new one is fetched (stale-while-revalidate). If the site fails,
+    # the expired page is served for as long as it is stored (stale-if-error).
     if (req.restarts == 0) {
         set req.grace = 10s;
         unset req.http.X-Again;
@@ -72,12 +74,12 @@ sub vcl_hash {
 
 sub vcl_backend_fetch {
     set bereq.http.X-Begun = std.time2real(now, 0.0);
-    # Choose any process. If it has failed, choose the next one.
+    # Choose any process. If that process has failed, choose the next one.
     if (bereq.retries == 0) {
         set bereq.http.X-Turn = bereq.xid;
     }
     set bereq.backend = site.backend(by=KEY, key=site.key(bereq.http.X-Turn), alt=bereq.retries, healthy=ALL);
-#2     # Don't wait for a process that hangs. The site never needs this long for a reader, whatever fails.
+#2     # Don't wait for a process that hangs. Whatever fails, the site never takes this long to serve a reader.
 #2     if (bereq.retries == 0 && (bereq.method == "GET" || bereq.method == "HEAD")
 #2         && !bereq.http.Authorization && bereq.http.Cookie !~ "(^|;\s*)sessionid=") {
 #2         set bereq.first_byte_timeout = 10s;
@@ -86,11 +88,11 @@ sub vcl_backend_fetch {
 
 sub vcl_backend_response {
     if (beresp.status >= 500) {
-#2         # The other process may have cached the page.
+#2         # The other process may have the page in its cache.
 #2         if (bereq.retries == 0 && (bereq.method == "GET" || bereq.method == "HEAD")) {
 #2             return (retry);
 #2         }
-        # Storing an error response would replace the expired page.
+        # Don't store an error response, because it would replace the expired page.
         if (bereq.is_bgfetch || !(bereq.uncacheable || bereq.http.X-Again)) {
             return (abandon);
         }
@@ -98,27 +100,27 @@ sub vcl_backend_response {
         set beresp.ttl = 0s;
         return (deliver);
     }
-    # Responses without keys are never purged, so only files whose names change with their content are cached.
+    # Responses without keys are never purged, so cache only files whose names change with their content.
     if (beresp.http.Set-Cookie || !(beresp.http.Cache-Control ~ "s-maxage"
         || (bereq.url ~ "^/static/" && beresp.http.Cache-Control ~ "immutable"))) {
         set beresp.uncacheable = true;
         set beresp.ttl = 120s;
         return (deliver);
     }
-    # A response that took longer may be older than the last purge.
+    # If the response took longer than this, it may be older than the last purge.
     if (now - std.real2time(std.real(bereq.http.X-Begun, 0.0), now) > 0.6s) {
         set beresp.uncacheable = true;
         set beresp.ttl = 1s;
         return (deliver);
     }
     set beresp.http.xkey = beresp.http.Surrogate-Key;
-    # Zero if the page doesn't set stale-if-error.
+    # The grace period is zero if the page doesn't set stale-if-error.
     set beresp.grace = std.duration(regsub(beresp.http.Cache-Control, "^.*stale-if-error=(\d+).*$", "\1s"), 0s);
     return (deliver);
 }
 
 sub vcl_backend_error {
-#2     # Varnish retries a request with a body only if none of the body was sent.
+#2     # Varnish can retry a request with a body only if none of the body has been sent.
 #2     if (bereq.retries == 0
 #2         && (bereq.method == "GET" || bereq.method == "HEAD" || bereq.http.Content-Length ~ "[1-9]")) {
 #2         return (retry);
@@ -129,7 +131,7 @@ sub vcl_backend_error {
 }
 
 sub vcl_synth {
-    # Try again with the expired page. If there is none, ask the site again and show its response.
+    # Try again with the expired page. If there is none, send the request to the site again and return its response.
     if (resp.status == 503 && req.restarts == 0 && (req.method == "GET" || req.method == "HEAD")) {
         return (restart);
     }
@@ -140,7 +142,7 @@ sub vcl_deliver {
         set resp.http.Warning = {"110 - "Response is Stale""};
     }
     if (resp.http.Cache-Control ~ "s-maxage") {
-        # Browsers must revalidate the page each time.
+        # Browsers must revalidate the page on every request.
         set resp.http.Cache-Control = "no-cache";
     }
     unset resp.http.Surrogate-Key;

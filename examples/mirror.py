@@ -3,9 +3,9 @@
     python mirror.py https://example.org folder
     python mirror.py https://example.org folder --once
 
-nodes/ID.json contains a page, post, section or photo, site.json the settings, and state.json the progress of the mirror.
-You can stop the script at any time and start it again. Each file is replaced as a whole, and state.json is written last.
-The script needs only Python. docs/how-to/use-the-api.md explains how it works.
+Each file nodes/ID.json contains a page, post, section or photo. site.json contains the settings, and state.json the
+mirror's progress. You can stop the script at any time and start it again. Files are always replaced as a whole, and
+state.json is written last. The script needs only Python. docs/how-to/use-the-api.md explains how the script works.
 """
 
 import argparse
@@ -21,9 +21,9 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
-# The object does not exist, or the list of changes no longer goes back far enough.
+# Status codes for objects that don't exist, and for changes that are no longer in the list.
 NOT_THERE = (404, 410)
-# The site is overloaded or restarting, or its database is unavailable.
+# Status codes for a site that is overloaded or restarting, or whose database is unavailable.
 AGAIN = (429, 500, 502, 503, 504)
 WAIT_SECONDS = 5
 ID = re.compile("[0-9a-f]{24}")
@@ -32,8 +32,8 @@ ID = re.compile("[0-9a-f]{24}")
 def asking(address: str, token: str = "") -> Callable[..., Any]:
     """Return a function that sends GET requests to the API of the site at `address`.
 
-    ask("nodes", type="blog-entry") returns the parsed JSON, or None if the site returns 404. While the site can't be
-    reached, the function tries again.
+    For example, ask("nodes", type="blog-entry") returns the parsed JSON, or None if the site returns 404 or 410. If the
+    site can't be reached, the function tries again until it can.
     """
 
     def ask(path: str, **query: Any) -> Any:
@@ -63,7 +63,7 @@ class Mirror:
     Attributes:
         folder: The folder.
         ask: A function that sends GET requests, as returned by `asking`.
-        sees_more: Whether requests have a token. Then the mirror also contains content that readers can't see.
+        sees_more: Whether requests contain a token. If so, the mirror also contains content that readers can't see.
     """
 
     def __init__(self, folder: Path, ask: Callable[..., Any], *, sees_more: bool = False) -> None:
@@ -78,7 +78,8 @@ class Mirror:
         changes = answer["changes"] if answer else []
         kinds = {change["kind"] for change in changes}
         if answer is None or "reset" in kinds:
-            # Get the number before reading all nodes. Changes made in the meantime have higher numbers.
+            # Get the number before reading all nodes. Changes that are made while the nodes are read have higher
+            # numbers.
             answer = self.ask("changes")
             kinds = {"subtree", "settings"}
         if "subtree" in kinds:
@@ -106,7 +107,7 @@ class Mirror:
             self.keep(gone, None)
 
     def listed(self, **query: str) -> Iterator[dict[str, Any]]:
-        """Yield all nodes from lists with the parameters `query`, one list per type of the site."""
+        """Yield all nodes in the lists with the parameters `query`. There is one list per content type."""
         schemas = self.ask("openapi.json")["components"]["schemas"]
         for type_name in schemas["Node"]["discriminator"]["mapping"]:
             wanted = {"type": type_name, "limit": 100, **query}
@@ -118,7 +119,7 @@ class Mirror:
                 wanted["cursor"] = page["next"]
 
     def keep(self, node_id: str, node: dict[str, Any] | None) -> None:
-        """Write the file of a node. If `node` is None, delete the file."""
+        """Write a node's file. If `node` is None, delete the file."""
         if not ID.fullmatch(node_id):
             raise ValueError(f"{node_id!r} is not a valid id")
         file = self.folder / "nodes" / f"{node_id}.json"
@@ -129,7 +130,7 @@ class Mirror:
 
 
 def write(file: Path, content: Any) -> None:
-    """Replace a file atomically. Even if the script is killed, the file has either the old or the new content."""
+    """Replace a file atomically. Even if the script is killed, the file contains either the old or the new content."""
     coming = file.with_suffix(".coming")
     with coming.open("w") as writing:
         json.dump(content, writing, indent=1, sort_keys=True, ensure_ascii=False)
@@ -139,7 +140,7 @@ def write(file: Path, content: Any) -> None:
 
 
 def main() -> None:
-    """Mirror a site until interrupted, or once."""
+    """Mirror a site until the script is interrupted, or until there are no more changes."""
     parser = argparse.ArgumentParser(description="Keep a folder of JSON files in sync with a site.")
     parser.add_argument("site", help="URL of the site, such as https://example.org")
     parser.add_argument("folder", type=Path)

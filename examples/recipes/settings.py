@@ -1,4 +1,4 @@
-"""Settings of a site with the recipes app: `DJANGO_SETTINGS_MODULE=examples.recipes.settings python manage.py …`."""
+"""Settings for a site with the recipes app: `DJANGO_SETTINGS_MODULE=examples.recipes.settings python manage.py …`."""
 
 from cms.settings import *  # noqa: F403
 from cms.settings import INSTALLED_APPS

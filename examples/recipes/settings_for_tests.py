@@ -1,4 +1,4 @@
-"""The settings of the site's tests, with the recipes app."""
+"""The settings for the site's tests, with the recipes app."""
 
 from tests.settings import *  # noqa: F403
 from tests.settings import INSTALLED_APPS

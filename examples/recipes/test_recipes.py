@@ -1,4 +1,4 @@
-"""Tests of the recipes app on a real database, with the services and forms that editors use."""
+"""Tests for the recipes app on a real database, with the same services and forms that editors use."""
 
 import json
 

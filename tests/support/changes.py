@@ -1,14 +1,14 @@
-"""Damage to the feed of changes, as MongoDB can cause it."""
+"""Damage the change feed in ways that MongoDB can cause."""
 
 from api.changes import change_log
 from marginalia.mongo.connection import database
 
 
 def lose_history() -> None:
-    """Make the relay resume from a change that the server no longer has. The feed must contain at least one change.
+    """Make the relay resume from a change that the server no longer stores. The feed must contain at least one change.
 
-    The position must be a change instead of a time. With a time, the relay would resume at the start of the oplog,
-    which has lost nothing yet.
+    The position must be a change instead of a time. With a time, the relay would resume at the start of the oplog, and
+    no history would be lost.
     """
     entries = database()["cms.changes"]
     last = change_log.last()

@@ -1,4 +1,4 @@
-"""Recording and explaining the commands sent to MongoDB. assertNumQueries doesn't see raw commands and GridFS."""
+"""Record and explain the commands that are sent to MongoDB. assertNumQueries doesn't see raw commands and GridFS."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,19 +7,19 @@ from typing import Any
 
 from pymongo import monitoring
 
-# Commands that the driver sends by itself.
+# Commands that the driver sends on its own.
 DRIVER_COMMANDS = {"hello", "ismaster", "ping", "endSessions", "buildInfo", "killCursors", "isMaster"}
 
 
 @dataclass
 class CommandLog:
-    """The commands sent during a recording, in order."""
+    """The commands that were sent during a recording, in order."""
 
     sent: list[monitoring.CommandStartedEvent] = field(default_factory=list)
 
     @contextmanager
     def recorded(self) -> Iterator["CommandLog"]:
-        """Record the commands of the block, and forget those of earlier blocks."""
+        """Record the commands that are sent in the block, and forget the commands from earlier blocks."""
         self.sent = []
         listen(self)
         try:
@@ -46,7 +46,7 @@ _listeners: list[CommandLog] = []
 
 
 def listen(log: CommandLog) -> None:
-    """Add every command to the log from now on."""
+    """From now on, add every command to the log."""
     _listeners.append(log)
 
 
@@ -68,7 +68,7 @@ class _Listener(monitoring.CommandListener):
         """Do nothing, because only sent commands are recorded."""
 
 
-# This affects only clients of this process that are created after this import.
+# This affects only the clients that this process creates after this import.
 monitoring.register(_Listener())
 
 

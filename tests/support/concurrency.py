@@ -1,4 +1,4 @@
-"""Concurrent calls for tests."""
+"""Run functions concurrently in tests."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,7 @@ _T = TypeVar("_T")
 
 
 def run_concurrently(count: int, work: Callable[[int], _T]) -> list[_T]:
-    """Call work(0), work(1)… in threads that start at the same moment, and return their results."""
+    """Call work(0), work(1)… in threads that start at the same time, and return the results."""
     barrier = Barrier(count)
 
     def start(number: int) -> _T:

@@ -1,4 +1,4 @@
-"""Crashes between any two writes, simulated by a forked child that kills itself before its n-th write."""
+"""Simulate crashes between any two writes, with a forked child process that kills itself before its n-th write."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ WRITES = {"insert", "update", "delete", "findAndModify", "commitTransaction"}
 
 
 class _Dying(list):
-    """A replacement for the list of a CommandLog that kills the process after a number of writes."""
+    """A replacement for a CommandLog's list that kills the process after a number of writes."""
 
     def __init__(self, writes: int) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class _Dying(list):
 
 
 def killed_after_writes(writes: int, work: Callable[[], Any]) -> bool:
-    """Call `work` in a child process that is killed after this many writes. Return False if it completed before."""
+    """Call `work` in a child process that is killed after this many writes. Return False if it finished before that."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         child = os.fork()

@@ -1,4 +1,4 @@
-"""A small site with one document of every kind, and all ways to damage one of its stored documents."""
+"""A small site with documents of every kind, and all the ways in which a stored document can be damaged."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,17 +23,17 @@ from nodes.types import Actor
 from tests.support.nodes.build import EDITOR, node, nonce, save
 from tests.support.nodes.photo_build import gallery, upload
 
-# A time after the year 9999, which Python's datetime cannot represent.
+# A time after the year 9999, which Python's datetime can't represent.
 BEYOND = DatetimeMS(300_000_000_000_000)
-# Codec options that read all documents unchanged, including times that datetime cannot represent.
+# Codec options that read all documents unchanged, even if they contain times that datetime can't represent.
 RAW: CodecOptions[dict[str, Any]] = CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_MS)
-# Embedded documents whose fields are damaged one by one.
+# The embedded documents in which each field is damaged in turn.
 PARTS = ("metadata", "metadata.detail", "metadata.author", "derived", "draft", "draft.metadata", "settings", "author")
 
 
 @dataclass(frozen=True)
 class Damage:
-    """A change of one stored document that no service would make."""
+    """A change to one stored document that no service would make."""
 
     collection: str
     key: Any
@@ -175,7 +175,7 @@ def api_paths(node_id: ObjectId) -> list[str]:
 
 
 def damages(collection: str, document: Mapping[str, Any]) -> Iterator[Damage]:
-    """Yield all damages of a document. Each field is missing, null or of another type, and times are after the year 9999."""
+    """Yield all ways to damage a document: missing, null and wrongly typed fields, and times after the year 9999."""
     key = document["_id"]
 
     def walk(part: Mapping[str, Any], prefix: str) -> Iterator[Damage]:
@@ -208,12 +208,12 @@ def damages(collection: str, document: Mapping[str, Any]) -> Iterator[Damage]:
         yield Damage(collection, key, f"{value} in", path, {"$set": {path: value}})
 
 
-# Unique fields, which need another value in each copy.
+# Unique fields, which need a different value in each copy.
 UNIQUE = ("slug", "hash", "username")
 
 
 def insert_damaged_copies(db: Database[Any], collection: str, document: Mapping[str, Any]) -> list[Damage]:
-    """Insert a damaged copy of a document for each way to damage it, and return the damages."""
+    """Insert a copy of a document for each way to damage it, damage the copies, and return the damages."""
     applied = []
     for number, damage in enumerate(damages(collection, document)):
         key = ObjectId() if isinstance(document["_id"], ObjectId) else f"nodes.node:{ObjectId()}"
@@ -224,7 +224,7 @@ def insert_damaged_copies(db: Database[Any], collection: str, document: Mapping[
             copy["metadata"] = {**copy["metadata"], "slug": f"copy-{number}"}
         copy |= {name: f"{copy[name]}{number}" for name in UNIQUE if name in copy}
         if "slug" in copy:
-            # The copy's slug must also be valid base 32.
+            # The copy's slug must also be valid base32.
             copy["slug"] = document["slug"][:-2] + "".join(chr(ord("a") + digit) for digit in divmod(number, 26))
         db.command("insert", collection, documents=[copy], bypassDocumentValidation=True)
         applied.append(replace(damage, key=copy["_id"]))

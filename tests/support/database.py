@@ -4,16 +4,16 @@ from typing import Any
 
 from pymongo.database import Database
 
-# The environment variable with the URI of the server that all workers of a run share.
+# The name of the environment variable that contains the URI of the server shared by all workers of a test run.
 URI = "TEST_MONGODB_URI"
-# Collections that migrations fill. Tests must not change them.
+# Collections that are filled by migrations. Tests must not change these collections.
 MIGRATED = {"django_migrations", "django_content_type", "auth_permission", "auth_group", "auth_group_permissions"}
 
 
 def empty(db: Database[dict[str, Any]]) -> None:
-    """Delete all documents except those written by migrations. Indexes are kept.
+    """Delete all documents except those that were written by migrations. Indexes are kept.
 
-    One command finds the few collections that the test has filled.
+    A single command finds the few collections that the test has filled.
     """
     names = [
         collection["name"]

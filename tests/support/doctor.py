@@ -1,4 +1,4 @@
-"""The doctor's findings."""
+"""Run the doctor, and select findings by name."""
 
 from marginalia.mongo import doctor
 

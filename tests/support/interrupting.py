@@ -1,4 +1,4 @@
-"""Actions or crashes just before code sends a certain MongoDB command, without patching the code."""
+"""Run an action, or simulate a crash, just before code sends a certain MongoDB command, without patching the code."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ class Stopped(BaseException):
 
 
 class _Trap(list):
-    """A replacement for the list of a CommandLog that calls `act` once, before the first matching command."""
+    """A replacement for a CommandLog's list that calls `act` once, before the first matching command."""
 
     def __init__(self, name: str, collection: str, condition: Condition, act: Callable[[], Any]) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class _Trap(list):
 def before_command(
     name: str, collection: str, act: Callable[[], Any], condition: Condition = lambda command: True
 ) -> Iterator[None]:
-    """Call `act` once, before the block sends its first command `name` to `collection` that meets the condition."""
+    """Call `act` once, before the block sends the first command `name` to `collection` that meets the condition."""
     trap = _Trap(name, collection, condition, act)
     log = commands.CommandLog(trap)
     commands.listen(log)
@@ -50,7 +50,7 @@ def before_command(
 
 @contextmanager
 def stopped_before_command(name: str, collection: str, condition: Condition = lambda command: True) -> Iterator[None]:
-    """End the block as a crash would, before its first command `name` to `collection` that meets the condition."""
+    """End the block like a crash, before it sends the first command `name` to `collection` that meets the condition."""
 
     def stop() -> None:
         raise Stopped

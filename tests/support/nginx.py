@@ -12,7 +12,7 @@ from marginalia.local.processes import start_guarded, stop
 from tests.support.processes import ROOT, until
 
 CONF = (ROOT / "deploy/nginx.conf").read_text()
-# The main configuration, like Debian's /etc/nginx/nginx.conf, with the test's folders.
+# The main configuration. It is similar to Debian's /etc/nginx/nginx.conf, but uses the test's folders.
 MAIN = """
 user root; pid {folder}/pid; error_log {folder}/error.log; worker_processes auto;
 events {{ worker_connections 768; }}
@@ -26,7 +26,7 @@ http {{
 
 @dataclass(frozen=True)
 class Nginx:
-    """A running nginx with its port, and the folder of its files. bodies/ and answers/ contain buffered data."""
+    """A running nginx, with its port and the folder for its files. bodies/ and answers/ contain buffered data."""
 
     port: int
     folder: Path
@@ -37,7 +37,7 @@ class Nginx:
         return (self.folder / "access.log").read_text().splitlines()
 
     def spooled(self) -> int:
-        """Return the bytes of requests and responses buffered on disk. nginx unlinks these files and keeps them open."""
+        """Return how many bytes of requests and responses nginx buffers on disk, in open but unlinked files."""
         sizes = {}
         for pid in self._workers():
             for entry in Path(f"/proc/{pid}/fd").iterdir():
@@ -55,7 +55,7 @@ class Nginx:
 
 
 def configured(site: int, listening: str, folder: Path, conf: str = CONF) -> str:
-    """Return nginx's configuration for a site's port, without TLS. The site still sees all requests as HTTPS."""
+    """Return nginx's configuration for a site's port, without TLS. The site still treats all requests as HTTPS."""
     text = conf.replace("127.0.0.1:8000", f"127.0.0.1:{site}").replace("listen 443 ssl", f"listen {listening}")
     text = re.sub(r"^ *(listen (80|\[::\]).*|ssl_certificate.*);$", "", text, flags=re.MULTILINE)
     text = re.sub(r"\nserver \{\n[^\n]*\n[^\n]*\n *server_name[^\n]*\n *# Here, certbot.*", "", text, flags=re.DOTALL)
@@ -65,7 +65,7 @@ def configured(site: int, listening: str, folder: Path, conf: str = CONF) -> str
 
 @contextmanager
 def nginx(site: int, folder: Path, conf: str = CONF) -> Iterator[Nginx]:
-    """Run nginx in front of a site on port `site`. Its files are in `folder`."""
+    """Run nginx in front of a site on port `site`. nginx's files are in `folder`."""
     port = free_port()
     folder.mkdir()
     file = folder / "nginx.conf"

@@ -8,5 +8,5 @@ ALL = [payload for kind in PAYLOADS.values() for payload in kind]
 
 
 def as_received(payload: str) -> str:
-    """Return a payload as a form field receives it, without NUL, and with U+FFFD for each unpaired surrogate."""
+    """Return a payload as a form field receives it: without NUL, and with U+FFFD instead of each unpaired surrogate."""
     return payload.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\x00", "")

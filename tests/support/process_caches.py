@@ -1,12 +1,12 @@
-"""The caches of a process of the site."""
+"""The caches in a process that serves the site."""
 
-import reader.page_cache.middleware  # noqa: F401 - tests patch this module before a request has loaded it
+import reader.page_cache.middleware  # noqa: F401 - tests patch this module before any request has loaded it
 from nodes.models import tree, version_cache
 from reader.page_cache import storage
 
 
 def clear_caches() -> None:
-    """Clear all caches, so that this process is in the state of a new process."""
+    """Clear all caches, so that this process behaves like a new process."""
     storage.clear()
     version_cache.clear()
     tree.clear()

@@ -1,4 +1,4 @@
-"""Starting processes, and waiting for conditions."""
+"""Start processes, and wait for conditions."""
 
 import os
 import subprocess
@@ -19,9 +19,9 @@ def until(condition: Callable[[], object], seconds: float = 30) -> None:
 
 
 def peak_memory(process_id: int | str = "self") -> float:
-    """Return the peak resident set of a process so far, in MiB.
+    """Return a process's peak memory use (resident set) so far, in MiB.
 
-    `getrusage` would also count the process that started it, because its value survives exec.
+    `getrusage` would also count the memory of the parent process, because its value survives exec.
     """
     lines = Path(f"/proc/{process_id}/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))

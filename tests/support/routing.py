@@ -1,6 +1,6 @@
-"""Predictions about mongos: whether it can target a command to one shard, and whether it accepts the command at all.
+"""Predict how mongos handles a command: whether it can target one shard, and whether it accepts the command at all.
 
-Unlike a read, a write of a single document needs the whole shard key or `_id`.
+Unlike a read, a write to a single document needs the whole shard key or the `_id`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,10 +13,10 @@ from marginalia.mongo.sharding.targeting import Broadcast, conditions, is_exact,
 
 @dataclass(frozen=True)
 class Operation:
-    """A read or write of a collection by a command.
+    """A read from or write to a collection, as part of a command.
 
     Attributes:
-        is_single: Whether it writes at most one document.
+        is_single: Whether the operation writes at most one document.
         needs_key: Whether mongos requires the whole shard key.
     """
 
@@ -34,7 +34,7 @@ class Operation:
 
 
 def operations(name: str, command: Mapping[str, Any]) -> Iterator[Operation]:
-    """Yield the operations of a command as the driver sends it. Inserts have none, because documents contain the key."""
+    """Yield the operations in a command sent by the driver. Inserts have none, because documents contain the key."""
     if name == "update":
         for part in command["updates"]:
             is_single = not part.get("multi", False)
@@ -54,7 +54,7 @@ def operations(name: str, command: Mapping[str, Any]) -> Iterator[Operation]:
 
 
 def is_routed(operation: Operation, collection: Collection) -> bool:
-    """Return whether mongos sends an operation only to shards that it needs. An unsharded collection is on one shard."""
+    """Return whether mongos sends an operation only to necessary shards. An unsharded collection is on one shard."""
     if collection.shard_key is None:
         return True
     key = collection.shard_key.keys
@@ -62,7 +62,7 @@ def is_routed(operation: Operation, collection: Collection) -> bool:
 
 
 def is_allowed(operation: Operation, collection: Collection) -> bool:
-    """Return whether mongos (6.0) accepts an operation. A write of one document needs the whole shard key or _id."""
+    """Return whether mongos (6.0) accepts an operation. A write to one document needs the whole shard key or _id."""
     if collection.shard_key is None or not operation.is_single:
         return True
     key = collection.shard_key.keys
@@ -72,7 +72,7 @@ def is_allowed(operation: Operation, collection: Collection) -> bool:
 
 
 def find_exception(operation: Operation, broadcasts: Iterable[Broadcast]) -> Broadcast | None:
-    """Return the declared exception that allows an operation to be sent to all shards, or None."""
+    """Return the declared exception that allows an operation to be sent to all shards, or None if there is none."""
     for broadcast in broadcasts:
         if (
             broadcast.collection == operation.collection

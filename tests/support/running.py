@@ -1,4 +1,4 @@
-"""The site as a process, started with `manage.py serve`, with gunicorn, or as a systemd service."""
+"""The site as a process, started with `manage.py serve`, with gunicorn, or like a systemd service."""
 
 import contextlib
 import http.client
@@ -27,7 +27,7 @@ from tests.support.processes import ROOT, until
 
 
 class Site:
-    """A site that `manage.py serve` runs, with its own var folder and port."""
+    """A site that is run by `manage.py serve`, with its own var folder and port."""
 
     def __init__(self, var: Path, **environment: str) -> None:
         self.var = var
@@ -85,7 +85,7 @@ class Site:
         return self.run.wait(60)
 
     def fetch(self, path: str = "") -> int:
-        """Return the HTTP status of a page."""
+        """Return a page's HTTP status."""
         try:
             with urllib.request.urlopen(self.url + path, timeout=20) as page:
                 return page.status
@@ -99,7 +99,7 @@ class Site:
 
     @property
     def gunicorn(self) -> int:
-        """Return the process id of gunicorn's main process, which is the child of the guard."""
+        """Return the id of gunicorn's main process, which is a child of the guard."""
         worker = listener(self.port)
         parent = int(re.search(r"PPid:\s+(\d+)", Path(f"/proc/{worker}/status").read_text())[1])
         return parent if "gunicorn" in command_line(parent) and "guard.py" not in command_line(parent) else worker
@@ -117,7 +117,7 @@ class Site:
 
 
 class Web:
-    """A running web server with its port."""
+    """A running web server, with its port."""
 
     def __init__(self, port: int, process: subprocess.Popen[bytes], log: Path) -> None:
         self.port = port
@@ -125,7 +125,7 @@ class Web:
         self.log = log
 
     def get(self, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
-        """Return status, headers by lower-case name, and body of a response."""
+        """Return a response's status, its headers by lower-case name, and its body."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             connection.request("GET", path, headers={"Host": f"localhost:{self.port}", **headers})
@@ -135,13 +135,13 @@ class Web:
             connection.close()
 
     def open_connection(self, data: bytes = b"") -> socket.socket:
-        """Open a connection, send these bytes, and return the connection."""
+        """Open a connection, send `data`, and return the connection."""
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=30)
         connection.sendall(data)
         return connection
 
     def is_up(self) -> bool:
-        """Return whether the server responds. Fail if its process has ended."""
+        """Return whether the server responds. Fail if the server's process has ended."""
         assert self.process.poll() is None, self.log.read_text()
         try:
             return self.get("/healthz")[0] == 200
@@ -151,7 +151,7 @@ class Web:
 
 @contextmanager
 def served(folder: Path, **environment: str) -> Iterator[Web]:
-    """Serve the site as `manage.py serve` does, with one worker and the test database."""
+    """Serve the site like `manage.py serve`, with one worker and the test database."""
     port, log = free_port(), folder / "web.log"
     own = {"DJANGO_SETTINGS_MODULE": "tests.settings", "WEB_CONCURRENCY": "1", "VAR_DIR": str(folder)}
     own |= {"TEST_MONGODB_NAME": connection.settings_dict["NAME"], "SECRET_KEY": settings.SECRET_KEY}
@@ -169,7 +169,7 @@ def served(folder: Path, **environment: str) -> Iterator[Web]:
         process.wait(30)
 
 
-# LISTEN_PID must be the process id of the service, so the process that sets it has to exec the service.
+# LISTEN_PID must be the service's process id, so the process that sets this variable has to exec the service.
 _EXEC_SERVICE = """
 import os, sys
 os.dup2(int(sys.argv[1]), 3)
@@ -188,7 +188,7 @@ class Service:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the program and wait until it reports readiness."""
+        """Start the program and wait until it reports that it is ready."""
         address = self._folder / f"notify-{free_port()}"
         descriptor = self._listening.fileno()
         command = [sys.executable, "-c", _EXEC_SERVICE, str(descriptor), *self._command]
@@ -216,7 +216,7 @@ class Service:
             until(is_ready, seconds=180)
 
     def stop(self) -> None:
-        """Terminate the program and wait for its end. Kill it after 20 seconds, the TimeoutStopSec of the units."""
+        """Terminate the program and wait until it ends. Kill it after 20 seconds, the units' TimeoutStopSec."""
         if self.process is not None:
             self.process.terminate()
             try:
@@ -229,6 +229,6 @@ class Service:
             self.process = None
 
     def restart(self) -> None:
-        """Stop and start the program, as `systemctl restart` does."""
+        """Stop and start the program, like `systemctl restart`."""
         self.stop()
         self.start()

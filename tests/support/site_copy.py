@@ -1,4 +1,4 @@
-"""A site with everything that an export can contain, and the commands that export and import it."""
+"""Create a site with everything that an export can contain, and run the commands that export and import it."""
 
 import hashlib
 import io
@@ -48,7 +48,7 @@ def target(node_id: ObjectId) -> Target:
 
 
 def site(formats: tuple[str, ...] = ("jpeg",)) -> dict[str, ObjectId]:
-    """Create a site with nested sections, pages with history and drafts, photos and discussions. Return its ids by slug."""
+    """Create a site with nested sections, pages with history and drafts, photos and discussions. Return ids by slug."""
     ids = {"news": build.node("blog", "news"), "attic": build.node("folder", "attic")}
     ids["lakes"] = gallery("lakes", parent=ids["attic"])
     for name in formats:
@@ -91,7 +91,7 @@ def site(formats: tuple[str, ...] = ("jpeg",)) -> dict[str, ObjectId]:
 
 
 def empty() -> None:
-    """Delete all documents that an export can contain, and related ones such as jobs."""
+    """Delete all documents that an export can contain, and related documents such as jobs."""
     for name in database().list_collection_names():
         if name.startswith(("cms.", "comment", "discussions", "wordpress.", "jobs")):
             database()[name].delete_many({})
@@ -99,19 +99,19 @@ def empty() -> None:
 
 
 def read(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return the documents of an archive by file, sorted by text, because the order of queued comments doesn't matter."""
+    """Return the documents in an archive by file, sorted as text, because the order of queued comments is arbitrary."""
     with Archive.open(path) as archive:
         archive.check()
         return {name: sorted(archive.records(name), key=str) for name in FILES}
 
 
 def change_file(path: Path, name: str, change: Callable[[bytes], bytes]) -> None:
-    """Change a file of an export in a folder, but not its manifest."""
+    """Change a file in an exported folder, but don't update the manifest."""
     (path / name).write_bytes(change((path / name).read_bytes()))
 
 
 def change_file_and_manifest(path: Path, name: str, change: Callable[[bytes], bytes]) -> None:
-    """Change a file of an export in a folder, and update its manifest."""
+    """Change a file in an exported folder, and update the manifest."""
     change_file(path, name, change)
     data = (path / name).read_bytes()
     manifest = json.loads((path / MANIFEST).read_text())
@@ -124,7 +124,7 @@ def change_file_and_manifest(path: Path, name: str, change: Callable[[bytes], by
 
 
 def change_records(path: Path, name: str, change: Callable[[list[dict[str, Any]]], Any]) -> None:
-    """Let `change` modify the list of documents in a file of an export, and update the manifest."""
+    """Let `change` modify the list of documents in a file of an exported folder, and update the manifest."""
 
     def rewrite(data: bytes) -> bytes:
         records = [decode(line) for line in data.splitlines()]

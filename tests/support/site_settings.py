@@ -1,4 +1,4 @@
-"""The site's settings in a separate process with a given environment, and the reference page for settings."""
+"""Load the site's settings in a process with a given environment, and parse the reference page for settings."""
 
 import os
 import re
@@ -12,9 +12,9 @@ SETTINGS = (ROOT / "docs/reference/settings.md").read_text()
 
 
 def production() -> dict[str, str]:
-    """Return the variables of a public site from the reference page.
+    """Return the variables for a public site from the reference page.
 
-    The secret key is a new one. The file of CA certificates is omitted, because it isn't on this machine.
+    The secret key is newly generated. The CA certificate file is omitted, because it doesn't exist on this machine.
     """
     block = re.search(r"```ini\n(.*?)```", SETTINGS, re.DOTALL)[1]
     block = re.sub("&tlsCAFile=[^&]*", "", block)
@@ -32,7 +32,7 @@ def documented_rows() -> list[tuple[str, str, str]]:
 
 
 def run_python(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with the site's own settings. The environment has only these variables, PATH and HOME."""
+    """Run Python with the site's own settings. The environment contains only these variables, PATH and HOME."""
     inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     return subprocess.run(
         [sys.executable, *arguments], cwd=ROOT, env=inherited | environment, capture_output=True, text=True, check=False

@@ -1,4 +1,4 @@
-"""Measuring how evenly ids are distributed over ranges, as over shards."""
+"""Measure how evenly ids are distributed over ranges, which stand for shards."""
 
 import random
 from collections import Counter
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 RANGES = 64
-# Maximum ratio of the fullest range to the mean.
+# Maximum ratio between the fullest range and the mean.
 BOUND = 2.5
 
 
 def moments(count: int) -> Iterator[datetime]:
-    """Yield `count` random moments, evenly distributed over ten years."""
+    """Yield `count` random moments, uniformly distributed over ten years."""
     generator = random.Random(6)
     start = datetime(2026, 1, 1, tzinfo=UTC)
     for _ in range(count):
@@ -19,6 +19,6 @@ def moments(count: int) -> Iterator[datetime]:
 
 
 def fullest(prefixes: Iterable[str]) -> float:
-    """Return the ratio of the fullest of RANGES equal ranges to the mean, for ids with these prefixes of 4 hex digits."""
+    """Return the ratio between the fullest of RANGES equal ranges and the mean, for 4-digit hexadecimal prefixes."""
     counts = Counter(int(digits, 16) * RANGES >> 16 for digits in prefixes)
     return max(counts.values()) / (counts.total() / RANGES)

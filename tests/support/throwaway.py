@@ -15,16 +15,16 @@ from marginalia.local.mongod import Mongod, initiate, locate
 
 
 class Member(Mongod):
-    """A mongod that ends with a `with` block, and that tests can kill."""
+    """A mongod that ends with its `with` block, and that tests can kill."""
 
     @property
     def uri(self) -> str:
-        """Return the connection string of this member's replica set, or of this standalone server."""
+        """Return the connection string for this member's replica set, or for this standalone server."""
         options = f"replicaSet={self.replset}" if self.replset else "directConnection=true"
         return f"mongodb://{self.address}/?{options}"
 
     def kill(self) -> None:
-        """Kill mongod with SIGKILL, and wait for its end."""
+        """Kill mongod with SIGKILL, and wait until it has ended."""
         if self.guard is not None:
             if self.alive and (pid := self.pid):
                 os.kill(pid, signal.SIGKILL)
@@ -38,7 +38,7 @@ class Member(Mongod):
 
 
 class EphemeralMongod:
-    """A replica set in temporary folders (mode 0700), without login. It ends with its creator, even after kill -9."""
+    """A replica set in temporary folders (mode 0700), without login. It ends when its creator does, even by kill -9."""
 
     def __init__(
         self,
@@ -51,13 +51,13 @@ class EphemeralMongod:
     ) -> None:
         """Create the replica set without starting it.
 
-        With `journaled=False`, acknowledged writes don't wait for the journal, which halves the time of a write. Use
-        this only for a server that no test kills.
+        With `journaled=False`, acknowledged writes don't wait for the journal, so they take half as long. Use this only
+        for a server that is not killed by any test.
         """
         small = (
             "--wiredTigerEngineConfigString",
             "log=(file_max=10MB,prealloc=false)",
-        )  # by default, each journal takes 300 MB
+        )  # by default, each member's journal takes up 300 MB
         self._extra_args = (*small, *extra_args)
         self._binary = binary
         self._count = members
@@ -67,10 +67,10 @@ class EphemeralMongod:
         self.uri = ""
 
     def start(self) -> str:
-        """Start every member, initiate the set, and return its URI.
+        """Start all members, initiate the replica set, and return its URI.
 
         Raises:
-            MongodError: A member didn't start.
+            MongodError: If a member didn't start.
         """
         binary = self._binary or locate()
         try:
@@ -100,7 +100,7 @@ class EphemeralMongod:
             client.admin.command("replSetReconfig", config)
 
     def stop(self) -> None:
-        """Kill every member and delete its folder, through the guards."""
+        """Kill all members and delete their folders. The guards do this."""
         for member in self.members:
             member.stop()
 
@@ -114,7 +114,7 @@ class EphemeralMongod:
 
 @contextmanager
 def mongod() -> Iterator[str]:
-    """Start a server with an empty data folder, yield its URI, and stop the server after the block."""
+    """Start a server with an empty data folder, yield the server's URI, and stop the server after the block."""
     server = EphemeralMongod()
     try:
         yield server.start()

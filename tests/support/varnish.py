@@ -19,7 +19,7 @@ VCL = (ROOT / "deploy/varnish.vcl").read_text()
 
 @dataclass(frozen=True)
 class Varnish:
-    """A running Varnish with its ports for readers and for purges."""
+    """A running Varnish, with its ports for readers and for purges."""
 
     port: int
     purges: int
@@ -27,7 +27,7 @@ class Varnish:
 
     @property
     def child(self) -> int:
-        """Return the id of the process that serves requests. If this process dies, the manager process starts it again."""
+        """Return the id of the process that serves requests. If this process dies, the manager process restarts it."""
         [manager] = psutil.Process(self.guard).children()
         [child] = manager.children()
         return int(child.pid)
@@ -39,7 +39,7 @@ class Varnish:
     def ask(
         self, path: str, method: str = "GET", port: int = 0, content: bytes | None = None, **headers: str
     ) -> tuple[int, dict[str, str], bytes]:
-        """Return the status, the headers by lower-case name, and the body of a response."""
+        """Return a response's status, its headers by lower-case name, and its body."""
         connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=30)
         try:
             sent = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -51,7 +51,7 @@ class Varnish:
 
 
 def configured(*sites: int) -> str:
-    """Return the VCL for web processes at these ports. For two processes, uncomment lines with #2, as the file explains."""
+    """Return the VCL for web processes on these ports. For two processes, uncomment the lines with #2."""
     text = VCL if len(sites) == 1 else re.sub("^#2", "", VCL, flags=re.MULTILINE)
     for port, site in zip((8000, 8001), sites, strict=False):
         assert text.count(f'.port = "{port}";') == 1
@@ -61,13 +61,13 @@ def configured(*sites: int) -> str:
 
 @contextmanager
 def varnish(*sites: int, at: tuple[int, int] | None = None) -> Iterator[Varnish]:
-    """Run Varnish in front of one or two ports of a site. `at` sets the ports of Varnish itself, for a restart."""
+    """Run Varnish in front of one or two ports of a site. For a restart, `at` sets Varnish's own ports."""
     port, purges = at or (free_port(), free_port())
     with tempfile.TemporaryDirectory(prefix="varnish-") as folder:
         text, log = Path(folder, "site.vcl"), Path(folder, "log")
         text.write_text(configured(*sites))
         listening = ["-a", f"127.0.0.1:{port}", "-a", f"purges=127.0.0.1:{purges}"]
-        # Without a jail, all processes run as the user who owns the folder.
+        # Without a jail, all Varnish processes run as the user who owns the folder.
         command = ["varnishd", "-F", "-j", "none", "-n", f"{folder}/work", "-f", str(text), *listening]
         with log.open("wb") as output:
             guard = start_guarded([*command, "-s", "malloc,64m"], grace=20, output=output)

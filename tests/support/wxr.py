@@ -6,7 +6,7 @@ EMPTY_DATE = "0000-00-00 00:00:00"
 
 
 def export(*items: str, version: str = "1.2", scheme: str = "http", head: str = "", site: str = "https://old.example"):
-    """Return a whole export. `head` is inserted before the items, for authors and terms."""
+    """Return a complete export. `head` contains authors and terms, and is inserted before the items."""
     space = f"{scheme}://wordpress.org/export/{version}/"
     return f"""<?xml version="1.0" encoding="UTF-8" ?>
 <rss version="2.0" xmlns:excerpt="{space}excerpt/" xmlns:content="{scheme}://purl.org/rss/1.0/modules/content/"
@@ -23,7 +23,7 @@ def export(*items: str, version: str = "1.2", scheme: str = "http", head: str = 
 
 
 def author(login: str, name: str) -> str:
-    """Return the declaration of an author, as in WXR 1.1 and later."""
+    """Return an author's declaration, as in WXR 1.1 and later."""
     return (
         f"<wp:author><wp:author_id>2</wp:author_id><wp:author_login>{login}</wp:author_login>"
         f"<wp:author_email>{login}@private.example</wp:author_email>"
@@ -34,7 +34,7 @@ def author(login: str, name: str) -> str:
 def item(id: int | str, title: str = "A post", body: str = "", *parts: str, **values: object) -> str:
     """Return an item.
 
-    `parts` are comments, terms and metadata. `values` are the texts of wp: elements, and of link, guid and creator.
+    `parts` are comments, terms and metadata. `values` are the contents of wp: elements, and of link, guid and creator.
     """
     wp: dict[str, object] = {
         "post_id": id,
@@ -78,7 +78,7 @@ def page(id: int, title: str, body: str = "", *parts: str, **values: object) -> 
 
 
 def attachment(id: int, url: str, title: str = "A picture", *parts: str, **values: object) -> str:
-    """Return an item that is a file of the media library."""
+    """Return an item that is a file in the media library."""
     same = {"post_type": "attachment", "status": "inherit", "attachment_url": url, "guid": url}
     return item(id, title, "", *parts, **{**same, "post_name": f"file-{id}", **values})
 
@@ -86,7 +86,7 @@ def attachment(id: int, url: str, title: str = "A picture", *parts: str, **value
 def comment(
     id: int, text: str = "Well said", parent: int = 0, approved: str = "1", kind: str = "", **values: str
 ) -> str:
-    """Return a comment of an item. `values` replace author, email, url, date and gmt."""
+    """Return a comment on an item. `values` replace the author, email, url, date and gmt."""
     return f"""<wp:comment>
 <wp:comment_id>{id}</wp:comment_id>
 <wp:comment_author>{cdata(values.get("author", "Grace"))}</wp:comment_author>
@@ -106,16 +106,16 @@ def comment(
 
 
 def term(name: str, domain: str | None = "category", slug: str | None = None) -> str:
-    """Return a category or tag of an item. In WXR 1.0, it can lack domain and slug."""
+    """Return an item's category or tag. In WXR 1.0, the domain and slug can be missing."""
     attributes = "" if domain is None else f' domain="{domain}" nicename={quoteattr(slug or name.lower())}'
     return f"<category{attributes}>{cdata(name)}</category>"
 
 
 def meta(key: str, value: str) -> str:
-    """Return a metadata field of an item."""
+    """Return one of an item's metadata fields."""
     return f"<wp:postmeta><wp:meta_key>{key}</wp:meta_key><wp:meta_value>{cdata(value)}</wp:meta_value></wp:postmeta>"
 
 
 def cdata(text: str) -> str:
-    """Return a text as WordPress writes it, in CDATA sections that are split where the text contains the end of a section."""
+    """Return a text in CDATA sections, as WordPress writes it. If it contains "]]>", the section is split there."""
     return "<![CDATA[" + text.replace("]]>", "]]]]><![CDATA[>") + "]]>"

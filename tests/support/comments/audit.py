@@ -1,4 +1,4 @@
-"""Reading the stored documents of a discussion, and checking them against all invariants of their layout."""
+"""Read a discussion's stored documents, and check all invariants of their layout."""
 
 from bson import Int64, ObjectId
 
@@ -9,14 +9,13 @@ from marginalia.mongo.connection import database
 
 
 def stored(target: Target, collection: str = "", *, quiet: bool = True, crashed: bool = False) -> list[dict]:
-    """Return the stored comments of a discussion, ordered by (number, posted, slug), after checking them.
+    """Check the stored comments of a discussion, and return them ordered by (number, posted, slug).
 
     Args:
         target: The target of the discussion.
-        collection: The collection of the comments, or "" for the collection of the layout.
+        collection: The collection that contains the comments, or "" for the layout's own collection.
         quiet: Whether no process is writing, so that there must be no claims and the count must be exact.
-        crashed: Whether a writer may have stopped before it split a full bucket. The next writer will split the
-            bucket.
+        crashed: Whether a writer may have crashed before it split a full bucket. The next writer will split the bucket.
     """
     db = database()
     discussion = db.discussions.find_one({"_id": target.id})

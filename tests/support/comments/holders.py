@@ -1,4 +1,4 @@
-"""Complete documents that can contain embedded discussions and that pass the validators of their collections."""
+"""Complete documents that can contain embedded discussions, and that the validators of their collections accept."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from marginalia.mongo.clock import now
 
 
 def account(key: ObjectId, name: str = "") -> dict[str, Any]:
-    """Return the document of an account."""
+    """Return the document for an account."""
     return {
         "_id": key,
         "username": name or str(key),
@@ -20,7 +20,7 @@ def account(key: ObjectId, name: str = "") -> dict[str, Any]:
 
 
 def page(key: ObjectId, slug: str) -> dict[str, Any]:
-    """Return the document of a page at the top level."""
+    """Return the document for a page at the top level."""
     metadata = {
         **dict.fromkeys(("created", "updated", "published", "expires"), now()),
         "nonce": ObjectId(),

@@ -1,7 +1,7 @@
-"""Simulated crashes between two database calls, before or after the server has executed one.
+"""Simulated crashes between two database calls, either before or after the server has executed a call.
 
-The database of an Interrupted back end has collections that count their calls. At a chosen call, or at random, Crash
-is raised instead of the call (fail-before) or after it (fail-after).
+The database of an Interrupted backend has collections that count their calls. On a chosen call, or at random, Crash is
+raised either instead of the call (fail-before) or after the call (fail-after).
 """
 
 import random
@@ -27,11 +27,11 @@ CALLS = {
 
 
 class Crash(BaseException):
-    """A simulated crash of the process. It isn't an Exception, so that no code of the product can catch it."""
+    """A simulated crash of the process. It isn't an Exception, so that the tested code can't catch it."""
 
 
 class Interruption:
-    """The moment of a crash: at call number `at` (from 1), after this call if `after` is set, or with probability `chance`."""
+    """When to crash: on call number `at` (from 1), after this call if `after` is true, or with probability `chance`."""
 
     def __init__(self, at=0, after=False, chance=0.0):
         self.at, self.after, self.chance = at, after, chance
@@ -53,7 +53,7 @@ class Interruption:
 
 
 class Fragile:
-    """A collection whose calls can crash."""
+    """A collection on which any call can crash."""
 
     def __init__(self, collection, interruption):
         self._collection, self._interruption = collection, interruption
@@ -75,7 +75,7 @@ class Fragile:
 
 
 class FragileDatabase:
-    """A database whose collections can crash."""
+    """A database with collections on which any call can crash."""
 
     def __init__(self, db, interruption):
         self._db, self._interruption = db, interruption
@@ -91,7 +91,7 @@ class FragileDatabase:
 
 
 class Interrupted(MongoBackend):
-    """The MongoDB back end with simulated crashes."""
+    """The MongoDB backend with simulated crashes."""
 
     def __init__(self, backend, at=0, after=False, chance=0.0):
         self.interruption = Interruption(at, after, chance)

@@ -1,4 +1,4 @@
-"""Discussions in every layout and order, with small buckets and limits that tests reach quickly."""
+"""Discussions in every layout and order, with small buckets and with limits that tests reach quickly."""
 
 from datetime import UTC, datetime
 
@@ -15,7 +15,7 @@ OPTIONS = {"SIZE": 4, "BOUND": 40}
 
 
 def configure(settings, layout="documents", order=Order.OLDEST, **options):
-    """Set the layout for discussions of auth.user, with small buckets and limits, and return a back end."""
+    """Set the layout for discussions on auth.user, with small buckets and limits, and return a backend."""
     known = layout_classes()[layout].options
     chosen = {key: value for key, value in {**OPTIONS, **options}.items() if key in known}
     settings.COMMENTS = {"TARGETS": {"auth.user": {"LAYOUT": layout, "ORDER": str(order), "OPTIONS": chosen}}}
@@ -39,7 +39,7 @@ def lively(backend, target):
 
 
 def state(backend, target):
-    """Return everything that readers can see of a discussion, in every order."""
+    """Return everything about a discussion that users can see, in every order."""
     return (
         list(backend.iterate(target)),
         list(backend.iterate(target, order=Order.THREADED)),
@@ -51,5 +51,5 @@ def state(backend, target):
 
 
 def expire_conversion(mongo, target):
-    """Make a conversion look abandoned by setting its heartbeat to an old time."""
+    """Set a conversion's heartbeat to an old time, so that the conversion looks abandoned."""
     mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving.beat": datetime(2026, 1, 1, tzinfo=UTC)}})

@@ -1,4 +1,4 @@
-"""Comments for tests, in the form that back ends accept."""
+"""Comments for tests, in the form that backends accept."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -10,7 +10,7 @@ NOWHERE = "aaaaaaaaaaaaaaaa"
 
 
 def new(token, parent="", author=ANN, **kwargs):
-    """Return a comment whose source is its token, unless `source` is given."""
+    """Return a comment whose source is the token, unless `source` is given."""
     return NewComment(author, kwargs.pop("source", token), f"<p>{token}</p>", token, parent, **kwargs)
 
 

@@ -1,4 +1,4 @@
-"""The project of docs/how-to/add-comments-to-your-project.md, with its data in SQLite or in MongoDB."""
+"""The project from docs/how-to/add-comments-to-your-project.md, with its data in SQLite or MongoDB."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs/how-to/add-comments-to-your-project.md").read_text()
 BLOCK = re.compile(r'```(\w+)(?: title="(\S*)")?\n(.*?)```', re.DOTALL)
 
-# The parts of `startproject` that matter here: contrib apps in SQL, or no contrib apps and MongoDB with its own keys.
+# The relevant parts of the `startproject` settings. {contrib} contains the contrib apps for SQL or for MongoDB.
 SETTINGS = """
 SECRET_KEY = "only for this test"
 ALLOWED_HOSTS = ["*"]
@@ -41,7 +41,7 @@ CONTRIB = {
     "sql": ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.admin"],
     "mongodb": ["contrib.AuthConfig", "contrib.ContentTypesConfig"],
 }
-# From the official back end's project template.
+# These app configurations are in the project template of the official MongoDB backend.
 MONGODB_CONTRIB = """
 from django.contrib.auth.apps import AuthConfig as Auth
 from django.contrib.contenttypes.apps import ContentTypesConfig as ContentTypes
@@ -67,14 +67,14 @@ execute_from_command_line(sys.argv)
 def write_project(
     folder: Path, kind: str, *, database: str, files: Mapping[str, str] | None = None, settings: str = ""
 ) -> None:
-    """Write the project of the guide to `folder`.
+    """Write the project from the guide to `folder`.
 
     Args:
-        folder: The folder of the project, which is created.
-        kind: "sql" or "mongodb", the database of the project's own data.
-        database: The name of the MongoDB database, instead of the guide's name. It can be followed by "_comments".
-        files: Further files.
-        settings: Further lines of the settings.
+        folder: The project's folder. Its subfolders are created.
+        kind: The kind of database for the project's own data, "sql" or "mongodb".
+        database: The name of the MongoDB database, which replaces the guide's name. The guide may append "_comments".
+        files: Additional files.
+        settings: Additional lines for the settings.
     """
     blocks = {name: text for _, name, text in BLOCK.findall(GUIDE) if name}
     project = {name: text for name, text in blocks.items() if name.partition("/")[0] not in CONTRIB}

@@ -1,4 +1,4 @@
-"""A post with comments, and forms that are sent as a browser sends them."""
+"""A post with comments, and functions that submit forms in the same way as a browser."""
 
 import re
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ LABEL = "nodes.node"
 
 
 def entry(**fields: Any) -> Target:
-    """Publish a blog post, and return it as a target of comments."""
+    """Publish a blog post, and return it as a comment target."""
     blog = build.node("blog", "news")
     return Target(LABEL, str(build.node("blog-entry", "hello", parent=blog, title="Hello", **fields)))
 
@@ -31,7 +31,7 @@ def form_url(target: Target, parent: str = "") -> str:
 
 
 def fields_of(html: str) -> dict[str, str]:
-    """Return the values of a page's comment form."""
+    """Return the values in a page's comment form."""
     form = html[html.index('<form class="comment-form"') :]
     form = form[: form.index("</form>")]
     inputs = {
@@ -56,12 +56,12 @@ def send(client: Client, data: dict[str, str]) -> Any:
 
 
 def post(client: Client, target: Target, text: str = "Hello", **more: str) -> Any:
-    """Open the comment form, fill it in, send it, and return the response."""
+    """Open the comment form, fill it in, submit it, and return the response."""
     return send(client, fill(client, target, text, **more))
 
 
 def close_gate(mongo, target, monkeypatch):
-    """Block writes to a discussion for longer than writers wait, as a converter does at the end of its work."""
+    """Block writes to a discussion for longer than writers wait, as a converter does at the end of a conversion."""
     monkeypatch.setattr("marginalia.comments.backends.discussions.PATIENCE", 0)
     in_a_minute = now() + timedelta(minutes=1)
     moving = {"id": ObjectId(), "to": "buckets", "order": "oldest", "renumber": False, "beat": now(), "epoch": 2}
@@ -74,13 +74,13 @@ def post_directly(target: Target, source: str = "First", token: str = "t1", **mo
 
 
 def change_url(name: str, comment: Comment) -> str:
-    """Return the URL of a page of a comment, such as "edit", "delete", "flag" or "thread"."""
+    """Return the URL of one of a comment's pages, such as "edit", "delete", "flag" or "thread"."""
     return reverse(f"comments-{name}", args=[comment.target.label, comment.target.pk, comment.slug])
 
 
 @contextmanager
 def received(signal, result=None):
-    """Yield a list that collects the arguments of a signal during the block. The receiver returns `result`."""
+    """Yield a list that collects the arguments of a signal sent in the block. The receiver returns `result`."""
     received_arguments = []
 
     def receive(sender, **arguments):
@@ -102,5 +102,5 @@ def work() -> None:
 
 
 def last_link(part: str) -> str:
-    """Return the path in the last email's link to a page below /comments/."""
+    """Return the path of the link in the last email that points to a page under /comments/."""
     return re.search(rf"http://testserver(/comments/{part}/\S+)", mail.outbox[-1].body)[1]

@@ -1,4 +1,4 @@
-"""Nodes for tests, created by the services that editors use."""
+"""Create nodes for tests, with the same services that editors use."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -24,7 +24,7 @@ def node(
     tags: tuple[str, ...] = (),
     **fields: Any,
 ) -> ObjectId:
-    """Create a node, published long ago by default, and return its id."""
+    """Create a node and return its id. By default, the node was published long ago."""
     return editing.create(
         EDITOR,
         type=type,
@@ -37,7 +37,7 @@ def node(
 
 
 def stored(node_id: ObjectId) -> dict[str, Any]:
-    """Return the stored metadata of a node."""
+    """Return a node's stored metadata."""
     return database()["cms.nodes"].find_one({"_id": node_id})["metadata"]
 
 
@@ -46,6 +46,6 @@ def nonce(node_id: ObjectId) -> ObjectId:
 
 
 def save(node_id: ObjectId, seen: ObjectId, /, actor: Actor = EDITOR, tags: TagChange = NO_TAGS, **changes: Any) -> Any:
-    """Save fields like a form that was rendered with the nonce `seen`. In the names of fields, "__" stands for a dot."""
+    """Save fields like a form that was rendered with the nonce `seen`. In field names, "__" stands for a dot."""
     fields = {name.replace("__", "."): value for name, value in changes.items()}
     return editing.save(actor, node_id, seen, fields, tags)

@@ -1,4 +1,4 @@
-"""Content types for tests, registered only while a test needs them."""
+"""Content types for tests. They are registered only while a test needs them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -159,7 +159,7 @@ class Season(Section):
 
 @contextmanager
 def registered(*types: type[Content]) -> Iterator[None]:
-    """Register content types during the block."""
+    """Register content types for the duration of the block."""
     for type in types:
         register(type)
     tree.clear()
@@ -236,7 +236,7 @@ class NewDish(Entry):
 
 @contextmanager
 def installed(type: type[Content]) -> Iterator[None]:
-    """Replace the content type with the same name during the block, as in a process of another release."""
+    """In the block, replace the content type with the same name, as in a process that runs another release."""
     replaced = get(type.type_name)
     unregister(replaced)
     try:

@@ -1,4 +1,4 @@
-"""Creating every copy of random and damaged photos, in a process whose memory is measured.
+"""Create every copy of random and damaged photos, in a process whose memory use is measured.
 
 Usage: `python -m tests.support.nodes.copies 2000`.
 """
@@ -29,7 +29,7 @@ MODES = {
     "GIF": ("P", "L", "1"),
     "AVIF": ("RGB", "RGBA"),
 }
-# Sizes that are thin, tall, tiny, or larger than the maximum of WebP.
+# Sizes that are very wide, very tall, tiny, or larger than WebP's maximum.
 EXTREMES = (
     (2000, 1),
     (1, 2000),
@@ -47,7 +47,7 @@ FOCALS = (None, None, [0.0, 0.0], [1.0, 1.0], [0.3, 0.9])
 
 
 def draw(chance: random.Random, size: tuple[int, int], mode: str) -> Image.Image:
-    """Return an image of noise, or of one colour with a rectangle."""
+    """Return an image that consists of noise, or of a single colour with a rectangle."""
     if chance.random() < 0.5:
         noise = Image.frombytes("L", size, chance.randbytes(size[0] * size[1]))
     else:
@@ -92,7 +92,7 @@ def random_picture(chance: random.Random) -> tuple[str, bytes]:
 
 
 def mutate(chance: random.Random, data: bytes) -> bytes:
-    """Return a picture in which a few bytes were changed, most of them in its header."""
+    """Return a picture in which a few bytes have been changed, most of them in the header."""
     damaged = bytearray(data)
     for _ in range(chance.randrange(1, 6)):
         end = len(damaged) if chance.random() < 0.5 else min(len(damaged), 700)
@@ -126,7 +126,7 @@ def accepted_pictures(chance: random.Random, count: int) -> Iterator[tuple[str, 
 
 
 def photo(chance: random.Random, judged: Any) -> Any:
-    """Return a photo in the form in which templates get it, sometimes cropped or rotated by an editor."""
+    """Return a photo in the form in which templates get it, sometimes cropped or rotated."""
     detail = SimpleNamespace(
         resolution=list(judged.size),
         colour=judged.colour,
@@ -141,7 +141,7 @@ def photo(chance: random.Random, judged: Any) -> Any:
 
 
 def copies_on_pages(photo: Any) -> set[str]:
-    """Return the names of a photo's copies that the site's pages use, as in their URLs."""
+    """Return the names, as in URLs, of the photo's copies that the site's pages use."""
     from photos import addresses
     from photos.assets.limits import limits
 
@@ -157,7 +157,7 @@ def copies_on_pages(photo: Any) -> set[str]:
 
 
 def check_copies(count: int, seed: int) -> dict[str, Any]:
-    """Create every copy of `count` accepted pictures, and return counts, faults, peak memory in MiB and the slowest copy."""
+    """Create every copy of `count` accepted pictures. Return counts, errors, peak memory and the longest time."""
     from photos import addresses
     from photos.assets import images, renditions
     from photos.assets.framing import CENTRE, scaled

@@ -1,4 +1,4 @@
-"""The edit form of a node without a browser: the texts in its bar, its buttons, and the message after a save."""
+"""A node's edit form without a browser: the texts and buttons in its bar, and the message after a save."""
 
 import re
 from html import unescape
@@ -11,10 +11,10 @@ from tests.support.nodes.editors import Editor
 
 # A date in the future.
 FUTURE = now().replace(year=now().year + 1, month=6, day=1, hour=9, minute=0, second=0, microsecond=0)
-# FUTURE as values of the form, and as text in messages.
+# FUTURE as form values, and as text in messages.
 FUTURE_FIELDS = {"published_0": f"{FUTURE:%Y-%m-%d}", "published_1": "09:00"}
 FUTURE_TEXT = f"June 1, {FUTURE.year}, 9 a.m."
-# The state that the bar shows for a page created by build.node.
+# The state that the bar shows for a page created with build.node.
 LIVE = "Live since Jan. 1, 2020"
 
 
@@ -24,7 +24,7 @@ def change(node_id: ObjectId, page: str = "change") -> str:
 
 
 def bar(html: str) -> tuple[str, str, dict[str, str]]:
-    """Return (state, time of the save, {name of a button: its label}) from the bar above a form."""
+    """Return (state, time of the last save, {button name: button label}) from the bar above a form."""
     html = html.partition('class="edit-form-bar"')[2].partition('class="edit-form-main"')[0]
     state: Any = re.search(r'aria-hidden="true"></span><span>([^<]*)</span> <span id="saved-state"[^>]*>([^<]*)<', html)
     buttons = re.findall(r'<button type="submit"[^>]* name="(\w+)"[^>]*>([^<]*)<', html)
@@ -32,14 +32,14 @@ def bar(html: str) -> tuple[str, str, dict[str, str]]:
 
 
 def open_bar(editor: Editor, path: str) -> tuple[str, str, dict[str, str]]:
-    """Open a form, and return its bar in the same form as `bar`."""
+    """Open a form, and return its bar in the format of `bar`."""
     response = editor.client.get(path)
     assert response.status_code == 200
     return bar(response.content.decode())
 
 
 def last_message(response: Any) -> str:
-    """Return the text of a page's last message. The URL of a link follows it in brackets."""
+    """Return the text of a page's last message. Each link is followed by its URL in brackets."""
     assert response.status_code == 200
     html = response.content.decode().partition('class="messagelist"')[2].partition("</ul>")[0]
     messages = re.findall(r"<li[^>]*>(.*?)</li>", html, re.S)

@@ -1,4 +1,4 @@
-"""Editors who open and send forms, without a browser."""
+"""Editors who open and submit forms, without a browser."""
 
 import re
 from html import unescape
@@ -20,7 +20,7 @@ def _attribute(tag: str, name: str) -> str | None:
 
 
 def fields(html: str, form: str = "node_form") -> dict[str, Any]:
-    """Return the values that a browser would send for the form, without the buttons."""
+    """Return the values that a browser would send for a form, without the buttons."""
     html = html.partition(f'id="{form}"')[2].partition("</form>")[0]
     values: dict[str, Any] = {}
     for match in _FIELD.finditer(html):
@@ -43,7 +43,7 @@ def fields(html: str, form: str = "node_form") -> dict[str, Any]:
 
 
 class Editor:
-    """An account with a test client that is logged in."""
+    """An account with a logged-in test client."""
 
     def __init__(self, user: Any) -> None:
         self.user = user
@@ -57,9 +57,9 @@ class Editor:
         return fields(response.content.decode())
 
     def fields(self, response: Any) -> dict[str, Any]:
-        """Return the values of the node's form in a response."""
+        """Return the values in the node's form in a response."""
         return fields(response.content.decode())
 
     def send(self, address: str, form: dict[str, Any], /, button: str = "_continue", **typed: Any) -> Any:
-        """Press a button of a form after changing some values, and return the response."""
+        """Change some values in a form, press a button, and return the response."""
         return self.client.post(address, {**form, **typed, button: "x"})

@@ -1,4 +1,4 @@
-"""Factories for nodes of any registered content type, built from its declaration: factory_for("recipe")(course="main")."""
+"""Node factories for any registered content type, built from its declaration: factory_for("recipe")(course="main")."""
 
 from typing import Any
 
@@ -12,18 +12,18 @@ from tests.support.nodes.build import node
 
 # Fields that every node has, in addition to those that its type declares.
 _COMMON = ("author", "expires", "summary")
-# Arguments of build.node.
+# Arguments that build.node accepts.
 _BUILD_ARGUMENTS = ("parent_id", "slug", "title", "text", "published", "tags")
 
 
 class NodeFactory(factory.Factory):
-    """A factory that creates nodes with the service that editors' forms use, and returns their ids.
+    """A factory that creates nodes with the same service as editors' forms, and returns the nodes' ids.
 
-    Arguments are the type's fields by name, and `parent_id`, `slug`, `title`, `text`, `published`, `tags`. Missing
-    values are generated: a section if the type needs one, a slug, and the fields without a default.
+    The arguments are the type's fields by name, and `parent_id`, `slug`, `title`, `text`, `published` and `tags`.
+    Missing values are generated: a section if the type needs one, a slug, and required fields without a default.
 
     Raises:
-        InvalidField: A value is invalid.
+        InvalidField: If a value is invalid.
     """
 
     class Meta:
@@ -44,7 +44,7 @@ class NodeFactory(factory.Factory):
 
 
 def factory_for(type: str) -> type[NodeFactory]:
-    """Return the factory of a content type. Call it to create a node, or call its create_batch(3) to create three nodes."""
+    """Return a content type's factory. Call it to create a node, or call create_batch(3) to create three nodes."""
     declared = declared_fields.declared(type)
     required = {declared[path].name: value for path, value in valid.minimal_values(type).items()}
     model: Any = content.get(type)

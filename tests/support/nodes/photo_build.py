@@ -1,4 +1,4 @@
-"""Photos for tests, created by the services that editors use."""
+"""Create photos for tests, with the same services that editors use."""
 
 import io
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def gallery(slug: str = "gallery", **fields: Any) -> ObjectId:
 def upload(
     parent: ObjectId, data: bytes | None = None, name: str = "lake.jpg", step: int = 50_000, **options: Any
 ) -> ObjectId:
-    """Upload a photo, published long ago by default, and return its id."""
+    """Upload a photo and return its id. By default, the photo was published long ago."""
     fields = {"published": build.PAST, "detail.alt": "A lake", **options.pop("fields", {})}
     photo_upload = photos.Upload(build.EDITOR, parent, name, fields=fields, **options)
     send(photo_upload, data or pictures.jpeg(), step)
@@ -38,14 +38,14 @@ def replace(photo_id: ObjectId, data: bytes, name: str = "other") -> ObjectId:
 
 
 def send(photo_upload: Any, data: bytes, step: int = 50_000) -> None:
-    """Feed data to an upload or a replacement in pieces of `step` bytes."""
+    """Feed data to an upload or a replacement, in chunks of `step` bytes."""
     for start in range(0, len(data), step):
         photo_upload.feed(data[start : start + step])
 
 
 @contextmanager
 def busy_decoder() -> Iterator[None]:
-    """Occupy the decoder of pictures, and let nobody wait for it long."""
+    """Keep the image decoder busy, and make other threads wait for it only briefly."""
     with pytest.MonkeyPatch.context() as patch, images.decoder_slot:
         patch.setattr(images, "DECODER_TIMEOUT", 0.01)
         patch.setattr(images, "UPLOAD_DECODER_TIMEOUT", 0.01)
@@ -64,7 +64,7 @@ def shown(photo_id: ObjectId) -> bytes:
 
 
 def audit() -> None:
-    """Check that GridFS is consistent: no file lacks chunks, no chunks lack a file, and no file is locked."""
+    """Check that every GridFS file has all its chunks, every chunk belongs to a file, and no file is locked."""
     db = database()
     for bucket in ("cms.assets", "cms.renditions"):
         files = {
@@ -86,6 +86,6 @@ def audit() -> None:
 
 
 def count() -> tuple[int, int, int]:
-    """Return the numbers of stored files, chunks and revisions."""
+    """Return the number of stored files, of chunks, and of revisions."""
     db = database()
     return tuple(db[name].count_documents({}) for name in ("cms.assets.files", "cms.assets.chunks", "cms.revisions"))

@@ -12,7 +12,7 @@ JSON = {"accept": "application/json"}
 
 
 def user(*permissions: str, name: str = "editor") -> User:
-    """Create a staff account with permissions, given by their codenames."""
+    """Create a staff account with the permissions that have these codenames."""
     account = User.objects.create_user(name, is_staff=True)
     for codename in permissions:
         account.user_permissions.add(Permission.objects.get(codename=codename))
@@ -20,10 +20,10 @@ def user(*permissions: str, name: str = "editor") -> User:
 
 
 def files(**named: bytes) -> list[SimpleUploadedFile]:
-    """Return files for a form. For example, files(lake__jpg=data) returns a file with the name lake.jpg."""
+    """Return files for a form. For example, files(lake__jpg=data) returns a list with a file named lake.jpg."""
     return [SimpleUploadedFile(name.replace("__", "."), data) for name, data in named.items()]
 
 
 def send(client: Client, parent: ObjectId, uploads: list[SimpleUploadedFile], **more: Any) -> Any:
-    """Upload files to a gallery as the page's script does, and return the response."""
+    """Upload files to a gallery in the same way as the page's script, and return the response."""
     return client.post(reverse("admin:nodes_photo_upload", args=[parent]), {"files": uploads, **more}, headers=JSON)

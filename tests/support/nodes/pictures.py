@@ -1,4 +1,4 @@
-"""Small generated pictures with every kind of metadata, and parts for malformed pictures."""
+"""Small generated pictures with every kind of metadata, and building blocks for malformed pictures."""
 
 import io
 import struct
@@ -13,7 +13,7 @@ SECRETS = (b"SN-4711-BODY", b"SN-0815-LENS", b"OWNER-NAME", b"MAKER-NOTE", b"GPS
 
 
 def exif(orientation: int = 1, **more: Any) -> Image.Exif:
-    """Return EXIF data as a camera writes it, including a location and serial numbers."""
+    """Return EXIF data like a camera's, including a location and serial numbers."""
     block = Image.Exif()
     block[Base.Make], block[Base.Model], block[Base.Orientation] = "Nikon", "Nikon Z 8", orientation
     block[Base.DateTime], block[Base.ImageDescription] = "2024:06:01 12:00:00", more.get("description", "A lake")
@@ -33,7 +33,7 @@ def exif(orientation: int = 1, **more: Any) -> Image.Exif:
 
 
 def exif_with(tag: int, type: int, data: bytes) -> bytes:
-    """Return the TIFF block of `exif()` with another value for one tag of the Exif IFD. `type` is a TIFF type number."""
+    """Return the TIFF block of `exif()` with a changed value for an Exif IFD tag. `type` is a TIFF type number."""
     block = bytearray(exif().tobytes()[6:])
     order = ">" if block.startswith(b"MM") else "<"
     size = {2: 1, 5: 8, 10: 8, 12: 8}[type]
@@ -50,12 +50,12 @@ def _entry(block: bytes | bytearray, start: int, tag: int, order: str) -> int:
     return next(offset for offset in offsets if struct.unpack_from(f"{order}H", block, offset)[0] == tag)
 
 
-# Size of a value in bytes, by the number of its type (TIFF 6.0, section 2).
+# Size of a value in bytes, by its type number (TIFF 6.0, section 2).
 TIFF_TYPES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
 
 
 def exif_block(tag: int, type: int, *, inner: bool) -> bytes:
-    """Return a TIFF block with one value of a type, in the first IFD or, if `inner` is set, in the Exif IFD."""
+    """Return a TIFF block with one value of a given type, in the first IFD or, if `inner` is true, in the Exif IFD."""
     size = TIFF_TYPES[type]
     data = struct.pack("<II", 1, 2)[:size].ljust(8, b"\1")
     entry = struct.pack("<HHII", tag, type, 1, 64) if size > 4 else struct.pack("<HHI", tag, type, 1) + data[:4]
@@ -89,7 +89,7 @@ def encoded(format: str = "JPEG", picture: Image.Image | None = None, **options:
 
 
 def jpeg(orientation: int = 1, picture: Image.Image | None = None, **options: Any) -> bytes:
-    """Return a JPEG with EXIF, XMP, IPTC and a comment that reveal the location."""
+    """Return a JPEG with EXIF, XMP and IPTC data and a comment, all of which reveal the location."""
     plain = encoded("JPEG", picture, exif=exif(orientation, **options), comment=b"47.3769", quality=90)
     xmp = b"http://ns.adobe.com/xap/1.0/\0" + XMP
     return plain[:2] + segment(0xE1, xmp) + segment(0xED, IPTC) + plain[2:]
@@ -100,7 +100,7 @@ def segment(code: int, body: bytes) -> bytes:
 
 
 def png(orientation: int = 1, picture: Image.Image | None = None) -> bytes:
-    """Return a PNG with text chunks before the pixels and EXIF after them."""
+    """Return a PNG with text chunks before the pixels and EXIF data after the pixels."""
     from photos.assets.png import chunk
 
     info = PngImagePlugin.PngInfo()
@@ -120,13 +120,13 @@ def avif(orientation: int = 1, picture: Image.Image | None = None, **options: An
 
 
 def box(name: bytes, *parts: bytes) -> bytes:
-    """Return a box of the ISO base media file format."""
+    """Return a box as defined by the ISO base media file format."""
     body = b"".join(parts)
     return struct.pack(">I4s", 8 + len(body), name) + body
 
 
 def avif_grid(size: tuple[int, int] = (128, 64), behind: bytes = b"", **options: Any) -> bytes:
-    """Return an AVIF grid of two identical cells, followed by the bytes `behind`, which belong to no item."""
+    """Return an AVIF grid of two identical cells, followed by the bytes `behind`, which don't belong to any item."""
     cell = encoded("AVIF", image((64, 64)), **options)
     data, coder = cell[cell.index(b"mdat") + 4 :], cell[(at := cell.index(b"av1C") - 4) : at + 12]
     head, pixels = box(b"ftyp", b"avif", bytes(4), b"avifmif1miaf"), box(b"pixi", bytes(4), b"\3\x08\x08\x08")

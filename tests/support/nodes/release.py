@@ -1,4 +1,4 @@
-"""Editors who save dishes continuously, some of them in a process of the previous release.
+"""Editors who save dishes continuously, some of them in a process that runs the previous release.
 
 Usage: `python -m tests.support.nodes.release`.
 """
@@ -11,12 +11,12 @@ from contextlib import suppress
 import django
 from bson import ObjectId
 
-# Number of consecutive refusals that show that all dishes are upgraded. The process of the previous release then ends.
+# After this many refusals in a row, all dishes have been upgraded, so the process of the previous release ends.
 REFUSALS = 40
 
 
 def save_with_mark(ids: Sequence[ObjectId], mark: str) -> ObjectId | None:
-    """Add a word to the notes of a random dish. Return its id, or None if the save was refused."""
+    """Add a word to the notes of a random dish. Return the dish's id, or None if the save was refused."""
     from nodes.errors import EditConflict, TooBusy
     from nodes.selectors import editable_nodes
     from nodes.services import editing
@@ -32,7 +32,7 @@ def save_with_mark(ids: Sequence[ObjectId], mark: str) -> ObjectId | None:
 
 
 def main() -> None:
-    """Save as the previous release does until saves are refused, and print the acknowledged saves."""
+    """Save dishes like the previous release until saves are refused. Print the acknowledged saves."""
     django.setup()
     from nodes.errors import NewerVersion
     from tests.support.nodes.content import OldDish, registered

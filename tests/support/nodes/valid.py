@@ -1,6 +1,6 @@
 """Valid values for the fields of a content type, generated from its declaration.
 
-Tests therefore cover every registered content type automatically.
+With these values, tests automatically cover every registered content type.
 """
 
 from datetime import UTC, date, datetime, timedelta
@@ -20,7 +20,7 @@ from nodes.content import NodeField, declared_fields, values
 from nodes.services.editing import empty_required_fields
 from tests.support.nodes.build import node
 
-# Pieces of texts: words, characters of markup and queries, other scripts, and all kinds of line breaks and spaces.
+# Pieces for building texts: words, markup and query characters, other scripts, and all kinds of line breaks and spaces.
 PIECES = [
     *(
         "word",
@@ -44,7 +44,7 @@ PIECES = [
     *(" ", "  ", "\t", "\u2028", "\x0b", "\x85", "\xa0", "\u200b", "#", "-", "|"),
 ]
 LINES = ["\n", "\n\n", "\n\n", " \n"]
-# The range of times that forms accept in every time zone.
+# The earliest and latest times that forms accept in every time zone.
 FIRST = datetime(1000, 1, 2)
 LAST = datetime(9998, 12, 30)
 # Maximum number of items in generated lists.
@@ -52,7 +52,7 @@ MAX_ITEMS = 4
 
 
 def field_values(type: str) -> st.SearchStrategy[dict[str, Any]]:
-    """Return a strategy for all values that editors can enter for a type, by path, for example {"detail.servings": 2}."""
+    """Return a strategy for all values that editors can enter for a type, by path, such as {"detail.servings": 2}."""
     strategies = {path: value(field) for path, field in declared_fields.own_fields(type)}
     if "detail.text" in declared_fields.declared(type):
         strategies["detail.text"] = _texts(1_000, blank=True, lines=True)
@@ -72,7 +72,7 @@ _SIMPLEST = settings(database=None, derandomize=True, max_examples=200)
 
 
 def value(field: models.Field) -> st.SearchStrategy[Any]:
-    """Return a strategy for the values of a declared field. It fails for a field class without a strategy in _CLASSES."""
+    """Return a strategy for a declared field's values. Fail if _CLASSES contains no strategy for the field's class."""
     values = _value(field)
     return st.none() | values if field.null else values
 
@@ -106,7 +106,7 @@ def _plain(field: models.Field) -> st.SearchStrategy[Any]:
 
 
 def is_valid(field: models.Field, candidate: Any) -> bool:
-    """Return whether Django's field with its validators accepts the value `candidate`."""
+    """Return whether a Django field and its validators accept the value `candidate`."""
     try:
         field.clean(candidate, None)
     except ValidationError:
@@ -160,7 +160,7 @@ _CLASSES: list[tuple[type[models.Field], Any]] = [
 
 
 def create_parent(type: str) -> ObjectId | None:
-    """Create a section that can contain a node of the type, and return its id. Return None if none is needed."""
+    """Create a section that can contain nodes of a type, and return its id. Return None if no section is needed."""
     if content.may_hold(None, type):
         return None
     for section in content.types():
