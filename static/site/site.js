@@ -1,7 +1,8 @@
 // @ts-check
-// The theme switch, keyboard scrolling, expandable notes, copy buttons, and players from other sites.
+// The script on every page: the color switch, scrolling wide blocks with the keyboard, notes that expand, copying code,
+// and players from other sites.
 
-// Modules have no document.currentScript.
+// document.currentScript isn't available in modules.
 const words = /** @type {HTMLScriptElement} */ (document.querySelector("script[data-copied]")).dataset;
 
 const opensElsewhere = (event) => event.metaKey || event.ctrlKey || event.shiftKey || event.altKey;
@@ -16,7 +17,7 @@ function setUpTheme() {
     const theme = root.dataset.theme ?? "auto";
     const name = button?.dataset[theme] ?? "";
     if (button?.firstElementChild) button.title = button.firstElementChild.textContent = name;
-    // On phones, the browser's toolbar gets the page's background color.
+    // A phone's browser bar gets the page's background color.
     const paper = getComputedStyle(document.body).backgroundColor;
     for (const [meta, own] of bars) meta.content = theme === "auto" ? own : paper;
   };
@@ -26,11 +27,11 @@ function setUpTheme() {
     try {
       localStorage.setItem("theme", theme);
     } catch {
-      // The choice applies only to this page.
+      // Storage is forbidden. The choice applies only to this page.
     }
     show();
   });
-  // The theme can be changed in another tab or in the admin.
+  // The color scheme was chosen in another tab, or in the admin.
   addEventListener("storage", ({ key, newValue }) => {
     if (key !== "theme") return;
     root.dataset.theme = newValue === "light" || newValue === "dark" ? newValue : "auto";
@@ -39,7 +40,7 @@ function setUpTheme() {
   show();
 }
 
-/** Make wide blocks focusable, because some browsers can't scroll other blocks with the keyboard. */
+/** Let the keyboard scroll wide blocks. Not every browser allows this if nothing in a block can be focused. */
 function makeWideBlocksReachable() {
   for (const wide of document.querySelectorAll(".prose pre, .prose table, .comment-text table")) {
     if (wide.scrollWidth > wide.clientWidth) wide.setAttribute("tabindex", "0");
@@ -48,9 +49,9 @@ function makeWideBlocksReachable() {
 }
 
 /**
- * If the page has no margin, expand a note below its line when the reader clicks its number.
+ * Expand a note below its line if there is no margin, without moving the page.
  *
- * @param {HTMLElement} link The number in the text.
+ * @param {HTMLElement} link The note's number in the text.
  */
 function setUpNote(link) {
   const number = link.parentElement;
@@ -88,7 +89,7 @@ function addCopyButton(code) {
     try {
       await navigator.clipboard.writeText(code.textContent ?? "");
     } catch {
-      return; // Readers can copy with the keyboard.
+      return; // The browser doesn't allow copying. Readers can use the keyboard.
     }
     copy.textContent = status.textContent = words.copied ?? "";
     setTimeout(() => {
@@ -98,7 +99,7 @@ function addCopyButton(code) {
   });
 }
 
-/** Load the player, from another site, only when the reader clicks. */
+/** Load the player only when the reader clicks. Until then, nothing is loaded from other sites. */
 function setUpPlayer(link) {
   link.addEventListener("click", (event) => {
     if (opensElsewhere(event)) return;
@@ -110,7 +111,7 @@ function setUpPlayer(link) {
       "sandbox",
       "allow-scripts allow-same-origin allow-popups allow-popups-to-escape-sandbox allow-presentation",
     );
-    // Players don't work without a referrer.
+    // Players don't work unless they get the site's origin.
     frame.referrerPolicy = "strict-origin-when-cross-origin";
     frame.src = link.dataset.player ?? "";
     link.replaceWith(frame);

@@ -1,10 +1,11 @@
 // @ts-check
-// Sends the typed fields of a node's form to the server every few seconds. The server stores them as a working copy, only for the
-// editor, until the form is saved. Without a connection or login, the browser stores them, and sends them from the next admin page.
+// Sends the typed fields of a node's form to the server every few seconds. Until the form is saved, the server stores
+// the fields as a working copy that only the editor can see. If there is no connection or login, the browser stores the
+// fields, and the next admin page sends them.
 import { control, find, parseFragment } from "./dom.js";
 
 /**
- * The fields of a form, in their order.
+ * A form's fields, in order.
  *
  * @typedef {[string, string][]} Fields
  */
@@ -12,16 +13,16 @@ import { control, find, parseFragment } from "./dom.js";
 const PREFIX = "marginalia-typed:";
 const DAY = 86_400_000;
 const DAYS = 30;
-// Milliseconds: quiet time before sending, maximum time between two requests, time before a failed request is repeated, and quiet
-// time before the browser stores the fields.
+// Times in milliseconds: pause in typing before sending, maximum time between two requests, time before a failed
+// request is repeated, and pause in typing before the browser stores the fields.
 const [QUIET, MOST, AGAIN, BRIEF] = [3_000, 10_000, 15_000, 300];
-// Maximum bytes that browsers send from a page that is being closed. A character has up to three.
+// Maximum number of bytes that browsers send from a page that is being closed. A character has up to three bytes.
 const SMALL = 60_000;
 
-// A module has no document.currentScript.
+// document.currentScript isn't available in modules.
 const words = /** @type {HTMLScriptElement} */ (document.querySelector("script[data-autosave]")).dataset;
 const form = find(document, "#node_form", HTMLFormElement);
-/** @type {string | undefined} The number of this form's working copy. */
+/** @type {string | undefined} The id of this form's working copy. */
 const own = control(form, "_copy")?.value;
 
 /** @param {string} copy */
@@ -32,7 +33,7 @@ const storage = (() => {
   try {
     return window.localStorage;
   } catch {
-    return null; // Forbidden.
+    return null; // The browser forbids storage.
   }
 })();
 
@@ -66,7 +67,7 @@ function send(fields, options) {
   });
 }
 
-/** Return the locks of all open forms of this browser. */
+/** Return the locks of all forms that are open in this browser. */
 async function openForms() {
   const state = await navigator.locks?.query();
   return new Set(state?.held?.map(({ name }) => name));
@@ -75,7 +76,7 @@ async function openForms() {
 /**
  * Offer working copies of forms that are no longer open. Forms in other tabs send their own copies.
  *
- * @param {string} [html] The list as the server rendered it.
+ * @param {string} [html] The list, as rendered by the server.
  */
 async function offer(html) {
   const place = find(document, "#unsaved-work", HTMLElement);
@@ -88,7 +89,7 @@ async function offer(html) {
   }
 }
 
-/** Send what this browser has stored of forms that are no longer open. */
+/** Send the fields that this browser has stored for forms that are no longer open. */
 async function sendStored() {
   const elsewhere = await openForms();
   for (const key of Object.keys(storage ?? {}).filter((name) => name.startsWith(PREFIX))) {
@@ -106,18 +107,18 @@ async function sendStored() {
       storage?.removeItem(key);
       if (isHere) offer((await answer.json()).html);
     } catch {
-      return; // Still no connection.
+      return; // There is still no connection.
     }
   }
 }
 
-/** Sends the fields of the form of this page. */
+/** Sends the fields of this page's form. */
 class Autosave {
-  /** The number of the last request. A save has a greater number than all requests before it, so late requests are recognized. */
+  /** The number of the last request. A save has the highest number, so that the server can ignore late requests. */
   #number = 0;
-  /** When the first field was typed that isn't sent yet, or 0. */
+  /** When the first change that has not been sent yet was typed, or 0. */
   #since = 0;
-  /** The state of the fields that were sent last, in words of the server. */
+  /** The server's description of the state after the last request. */
   #lastState = "";
   #sending = false;
   #leaving = false;
@@ -132,7 +133,7 @@ class Autosave {
     this.form = form;
     this.key = keyOf(copy);
     this.state = find(document, "#saved-state", HTMLElement);
-    // A form that was shown again contains values that are not stored anywhere yet.
+    // If a form is shown again, it contains values that are not stored anywhere yet.
     const isUnstored = "unstored" in form.dataset;
     this.sent = isUnstored ? "" : this.#typed();
 
@@ -154,7 +155,7 @@ class Autosave {
     return all.filter(([name, value]) => typeof value === "string" && name !== "csrfmiddlewaretoken");
   }
 
-  /** Return the fields of the form without those of the script, as text to compare. */
+  /** Return the form's fields as text for comparison, without the fields that this script adds. */
   #typed(fields = this.#fields()) {
     return JSON.stringify(fields.filter(([name]) => !name.startsWith("_")));
   }
@@ -174,7 +175,7 @@ class Autosave {
   }
 
   /**
-   * Screen readers announce failures, but not each request.
+   * Screen readers announce failures, but not every request.
    *
    * @param {string | undefined} text
    */
@@ -184,7 +185,7 @@ class Autosave {
     if (this.state.textContent !== text) this.state.textContent = text ?? "";
   }
 
-  /** Store the fields in the browser. Return whether its storage contains what was typed. */
+  /** Store the fields in the browser. Return whether the browser's storage contains everything that was typed. */
   #store() {
     clearTimeout(this.#storeTimer);
     const fields = this.#fields();
@@ -211,7 +212,7 @@ class Autosave {
     const fields = this.#fields();
     const typed = this.#typed(fields);
     if (typed === this.sent) {
-      // An event changed nothing, or the user has undone the change.
+      // The event didn't change anything, or the user has undone the change.
       if (this.#lastState) this.#tell(this.#lastState);
       return;
     }
@@ -224,7 +225,7 @@ class Autosave {
       answer = await send(this.#numbered(fields, number), options);
       if (answer.ok) this.#lastState = (await answer.json()).state;
     } catch {
-      // No connection.
+      // There is no connection.
     }
     this.#sending = false;
     if (!answer?.ok) {
@@ -263,7 +264,7 @@ class Autosave {
     if (event.defaultPrevented) return;
     const isStored = this.#store();
     if (!navigator.onLine) {
-      // The browser would replace the form by its own error page.
+      // Otherwise, the browser would replace the form with its own error page.
       event.preventDefault();
       this.#tell(isStored ? words.offline : words.unsaved, true);
       return;
@@ -280,7 +281,7 @@ class Autosave {
     this.#send({ keepalive: typed.length < SMALL / 3 });
   }
 
-  /** Hold a lock with the number of the working copy while the form is open. */
+  /** While the form is open, hold a lock whose name contains the working copy's id. */
   #holdLock() {
     let release = () => {};
     const hold = () =>
@@ -296,7 +297,7 @@ class Autosave {
       this.#beforeLeaving();
       release();
     });
-    // Shown again from the browser's cache.
+    // The page is shown again from the browser's cache.
     window.addEventListener("pageshow", ({ persisted }) => {
       if (persisted) hold();
     });

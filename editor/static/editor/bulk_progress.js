@@ -1,12 +1,13 @@
 // @ts-check
-// Bulk actions: sends the chosen rows in small batches, with a progress bar and a button to stop. The last batch is sent as an
-// ordinary form with the outcome of the others, so that the next page reports all batches. Without this script, one request does all.
+// Bulk actions: sends the selected rows in small batches, with a progress bar and a stop button. The last batch is sent
+// as an ordinary form, together with the outcome of the other batches, so that the next page reports all batches.
+// Without this script, a single request contains all rows.
 import { control, create } from "./dom.js";
 
 const SIZE = 5;
 
 /**
- * Put the outcome of the batches so far into the form.
+ * Add the outcome of the batches so far to the form.
  *
  * @param {HTMLFormElement} form
  * @param {FormData} fields
@@ -47,7 +48,7 @@ function makeView(form, total) {
 }
 
 /**
- * Return the fields of the form without the rows.
+ * Return the form's fields, without the rows.
  *
  * @param {HTMLFormElement} form
  */
@@ -98,7 +99,7 @@ async function run(form, chosen) {
   try {
     while (!stopped && chosen.length - done > SIZE) {
       const body = batch(form, fields, chosen.slice(done, done + SIZE));
-      // form.action is the form's field "action".
+      // Use location.href, because form.action is the form's "action" field.
       const answer = await fetch(location.href, {
         method: "POST",
         body,

@@ -1,6 +1,6 @@
 // @ts-check
-// Inputs that complete titles of pages, photos and tags: in fields, and in the link dialog.
-// A field receives the address, the input of a dialog the event "chosen". Without this script, editors type the address.
+// Inputs with autocompletion for the titles of pages, photos and tags, in form fields and in the link dialog. A choice
+// fills in a field's URL. In a dialog, the input gets a "chosen" event. Without this script, editors type URLs.
 import { Combobox } from "./combobox.js";
 import { create, fetchJson, find } from "./dom.js";
 
@@ -8,14 +8,14 @@ import { create, fetchJson, find } from "./dom.js";
  * @typedef {{ ref: string, address: string, title: string, kind?: string, path?: string, note?: string, thumbnail?: string }} Choice
  */
 
-// Milliseconds without a key before the server is asked.
+// How many milliseconds typing must pause before a request is sent.
 const WAIT = 150;
 const words = find(document, "#chooser", HTMLTemplateElement)?.dataset ?? {};
 /** @type {WeakMap<HTMLInputElement, { show: (choice: Choice | null) => void, lookUp: () => void }>} */
 const choosers = new WeakMap();
 
 /**
- * Show what another script has put into the input, such as a photo of the picker.
+ * Show a value that another script has set, such as a photo from the picker.
  *
  * @param {HTMLInputElement} input
  * @param {Choice} choice
@@ -25,7 +25,7 @@ export function showChoice(input, choice) {
 }
 
 /**
- * Look up the value of the input at once.
+ * Look up the input's value immediately.
  *
  * @param {HTMLInputElement} input
  */
@@ -45,7 +45,7 @@ function described(choice) {
 const isHere = (typed) => /^(\/(?!\/)|node:|photo:)/.test(typed) || typed.startsWith(`${location.origin}/`);
 
 /**
- * Return the address that was typed, or "" if these are words to search for.
+ * Return the URL or path that was typed, or "" if search words were typed.
  *
  * @param {string} typed
  */
@@ -66,7 +66,7 @@ async function fetchChoices(source, typed) {
 }
 
 /**
- * Return what the site has for the typed words, and last the typed address itself, unless it is a page of the site.
+ * Return the site's choices for the typed text. If a URL was typed that isn't on the site, add it as the last choice.
  *
  * @param {string} source
  * @param {string} typed
@@ -83,7 +83,7 @@ async function findChoices(source, typed, acceptsAddresses) {
 /** @param {HTMLInputElement} input */
 function enhance(input) {
   const source = input.dataset.choose ?? "";
-  // In a dialog, the list is always open.
+  // In dialogs, the list is always open.
   const staysOpen = "open" in input.dataset;
   const status = create("span", { className: "chooser-told" });
   const frame = /** @type {HTMLElement} */ (input.closest(".chooser"));
@@ -94,7 +94,7 @@ function enhance(input) {
   let asked = 0;
   let timer = 0;
   let isPending = false;
-  // Enter was pressed before the response came.
+  // Whether Enter was pressed before the response arrived.
   let isWanted = false;
   let isOurs = false;
 
@@ -152,7 +152,7 @@ function enhance(input) {
   /** @param {number} wait */
   const begin = (wait) => {
     clearTimeout(timer);
-    // A pending response belongs to the text that was typed before.
+    // Any pending response belongs to text that was typed earlier.
     asked += 1;
     isPending = true;
     box.mark(-1);
@@ -204,13 +204,13 @@ function enhance(input) {
     fetchChoices(source, input.value)
       .then(([choice]) => choice && show(choice))
       .catch(() => {
-        // The field shows the address.
+        // Ignore errors, because the field already shows the URL.
       });
   }
 }
 
 for (const input of document.querySelectorAll("input[data-choose]")) enhance(/** @type {HTMLInputElement} */ (input));
-// Rows that were added later.
+// This also handles rows that are added later.
 document.addEventListener("focusin", ({ target }) => {
   if (target instanceof HTMLInputElement && target.matches("[data-choose]:not([role])")) enhance(target);
 });

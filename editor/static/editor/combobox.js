@@ -1,9 +1,9 @@
 // @ts-check
 import { create, setAttributes } from "./dom.js";
 
-/** An input with a list of options, in which the focus stays in the input, as the ARIA practices describe it. */
+/** An input with a list of options. The focus remains in the input, as the ARIA Authoring Practices recommend. */
 export class Combobox {
-  /** The index of the marked option, or -1. */
+  /** The index of the highlighted option, or -1. */
   at = -1;
 
   /**
@@ -73,7 +73,7 @@ export class Combobox {
   #option(content, index) {
     const option = create("li", { id: `${this.list.id}-${index}` }, ...content);
     option.setAttribute("role", "option");
-    // The focus stays in the input.
+    // Keep the focus in the input.
     option.addEventListener("pointerdown", (event) => event.preventDefault());
     option.addEventListener("click", () => this.take(index));
     return option;

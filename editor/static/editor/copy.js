@@ -1,5 +1,5 @@
 // @ts-check
-// A button that copies the address beside it. Browsers allow this only on secure pages.
+// A button that copies the URL next to it. Browsers allow this only on secure pages.
 import { create, find } from "./dom.js";
 
 /** @param {HTMLElement} place */
@@ -12,7 +12,7 @@ function setUp(place) {
       await navigator.clipboard.writeText(address.value);
       status.textContent = place.dataset.copied ?? "";
     } catch {
-      address.select(); // The browser refused. The selected address can be copied with the keyboard.
+      address.select(); // If the browser doesn't allow copying, users can copy the selected URL with the keyboard.
     }
   });
   place.append(copy, status);

@@ -1,8 +1,8 @@
 // @ts-check
-// Helpers that several scripts of the admin share.
+// Helpers that are shared by several admin scripts.
 
 /**
- * Make an element. Strings among the children become text.
+ * Create an element. Strings in `children` become text.
  *
  * @template {keyof HTMLElementTagNameMap} Name
  * @param {Name} name
@@ -18,7 +18,7 @@ export function create(name, properties = {}, ...children) {
 }
 
 /**
- * Return the first element that matches, or null if it isn't of that class.
+ * Return the first element that matches the selector, or null if it isn't an instance of `type`.
  *
  * @template {Element} Type
  * @param {ParentNode} root
@@ -32,7 +32,7 @@ export function find(root, selector, type) {
 }
 
 /**
- * Return the control with that name. `form.title` wouldn't do, because forms have properties of their own.
+ * Return the control with this name. `form.title` wouldn't work, because forms have their own properties.
  *
  * @param {HTMLFormElement | null} form
  * @param {string} name
@@ -43,7 +43,7 @@ export function control(form, name) {
 }
 
 /**
- * Set attributes that have no property in every browser, such as `role`.
+ * Set attributes that don't have a property in every browser, such as `role`.
  *
  * @param {Element} element
  * @param {Record<string, string>} attributes
@@ -53,7 +53,7 @@ export function setAttributes(element, attributes) {
 }
 
 /**
- * Return the nodes of a fragment that the server rendered. Scripts in it don't run.
+ * Return the nodes of an HTML fragment that the server rendered. Scripts in the fragment don't run.
  *
  * @param {string} html
  */
@@ -62,7 +62,7 @@ export function parseFragment(html) {
 }
 
 /**
- * Fetch JSON from the server. An error status is an exception.
+ * Fetch JSON from the server. If the response has an error status, throw an exception.
  *
  * @param {string} url
  * @param {RequestInit} [options]

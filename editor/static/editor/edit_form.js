@@ -1,14 +1,15 @@
 // @ts-check
-// The bar of a node's edit form: the saved state, the primary button's label and shortcut, and the menu. All buttons work without it.
+// The bar above a node's edit form: the saved state, the primary button's label and shortcut, and the menu. All buttons
+// also work without this script.
 import { control, create, find } from "./dom.js";
 
 /**
- * Return the publishing time of the form, as the user typed it, if it is in the future. The page is scheduled then.
+ * Return the form's publication time, as typed, if it is in the future. In that case, the page will be scheduled.
  *
  * @param {HTMLFormElement} form
  */
 function futureTime(form) {
-  // Chinese dates have slashes.
+  // Dates in Chinese contain slashes.
   const day = (control(form, "published_0")?.value || "").replaceAll("/", "-");
   const time = control(form, "published_1")?.value || "00:00";
   if (!/^\d{4}-\d{2}-\d{2}$/.test(day)) return null;
@@ -19,13 +20,13 @@ function futureTime(form) {
 }
 
 /**
- * Show that the form has unsaved changes. Return a function that tells whether there are any.
+ * Show whether the form has unsaved changes. Return a function that returns whether there are any.
  *
  * @param {HTMLFormElement} form
  */
 function followChanges(form) {
   const saved = find(document, "#saved-state", HTMLElement);
-  // A form that was shown again differs from the stored node from the beginning.
+  // If a form is shown again, it differs from the stored node from the beginning.
   let changed = "unstored" in form.dataset;
   /** @param {Event} event */
   const change = ({ target }) => {
@@ -39,7 +40,7 @@ function followChanges(form) {
 }
 
 /**
- * The primary button publishes, schedules or saves. A dialog asks first if readers will see the result.
+ * Set up the primary button, which publishes, schedules or saves. If readers will see the result, a dialog asks first.
  *
  * @param {HTMLFormElement} form
  * @param {HTMLElement} bar
@@ -96,14 +97,14 @@ function setUpPrimary(form, bar, primary) {
   for (const name of ["published_0", "published_1"]) {
     for (const kind of ["input", "change"]) control(form, name)?.addEventListener(kind, relabel);
   }
-  // The admin's calendar changes the inputs without an event.
+  // The admin's calendar changes the inputs without firing an event.
   bar.addEventListener("pointerenter", relabel);
   bar.addEventListener("focusin", relabel);
   relabel();
 }
 
 /**
- * A preview saves unsaved text as a draft first.
+ * Before a preview is shown, unsaved text is saved as a draft.
  *
  * @param {HTMLFormElement} form
  * @param {HTMLElement} bar
@@ -149,7 +150,7 @@ if (form && bar) {
   const menu = find(bar, ".edit-form-menu", HTMLDetailsElement);
   if (menu) setUpMenu(menu);
 
-  // On a phone, the groups of settings are folded, except those with errors.
+  // On phones, collapse the groups of settings, except groups with errors.
   if (window.matchMedia("(max-width: 860px)").matches) {
     for (const group of form.querySelectorAll(".edit-form-group:not([data-wrong])")) {
       /** @type {HTMLDetailsElement} */ (group).open = false;

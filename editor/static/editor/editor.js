@@ -1,6 +1,6 @@
 // @ts-check
-// The Markdown editor of the form's text: EasyMDE with the site's buttons, keys, word count and preview.
-// The textarea is still what the form sends and what autosave.js reads. Without this script, editors use the textarea.
+// The Markdown editor for the form's text: EasyMDE with the site's buttons, keyboard shortcuts, word count and preview.
+// The form still sends the textarea, and autosave.js reads it. Without this script, editors use the textarea.
 import { control, find } from "./dom.js";
 import { emphasize } from "./emphasis.js";
 import { insertBlock, setEditor, textarea } from "./insertion.js";
@@ -11,7 +11,7 @@ import { isPreviewWanted, Preview, rememberPreview } from "./preview.js";
 import { button, makeReachable } from "./toolbar.js";
 import { showWordCount } from "./word_count.js";
 
-// Milliseconds without a key before words are counted.
+// How many milliseconds typing must pause before the words are counted.
 const WAIT = 400;
 const { EasyMDE } = window;
 const CTRL = /Mac|iP(hone|ad|od)/.test(navigator.platform) ? "Cmd-" : "Ctrl-";
@@ -40,7 +40,7 @@ function togglePreview(editor) {
 }
 
 /**
- * Insert a table. Its first heading is selected, so typing replaces it.
+ * Insert a table, and select its first heading so that typing replaces the heading.
  *
  * @param {any} editor
  * @param {Record<string, string>} words
@@ -92,10 +92,10 @@ function describe(codemirror, label) {
 }
 
 /**
- * Insert typed text as text.
+ * Insert typed text as plain text.
  *
- * Text that the browser itself inserts over several lines gets inline styles, which the site's CSP forbids. CodeMirror also reads
- * such text with a delay, which is too late for a form that is sent at once.
+ * If the browser itself inserts text that spans several lines, it adds inline styles, which the site's CSP forbids.
+ * CodeMirror also reads such text after a delay, which is too late if the form is submitted immediately.
  *
  * @param {any} codemirror
  */
@@ -108,7 +108,7 @@ function insertTypedText(codemirror) {
 }
 
 /**
- * The Tab key moves to the next field. Ctrl-] and Ctrl-[ indent.
+ * Let the Tab key move to the next field. Ctrl-] and Ctrl-[ change the indentation.
  *
  * @param {any} editor
  */
@@ -120,8 +120,10 @@ function setKeys(editor) {
 }
 
 /**
- * CodeMirror caches the positions of lines. They wrap differently when the column's width changes, because the preview opens, or
- * the window or panel is resized.
+ * Let CodeMirror measure its lines again when the column's width changes.
+ *
+ * CodeMirror caches the positions of lines, but lines wrap differently if the preview opens, or if the window or the panel
+ * is resized.
  *
  * @param {any} codemirror
  */
@@ -135,7 +137,9 @@ function followWidth(codemirror) {
 }
 
 /**
- * The text has its full height, and the page scrolls. The cursor stays visible between the toolbar and the form's bar.
+ * Show the text at its full height, and let the page scroll.
+ *
+ * The cursor remains visible between the toolbar and the form's bar.
  *
  * @param {any} editor
  * @param {HTMLFormElement} form
@@ -189,7 +193,7 @@ function setUp(form, text, words) {
       syncSideBySidePreviewScroll: false,
       previewRender: (/** @type {string} */ _source, /** @type {HTMLElement} */ pane) => {
         preview.render(pane);
-        return null; // The pane is filled later.
+        return null; // EasyMDE expects null if the pane is filled later.
       },
       promptURLs: false,
       toolbar: toolbar(words),
@@ -238,7 +242,7 @@ function setUp(form, text, words) {
   form.addEventListener("input", renderAgain);
   form.addEventListener("change", renderAgain);
 
-  // Other scripts also change the textarea: a copy from the browser's storage, or a dropped picture.
+  // Other scripts also change the textarea, for example when they restore a copy or insert a dropped picture.
   for (const name of ["change", "input"]) {
     text.addEventListener(name, () => {
       if (editor && editor.value() !== text.value) editor.value(text.value);
@@ -246,7 +250,7 @@ function setUp(form, text, words) {
   }
   for (const label of text.labels) label.addEventListener("click", () => editor?.codemirror.focus());
 
-  // Text that is still being composed, in Chinese or Japanese, is accepted before the editor updates the textarea.
+  // Accept text that is still being composed, in Chinese or Japanese, before the editor updates the textarea.
   form.addEventListener(
     "submit",
     () => {
@@ -264,7 +268,7 @@ function setUp(form, text, words) {
     else if (!isMarkdown() && editor) end();
   });
   if (isMarkdown()) begin();
-  // The menu explains the inserts better.
+  // Hide the list of directives, because the menu explains the inserts better.
   const spellings = find(document, ".insert-spellings", HTMLElement);
   if (spellings) spellings.hidden = true;
 }

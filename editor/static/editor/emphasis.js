@@ -1,9 +1,10 @@
 // @ts-check
 // Bold and italic in Markdown.
 //
-// Markdown reads marks as emphasis only within a paragraph, and not between a letter and punctuation. The marks around 「“你好。”」
-// would be shown as text. Therefore, each line gets its own marks, inside its spaces, its punctuation and the signs of lists,
-// quotations and headings. If a symbol, a link or code is next to a letter, a hair space separates them.
+// Markdown recognizes emphasis marks only within a paragraph, and not between a letter and punctuation. For example,
+// marks around 「“你好。”」 would be shown as text. Therefore, each line gets its own marks, which exclude surrounding
+// spaces and punctuation, and the syntax for lists, quotations and headings. If a symbol, a link or code is next to a
+// letter, a hair space is inserted between them.
 
 /** @typedef {"*" | "**"} Mark */
 
@@ -18,7 +19,7 @@ const firstOf = (text) => [...text][0] ?? "";
 const lastOf = (text) => [...text].pop() ?? "";
 
 /**
- * Return whether Markdown reads a mark between these two characters.
+ * Return whether Markdown recognizes a mark between these two characters.
  *
  * @param {string} outside
  * @param {string} inside
@@ -43,7 +44,7 @@ function withoutMarks(line, mark) {
 }
 
 /**
- * Split a line into its start, the words to emphasize, and its end. Without words, everything is the start.
+ * Split a line into its start, the words to emphasize, and its end. If there are no words, the start is the whole line.
  *
  * @param {string} line
  * @param {Mark} mark
@@ -69,7 +70,7 @@ export function split(line, mark, before, after) {
 }
 
 /**
- * Toggle bold or italic for the selection. Without a selection, `toggle` inserts the marks around the cursor.
+ * Toggle bold or italic for the selection. If nothing is selected, `toggle` inserts the marks around the cursor.
  *
  * @param {any} editor EasyMDE
  * @param {"bold" | "italic"} name

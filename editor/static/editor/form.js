@@ -1,9 +1,9 @@
 // @ts-check
-// The form of a node: keeps the title on one line in a growing textarea, proposes a slug while the title is typed, fills in an
-// offered slug, and ticks "Write it myself" when an editor writes.
+// The form for a node: keeps the title on one line in a growing textarea, proposes a slug while the title is typed,
+// fills in an offered slug, and selects "Write it myself" when an editor types a new text.
 import { control, fetchJson, find } from "./dom.js";
 
-// Milliseconds without a key before a slug is proposed.
+// How many milliseconds typing must pause before a slug is proposed.
 const WAIT = 250;
 
 /** @param {HTMLFormElement} form */
@@ -41,7 +41,7 @@ function setUpTitle(form, title) {
   };
   title.addEventListener("input", fit);
   if (title.scrollHeight) fit();
-  // Enter in the title moves to the text. Without a text, it saves.
+  // Enter in the title moves the cursor to the text. If the form has no text field, Enter saves.
   title.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.isComposing || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
@@ -51,7 +51,7 @@ function setUpTitle(form, title) {
 }
 
 /**
- * Ctrl-S saves and stays on the page. If a button saves without changing what readers see, Ctrl-S presses that button.
+ * Let Ctrl-S save without leaving the page. If possible, it presses a button that doesn't change what readers see.
  *
  * @param {HTMLFormElement} form
  */
@@ -67,7 +67,7 @@ function setUpShortcut(form) {
 }
 
 /**
- * Ask the server for a slug while the title is typed, until the editor types a slug.
+ * While the title is typed, request slugs from the server, until the editor types a slug.
  *
  * @param {HTMLFormElement} form
  * @param {string} url
@@ -87,7 +87,7 @@ function proposeSlugs(form, url) {
       const answer = await fetchJson(`${url}?${query}`);
       if (number === asked && isProposed) slug.value = proposed.value = answer.slug;
     } catch {
-      // Without a response, the server makes the slug when the form is saved.
+      // If there is no response, the server makes the slug when the form is saved.
     }
   };
   slug.addEventListener("input", (/** @type {Event} */ event) => {

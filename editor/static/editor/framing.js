@@ -1,11 +1,12 @@
 // @ts-check
-// The frame of a photo: a click sets the focal point, dragging or arrow keys set the crop, and buttons turn the photo.
-// The form sends the fields, which contain the same values as numbers.
+// Framing a photo: a click sets the focal point, dragging or the arrow keys set the crop, and buttons rotate the photo.
+// The form's fields contain the same values as numbers, and are submitted.
 import { control, create, find } from "./dom.js";
 
 /** @typedef {HTMLInputElement | null} Field */
 
-// Fractions of the picture: the minimum distance of a drag, below which it is a click, and the step of an arrow key.
+// Fractions of the picture's size: the minimum distance of a drag (a shorter one is a click), and the step of an arrow
+// key.
 const [LEAST, STEP] = [0.03, 0.01];
 const page = find(document, "#node_form", HTMLFormElement);
 
@@ -20,14 +21,14 @@ const within = (value, least, most) => Math.min(Math.max(value, least), most);
 const percent = (part) => String(Math.round(part * 10_000) / 100);
 
 /**
- * Return the fractions that the fields contain as percentages.
+ * Return the values in the fields, which are percentages, as fractions.
  *
  * @param {Field[]} fields
  */
 const fractions = (fields) => fields.map((field) => (field?.value.trim() ? Number(field.value) / 100 : Number.NaN));
 
 /**
- * Convert a direction in the turned picture to that in the file.
+ * Convert a direction in the rotated picture to the direction in the file.
  *
  * @param {number} across
  * @param {number} down
@@ -42,14 +43,14 @@ function straight(across, down, rotation) {
 }
 
 /**
- * Move the picture of a figure onto a stage, on which marks can be placed.
+ * Move a figure's picture onto a stage where marks can be placed.
  *
  * @param {HTMLElement} figure
  */
 function makeStage(figure) {
   const image = /** @type {HTMLImageElement} */ (figure.querySelector("img"));
   const stage = create("span", { className: "photo-stage" });
-  // The cropped copy is replaced by the whole picture.
+  // Replace the cropped copy with the whole picture.
   if (figure.dataset.whole) figure.replaceChildren(stage);
   else image.replaceWith(stage);
   const shown = figure.dataset.whole ? create("img", { src: figure.dataset.whole, alt: image.alt }) : image;
@@ -59,7 +60,7 @@ function makeStage(figure) {
 }
 
 /**
- * Make the frame of a photo usable. Without fields for it, the photo is only shown.
+ * Let editors frame a photo. If there are no fields for this, the photo is only shown.
  *
  * @param {HTMLElement | null} figure
  */

@@ -1,10 +1,10 @@
 // @ts-check
-// Inserts blocks into the text of a node: at the cursor of the Markdown editor, or of the textarea if there is no editor.
+// Inserts blocks into a node's text, at the cursor in the Markdown editor, or in the textarea if there is no editor.
 import { find } from "./dom.js";
 
 /**
- * A string is inserted after the selection. A function makes the block from the selection, which it replaces. `select` is the
- * range of the block to select. Without it, the cursor is placed below the block.
+ * A string is inserted after the selection. A function makes the block from the selection, and the block replaces the
+ * selection. `select` is the range of the block to select. Without `select`, the cursor is placed below the block.
  *
  * @typedef {{ block: string, select?: [number, number] }} Made
  * @typedef {string | ((selected: string) => Made)} Block
@@ -13,16 +13,16 @@ import { find } from "./dom.js";
 /** The textarea that the form sends. */
 export const textarea = find(document, "#node_form textarea[name=text]", HTMLTextAreaElement);
 
-/** @type {any} CodeMirror's instance, while the text is Markdown. */
+/** @type {any} The CodeMirror instance, while the text is Markdown. */
 let codemirror = null;
 
-/** @param {any} current The editor of the text, or null if the textarea is shown. */
+/** @param {any} current The text's editor, or null if the textarea is shown. */
 export function setEditor(current) {
   codemirror = current;
 }
 
 /**
- * Return the line breaks that begin a paragraph after this text.
+ * Return the line breaks that are needed to begin a new paragraph after this text.
  *
  * @param {string} before
  */

@@ -1,5 +1,5 @@
 // @ts-check
-// The editor's menu of inserts: a choice, a small form, and a directive at the cursor.
+// The editor's Insert menu: users choose an insert and fill in a small form, and a directive is inserted at the cursor.
 import { showChoice } from "./chooser.js";
 import { find } from "./dom.js";
 import { insertBlock } from "./insertion.js";
@@ -17,7 +17,7 @@ export function openInserts() {
 }
 
 /**
- * Show one form of the dialog: the choices, or that of an insert.
+ * Show one of the dialog's forms: the choice of inserts, or the form for one insert.
  *
  * @param {HTMLDialogElement} dialog
  * @param {HTMLFormElement} shown
@@ -29,14 +29,14 @@ function show(dialog, shown) {
 }
 
 /**
- * Quote a value like marginalia/markup/directives.py.
+ * Quote a value in the same way as marginalia/markup/directives.py.
  *
  * @param {string} value
  */
 const quoted = (value) => (/^[^\s"'{}\\]+$/.test(value) ? value : `"${value.replace(/[\\"]/g, "\\$&")}"`);
 
 /**
- * Return whether a field has the value that the insert has without it. `data-said` marks fields that are always spelled out.
+ * Return whether a field has the insert's default value. Fields with `data-said` are always written into the directive.
  *
  * @param {Field} field
  */
@@ -75,13 +75,13 @@ function block(form) {
   const begin = `:::${directive(form)}\n`;
   return (selected) => {
     const inner = selected.trim();
-    // If the insert is empty, the cursor is placed inside it.
+    // If the insert is empty, place the cursor inside it.
     return { block: `${begin}${inner}\n:::`, select: inner ? undefined : [begin.length, begin.length] };
   };
 }
 
 /**
- * Put a photo into a field: instead of its value, or after other photos.
+ * Add a photo to a field. It either replaces the field's value or is added after other photos.
  *
  * @param {HTMLInputElement} field
  * @param {any} photo

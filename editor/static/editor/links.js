@@ -1,14 +1,14 @@
 // @ts-check
-// Links in a text, chosen in a dialog or pasted. An address of the site becomes a link by id, which still works after its page
-// moves.
+// Links in a text, chosen in a dialog or pasted. If a URL is on the site, it becomes a link by id, which still works after
+// the page has moved.
 //
-// The address is pasted unchanged first. Undo restores it, and it stays if the server does not respond.
+// A pasted URL is first inserted unchanged. Undo restores this URL, and it is kept if the server doesn't respond.
 import { lookUp } from "./chooser.js";
 import { fetchJson, find } from "./dom.js";
 import { textarea } from "./insertion.js";
 
 /**
- * A place in the text, with the words and the target of the link there.
+ * A place in the text, with the link text and target of the link at this place.
  *
  * @typedef {{ from: any, to: any, words: string, target?: string }} Place
  */
@@ -16,7 +16,7 @@ import { textarea } from "./insertion.js";
 const source = find(document, "#node_form", HTMLFormElement)?.dataset.links;
 const dialog = find(document, "#link-dialog", HTMLDialogElement);
 const input = find(document, "#link-target", HTMLInputElement);
-/** @type {{ cm: any, words: string, mark: any } | null} The place of the open dialog. */
+/** @type {{ cm: any, words: string, mark: any } | null} The place for which the dialog is open. */
 let place = null;
 
 /** @param {string} title */
@@ -26,7 +26,7 @@ const escaped = (title) => title.replace(/[\\`*_[\]<>&]/g, "\\$&");
 const percentEncoded = (sign) => `%${sign.charCodeAt(0).toString(16)}`;
 
 /**
- * Return the link at the cursor, which the dialog changes.
+ * Return the link at the cursor, which the dialog will change.
  *
  * @param {any} cm
  * @returns {Place | null}
@@ -44,7 +44,7 @@ function linkAtCursor(cm) {
 }
 
 /**
- * Return the place of a new link.
+ * Return the place for a new link.
  *
  * @param {any} cm
  * @returns {Place}
@@ -52,7 +52,7 @@ function linkAtCursor(cm) {
 function placeOfSelection(cm) {
   const selected = cm.getSelection();
   const to = cm.getCursor("to");
-  // A link cannot span paragraphs.
+  // A link can't span several paragraphs.
   if (/\n\s*\n/.test(selected)) return { from: to, to, words: "" };
   return { from: cm.getCursor("from"), to, words: selected };
 }
@@ -60,8 +60,8 @@ function placeOfSelection(cm) {
 /**
  * Open the dialog for the link at the cursor, or for a new one.
  *
- * @param {any} cm The CodeMirror of the text.
- * @returns {boolean} Whether this page has the dialog.
+ * @param {any} cm The text's CodeMirror instance.
+ * @returns {boolean} Whether this page has the link dialog.
  */
 export function chooseLink(cm) {
   if (!dialog || !input || !source) return false;
@@ -91,11 +91,11 @@ export function chooseTypedLink(cm) {
 }
 
 /**
- * Write the chosen link.
+ * Insert the chosen link.
  *
  * @param {any} cm
  * @param {{ from: any, to: any }} range
- * @param {string} selected The words that had been selected.
+ * @param {string} selected The words that were selected.
  * @param {import("./chooser.js").Choice} choice
  * @param {string} typed
  */
@@ -107,7 +107,7 @@ function write(cm, { from, to }, selected, choice, typed) {
   const title = isBare ? choice.title.replace(/^(https?:\/\/|mailto:|tel:)/, "") : choice.title;
   const words = selected || escaped(title);
   cm.replaceRange(`[${words}](${target})`, from, to, "*link");
-  // An address has no title. Its placeholder text is selected, so typing replaces it.
+  // A URL has no title. Select the placeholder text, so that typing replaces it.
   const start = { line: from.line, ch: from.ch + 1 };
   if (isBare) cm.setSelection(start, { line: from.line, ch: start.ch + words.length });
   else cm.setCursor(cm.posFromIndex(cm.indexFromPos(from) + words.length + target.length + 4));
@@ -136,7 +136,7 @@ function setUp(dialog, input) {
 }
 
 /**
- * Return the URL that was pasted, if it is a page of this site.
+ * Return the pasted URL if it is on this site.
  *
  * @param {string} pasted
  */
@@ -154,7 +154,7 @@ function ownUrl(pasted) {
 async function pasteOwn(cm, url, pasted) {
   const from = cm.getCursor("from");
   const chosen = cm.getSelection();
-  // At the address of a link, its text already exists.
+  // If the URL is pasted as the target of a link, the link text already exists.
   const inLink = /\]\(<?$/.test(cm.getRange({ line: from.line, ch: 0 }, from));
   cm.replaceSelection(pasted, "around", "paste");
   const mark = cm.markText(cm.getCursor("from"), cm.getCursor("to"));
@@ -162,7 +162,7 @@ async function pasteOwn(cm, url, pasted) {
   const { ref, title } = await fetchJson(`${source}?address=${encodeURIComponent(url.pathname)}`).catch(() => ({}));
   const range = mark.find();
   mark.clear();
-  // If the editor has changed the text meanwhile, it stays.
+  // If the editor has changed the text in the meantime, keep it.
   if (!ref || !range || cm.getRange(range.from, range.to) !== pasted) return;
   const words = chosen && !chosen.includes("\n") ? chosen : escaped(title);
   const target = ref + url.hash;
@@ -170,7 +170,7 @@ async function pasteOwn(cm, url, pasted) {
 }
 
 /**
- * Return whether a web address becomes the link of the selected words.
+ * Return whether a pasted URL turns the selected words into a link.
  *
  * @param {any} cm
  * @param {string} pasted
@@ -188,7 +188,7 @@ function paste(event) {
   const pasted = event.clipboardData?.getData("text/plain").trim() ?? "";
   const url = ownUrl(pasted);
   if (url) {
-    // Code and HTML stay unchanged, because addresses in HTML are quoted.
+    // Don't change code and HTML. URLs in HTML are quoted.
     const isQuoted = /comment|string|tag/.test(cm.getTokenTypeAt(cm.getCursor("from")) || "");
     if (isQuoted && !cm.getSelection()) return;
     pasteOwn(cm, url, pasted);
@@ -200,5 +200,5 @@ function paste(event) {
 }
 
 if (dialog && input) setUp(dialog, input);
-// The editor's element follows the textarea. This listener runs before those of the editor.
+// The editor's element comes after the textarea. This listener runs before the editor's own listeners.
 if (source) textarea?.parentElement?.addEventListener("paste", paste, true);

@@ -1,5 +1,5 @@
 // @ts-check
-// The lists of nodes and photos: selects all rows of the page, and shows the number of selected rows.
+// The lists of nodes and photos: selects all rows on the page, and shows the number of selected rows.
 import { find } from "./dom.js";
 
 /**
@@ -20,7 +20,7 @@ function setUp(form, all, action) {
     all.indeterminate = chosen > 0 && chosen < boxes.length;
     for (const box of boxes) box.closest("tr, li")?.classList.toggle("selected", box.checked);
   };
-  // Only the fields that the action needs.
+  // Show only the fields that the chosen action needs.
   const showFields = () => {
     if (tags) tags.hidden = !["tag", "untag"].includes(action.value);
     if (target) target.hidden = action.value !== "move";
@@ -40,7 +40,7 @@ function setUp(form, all, action) {
   showFields();
 }
 
-// On a phone, the filters are folded unless the list is filtered.
+// On phones, collapse the filters unless the list is filtered.
 const fold = find(document, ".list-fold", HTMLDetailsElement);
 if (fold && !location.search && window.matchMedia("(max-width: 767px)").matches) fold.open = false;
 

@@ -1,5 +1,5 @@
 // @ts-check
-// Rows can be dragged by their grips. The places in the inputs follow, and the form saves them.
+// Lets editors drag rows by their handles. The positions in the inputs are updated, and saved with the form.
 
 /** @param {HTMLElement} body */
 function setUp(body) {

@@ -1,8 +1,9 @@
 // @ts-check
-// Adds empty rows to lists of parts. Without this script, each list ends with some empty rows, and gets more after every save.
+// Adds empty rows to lists of parts. Without this script, each list ends with a few empty rows, and more are added
+// after every save.
 
 /**
- * Make the next empty row. The template has "__n__" in place of its number.
+ * Create the next empty row. In the template, "__n__" is the placeholder for the row number.
  *
  * @param {HTMLTemplateElement} template
  * @param {number} number

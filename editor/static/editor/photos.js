@@ -1,6 +1,6 @@
 // @ts-check
-// The photo library: uploads several files by drag and drop, with a progress bar and a result for each, reloads a photo's page
-// without losing typed values, and describes new photos.
+// The photo library: uploads several files by drag and drop, with a progress bar and a result for each file, reloads a
+// photo's page without losing typed values, and lets editors describe new photos.
 import { control, create, find } from "./dom.js";
 import { setUpFrame } from "./framing.js";
 import { upload, uploadUrl } from "./upload.js";
@@ -9,7 +9,7 @@ const AT_ONCE = 2;
 const page = find(document, "#node_form", HTMLFormElement);
 const describing = find(document, "#describe", HTMLFormElement);
 
-/* The form that describes new photos. */
+/* The form for describing new photos. */
 
 let isDescribing = false;
 
@@ -44,9 +44,9 @@ function setUpDescribing(form) {
 }
 
 /**
- * Replace the row of an upload by the row that describes its photo. Return whether there is room for it.
+ * Replace an upload's row with the row for describing its photo. Return whether the form had room for the row.
  *
- * @param {HTMLFormElement} form The form of the uploads.
+ * @param {HTMLFormElement} form The upload form.
  * @param {HTMLFormElement} describing
  * @param {HTMLElement} item
  * @param {any} result
@@ -59,9 +59,9 @@ async function describe(form, describing, item, result) {
     const html = answer.ok ? await answer.text() : "";
     row = new DOMParser().parseFromString(html, "text/html").querySelector(".photo-row");
   } catch {
-    // Without a response, the row links to the photo's own page.
+    // If there is no response, the row links to the photo's own page.
   }
-  // Photos beyond the maximum of the form are described on their own pages.
+  // If the form already contains the maximum number of photos, further photos are described on their own pages.
   if (!row || describing.querySelectorAll(".photo-row").length >= Number(form.dataset.most)) return false;
   for (const text of [form.dataset.done, result.note]) {
     if (text) row.querySelector(".photo-row-head")?.append(" ", create("small", { textContent: text }));
@@ -73,7 +73,7 @@ async function describe(form, describing, item, result) {
   return true;
 }
 
-/* The values of a photo's page. */
+/* The values on a photo's page. */
 
 const typedValues = () => page && new URLSearchParams(/** @type {any} */ (new FormData(page))).toString();
 const valuesAtFirst = typedValues();
@@ -85,7 +85,7 @@ function reload() {
   return page.submit();
 }
 
-/** @param {HTMLFormElement} form A form that shows an earlier file again. */
+/** @param {HTMLFormElement} form A form that restores a previous file. */
 function setUpFormer(form) {
   form.addEventListener("submit", async (event) => {
     if (typedValues() === valuesAtFirst) return;
@@ -98,7 +98,7 @@ function setUpFormer(form) {
 /* Uploads. */
 
 /**
- * Show the result of an upload in its row, with a link to the photo.
+ * Show an upload's result in its row, with a link to the photo.
  *
  * @param {HTMLElement} item
  * @param {any} result
@@ -124,7 +124,7 @@ function showFailure(item, name, reason) {
 /** @param {HTMLFormElement} form */
 function setUpUploads(form) {
   const words = form.dataset;
-  // If the page has a form that describes new photos, its rows replace the rows of the uploads.
+  // If the page has a form for describing new photos, the form's rows replace the rows of the uploads.
   const describer = form.querySelector(".photo-results") ? null : describing;
   const results = /** @type {HTMLElement} */ ((describer ?? form).querySelector(".photo-results"));
   const input = /** @type {HTMLInputElement} */ (form.querySelector("input[type=file]"));

@@ -1,12 +1,12 @@
 // @ts-check
-// A dialog that chooses a photo of the library, and searches while the editor types.
+// A dialog where editors choose a photo from the library. It searches as they type.
 import { create, fetchJson, find } from "./dom.js";
 import { insertBlock } from "./insertion.js";
 import { describePictures } from "./pictures.js";
 
 /** @typedef {{ id: string, title: string, thumbnail: string, markdown: string, public: boolean }} Photo */
 
-// Milliseconds without a key before the server is asked.
+// How many milliseconds typing must pause before a request is sent.
 const WAIT = 250;
 const dialog = find(document, "#photo-picker", HTMLDialogElement);
 /** @type {((photo: any) => void) | null} */
@@ -14,14 +14,14 @@ let receive = null;
 /** @type {() => void} */
 let begin = () => {};
 
-/** Whether this page has the dialog. Users who can't use galleries don't. */
+/** Whether this page has the dialog. Users who can't use galleries don't get it. */
 export const hasPicker = dialog !== null;
 
 /**
  * Open the dialog.
  *
- * @param {(photo: Photo) => void} [take] Receives the photo. Without it, the photo is inserted into the text, and can be a
- *   new upload.
+ * @param {(photo: Photo) => void} [take] Receives the photo. Without `take`, the photo is inserted into the text, and
+ *   can be a new upload.
  */
 export function pickPhoto(take) {
   receive = take ?? null;
@@ -75,7 +75,7 @@ function setUp(dialog) {
     clearTimeout(timer);
     timer = setTimeout(show, WAIT);
   });
-  // Enter in the search field must not press a button of the dialog.
+  // Enter in the search field must not press one of the dialog's buttons.
   search.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
     event.preventDefault();

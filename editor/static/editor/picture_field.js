@@ -1,5 +1,6 @@
 // @ts-check
-// The picture of a page, which is chosen from the library, uploaded or dropped. Without this script, editors type its address.
+// The field for a page's photo, which editors choose from the library, upload or drop. Without this script, they type
+// the photo's URL.
 import { showChoice } from "./chooser.js";
 import { containsFiles, control, find, pictureFiles } from "./dom.js";
 import { hasPicker, pickPhoto } from "./picker.js";

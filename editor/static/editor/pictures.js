@@ -1,31 +1,33 @@
 // @ts-check
-// Pictures dropped or pasted into a text: asks for alternative texts, uploads the pictures into a gallery, and inserts them.
+// Handles pictures that are dropped on or pasted into a text: asks for alternative text, uploads the pictures to a
+// gallery, and inserts them.
 import { containsFiles, control, create, find, pictureFiles } from "./dom.js";
 import { setUpFrame } from "./framing.js";
 import { insertBlock, textarea } from "./insertion.js";
 import { upload, uploadUrl } from "./upload.js";
 
 /**
- * A picture of the dialog. `photo` is the site's response after the upload.
+ * A picture in the dialog. `photo` is the site's response after the upload.
  *
  * @typedef {{ file: File, item: HTMLElement, photo: any }} Row
  */
 
 const AT_ONCE = 2;
-// Width in pixels of a picture in the dialog.
+// Width of a picture in the dialog, in pixels.
 const SMALL = 320;
 const dialog = find(document, "#picture-dialog", HTMLDialogElement);
 /** @type {(files: File[], take: ((photo: any) => void) | null) => void} */
 let open = () => {};
 
-/** Whether this page has the dialog. Users who can't use galleries don't. */
+/** Whether this page has the dialog. Users who can't use galleries don't get it. */
 export const hasPictureDialog = dialog !== null;
 
 /**
- * Ask for the alternative texts of these pictures and upload them.
+ * Ask for the alternative text of these pictures, and upload the pictures.
  *
  * @param {File[]} files
- * @param {((photo: any) => void) | null} [take] Receives the first photo. Without it, the pictures are inserted into the text.
+ * @param {((photo: any) => void) | null} [take] Receives the first photo. Without `take`, the pictures are inserted
+ *   into the text.
  */
 export function describePictures(files, take = null) {
   open(files, take);
@@ -43,7 +45,7 @@ async function preview(file, image) {
     image.src = canvas.toDataURL();
     bitmap.close();
   } catch {
-    // The browser cannot show this format, but the server may support it.
+    // The browser can't show this format, but the server may support it.
   }
 }
 
@@ -98,7 +100,7 @@ function setUp(dialog) {
     for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (item.querySelectorAll("[name]"))) {
       body.append(field.name, field.value);
     }
-    // A photo without alternative text stays unpublished, and the editor shows that readers do not see it.
+    // A photo without alternative text is not published, and the edit form shows that readers can't see the photo.
     const alternative = /** @type {HTMLTextAreaElement} */ (item.querySelector("[name=alt]")).value.trim();
     if (control(form, "publish")?.checked && alternative) body.append("publish", "1");
     body.append("files", file, file.name || "picture.png");
@@ -140,14 +142,15 @@ function setUp(dialog) {
     const waiting = rows.filter((row) => !row.photo);
     submit.disabled = true;
     const work = async () => {
-      // Ignore pictures that were left out or cancelled meanwhile. The dialog may already be open with others.
+      // Ignore pictures that have been removed or cancelled in the meantime. The dialog may already show other
+      // pictures.
       for (let row = waiting.shift(); row; row = waiting.shift()) {
         if (dialog.open && rows.includes(row)) await send(row);
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
     submit.disabled = false;
-    // The dialog was cancelled meanwhile. The uploaded pictures are in the library.
+    // The dialog was cancelled in the meantime. Pictures that were uploaded are in the library.
     if (!dialog.open || !asked.includes(rows[0])) return;
     const failed = rows.find((row) => !row.photo);
     if (failed) {
@@ -161,9 +164,9 @@ function setUp(dialog) {
 }
 
 /**
- * Accept pictures that are dropped on the text or pasted into it.
+ * Accept pictures that are dropped on the text or pasted into the text.
  *
- * The editor's element follows the textarea. These listeners run before those of the editor.
+ * The editor's element comes after the textarea. These listeners run before the editor's own listeners.
  *
  * @param {HTMLElement} place
  */

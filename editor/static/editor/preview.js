@@ -1,18 +1,18 @@
 // @ts-check
-// The preview beside the text: the page as readers will see it, in a frame without scripts.
+// The preview next to the text. It shows the page as readers will see it, in a frame without scripts.
 import { create, parseFragment } from "./dom.js";
 
-// Milliseconds without a key before the server renders the preview again.
+// How many milliseconds typing must pause before the server renders the preview again.
 const WAIT = 400;
 const KEY = "marginalia-beside";
 
-/** Return whether the preview opens with the form: as the user left it, or if the window is wide. */
+/** Return whether to open the preview with the form. By default, it opens if the window is wide. */
 export function isPreviewWanted() {
   try {
     const stored = localStorage.getItem(KEY);
     if (stored !== null) return stored === "1";
   } catch {
-    // Choose by the width of the window.
+    // Storage is forbidden. Decide by the width of the window.
   }
   return window.matchMedia("(min-width: 1400px)").matches;
 }
@@ -22,12 +22,12 @@ export function rememberPreview(isOpen) {
   try {
     localStorage.setItem(KEY, isOpen ? "1" : "0");
   } catch {
-    // Storage is forbidden. The next form chooses by the width of the window.
+    // Storage is forbidden. The next form decides by the width of the window.
   }
 }
 
 /**
- * Show a page in the pane. It keeps its scroll position.
+ * Show a page in the pane, and keep the scroll position.
  *
  * @param {HTMLElement} pane
  * @param {string} html
@@ -53,7 +53,9 @@ function show(pane, html, title) {
 }
 
 /**
- * Show the references of the text that readers can't see. Unchanged ones stay, so that screen readers don't repeat them.
+ * List the text's references whose targets readers can't see.
+ *
+ * An unchanged list is kept, so that screen readers don't repeat it.
  *
  * @param {string} html
  */
@@ -62,9 +64,9 @@ function showBrokenReferences(html) {
   if (list && list.innerHTML !== html) list.replaceChildren(...parseFragment(html));
 }
 
-/** Renders the preview on the server. One request runs at a time, and the last response is shown. */
+/** Renders the preview on the server. Only one request runs at a time, and the last response is shown. */
 export class Preview {
-  /** @type {string | null} What was sent last. */
+  /** @type {string | null} The data that was sent last. */
   #sent = null;
   #timer = 0;
   /** @type {AbortController | null} */
@@ -72,14 +74,14 @@ export class Preview {
 
   /**
    * @param {{ show: string, shown: string, failed: string }} words `show` is the URL that renders a form.
-   * @param {() => URLSearchParams} typed Returns the fields of the form.
+   * @param {() => URLSearchParams} typed Returns the form's fields.
    */
   constructor(words, typed) {
     this.words = words;
     this.typed = typed;
   }
 
-  /** Forget what was sent, because the pane is new. */
+  /** Forget the data that was sent last, because the pane is new. */
   reset() {
     this.#sent = null;
   }

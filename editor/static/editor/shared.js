@@ -1,8 +1,9 @@
 // @ts-check
-// The preview of search results and shared links, which follows the typed text. Without this script, it doesn't change.
+// Updates the preview of search results and shared links while text is typed. Without this script, the preview doesn't
+// change.
 import { control, create, find } from "./dom.js";
 
-// The characters that search engines show of a title and of a description.
+// How many characters of a title and of a description search engines show.
 const LENGTHS = { seo_title: 60, seo_description: 160 };
 const form = find(document, "#node_form", HTMLFormElement);
 const shared = form && find(form, ".shared", HTMLElement);
@@ -14,7 +15,7 @@ const shared = form && find(form, ".shared", HTMLElement);
 const cut = (words, most) => ([...words].length > most ? `${[...words].slice(0, most - 1).join("")}…` : words);
 
 /**
- * Return a function that counts the characters of a field beside its label.
+ * Return a function that shows a field's character count next to its label.
  *
  * @param {HTMLInputElement | HTMLTextAreaElement} field
  * @param {number} most
@@ -64,7 +65,7 @@ function setUp(form, shared) {
       card.prepend(image);
     }
   };
-  // After the listeners of the fields, which may change them.
+  // Run after the fields' own listeners, which may change the values.
   for (const kind of ["input", "change"]) form.addEventListener(kind, () => setTimeout(show));
   show();
 }

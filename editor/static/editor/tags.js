@@ -1,9 +1,9 @@
 // @ts-check
-// Completes tags while they are typed. Offers tags in use that begin with, or contain, the text between two commas.
+// Autocompletes tags. Offers existing tags that begin with or contain the text between two commas.
 import { Combobox } from "./combobox.js";
 import { create, fetchJson } from "./dom.js";
 
-// Milliseconds without a key before the server is asked.
+// How many milliseconds typing must pause before a request is sent.
 const WAIT = 150;
 
 /**
@@ -17,7 +17,7 @@ function complete(input, source) {
   let asked = 0;
   let timer = 0;
 
-  // The typed tag, from the comma before the cursor to the comma after it.
+  // The tag that is being typed, from the comma before the cursor to the comma after the cursor.
   const part = () => {
     const start = input.value.lastIndexOf(",", (input.selectionStart ?? 0) - 1) + 1;
     const comma = input.value.indexOf(",", input.selectionStart ?? 0);
@@ -51,7 +51,7 @@ function complete(input, source) {
       tags = answer.tags.filter((/** @type {string} */ tag) => !given.includes(tag.toLowerCase()));
       box.fill(tags.map((tag) => [tag]));
     } catch {
-      close(); // The editor can type the rest of the tag.
+      close(); // If there is no response, the editor can still type the rest of the tag.
     }
     return undefined;
   };

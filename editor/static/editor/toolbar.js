@@ -1,7 +1,7 @@
 // @ts-check
-// The toolbar of the Markdown editor: its buttons, their icons, and the keys that move within it.
+// The Markdown editor's toolbar: the buttons, their icons, and keyboard navigation.
 
-/** The paths of the icons, on a square of 24 units. */
+/** The icons' SVG paths, on a square of 24 units. */
 const ICONS = {
   bold: "M7 5h6a3.5 3.5 0 0 1 0 7H7zM7 12h7a3.5 3.5 0 0 1 0 7H7z",
   italic: "M10 5h7M7 19h7M14 5l-4 14",
@@ -22,7 +22,7 @@ const ICONS = {
 };
 
 /**
- * EasyMDE accepts icons only as HTML. These contain nothing but the constants above.
+ * Return an icon as HTML, because EasyMDE accepts only HTML. It contains nothing but the constants above.
  *
  * @param {string} path
  */
@@ -33,11 +33,11 @@ const svg = (path) =>
 /**
  * Describe a button to EasyMDE.
  *
- * @param {string} name EasyMDE's name of the action.
+ * @param {string} name EasyMDE's name for the action.
  * @param {keyof typeof ICONS} icon
  * @param {string} title
  * @param {(editor: any) => void} action
- * @param {{ noDisable?: boolean }} [options] `noDisable`: the button also works beside a full preview.
+ * @param {{ noDisable?: boolean }} [options] `noDisable`: the button also works while the full preview is shown.
  */
 export const button = (name, icon, title, action, options = {}) => ({
   name,
@@ -49,7 +49,7 @@ export const button = (name, icon, title, action, options = {}) => ({
 });
 
 /**
- * Make the toolbar one Tab stop. The arrow keys move within it.
+ * Make the toolbar a single Tab stop, and let the arrow keys move within the toolbar.
  *
  * @param {HTMLElement} bar
  * @param {string} label

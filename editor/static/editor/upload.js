@@ -1,10 +1,10 @@
 // @ts-check
-// Sends files to the photo library.
+// Uploads files to the photo library.
 
 /**
  * Send a form with one file. Return the site's result for this file, or null if there is no valid response.
  *
- * fetch() doesn't report the progress of uploads.
+ * This function doesn't use fetch(), which can't report the progress of uploads.
  *
  * @param {string} url
  * @param {FormData} body
@@ -29,7 +29,7 @@ export function upload(url, body, onProgress) {
 }
 
 /**
- * Return the URL that uploads into a gallery. The page has it with an id of zeros.
+ * Return the URL for uploads to a gallery. `template` is this URL with an id that consists of zeros.
  *
  * @param {string} template
  * @param {string} gallery

@@ -1,5 +1,5 @@
 // @ts-check
-// The number of words, and the minutes to read them.
+// Shows the number of words and the reading time in minutes.
 
 const WORDS_PER_MINUTE = 220;
 
@@ -15,7 +15,7 @@ function countWords(text) {
 /**
  * @param {HTMLElement} element
  * @param {string} text
- * @param {{ words: string, minutes: string }} words Texts with "%(n)s" in place of the number.
+ * @param {{ words: string, minutes: string }} words Texts with "%(n)s" as the placeholder for the number.
  */
 export function showWordCount(element, text, words) {
   const number = countWords(text);
