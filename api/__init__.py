@@ -15,9 +15,9 @@ defines no rules for nodes or comments of its own.
                    repeated requests with an Idempotency-Key (idempotency.py)
     rights/        authentication and permissions: tokens, scopes, principals, limits
     admin.py       the admin page where users create and revoke tokens
-    problems.py    errors, as application/problem+json; refusals.py: errors of actions and services, as problems
+    problems.py    errors, as application/problem+json; refusals.py: errors from actions and services, as problems
     middleware.py  CORS, 304 and RateLimit-*; runs outside the page cache, which stores shared responses
 
-An endpoint is a function registered with a `Router` of api/http/routing.py. It reads `request.auth`, a Principal.
+An endpoint is a function registered with a `Router` from api/http/routing.py. It reads `request.auth`, a Principal.
 Access functions accept a Principal instead of a user.
 """

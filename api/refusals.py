@@ -1,4 +1,4 @@
-"""Convert errors of actions and services into API problems.
+"""Convert errors from actions and services to API problems.
 
 A problem contains the reason and the field. If a change was based on an outdated version, the problem also contains a
 merge of the two versions.

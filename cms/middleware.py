@@ -96,7 +96,7 @@ class HealthMiddleware:
 
 
 class MetricsMiddleware:
-    """Middleware that serves /metrics to permitted clients, even by IP address and without a working database."""
+    """Middleware that serves /metrics to permitted clients, even for requests by IP address or without a database."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

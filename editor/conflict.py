@@ -56,7 +56,7 @@ class Decisions:
 
 
 def read_decisions(posted: QueryDict, form: type[NodeForm]) -> Decisions:
-    """Return the decisions in the submitted data of a form of the class `form`.
+    """Return the decisions in a submitted form. `form` is the form's class.
 
     If the form isn't a conflict page, there are no decisions, and `data` is the submitted data.
     """

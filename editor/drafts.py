@@ -73,7 +73,7 @@ class ScheduleForm(DraftForm):
 
     due = MomentField(label=gettext_lazy("Publish changes on"))
 
-    # The path that errors of ScheduleDraft report for this field.
+    # The path that ScheduleDraft's errors report for this field.
     paths = {"due": "at"}
 
 

@@ -44,7 +44,7 @@ class Button:
 
 @dataclass(frozen=True)
 class Bar:
-    """The texts and buttons in the bar.
+    """The text and the buttons in the bar.
 
     The `save` button never changes what readers see.
     """
@@ -89,7 +89,7 @@ def describe_state(node: Node, moment: datetime) -> str:
 
 
 def describe_absence(node: Node, moment: datetime) -> str:
-    """Return a sentence that states how long readers can't see a node that is not public."""
+    """Return a sentence that states how long a node that isn't public remains hidden."""
     if publication_state(node, moment) is PublicationState.SCHEDULED:
         return _("Readers can't see it until %(when)s.") % {"when": point(node.metadata.published, moment)}
     return _("Readers can't see it until it's published again.")

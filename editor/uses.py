@@ -58,12 +58,12 @@ class Uses:
 
     @property
     def has_more(self) -> bool:
-        """Return whether there are more uses than the counting limit."""
+        """Return whether there are more uses than the site counts."""
         return self.count > references.COUNTED_USES
 
     @property
     def shown_count(self) -> int:
-        """Return the number of uses, up to the counting limit."""
+        """Return the number of uses, up to the maximum that the site counts."""
         return min(self.count, references.COUNTED_USES)
 
 

@@ -1,4 +1,4 @@
-"""Working copies: unsaved text in forms. Forms send it every few seconds, and it is later offered to its editor.
+"""Working copies of forms with unsaved changes. Forms send them every few seconds, and offer them to their editor.
 
 If the editor continues with a working copy, the form is shown as it was sent. When the form is saved later, its changes
 are therefore merged from the version that the editor started with.

@@ -56,7 +56,7 @@ def parse_changes(events: Iterable[Document]) -> list[DetectedChange]:
 
 
 def lacks_site_version(events: Iterable[Document]) -> bool:
-    """Return whether the site's version has not been updated yet for the latest changes.
+    """Return whether the latest changes have not updated the site's version yet.
 
     Until the site gets a new version, cached pages may show the state before these changes.
     """

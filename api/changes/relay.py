@@ -21,7 +21,7 @@ from reader import change_stream
 
 # Maximum number of events to read and append at once.
 BATCH = 500
-# How often the relay stores its progress in the last entry, at most.
+# Minimum time between two updates of the relay's progress in the last entry.
 MARK_INTERVAL = timedelta(seconds=15)
 # How long after its scheduled time a change is appended. By then, all servers show the change even if their clocks
 # differ, and every save that was in progress has ended.
@@ -109,5 +109,5 @@ def _due_entries(last: LastEntry, resume: Document | None, moment: datetime) -> 
     entries = [visibility.due_entry(entry, sections, resume, last.until, moment) for entry in due_documents]
     existing = change_log.existing_keys([entry.key for entry in entries])
     missing = [entry for entry in entries if entry.key not in existing]
-    # Only the last entry sets `until`, because all the entries are stored once the last one is.
+    # Only the last entry sets `until`, because the other entries are stored before it.
     return [*missing[:-1], *(replace(entry, until=until) for entry in missing[-1:])]

@@ -139,7 +139,7 @@ def change(
 @router.delete(COMMENT_PATH, auth=ACCOUNTS, url_name="api-comment", response={204: None}, summary="Delete a comment")
 @refusals.as_problems()
 def delete(request: HttpRequest, node_id: NodeId, slug: CommentSlug, if_match: IfMatch = "") -> HttpResponse:
-    """Delete one of your own comments, if the site still allows this. A comment that is waiting is withdrawn.
+    """Delete one of your own comments, if the site still allows this. A waiting comment is withdrawn.
 
     Moderators can remove any comment. A removed comment keeps its place and can be restored.
     """

@@ -67,7 +67,7 @@ class CommentOnPage(Comment):
 
 
 class Discussion(Shape):
-    """The discussion of a node. `order` is the default order of its pages.
+    """A node's discussion. `order` is the default order of its pages.
 
     `open` is true if the discussion currently accepts comments.
     """

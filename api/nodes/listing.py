@@ -58,7 +58,7 @@ class NodePage:
 
 
 def list_public(filters: Filters) -> NodePage:
-    """Return a page of the public nodes that match the filters.
+    """Return a page of public nodes that match the filters.
 
     Raises:
         Problem: 422 if the filters can't be combined, or if the cursor is not valid.

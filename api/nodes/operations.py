@@ -1,4 +1,4 @@
-"""Operations on nodes. Each operation translates a request into an action. Repeating a request changes nothing."""
+"""Operations on nodes. Each operation translates a request into an action. Repeated requests have no effect."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -67,7 +67,7 @@ def create(principal: Principal, request_id: ObjectId | None, data: Mapping[str,
     if not access.may_list(principal):
         raise PermissionDenied
     if request_id and editable_nodes.load(request_id):
-        # The node was created by an earlier attempt of this request.
+        # The node was created by an earlier attempt at this request.
         return request_id
     author = {"author": Actor.of(principal).as_document()}
     fields = patches.parse_fields(principal, type, {"section": None, **data}, author, request_id)

@@ -1,8 +1,8 @@
 """Throttle all login forms of the site, before any password is checked.
 
-Each attempt is first counted under all its keys, and is uncounted if the password was correct. A thousand simultaneous
-attempts are therefore subject to the same limit as successive attempts. Usernames and IP addresses are stored only as
-keyed hashes, until the time window has passed. They are never logged.
+Each attempt is first counted under all its keys. If the password was correct, the attempt is removed from the counts. A
+thousand simultaneous attempts are therefore subject to the same limit as successive attempts. Usernames and IP
+addresses are stored only as keyed hashes, until the time window has passed. They are never logged.
 """
 
 import secrets
@@ -62,7 +62,7 @@ class ThrottleMiddleware:
 
 @receiver(user_logged_in)
 def uncount_successful_login(sender: Any, request: HttpRequest | None, user: Any, **more: Any) -> None:
-    """Uncount an attempt with a correct password."""
+    """Remove an attempt with a correct password from the counts."""
     if request is not None:
         _release(request, user.get_username())
 
@@ -86,14 +86,14 @@ def login_limits(request: HttpRequest, username: str) -> list[tuple[str, int]]:
 
 
 def login_throttled_response(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Return status 429 for a login. If the user was logging in again to save a form, the page contains its text."""
+    """Return a 429 response for a login. If users were logging in again to save a form, it contains the form's text."""
     if not is_form_sent(request):
         return throttled_response(request, WINDOW_SECONDS)
     return _mark_throttled(response, WINDOW_SECONDS)
 
 
 def throttled_response(request: HttpRequest, seconds: int) -> HttpResponse:
-    """Return status 429, with a page that shows how long to wait."""
+    """Return a 429 response with a page that shows how long to wait."""
     return _mark_throttled(render(request, "429.html", {"minutes": seconds // 60}), seconds)
 
 

@@ -42,7 +42,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:
-    """Return status 503, with a form that lets the user send the submitted fields again."""
+    """Return a 503 response, with a form that lets the user send the submitted fields again."""
     if is_api_request(request):
         return problems.problem_response(problems.unavailable())
     return _retry_page(
@@ -51,7 +51,7 @@ def unavailable(request: HttpRequest) -> HttpResponse:
 
 
 def busy(request: HttpRequest) -> HttpResponse:
-    """Return status 503, because there are too many long requests. The form is the same as in `unavailable`."""
+    """Return a 503 response, because there are too many long requests. The form is the same as in `unavailable`."""
     if is_api_request(request):
         detail = "The site is busy with other long requests. Try again after the seconds in Retry-After."
         return problems.problem_response(
@@ -92,7 +92,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Show an editor whose CSRF token is invalid the form again, with its content. Show anyone else an error page."""
+    """Show editors with an invalid CSRF token their form again, with its content. Show anyone else an error page."""
     return show_again(request) or stock_csrf_failure(request, reason)
 
 

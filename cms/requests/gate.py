@@ -38,7 +38,7 @@ class Gate:
     def enter(self, *, counted: bool = True) -> bool:
         """Admit a request and return True, or return False if the database hangs.
 
-        After True, the caller must call leave().
+        If the result is True, the caller must call leave() when the request has finished.
 
         If the database is only busy, requests wait for their turn, and are always admitted after WAIT_SECONDS. For
         requests that are slow for other reasons, use `counted=False`, so that they don't take up other requests'

@@ -37,7 +37,7 @@ class Slots:
     def enter(self) -> bool:
         """Wait for this thread's turn and return True, or immediately return False if all slots are occupied.
 
-        After True, the caller must call leave().
+        If the result is True, the caller must call leave() when the request has finished.
         """
         if not self._slots.acquire(blocking=False):
             return False

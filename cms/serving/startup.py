@@ -32,7 +32,7 @@ READY_SECONDS = 60.0  # how long to wait until the home page is served
 
 
 class CannotServe(Exception):
-    """The site can't be served. The message states the reason."""
+    """The site can't be served. The message states why."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The URLs of the photo views in the admin."""
+"""The URLs of the admin's photo views."""
 
 from typing import Any
 

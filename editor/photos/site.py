@@ -1,4 +1,4 @@
-"""Functions shared by the photo views of the admin."""
+"""Functions shared by the admin's photo views."""
 
 from typing import Any
 

@@ -32,7 +32,8 @@ from photos.services.photos import Replacement, Upload, Uploaded
 
 Results = list[dict[str, Any]]
 Finish = Callable[[HttpRequest, "PictureUploadHandler"], Results]
-# A function that returns the URL to redirect to if no script is used. Its argument is the ids of the stored photos.
+# A function that returns the URL to redirect to if no script is used. Its argument is the list of the stored photos'
+# ids.
 RedirectURL = Callable[[list[str]], str]
 
 
