@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def until(condition: Callable[[], object], seconds: float = 30) -> None:
-    """Wait until a condition is true, and fail after this many seconds."""
+    """Wait until a condition is true. Fail if this takes longer than `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"

@@ -10,7 +10,7 @@ NOWHERE = "aaaaaaaaaaaaaaaa"
 
 
 def new(token, parent="", author=ANN, **kwargs):
-    """Return a comment whose source is the token, unless `source` is given."""
+    """Return a comment. Its source is the token, unless `source` is given."""
     return NewComment(author, kwargs.pop("source", token), f"<p>{token}</p>", token, parent, **kwargs)
 
 

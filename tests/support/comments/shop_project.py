@@ -70,7 +70,7 @@ def write_project(
     """Write the project from the guide to `folder`.
 
     Args:
-        folder: The project's folder. Its subfolders are created.
+        folder: The project's folder, which is created if necessary.
         kind: The kind of database for the project's own data, "sql" or "mongodb".
         database: The name of the MongoDB database, which replaces the guide's name. The guide may append "_comments".
         files: Additional files.

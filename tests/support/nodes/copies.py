@@ -101,7 +101,7 @@ def mutate(chance: random.Random, data: bytes) -> bytes:
 
 
 def accepted_pictures(chance: random.Random, count: int) -> Iterator[tuple[str, bytes, Any]]:
-    """Yield the format, stored bytes and result of `judge` for `count` pictures that the site accepts."""
+    """Yield the format, the stored bytes and the result of `inspect` for `count` pictures that the site accepts."""
     from photos.assets import images
     from photos.assets.cleaning import Cleaning
     from photos.assets.errors import BadPicture

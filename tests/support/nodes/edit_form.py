@@ -1,4 +1,4 @@
-"""A node's edit form without a browser: the texts and buttons in its bar, and the message after a save."""
+"""A node's edit form without a browser: the text and buttons in its bar, and the message after a save."""
 
 import re
 from html import unescape

@@ -10,7 +10,7 @@ from nodes.content import declared_fields
 from tests.support.nodes import valid
 from tests.support.nodes.build import node
 
-# Fields that every node has, in addition to those that its type declares.
+# Fields that every node has, in addition to the fields that its type declares.
 _COMMON = ("author", "expires", "summary")
 # Arguments that build.node accepts.
 _BUILD_ARGUMENTS = ("parent_id", "slug", "title", "text", "published", "tags")
