@@ -64,7 +64,7 @@ class AccountAdmin(CheckedLists, UserAdmin):
         )
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """By default, allow a new account to log in to the admin, because every role requires this."""
+        """Allow new accounts to log in to the admin by default, because every role requires this."""
         return {"is_staff": True, **super().get_changeform_initial_data(request)}
 
     def formfield_for_dbfield(self, db_field: Field, request: HttpRequest, **kwargs: Any) -> Any:

@@ -233,7 +233,7 @@ def _form_factory(request: HttpRequest, editable: Editable) -> Callable[..., Nod
 
 
 def _remove_undrafted(form: NodeForm, drafting: bool) -> NodeForm:
-    """If the form edits the draft, remove the fields that a draft can't change. Return the form."""
+    """Return the form. If it edits the draft, remove the fields that a draft can't change."""
     for path in NOT_DRAFTED if drafting else ():
         del form.fields[FIELDS[path]]
     return form

@@ -28,7 +28,7 @@ FORMS: dict[str, str] = {
 
 
 def log_in_again(request: HttpRequest) -> HttpResponse | None:
-    """If one of FORMS was submitted without a login, return a page that asks for the password.
+    """Return a page that asks for the password if one of FORMS was submitted without a login.
 
     The page contains the submitted fields. If the password is correct, log in and return None, so that the view shows
     the submitted form without saving it. Return None for all other requests.

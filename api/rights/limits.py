@@ -74,7 +74,7 @@ def _length(request: HttpRequest) -> int:
 
 @contextmanager
 def exclusive(operation: str) -> Iterator[None]:
-    """While the block runs, prevent other processes and threads from running the same operation.
+    """Prevent other processes and threads from running the same operation while the block runs.
 
     The lock expires after a minute, even if the block takes longer or its process dies.
 
@@ -98,7 +98,7 @@ def visitor_key(request: HttpRequest) -> str:
 
 
 def add_headers(request: HttpRequest, response: HttpResponse) -> None:
-    """If the request was counted, add RateLimit headers to the response: Limit, Remaining, and Reset in seconds."""
+    """Add RateLimit headers to the response of a counted request: Limit, Remaining, and Reset in seconds."""
     counted_request: CountedRequest | None = getattr(request, "api_counted", None)
     if counted_request:
         headers = (

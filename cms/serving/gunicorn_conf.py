@@ -63,5 +63,5 @@ def on_starting(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """If MongoDB is unavailable, log the reason before the first request."""
+    """Log the reason if MongoDB is unavailable, before the first request."""
     import_module("marginalia.mongo.servers").report_outage()

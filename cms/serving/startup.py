@@ -101,7 +101,7 @@ def set_up() -> None:
 
 
 def load_demo() -> bool:
-    """If DEMO is on, load the demo site into an empty database. Return whether it was loaded.
+    """Load the demo site into an empty database if DEMO is on. Return whether it was loaded.
 
     If loading was interrupted, it is resumed. Existing content is not changed.
     """
@@ -129,7 +129,7 @@ class Login:
 
 
 def create_first_login() -> Login | None:
-    """If the database has no users, create an editor's account. Return the account's login.
+    """Create an editor's account if the database has no users. Return the account's login.
 
     Return None if the operator has created the accounts. This account is created only on a local site. On a public
     site, operators use `manage.py createsuperuser`.

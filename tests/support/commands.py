@@ -46,7 +46,7 @@ _listeners: list[CommandLog] = []
 
 
 def listen(log: CommandLog) -> None:
-    """From now on, add every command to the log."""
+    """Add every command to the log from now on."""
     _listeners.append(log)
 
 

@@ -236,7 +236,7 @@ class NewDish(Entry):
 
 @contextmanager
 def installed(type: type[Content]) -> Iterator[None]:
-    """In the block, replace the content type with the same name, as in a process that runs another release."""
+    """Replace the content type that has the same name in the block, as in a process that runs another release."""
     replaced = get(type.type_name)
     unregister(replaced)
     try:
