@@ -236,7 +236,7 @@ class NewDish(Entry):
 
 @contextmanager
 def installed(type: type[Content]) -> Iterator[None]:
-    """Replace the content type that has the same name in the block, as in a process that runs another release."""
+    """Replace the content type with the same name until the block ends, as in a process of another release."""
     replaced = get(type.type_name)
     unregister(replaced)
     try:
