@@ -1,11 +1,11 @@
 // @ts-check
-// Shows progress: a bar while the response to a form takes a long time, and parts with "data-live", which are fetched
-// again while they change. Without this script, users reload the page.
+// Shows progress: a bar if the response to a form takes long, and parts with "data-live", which are refreshed until
+// they are done. Without this script, users have to reload the page.
 
-// Milliseconds until the bar is shown, and milliseconds between two requests for the live parts.
+// The delay before the bar is shown, and the interval between refreshes, in milliseconds.
 const SOON = 500;
 const AGAIN = 2000;
-// document.currentScript isn't available in modules.
+// Modules have no document.currentScript.
 const label = /** @type {HTMLScriptElement} */ (document.querySelector("script[data-working]")).dataset.working ?? "";
 /** @type {HTMLElement | undefined} */
 let box;
@@ -20,7 +20,7 @@ function showBar() {
   document.body.append(box);
 }
 
-/** Fetch the page again, and replace the live parts. */
+/** Fetch the page again, and replace its live parts with the new versions. */
 async function follow() {
   try {
     const answer = await fetch(location.href);
@@ -31,7 +31,7 @@ async function follow() {
       else part.remove();
     }
   } catch {
-    // Ignore the error, because another request follows.
+    // The request is repeated below.
   }
   followLater();
 }
@@ -42,7 +42,7 @@ function followLater() {
 
 document.addEventListener("submit", (event) => {
   const form = /** @type {HTMLFormElement} */ (event.target);
-  // If a script sends the form in batches, it shows its own progress.
+  // If another script submits the form in parts, that script shows its own progress.
   if (event.defaultPrevented || box || form.method !== "post") return;
   if (!form.target || form.target === "_self") setTimeout(showBar, SOON);
 });

@@ -1,6 +1,6 @@
 // @ts-check
-// Shows a gallery's photos enlarged, in a layer over the page. Each photo is still a link to its own page, if readers
-// hold a modifier key, use the middle mouse button, or click the title below the photo.
+// Enlarges photos in galleries in a dialog over the page. Readers can still open a photo's own page: by clicking the
+// photo with the middle button or a modifier key, or by clicking the title below the enlarged photo.
 
 /** @typedef {HTMLAnchorElement} Link */
 
@@ -40,7 +40,7 @@ function setUp(dialog) {
     const target = /** @type {HTMLElement} */ (event.target);
     const step = target.closest("[data-step]")?.getAttribute("data-step");
     if (step) show(at + Number(step));
-    // Close the layer after a click next to the photo or on the close button.
+    // The reader clicked outside the photo or on the close button.
     else if (target === dialog || target.closest("[data-close]")) dialog.close();
   });
   dialog.addEventListener("keydown", (event) => {
@@ -49,7 +49,7 @@ function setUp(dialog) {
     event.preventDefault();
     show(at + (getComputedStyle(dialog).direction === "rtl" ? -step : step));
   });
-  // Focus the photo that was shown last, not the one that was clicked.
+  // Focus the photo that was shown last, not the photo that was clicked.
   dialog.addEventListener("close", () => links[at].focus());
 }
 

@@ -1,5 +1,5 @@
 // @ts-check
-// Lets the arrow keys open the previous and next photos.
+// Opens the previous or next photo when the reader presses an arrow key.
 addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
   if (/** @type {Element} */ (event.target).closest("input, textarea, select, [contenteditable]")) return;

@@ -1,7 +1,7 @@
 // @ts-check
-// Autocompletes search terms with titles and tags, in the browser's own datalist.
+// Suggests titles and tags in the search field, using the browser's own autocomplete list.
 
-// How many milliseconds typing must pause before a request is sent.
+// How long the reader must stop typing before suggestions are requested, in milliseconds.
 const WAIT = 150;
 
 async function suggest(input) {

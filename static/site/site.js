@@ -1,8 +1,7 @@
 // @ts-check
-// The script on every page: the color switch, scrolling wide blocks with the keyboard, notes that expand, copying code,
-// and players from other sites.
+// The theme switch, keyboard scrolling, expandable notes, copy buttons, and players from other sites.
 
-// document.currentScript isn't available in modules.
+// Modules have no document.currentScript.
 const words = /** @type {HTMLScriptElement} */ (document.querySelector("script[data-copied]")).dataset;
 
 const opensElsewhere = (event) => event.metaKey || event.ctrlKey || event.shiftKey || event.altKey;
@@ -17,7 +16,7 @@ function setUpTheme() {
     const theme = root.dataset.theme ?? "auto";
     const name = button?.dataset[theme] ?? "";
     if (button?.firstElementChild) button.title = button.firstElementChild.textContent = name;
-    // A phone's browser bar gets the page's background color.
+    // On phones, the browser's toolbar gets the page's background color.
     const paper = getComputedStyle(document.body).backgroundColor;
     for (const [meta, own] of bars) meta.content = theme === "auto" ? own : paper;
   };
@@ -27,11 +26,11 @@ function setUpTheme() {
     try {
       localStorage.setItem("theme", theme);
     } catch {
-      // Storage is forbidden. The choice applies only to this page.
+      // The choice applies only to this page.
     }
     show();
   });
-  // The color scheme was chosen in another tab, or in the admin.
+  // The theme can be changed in another tab or in the admin.
   addEventListener("storage", ({ key, newValue }) => {
     if (key !== "theme") return;
     root.dataset.theme = newValue === "light" || newValue === "dark" ? newValue : "auto";
@@ -40,7 +39,7 @@ function setUpTheme() {
   show();
 }
 
-/** Let the keyboard scroll wide blocks. Not every browser allows this if nothing in a block can be focused. */
+/** Make wide blocks focusable, because some browsers can't scroll other blocks with the keyboard. */
 function makeWideBlocksReachable() {
   for (const wide of document.querySelectorAll(".prose pre, .prose table, .comment-text table")) {
     if (wide.scrollWidth > wide.clientWidth) wide.setAttribute("tabindex", "0");
@@ -49,9 +48,9 @@ function makeWideBlocksReachable() {
 }
 
 /**
- * Expand a note below its line if there is no margin, without moving the page.
+ * If the page has no margin, expand a note below its line when the reader clicks its number.
  *
- * @param {HTMLElement} link The note's number in the text.
+ * @param {HTMLElement} link The number in the text.
  */
 function setUpNote(link) {
   const number = link.parentElement;
@@ -89,7 +88,7 @@ function addCopyButton(code) {
     try {
       await navigator.clipboard.writeText(code.textContent ?? "");
     } catch {
-      return; // The browser doesn't allow copying. Readers can use the keyboard.
+      return; // Readers can copy with the keyboard.
     }
     copy.textContent = status.textContent = words.copied ?? "";
     setTimeout(() => {
@@ -99,7 +98,7 @@ function addCopyButton(code) {
   });
 }
 
-/** Load the player only when the reader clicks. Until then, nothing is loaded from other sites. */
+/** Load the player, from another site, only when the reader clicks. */
 function setUpPlayer(link) {
   link.addEventListener("click", (event) => {
     if (opensElsewhere(event)) return;
@@ -111,7 +110,7 @@ function setUpPlayer(link) {
       "sandbox",
       "allow-scripts allow-same-origin allow-popups allow-popups-to-escape-sandbox allow-presentation",
     );
-    // Players don't work unless they get the site's origin.
+    // Players don't work without a referrer.
     frame.referrerPolicy = "strict-origin-when-cross-origin";
     frame.src = link.dataset.player ?? "";
     link.replaceWith(frame);
