@@ -11,11 +11,16 @@ from marginalia.comments.operations.privacy import Person
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the options that select an author."""
-    parser.add_argument("--user", metavar="NAME", default="", help="the account with this username, and its email")
     parser.add_argument(
-        "--id", metavar="KEY", default="", help="the account with this primary key, even if it was deleted"
+        "--user",
+        metavar="NAME",
+        default="",
+        help="username of the author, whose email address is also used to find comments",
     )
-    parser.add_argument("--email", metavar="ADDRESS", default="", help="the author with this email")
+    parser.add_argument(
+        "--id", metavar="KEY", default="", help="primary key of the author's account, even if the account was deleted"
+    )
+    parser.add_argument("--email", metavar="ADDRESS", default="", help="email address of the author")
 
 
 def author(options: dict[str, Any]) -> Person:

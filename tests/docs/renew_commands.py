@@ -19,40 +19,42 @@ COMMON = {
     "force_color",
     "skip_checks",
 }
-# Django's own commands with other exit codes or without some of their work: described, without their options.
+# Django's own commands that behave differently here. The page describes the difference, not their options.
 CHANGED = {
     "check": "Exits with code 2 if a database can't be reached. With `--deploy`, also checks settings of public sites.",
-    "dumpdata": "Leaves comments out. Use `export_comments` for them.",
+    "dumpdata": "Doesn't export comments. Use `export_comments` instead.",
     "makemigrations": "Works without a running database on a local site.",
 }
-# Meaning of exit code 1, for commands that have it.
+# When a command exits with code 1, for commands that do. The page shows this unless the help text mentions it.
 PROBLEMS = {
     "check_comments": "problems remain",
-    "check_links": "a page refers to something that readers can't see",
+    "check_links": "there are broken references",
     "check_nodes": "problems remain",
-    "check_theme": "the theme has faults",
+    "check_theme": "the theme has problems",
     "convert_comments": "a discussion couldn't be converted",
-    "doctor": "there are errors, or findings of the level in `--fail-on`",
-    "export_site": "a document couldn't be read and was left out",
-    "import_photos": "a file was refused",
-    "import_site": "something was left as it was, or differs from the archive",
+    "doctor": "there are errors, or findings of at least the level in `--fail-on`",
+    "export_site": "a document couldn't be read and wasn't exported",
+    "import_photos": "a file was rejected",
+    "import_site": "a document was skipped or differs from the archive",
     "import_wordpress": "a post or page couldn't be imported",
-    "setup_indexes": "an index couldn't be built, `--check` found documents, or `--plan --exit-code` found changes",
+    "setup_indexes": (
+        "an index can't be built, if `--check` finds invalid documents, or if `--plan --exit-code` finds changes"
+    ),
     "upgrade_nodes": "a page couldn't be upgraded",
-    "work": "`--failed` listed jobs",
+    "work": "`--failed` lists jobs",
 }
 HEAD = """# Management commands
 
 <!-- Written by `python -m tests.docs.renew_commands`. Don't edit it. -->
 
-Run a command as `.venv/bin/python manage.py NAME`, as the user who runs the site.
-The option `--help` prints the same.
+To run a command, type `.venv/bin/python manage.py NAME` as the user that runs the site.
+`--help` prints the description and the options of a command.
 
 | Exit code | Meaning |
 |---|---|
-| 0 | The command did its work and found no problems. |
-| 1 | It found or left problems. Each command below lists them. |
-| 2 | It couldn't do its work: wrong options or settings, or no database. |
+| 0 | The command succeeded and found no problems. |
+| 1 | The command found problems, or couldn't process everything. The sections below explain when this happens. |
+| 2 | The command couldn't run, for example because an option or a setting is invalid or the database isn't available. |
 | 130 | `import_wordpress` was interrupted. Run it again to resume. |
 
 Every command accepts Django's [common options](https://docs.djangoproject.com/en/5.2/ref/django-admin/#default-options),
@@ -83,7 +85,7 @@ def option(action: Action) -> tuple[str, str]:
     described = "" if action.help in (None, SUPPRESS) else str(action.help)
     # Defaults come from the environment, so the page names the variable only.
     described = described.replace("%(default)s (PORT)", "the variable PORT").replace("%(default)s", str(action.default))
-    required = ", required" if name and action.required else ""
+    required = " (required)" if name and action.required else ""
     return f"`{shown}`".replace("|", r"\|"), (described + required).replace("|", r"\|")
 
 
@@ -95,15 +97,16 @@ def present() -> str:
     for name, (purpose, _actions) in own.items():
         first = purpose.partition(". ")[0].rstrip(".")
         lines.append(f"| [`{name}`](#{name}) | {first}. |")
+    lines.append("")
     for name, (purpose, actions) in own.items():
-        lines += ["", f"## {name}", "", purpose, ""]
+        lines += [f"## {name}", "", purpose, ""]
         if actions:
             lines += ["| Option | Meaning |", "|---|---|"]
             lines += [f"| {shown} | {described} |" for shown, described in map(option, actions)]
             lines.append("")
-        codes = f"0, 1 ({PROBLEMS[name]}), 2" if name in PROBLEMS else "0, 2"
-        lines.append(f"Exit codes: {codes}{', 130' if name == 'import_wordpress' else ''}.")
-    lines += ["", "## Commands of Django that differ", "", "| Command | Difference |", "|---|---|"]
+        if name in PROBLEMS and "code 1" not in purpose:
+            lines += [f"Exits with code 1 if {PROBLEMS[name]}.", ""]
+    lines += ["## Django commands that behave differently", "", "| Command | Difference |", "|---|---|"]
     lines += [f"| [`{name}`]({DJANGO}#{name}) | {difference} |" for name, difference in CHANGED.items()]
     return "\n".join(lines) + "\n"
 

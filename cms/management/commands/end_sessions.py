@@ -12,7 +12,7 @@ from marginalia.mongo.management.base import COULD_NOT_RUN, MongoCommand
 
 
 class Command(MongoCommand):
-    help = "End the sessions of one account, or all sessions. API tokens stay valid."
+    help = "End all sessions of one account, or all sessions of the site. API tokens remain valid."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         accounts = parser.add_mutually_exclusive_group(required=True)

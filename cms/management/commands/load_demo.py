@@ -13,10 +13,10 @@ from nodes.errors import NodeError
 
 
 class Command(MongoCommand):
-    help = "Load the demo site: a small magazine. Existing content is not changed."
+    help = "Load the demo site, a small magazine. Existing content is not changed."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--remove", action="store_true", help="permanently delete the demo")
+        parser.add_argument("--remove", action="store_true", help="permanently delete the demo instead")
 
     def handle(self, *args: Any, remove: bool, **options: Any) -> None:
         self.quiet = options["verbosity"] == 0

@@ -14,7 +14,7 @@ from marginalia.mongo.management.base import COULD_NOT_RUN
 
 
 class Command(BaseCommand):
-    help = "Run the embedded MongoDB in the foreground until Ctrl-C. It is restarted if it crashes."
+    help = "Run the embedded MongoDB in the foreground until you press Ctrl-C. If MongoDB crashes, it is restarted."
     requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:

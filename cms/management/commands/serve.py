@@ -22,13 +22,16 @@ from marginalia.mongo.management.base import COULD_NOT_RUN
 
 
 class Command(BaseCommand):
-    help = "Run the site until Ctrl-C: MongoDB (unless MONGODB_URI is set), the setup, the worker and the web server."
+    help = (
+        "Set up and run the site until you press Ctrl-C. Starts the worker, the web server and, unless MONGODB_URI is "
+        "set, MongoDB."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--port", type=int, default=settings.PORT, help="port on 127.0.0.1 (default: %(default)s, from PORT)"
         )
-        parser.add_argument("--with-parent", action="store_true", help="stop when the parent process ends")
+        parser.add_argument("--with-parent", action="store_true", help="stop when the parent process exits")
 
     def handle(self, *args: Any, **options: Any) -> None:
         os.umask(0o077)  # inherited by all processes that this command starts

@@ -10,7 +10,7 @@ from marginalia.mongo.management.base import COULD_NOT_RUN, MongoCommand
 
 
 class Command(MongoCommand):
-    help = "Create a theme folder (THEME) with a first template and style sheet. Existing files are not changed."
+    help = "Create a theme folder (THEME) that contains a template and a style sheet. Existing files are not changed."
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -14,21 +14,23 @@ from marginalia.mongo.management.base import AuditCommand, problems_error
 
 class Command(AuditCommand):
     help = (
-        "Check stored comments: their fields, order, slugs, paths, counts and claims. Exit code 1: "
-        "problems remain. Exit code 2: the check could not run."
+        "Check the fields, order, slugs, paths, counts and claims of stored comments. Exits with code 1 if problems "
+        "remain, and with code 2 if the check can't run."
     )
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--fix", action="store_true", help="fix counts, and delete old claims and unused copies")
+        parser.add_argument("--fix", action="store_true", help="fix counts, and delete stale claims and unused copies")
         parser.add_argument(
             "--accept-loss",
             action="store_true",
-            help="with --fix: also lower counts and delete unused copies that are the only trace of lost comments",
+            help="with --fix: also lower counts, and delete unused copies that are the last trace of lost comments",
         )
-        parser.add_argument("--target", default="", metavar="LABEL", help="only discussions of this model (app.model)")
-        parser.add_argument("--discussion", default="", metavar="ID", help="only this discussion (app.model:pk)")
+        parser.add_argument(
+            "--target", default="", metavar="LABEL", help="check only discussions of this model (app.model)"
+        )
+        parser.add_argument("--discussion", default="", metavar="ID", help="check only this discussion (app.model:pk)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         discussions = comments = faults = repaired = 0

@@ -15,16 +15,20 @@ from marginalia.mongo.management.base import MongoCommand, problems_error
 
 class Command(MongoCommand):
     help = (
-        "Convert discussions to another layout or order. People can read and write comments "
-        "meanwhile. Run it again to resume after an interruption."
+        "Convert discussions to another layout or order. People can read and write comments during the conversion. To "
+        "resume after an interruption, run the command again."
     )
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--to", default="", choices=layout_classes(), help="the new layout (default: unchanged)")
         parser.add_argument("--order", choices=list(Order), help="the new order (default: unchanged)")
-        parser.add_argument("--target", default="", metavar="LABEL", help="only discussions of this model (app.model)")
-        parser.add_argument("--discussion", default="", metavar="ID", help="only this discussion (app.model:pk)")
+        parser.add_argument(
+            "--target", default="", metavar="LABEL", help="convert only discussions of this model (app.model)"
+        )
+        parser.add_argument(
+            "--discussion", default="", metavar="ID", help="convert only this discussion (app.model:pk)"
+        )
         parser.add_argument("--dry-run", action="store_true", help="report what would be converted, and change nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:

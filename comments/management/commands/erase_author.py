@@ -16,15 +16,15 @@ PAUSE = 5
 
 class Command(MongoCommand):
     help = (
-        "Permanently erase everything that one author wrote: comments, pending comments, edit "
-        "history, network addresses and subscriptions."
+        "Permanently erase all data about one author: comments, pending comments, edit history, IP address hashes and "
+        "subscriptions."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         authors.add_arguments(parser)
         parser.add_argument("--dry-run", action="store_true", help="count what would be erased, and change nothing")
         parser.add_argument(
-            "--wait", action="store_true", help="wait two minutes and also erase comments that are being written now"
+            "--wait", action="store_true", help="wait two minutes, and also erase comments that are being written now"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

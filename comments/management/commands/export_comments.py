@@ -11,15 +11,15 @@ from marginalia.mongo.management.base import MongoCommand
 
 class Command(MongoCommand):
     help = (
-        "Write all discussions for import_comments, one JSON object per line. Pending comments "
-        "and edit history are left out."
+        "Export all discussions for import_comments, one JSON object per line. Pending comments and edit history are "
+        "not exported."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "file", nargs="?", type=FileType("w", encoding="utf-8"), help="output file (default: standard output)"
         )
-        parser.add_argument("--label", default="", metavar="APP.MODEL", help="only discussions of this model")
+        parser.add_argument("--label", default="", metavar="APP.MODEL", help="export only discussions of this model")
 
     def handle(self, *args: Any, **options: Any) -> None:
         out = options["file"] or self.stdout

@@ -12,8 +12,8 @@ from marginalia.mongo.management.base import MongoCommand
 
 class Command(MongoCommand):
     help = (
-        "Import a file written by export_comments, from any layout. Existing comments are kept, "
-        "so a second run changes nothing."
+        "Import a file that export_comments has written, from any layout. Existing comments are not changed, so you "
+        "can run the command again."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

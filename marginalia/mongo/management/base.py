@@ -53,7 +53,7 @@ class AuditCommand(MongoCommand):
     """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--json", action="store_true", help="print the findings as one JSON document")
+        parser.add_argument("--json", action="store_true", help="print the findings as a JSON document")
 
     def execute(self, *args: Any, **options: Any) -> Any:
         try:

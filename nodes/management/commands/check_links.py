@@ -12,9 +12,9 @@ from nodes.selectors import references
 
 class Command(AuditCommand):
     help = (
-        "List broken links and photos in public pages and drafts: references by id to targets that "
-        "are deleted, in the trash or not public. Exit code 1: broken references were found. Exit "
-        "code 2: the check could not run."
+        "List broken links and photos in public pages and drafts: references to pages and photos that are deleted, in "
+        "the trash or not public. Exits with code 1 if there are broken references, and with code 2 if the check can't "
+        "run."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -38,16 +38,15 @@ NOT_FIXABLE = frozenset(
 
 class Command(AuditCommand):
     help = (
-        "Find orphan revisions, needless redirects, pages without a section or history, pages at "
-        "reserved URLs, and damaged pages and photos. Exit code 1: problems remain. Exit code 2: the "
-        "check could not run."
+        "Find orphaned revisions, unnecessary redirects, pages without a section or history, pages at reserved URLs, "
+        "and damaged pages and photos. Exits with code 1 if problems remain, and with code 2 if the check can't run."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--files", action="store_true", help="also read the bytes of all photos and their copies")
+        parser.add_argument("--files", action="store_true", help="also read the files of all photos and their copies")
         parser.add_argument(
-            "--fix", action="store_true", help="fix what can be fixed; pages without a section are moved to the trash"
+            "--fix", action="store_true", help="fix problems, and move pages without a section to the trash"
         )
 
     def handle(self, *args: Any, fix: bool, files: bool, **options: Any) -> None:

@@ -14,16 +14,20 @@ from nodes.services import revisions
 
 class Command(MongoCommand):
     help = (
-        "Delete old revisions. Each page keeps its newest N revisions, all revisions younger than "
-        "DAYS days, and its current revision."
+        "Delete old revisions. For each page, the newest N revisions, revisions from the last DAYS days, and the "
+        "current revision are kept."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--keep", type=int, required=True, metavar="N", help="number of newest revisions to keep of each page"
+            "--keep", type=int, required=True, metavar="N", help="number of newest revisions to keep per page"
         )
         parser.add_argument(
-            "--older-than", type=int, required=True, metavar="DAYS", help="keep revisions that are younger"
+            "--older-than",
+            type=int,
+            required=True,
+            metavar="DAYS",
+            help="also keep revisions that are younger than this",
         )
         parser.add_argument("--dry-run", action="store_true", help="report what would be deleted, and change nothing")
 

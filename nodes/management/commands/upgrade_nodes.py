@@ -15,18 +15,20 @@ from nodes.services.upgrades import Outcome
 
 class Command(MongoCommand):
     help = (
-        "Upgrade stored pages and photos to the current versions of their content types, and refresh "
-        "facets, references and search words. Includes drafts and the trash. Editors can keep "
-        "working, and the command can be interrupted and run again. Exit code 1: some documents were "
-        "not upgraded. Exit code 2: the command could not run."
+        "Upgrade stored pages and photos to the current versions of their content types, and refresh facets, "
+        "references and search words. Drafts and pages in the trash are also upgraded. Editors can continue to work, "
+        "and you can interrupt the command and run it again. Exits with code 1 if some documents couldn't be upgraded, "
+        "and with code 2 if the command can't run."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "types", nargs="*", metavar="TYPE", help='content type, such as "recipe" (default: all types)'
+            "types", nargs="*", metavar="TYPE", help='name of a content type, such as "recipe" (default: all types)'
         )
         parser.add_argument(
-            "--dry-run", action="store_true", help="report what would be upgraded and what can't be, and change nothing"
+            "--dry-run",
+            action="store_true",
+            help="report what would be upgraded and what can't be upgraded, and change nothing",
         )
 
     def handle(self, *args: Any, types: list[str], dry_run: bool, **options: Any) -> None:

@@ -25,23 +25,24 @@ COUNTS = ("imported", "skipped", "refused")
 
 class Command(MongoCommand):
     help = (
-        "Import the JPEG, PNG, WebP, AVIF and GIF files in DIR and its subfolders into a gallery. "
-        "Photos that are already in the gallery are skipped, so the command can be interrupted and "
-        "run again. Files in other formats are reported as refused. Alternative texts are read from "
-        "text files: lake.jpg.txt next to lake.jpg."
+        "Import the JPEG, PNG, WebP, AVIF and GIF files in a folder and its subfolders into a gallery. You can "
+        "interrupt the command and run it again, because photos that are already in the gallery are skipped. Files in "
+        "other formats are reported. The alternative text of lake.jpg is read from lake.jpg.txt in the same folder."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("folder", metavar="DIR", type=Path)
+        parser.add_argument("folder", metavar="DIR", type=Path, help="folder that contains the photos")
         parser.add_argument(
             "--gallery",
             required=True,
             metavar="SLUG",
-            help="the slug of the gallery, or its path, such as travels/lakes",
+            help="slug or path of the gallery, such as travels/lakes",
         )
-        parser.add_argument("--publish", action="store_true", help="publish photos that have an alternative text")
+        parser.add_argument("--publish", action="store_true", help="publish photos that have alternative text")
         parser.add_argument("--tags", default="", help="tags for all photos, separated by commas")
-        parser.add_argument("--author", default="Import", help="name shown as the author (default: %(default)s)")
+        parser.add_argument(
+            "--author", default="Import", help="name of the author that the site shows (default: %(default)s)"
+        )
         parser.add_argument("--dry-run", action="store_true", help="check and count the files, and import nothing")
 
     def handle(self, *args: Any, folder: Path, gallery: str, **options: Any) -> None:

@@ -36,18 +36,25 @@ def parse_moment(text: str) -> datetime:
 
 class Command(MongoCommand):
     help = (
-        "Export pages, photos, history, discussions and settings for import_site: to a folder, or to "
-        "one file if PATH ends in .zip. Accounts, tokens, sessions, the trash and unsaved changes "
-        "are left out."
+        "Export pages, photos, history, discussions and settings for import_site, to a folder, or to one file if PATH "
+        "ends in .zip. Accounts, tokens, sessions, the trash and unsaved changes are not exported."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("path", metavar="PATH", type=Path)
-        parser.add_argument("--section", default="", metavar="ADDRESS", help="only this section and its subsections")
+        parser.add_argument("path", metavar="PATH", type=Path, help="folder or .zip file to write")
         parser.add_argument(
-            "--since", type=parse_moment, metavar="DATE", help="only content that has changed since this date or time"
+            "--section",
+            default="",
+            metavar="ADDRESS",
+            help="path of a section: export only this section and its subsections",
         )
-        parser.add_argument("--addresses", action="store_true", help="include the email addresses of comments")
+        parser.add_argument(
+            "--since",
+            type=parse_moment,
+            metavar="DATE",
+            help="export only content that has changed since this date or time",
+        )
+        parser.add_argument("--addresses", action="store_true", help="include the email addresses of comment authors")
 
     def handle(self, *args: Any, path: Path, section: str, since: datetime | None, **options: Any) -> None:
         try:

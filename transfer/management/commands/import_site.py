@@ -21,12 +21,12 @@ NAMED = 100
 
 class Command(MongoCommand):
     help = (
-        "Import an export written by export_site. Content that was changed here is kept. Run the "
-        "command again to resume after an interruption. A second complete run changes nothing."
+        "Import an export that export_site has written. Content that was changed on this site is kept. To resume after "
+        "an interruption, run the command again. If the import was complete, another run changes nothing."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("path", metavar="PATH", type=Path)
+        parser.add_argument("path", metavar="PATH", type=Path, help="folder or .zip file that export_site has written")
         mode = parser.add_mutually_exclusive_group()
         mode.add_argument("--dry-run", action="store_true", help="report what would change, and change nothing")
         mode.add_argument(

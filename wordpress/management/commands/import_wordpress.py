@@ -23,29 +23,35 @@ INTERRUPTED = 130
 
 class Command(MongoCommand):
     help = (
-        "Import a WordPress export (WXR 1.0 to 1.2): posts, pages with their tree, tags, comments with their threads. "
-        "It never changes what somebody edited. Run it again to resume after an interruption."
+        "Import posts, pages, tags and comments from a WordPress export (WXR 1.0 to 1.2). Content that somebody has "
+        "edited on this site is never changed. To resume after an interruption, run the command again."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, help="XML file exported by WordPress")
+        parser.add_argument("file", type=Path, help="XML file that WordPress exported")
         parser.add_argument(
-            "--media", type=Path, metavar="DIR", help="folder with the old site's uploads, which become photos"
+            "--media",
+            type=Path,
+            metavar="DIR",
+            help="import photos from this folder, which contains the old site's uploads",
         )
-        parser.add_argument("--download-media", action="store_true", help="download photos from the old site")
+        parser.add_argument("--download-media", action="store_true", help="download the photos from the old site")
         parser.add_argument(
             "--private-network",
             action="store_true",
-            help="allow downloads from a private network or this machine",
+            help="allow downloads from private networks and from this machine",
         )
         parser.add_argument(
-            "--section", default="", metavar="SLUG", help="import everything into this folder at the top level"
+            "--section",
+            default="",
+            metavar="SLUG",
+            help="slug of a top-level folder: import everything into this folder",
         )
         parser.add_argument(
             "--source",
             default="",
             metavar="NAME",
-            help="name of the old site, if another site with the same URL was imported before",
+            help="a name for the old site, needed if you have already imported another site with the same URL",
         )
         parser.add_argument("--dry-run", action="store_true", help="report what would be imported, and change nothing")
 

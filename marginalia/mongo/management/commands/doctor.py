@@ -16,8 +16,8 @@ LEVELS = tuple(NAMES)  # the most severe level first
 
 class Command(AuditCommand):
     help = (
-        "Check topology, indexes, hot queries, documents and settings. Exit code 1: there are "
-        "errors, or findings of the level in --fail-on. Exit code 2: a database could not be reached."
+        "Check the topology, indexes, frequent queries, documents and settings. Exits with code 1 if there are errors "
+        "(see --fail-on), and with code 2 if a database can't be reached."
     )
     requires_system_checks: list[str] = []
 
@@ -30,7 +30,7 @@ class Command(AuditCommand):
             "--fail-on",
             choices=LEVELS,
             default=ERROR,
-            help="lowest level that causes exit code 1 (default: %(default)s)",
+            help="exit with code 1 if there are findings of at least this level (default: %(default)s)",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -18,19 +18,22 @@ PROGRESS_SECONDS = 0.5
 
 
 class Command(MongoCommand):
-    help = "Plan, build or show indexes and validators. Without options, builds everything that is missing or changed."
+    help = (
+        "Plan, build or show indexes and validators. Without options, the command builds everything that is missing or "
+        "has changed."
+    )
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         mode = parser.add_mutually_exclusive_group()
         mode.add_argument("--plan", action="store_true", help="show the planned changes, and change nothing")
-        mode.add_argument("--status", action="store_true", help="show every index with its size and use")
+        mode.add_argument("--status", action="store_true", help="show the size and usage of every index")
         mode.add_argument("--check", action="store_true", help="list stored documents that violate the validators")
         parser.add_argument(
             "--exit-code", action="store_true", help="with --plan: exit with code 1 if there are changes to make"
         )
         parser.add_argument(
-            "--json", action="store_true", help="with --plan: print the changes, with whole validators, as JSON"
+            "--json", action="store_true", help="with --plan: print the changes as JSON, including complete validators"
         )
         parser.add_argument(
             "--drop-unknown",
@@ -38,7 +41,11 @@ class Command(MongoCommand):
             help="also drop indexes and replace validators that no app declares",
         )
         parser.add_argument(
-            "--collection", action="append", default=[], metavar="NAME", help="only this collection (can be repeated)"
+            "--collection",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="process only this collection (can be repeated)",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -14,12 +14,15 @@ from marginalia.mongo.sharding import ranges, targeting
 
 
 class Command(MongoCommand):
-    help = "Plan, apply or show the sharding of the declared collections. Applying it needs a mongos."
+    help = (
+        "Plan, apply or show the sharding of the declared collections. To apply the plan, MONGODB_URI must be a "
+        "mongos."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         mode = parser.add_mutually_exclusive_group()
         mode.add_argument("--plan", action="store_true", help="show the planned changes, and change nothing")
-        mode.add_argument("--status", action="store_true", help="show chunks, sizes and balance of each collection")
+        mode.add_argument("--status", action="store_true", help="show how many chunks and how much data each shard has")
         parser.add_argument(
             "--presplit",
             type=int,
@@ -27,7 +30,7 @@ class Command(MongoCommand):
             metavar="N",
             help=(
                 "split collections with evenly distributed ids into N ranges (2 to "
-                f"{ranges.MAX_RANGES}), and distribute the empty ones over the shards"
+                f"{ranges.MAX_RANGES}), and distribute the empty ranges over the shards"
             ),
         )
         parser.add_argument(

@@ -18,18 +18,18 @@ from marginalia.tasks.backend import databases
 
 class Command(MongoCommand):
     help = (
-        "Run jobs as they become due, until interrupted. With --once, runs the jobs that are due "
-        "now, for example from cron."
+        "Run jobs as they become due, until the command is interrupted. With --once, the command runs only the jobs "
+        "that are due now, for example from cron."
     )
     # The queues from which to claim jobs. If this is empty, jobs are claimed from all queues.
     queues: tuple[str, ...] = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--once", action="store_true", help="stop when no more jobs are due")
+        parser.add_argument("--once", action="store_true", help="exit when no more jobs are due")
         parser.add_argument(
             "--failed", action="store_true", help="list the jobs that failed permanently, and run nothing"
         )
-        parser.add_argument("--retry-failed", action="store_true", help="first retry the jobs that failed permanently")
+        parser.add_argument("--retry-failed", action="store_true", help="also retry the jobs that failed permanently")
         parser.add_argument(
             "--delete-failed", action="store_true", help="delete the jobs that failed permanently, and run nothing"
         )
@@ -37,7 +37,7 @@ class Command(MongoCommand):
             "--database", default="", help="alias of a connection (default: all connections with a queue)"
         )
         parser.add_argument(
-            "--queue", action="append", default=[], metavar="NAME", help="only jobs of this queue (can be repeated)"
+            "--queue", action="append", default=[], metavar="NAME", help="run only jobs in this queue (can be repeated)"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
