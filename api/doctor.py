@@ -31,9 +31,9 @@ def changes_told(examination: Examination) -> Iterator[Finding]:
     fix = "Run manage.py work alongside the site, and check its log. Change streams need a replica set."
     last = change_log.last()
     if last is None or last.resume is None:
-        message = "The list of changes isn't available, so mirrors of the API get the status 503."
+        message = "The list of changes isn't available, so mirrors that use the API get status 503."
         yield Finding(WARNING, "changes-not-told", CHANGES, message, fix)
     elif (delay := now() - last.marked) > MAX_DELAY:
         minutes = delay.total_seconds() / 60
-        message = f"The list of changes is {minutes:,.0f} minutes behind, so mirrors of the API are outdated."
+        message = f"The list of changes is {minutes:,.0f} minutes behind, so mirrors that use the API are outdated."
         yield Finding(WARNING, "changes-behind", CHANGES, message, fix)

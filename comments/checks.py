@@ -124,7 +124,7 @@ def _bounds() -> Iterator[CheckMessage]:
         if not isinstance(conf.get(key), int) or conf.get(key) < 1
     ]
     for key in wrong:
-        yield Error(f"COMMENTS[{key!r}] must be a whole number, at least 1.", id="comments.E007")
+        yield Error(f"COMMENTS[{key!r}] must be a whole number of at least 1.", id="comments.E007")
     if "MAX_BYTES" in wrong:
         return
     for name, entry in _entries():
@@ -133,7 +133,7 @@ def _bounds() -> Iterator[CheckMessage]:
         size = entry.get("OPTIONS", {}).get("SIZE", bucket_size(""))
         if size * 2 * conf.get("MAX_BYTES") > MAX_DOCUMENT_BYTES:
             yield Error(
-                f"{name} allows buckets of {size} comments of {conf.get('MAX_BYTES')} bytes, which "
+                f"{name} allows buckets of {size} comments with {conf.get('MAX_BYTES')} bytes each, which "
                 "may exceed MongoDB's limit of 16 MB.",
                 hint="Lower COMMENTS['MAX_BYTES'] or the option SIZE. Twice their product must be less than 16 MB.",
                 id="comments.E008",

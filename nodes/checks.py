@@ -54,7 +54,7 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
         messages += _field_names(content_type)
         if not any(content_type.may_stand_in(section) for section in registry.types() if section.is_section):
             hint = "List section types in `stands_in`, as classes or by their names."
-            message = f"{_name(content_type)} fits in no section, because `stands_in` lists no installed section type."
+            message = f"{_name(content_type)} can't be in any section. No section type in its `stands_in` is installed."
             messages.append(Error(message, hint=hint, obj=content_type, id="nodes.E006"))
         messages += _upgraders(content_type)
         messages += _rules(content_type)
@@ -68,7 +68,7 @@ def _facets(content_type: type[Content]) -> Iterator[CheckMessage]:
         field = known.get(name)
         inner = field.base_field if isinstance(field, ArrayField) else field
         if inner is None or name in _WRITTEN or _part_of(inner) or isinstance(inner, _NOT_FACETS):
-            message = f"{_name(content_type)}.facets contains “{name}”, which lists can't filter by."
+            message = f"{_name(content_type)}.facets contains “{name}”, by which lists can't be filtered."
             hint = "Use fields of short texts, numbers, dates, booleans, or lists of these."
             yield Error(message, hint=hint, obj=content_type, id="nodes.E007")
 
@@ -143,7 +143,7 @@ def _fields(model: Any, path: str) -> Iterator[CheckMessage]:
             yield Error(f"{where} has a reserved name.", hint="Choose another name.", obj=field, id="nodes.E004")
         if is_part and _part_of(field):
             hint = "Move its fields into this part, or make it a list of parts of the content type."
-            yield Error(f"{where} nests parts in a part.", hint=hint, obj=field, id="nodes.E012")
+            yield Error(f"{where} is a part inside another part.", hint=hint, obj=field, id="nodes.E012")
         elif problem := _problem(field):
             yield Error(f"{where} {problem}", hint="Use a field that stores a value.", obj=field, id="nodes.E005")
         elif part := _part_of(field):

@@ -31,9 +31,7 @@ def site_document(examination: Examination) -> Iterator[Finding]:
     for nodes in examination.declared(NODES):
         db = examination.db
         if db[nodes].find_one({}, {"_id": 1}) and not db[SITE].find_one({"_id": SITE_ID}, {"_id": 1}):
-            message = (
-                "The site's settings and versions are missing, although there are pages. The site uses the defaults."
-            )
+            message = "The site has pages, but its settings and versions are missing. The site uses default settings."
             yield Finding(
                 ERROR, "site-gone", SITE, message, f"Restore {SITE} from a backup, or save the settings again."
             )
@@ -85,8 +83,8 @@ def histories(examination: Examination) -> Iterator[Finding]:
         existing = {revision["_id"] for revision in examination.db[REVISIONS].find(query, {"_id": 1})}
         if missing := [node_id for node_id, nonce in nonces.items() if nonce not in existing]:
             some = ", ".join(map(str, missing[:NAMED]))
-            message = f"{len(missing)} of {len(nonces)} pages lack the revision of their current version: {some}."
-            fix = f"Restore {REVISIONS} from a backup. Without it, edits of these pages merge only by whole fields."
+            message = f"The current revision of {len(missing)} of {len(nonces)} pages is missing: {some}."
+            fix = f"Restore {REVISIONS} from a backup. Until then, edits of these pages are merged only field by field."
             yield Finding(WARNING, "history-gone", REVISIONS, message, fix)
 
 
@@ -119,10 +117,8 @@ def versions(examination: Examination) -> Iterator[Finding]:
         stored = [(group.get("type"), group["version"]) for group in groups]
         present = {type: registry.get(type).schema_version for type in registry.names()}
         if older := sorted({type for type, version in stored if type in present and version < present[type]}):
-            message = (
-                f"Documents of older versions of these types are upgraded on each read: {', '.join(older[:NAMED])}."
-            )
+            message = f"Some documents have older versions of their types, which slows reads: {', '.join(older[:NAMED])}."
             yield Finding(ADVICE, "type-outdated", name, message, f"Run manage.py upgrade_nodes {' '.join(older)}.")
         if newer := sorted({type for type, version in stored if type in present and version > present[type]}):
-            message = f"A newer release stored nodes of these types. This release can't write them: {', '.join(newer)}."
+            message = f"A newer release has saved nodes of these types, so they can't be changed: {', '.join(newer)}."
             yield Finding(WARNING, "type-newer", name, message, "Run the newer release in all processes.")

@@ -34,7 +34,7 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
         if collection.shard_key is None and not collection.unsharded_because:
             messages.append(
                 Warning(
-                    f"{collection.name} has no shard key and no reason for it.",
+                    f"{collection.name} has no shard key, and doesn't declare why.",
                     hint="Set shard_key or unsharded_because.",
                     id="mongo.W004",
                 )

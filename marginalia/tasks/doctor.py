@@ -39,7 +39,7 @@ def jobs_done(examination: Examination) -> Iterator[Finding]:
     if not examination.declared(queue.COLLECTION):
         return
     if not queue.is_tended(alias=examination.alias):
-        message = "No worker is running, so emails aren't sent and interrupted work isn't repaired."
+        message = "No worker is running, so emails aren't sent and interrupted writes aren't repaired."
         yield Finding(WARNING, "no-worker", queue.WORKERS, message, "Run manage.py work alongside the site.")
     stored = examination.db[queue.COLLECTION]
     due = now() - OVERDUE
@@ -50,12 +50,12 @@ def jobs_done(examination: Examination) -> Iterator[Finding]:
         message = f"Jobs have been overdue for more than {OVERDUE.seconds // 60} minutes."
         yield Finding(WARNING, "jobs-waiting", queue.COLLECTION, message, "Run manage.py work.")
     for host in queue.silent_hosts(alias=examination.alias):
-        message = f"The worker of {host} stopped without notice in the last 24 hours."
+        message = f"The worker on {host} stopped in the last 24 hours without exiting normally."
         yield Finding(
             WARNING, "worker-silent", queue.WORKERS, message, "Check its service and its log, then restart it."
         )
     if retried := stored.find_one({"state": queue.WAITING, "tries": {"$gte": MIN_TRIES}}):
-        message = f"Jobs fail and are retried, such as {retried['kind']}: {retried['error']}."
+        message = f"Jobs are failing and being retried, such as {retried['kind']}: {retried['error']}."
         yield Finding(
             WARNING, "jobs-retrying", queue.COLLECTION, message, "Fix the cause. The worker retries the jobs."
         )

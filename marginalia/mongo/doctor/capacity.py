@@ -31,7 +31,7 @@ def replication(examination: Examination) -> Iterator[Finding]:
     # If a set has no secondaries, no member can be down and catch up later.
     if members and members.lag and oplog and oplog.filled > FULL_OPLOG and oplog.seconds < MIN_OPLOG_SECONDS:
         hours = oplog.seconds / 3600
-        message = f"The oplog covers only {hours:,.1f} hours. A member that is away for longer has to copy all data."
+        message = f"The oplog covers only {hours:,.1f} hours. A member that is down for longer has to copy all data."
         fix = "Run replSetResizeOplog on each member to enlarge it."
         yield Finding(WARNING, "oplog-short", examination.alias, message, fix)
 

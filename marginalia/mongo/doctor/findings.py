@@ -172,7 +172,7 @@ def _run_in_time(name: str, where: str, work: Callable[[], Iterable[Finding]]) -
                     "not-allowed",
                     where,
                     message,
-                    "Grant the role clusterMonitor, or run the doctor as an administrator.",
+                    "Grant the clusterMonitor role, or run the doctor as an administrator.",
                 )
             )
         elif error.timeout and not isinstance(error, ServerSelectionTimeoutError):
@@ -193,7 +193,7 @@ def _failed_finding(name: str, where: str, reason: str) -> Finding:
 
 
 def _timed_out_finding(name: str, where: str) -> Finding:
-    message = f"“{name}” was interrupted after {CHECK_SECONDS:.0f} s. The findings until then are listed."
+    message = f"“{name}” was stopped after {CHECK_SECONDS:.0f} s. Its findings so far are listed."
     return Finding(ADVICE, "not-looked-through", where, message, "Run the doctor again when the server is less busy.")
 
 

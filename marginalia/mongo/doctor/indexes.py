@@ -57,7 +57,7 @@ def unused_indexes(examination: Examination) -> Iterator[Finding]:
                 "index-unused",
                 row.collection,
                 f"{row.name} has not been used since {row.since:%Y-%m-%d} ({row.size / 1024:,.0f} KiB).",
-                "If it stays unused during a full week, remove its declaration and drop it.",
+                "If it isn't used for a whole week, remove its declaration and drop it.",
             )
 
 

@@ -38,7 +38,7 @@ def promises(examination: Examination) -> Iterator[Finding]:
         fix = "Set MONGODB_WRITE_CONCERN to majority, or to at most the number of members that store data."
         yield Finding(ERROR, "unmet-writes", examination.alias, reason, fix)
     if not options.retry_writes:
-        message = "Writes are not retried, so each election causes error pages."
+        message = "Writes are not retried, so some requests fail during each election."
         yield Finding(WARNING, "no-retries", examination.alias, message, fix)
     if options.read_preference.mode != 0:
         message = f"Reads go to {options.read_preference.name}, so readers may see outdated data."

@@ -93,7 +93,7 @@ def server_topology(examination: Examination) -> Iterator[Finding]:
             ERROR,
             "standalone",
             examination.alias,
-            "The server is a standalone server, without transactions and retried writes.",
+            "This is a standalone server, which doesn't support transactions or retryable writes.",
             "Start it with --replSet and initiate the replica set.",
         )
         return
@@ -139,7 +139,7 @@ def transport(examination: Examination) -> Iterator[Finding]:
             examination.for_production,
             "no-authentication",
             examination.alias,
-            "The connection has no user.",
+            "The connection doesn't use authentication.",
             "Enable authentication, and set a user in MONGODB_URI.",
         )
     if not options._options.get("tls"):
