@@ -117,7 +117,7 @@ def versions(examination: Examination) -> Iterator[Finding]:
         stored = [(group.get("type"), group["version"]) for group in groups]
         present = {type: registry.get(type).schema_version for type in registry.names()}
         if older := sorted({type for type, version in stored if type in present and version < present[type]}):
-            message = f"Some documents have older versions of their types, which slows reads: {', '.join(older[:NAMED])}."
+            message = f"Some documents have old versions of their types, which slows reads: {', '.join(older[:NAMED])}."
             yield Finding(ADVICE, "type-outdated", name, message, f"Run manage.py upgrade_nodes {' '.join(older)}.")
         if newer := sorted({type for type, version in stored if type in present and version > present[type]}):
             message = f"A newer release has saved nodes of these types, so they can't be changed: {', '.join(newer)}."
