@@ -42,15 +42,14 @@ def _measure() -> None:
         page = _median(lambda: client.get("/admin/nodes/node/", query))  # noqa: B023
         rows.append([name, f"{raw:.2f}", f"{selector:.2f}", f"{selector / raw:.1f}", f"{page:.1f}"])
     about = (
-        f"The site has {NODES:,} nodes. "
-        f"The times are medians of {ROUNDS} rounds in milliseconds. "
-        "*Query* is the bare query through the driver, and *Selector* also creates the rows. "
-        "The goal is at most 3 times the query. "
-        "*Page* is the whole page with counts, filters and rendering."
+        f"These are the times of the admin's list with {NODES:,} nodes, in milliseconds (medians of {ROUNDS} rounds). "
+        "*Query* is the MongoDB query, sent with the driver. "
+        "*Selector* also creates the rows, and should take at most three times as long as the query. "
+        "*Page* is the complete page with counts, filters and rendering."
     )
     report.publish(
         "admin_list",
-        [report.Table("Lists of the admin", about, ["Filter", "Query", "Selector", "Ratio", "Page"], rows)],
+        [report.Table("Admin lists", about, ["Filter", "Query", "Selector", "Ratio", "Page"], rows)],
     )
 
 

@@ -69,14 +69,12 @@ def main() -> int:
         statuses = ", ".join(f"{count} × {status}" for status, count in sorted(counts.items()))
         rows = [_row("without requests for copies", alone, ""), _row("during requests for copies", alongside, statuses)]
         about = (
-            f"A reader requests the front page at least {REQUESTS} times, one after the other. "
-            f"Meanwhile, {len(urls)} requests arrive at once for missing copies of {PHOTOS} photos of 24 megapixels. "
-            "`serve` "
-            "runs two processes. "
+            f"A reader requests the front page at least {REQUESTS} times, one request after the other. "
+            f"In the second row, {len(urls)} requests for missing copies of {PHOTOS} photos with 24 megapixels arrive "
+            "at the same time. "
+            "The web server runs two processes. "
             "The times are in seconds. "
-            f"The goal for the 99th percentile is at most {MAX_SECONDS:.0f} s. "
-            "Run `python -m benchmarks copies` "
-            "to measure again."
+            f"The goal is a 99th percentile of at most {MAX_SECONDS:.0f} s."
         )
         columns = ["", "p50", "p99", "Slowest", "Copies"]
         report.publish("copies", [report.Table("A reader during requests for missing copies", about, columns, rows)])

@@ -98,16 +98,14 @@ def _measure(section: Any) -> None:
             [name, *(f"{statistics.median(column):.0f}" for column in zip(*times, strict=True)), f"{ratio:.1f}"]
         )
     about = (
-        f"The section has {NODES:,} nodes with three values each. "
-        f"The times are medians of {ROUNDS} alternating rounds in milliseconds. "
-        "*Covered $group* groups one value along an index that covers it. "
-        "*Reading the nodes* reads each node without counting. "
-        "*Counts* counts all values, as the page of a section does if they aren't cached. "
-        "Run `python -m benchmarks facets` "
-        "to measure again."
+        f"The section has {NODES:,} nodes with three facet values each. "
+        f"The times are in milliseconds (medians of {ROUNDS} rounds). "
+        "*Covered $group* counts the values of one facet with an index that covers the query. "
+        "*Reading the nodes* reads every node without counting. "
+        "*Counts* counts all values, as the page of a section does if the counts aren't cached."
     )
-    columns = ["Of", "Covered $group", "Reading the nodes", "Counts", "Counts ÷ covered"]
-    report.publish("facets", [report.Table("Counts of facets", about, columns, rows)])
+    columns = ["Nodes", "Covered $group", "Reading the nodes", "Counts", "Counts ÷ covered"]
+    report.publish("facets", [report.Table("Facet counts", about, columns, rows)])
 
 
 def _measure_in_turns(*functions: Callable[[], object]) -> list[tuple[float, ...]]:

@@ -59,15 +59,13 @@ def _commands(paths: dict[str, str]) -> report.Table:
         unchanged = count_commands(path, **validators)[0] if validators else ""
         rows.append([name, first, again, count_commands(path)[0] if is_cached else "", unchanged])
     about = (
-        "The figures are the commands that one page sends to MongoDB. "
-        "*First* is the first request of a new worker. "
-        "*Again* is without the page cache, but with the cached section tree and neighbours. "
-        "*Kept* comes from the page cache. "
-        "*304* is the same request with its ETag. "
-        "`tests/cms/test_commands_per_page.py` "
-        "checks such counts on another site."
+        "This table shows the number of MongoDB commands per page. "
+        "*First* is the first request to a new worker. "
+        "*Again* is a request without the page cache, but with the cached section tree and neighbours. "
+        "*Cached* pages are served from the page cache. "
+        "*304* is a request for the cached page with its ETag."
     )
-    return report.Table("Commands per page", about, ["Page", "First", "Again", "Kept", "304"], rows)
+    return report.Table("Commands per page", about, ["Page", "First", "Again", "Cached", "304"], rows)
 
 
 def _bytes(server: Any, paths: dict[str, str]) -> report.Table:
@@ -85,8 +83,9 @@ def _bytes(server: Any, paths: dict[str, str]) -> report.Table:
         compressed = len(gzip.compress(body, 6))
         rows.append([name, f"{len(body):,}", f"{compressed:,}", *(f"{size:,}" if size else "" for size in (css, js))])
     about = (
-        "CSS and JavaScript are compressed, and browsers load them once a year. "
-        "The page is shown uncompressed, and compressed as a proxy would send it."
+        "This table shows the size of each page in bytes, uncompressed and compressed by a proxy, and the compressed "
+        "size of its CSS and JavaScript. "
+        "Browsers cache CSS and JavaScript for a year."
     )
     return report.Table("Bytes per page", about, ["Page", "Page", "Page, gzip", "CSS, gzip", "JS, gzip"], rows)
 
@@ -107,10 +106,9 @@ def _memory(server: Any, paths: dict[str, str], folder: Path) -> report.Table:
         for n, (b, a) in enumerate(zip(before, after, strict=True))
     ]
     about = (
-        "The figures are the resident memory of a worker in MiB, after a few requests "
-        f"and after {requests:,} requests to both workers. "
-        f"The requests go to {len(path_list.split(',')):,} URLs of all kinds. "
-        "The page cache has 64 MB, the default."
+        f"This table shows the resident memory of each worker in MiB, after a few requests and after {requests:,} "
+        f"requests for {len(path_list.split(',')):,} different URLs. "
+        "The page cache has its default size, 64 MB."
     )
     return report.Table("Memory of a worker", about, ["", "Before", "After"], rows)
 

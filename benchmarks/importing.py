@@ -14,9 +14,9 @@ from benchmarks.content import SENTENCES
 COUNT = 500 if site.QUICK else 10_000
 MINIMUM = 1_000
 LAYOUTS = (("documents", "oldest"), ("buckets", "oldest"), ("buckets", "threaded"), ("embedded", "oldest"))
-COLUMNS = ["Kept as", "Comments", "Import per second", "Raw insert per second", "Ratio", f"≥ {MINIMUM:,}"]
-ABOUT = """The command renders and stores one file of comments. Half of them are replies. The raw insert is one `insert_one`
-for each row, into a collection without other indexes, in the same process."""
+COLUMNS = ["Layout", "Comments", "Import per second", "Raw insert per second", "Ratio", f"≥ {MINIMUM:,}"]
+ABOUT = """`import_comments` renders and stores the comments in a file. Half of them are replies. *Raw insert* calls
+`insert_one` once per comment, in the same process, on a collection that has only the `_id` index."""
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
 
         call_command("setup_indexes", verbosity=0)
         rows = [_measure_layout(*layout) for layout in LAYOUTS]
-        report.publish("importing", [report.Table("Imports of comments", ABOUT, COLUMNS, rows)])
+        report.publish("importing", [report.Table("Importing comments", ABOUT, COLUMNS, rows)])
 
 
 def _measure_layout(layout: str, order: str) -> list[object]:
@@ -61,7 +61,7 @@ def _measure_layout(layout: str, order: str) -> list[object]:
     for line in sample:
         raw.insert_one(json.loads(line))
     bare = len(sample) / (time.perf_counter() - started)
-    verdict = "kept" if rate >= MINIMUM else "missed"
+    verdict = "met" if rate >= MINIMUM else "missed"
     return [f"{layout}, {order}", f"{COUNT:,}", f"{rate:,.0f}", f"{bare:,.0f}", f"{rate / bare:.1f}", verdict]
 
 

@@ -20,7 +20,7 @@ REQUIREMENTS = Path(__file__).with_name("wagtail_site") / "requirements.txt"
 
 WAGTAIL = "Wagtail v2"
 WAGTAIL_NEW = "Wagtail v3"
-WAGTAIL_KEPT = "Wagtail v2, kept 60 s"
+WAGTAIL_KEPT = "Wagtail v2, cached 60 s"
 _NEWEST = "?type=wagtail_site.Post&order=-first_published_at&limit=20"
 _ONLY = "id,type,slug,title,url,published"
 # Paths by call and by site. {id} stands for the id of the post, and {pk} for the key of its copy in Wagtail.
@@ -30,27 +30,28 @@ CALLS: Mapping[str, Mapping[str, str]] = {
         WAGTAIL: "/api/v2/pages/{pk}/",
         WAGTAIL_NEW: "/api/v3/pages/{pk}/",
     },
-    "newest 20: titles, dates, addresses": {
+    "newest 20: titles, dates, URLs": {
         OURS: f"/api/v1/nodes?limit=20&fields={_ONLY}",
         WAGTAIL: f"/api/v2/pages/{_NEWEST}",
         WAGTAIL_NEW: f"/api/v3/pages/{_NEWEST}",
     },
-    "newest 20: summaries, authors and tags, too": {
+    "newest 20, with summaries, authors and tags": {
         OURS: "/api/v1/nodes?limit=20",
         WAGTAIL: f"/api/v2/pages/{_NEWEST}&fields=summary,author,tags",
     },
 }
-COLUMNS = ["Call", "Answered", "Calls/s", "× Wagtail v2", *side_by_side.COLUMNS]
-ABOUT = """Both sites have the same {posts:,} posts, copied through our API. The other site uses Wagtail {wagtail}.
-`make bench ARGS=peers` creates both and deletes them afterwards. Requests have no token. Wagtail has the settings of
-`wagtail start`, with SQLite, its default database. The database is analysed and has a write-ahead log, and connections
-stay open. Django, the settings of gunicorn, and the number of workers ({workers}) and threads are the same. wrk uses
-{connections} connections. The figures are medians of {rounds} rounds of {seconds} s, in which all take turns. Each
-ratio is to Wagtail's v2 and to the bare view of the same round. The post has a text of medium length. *Kept* is with
-our page cache, which is compared with the database at each call and never stale. *Cold* is without it. Wagtail has no
-such cache. *Kept 60 s* is Django's cache in memory, which can be up to a minute old. Wagtail counts the whole list at
-each call, and ours doesn't. Lists of its v3 contain no summaries, authors or tags. *Web* includes the work of SQLite.
-The host took {steal} of the processor time in these rounds."""
+COLUMNS = ["Call", "Response", "Calls/s", "× Wagtail v2", *side_by_side.COLUMNS]
+ABOUT = """Both sites have the same {posts:,} posts. The other site uses Wagtail {wagtail}. `make bench ARGS=peers`
+creates both sites, copies the posts through our API, and deletes the sites afterwards. Wagtail has the settings of
+`wagtail start`, and SQLite as its database, which is the default. The benchmark runs `ANALYZE`, turns on the
+write-ahead log, and keeps connections open. Both sites use the same version of Django and the same gunicorn settings,
+with {workers} workers and the same number of threads. wrk uses {connections} connections. The figures are medians of
+{rounds} rounds of {seconds} s, in which all variants are measured in turn. The ratios compare each variant with version
+2 of Wagtail's API and with the bare view in the same round. The text of the post has the median length. *Cached*
+responses come from our page cache, which checks them against the database on each request. *Uncached* means that our
+page cache is off. *Cached 60 s* uses Django's in-memory cache, so responses can be up to a minute old. Wagtail counts
+the whole list on each request, and our API doesn't. In version 3 of Wagtail's API, lists contain no summaries, authors
+or tags. *Web* includes the work of SQLite. During these rounds, the machine's host took {steal} of the CPU time."""
 
 
 def main() -> None:

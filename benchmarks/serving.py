@@ -22,8 +22,8 @@ NODES = 100
 # Number of connections per core. There are more than threads in a worker, so that the number of threads matters.
 CONNECTIONS = 16
 BARE = "bare view"
-KEPT = "kept page"
-COLD = "cold page"
+KEPT = "cached page"
+COLD = "uncached page"
 APPLICATIONS = {
     BARE: ("benchmarks.bare:application", {}),
     KEPT: ("cms.wsgi:application", {}),
@@ -150,14 +150,15 @@ def _tables(all_ways: list[Way]) -> list[report.Table]:
     ]
 
 
-COLUMNS = ["Page", "Server", "Workers", "Threads", "Pages/s", "× default", "Least–most", "p99, ms"]
-ABOUT = f"""A post with {pages.COMMENTS} comments, 100 of them shown, both cached and rendered again, and the bare view of
-*Pages per second*. The first line of each page is the default: gunicorn with a worker for each core. The other lines
-change the number of workers (`WEB_CONCURRENCY`), the threads of each worker (`REQUESTS_AT_ONCE` and four more), or the
-server (Granian, if it is installed). wrk uses {CONNECTIONS} connections per core, so requests wait for threads. The
-figures are medians of {ROUNDS} rounds of {SECONDS} s with all variants in turn, and ratios to the default in the same
-round. wrk and MongoDB share the cores. `python -m benchmarks serving`."""
+COLUMNS = ["Page", "Server", "Workers", "Threads", "Pages/s", "× default", "Range", "p99, ms"]
+ABOUT = f"""The pages are a post with {pages.COMMENTS} comments (100 of them shown), served from the page cache and
+rendered again, and the bare view of *Pages per second*. The first row of each page is the default: gunicorn with one
+worker per core. The other rows change the number of workers (`WEB_CONCURRENCY`), the number of threads per worker
+(`REQUESTS_AT_ONCE` plus four), or the server (Granian, if it is installed). wrk uses {CONNECTIONS} connections per
+core, so requests wait for threads. The figures are medians of {ROUNDS} rounds of {SECONDS} s, in which all variants are
+measured in turn. The ratios compare each variant with the default in the same round. wrk and MongoDB run on the same
+cores as the web server."""
 SHARES = ["Server", "Bare view, ms", "Cached page, ms", "Share", "MongoDB, ms"]
-ABOUT_SHARES = """Processor time in milliseconds in the same rounds, with the default workers and threads. The web
-server spends it on a bare view, which is the server and the minimum of Django, and on a cached page with its one
-command. MongoDB's time is listed separately."""
+ABOUT_SHARES = """This table shows the CPU time of the web server in the same rounds, in milliseconds, with the default
+number of workers and threads. The bare view is the cost of the server and of a minimal Django view. A cached page also
+sends one database command. The CPU time of MongoDB is listed separately."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import psutil
 
-COLUMNS = ["Least–most", "× bare view", "Web, ms", "MongoDB, ms", "Bytes"]
+COLUMNS = ["Range", "× bare view", "Web, ms", "MongoDB, ms", "Bytes"]
 
 
 @dataclass

@@ -279,12 +279,14 @@ def main() -> None:
 def _table(rows: list[list[Any]]) -> report.Table:
     return report.Table(
         "Slow senders",
-        f"Web servers with two processes of 12 threads. *Reader*: requests for the front page, one after the other, that were "
-        f"answered within {TIMEOUT:.0f} s, and the longest; *beside {SENDERS}*: while so many senders of forms send a "
-        f"byte a second. *Restart*: {READERS} readers while two instances on one socket are restarted one after the other "
-        "(Granian: its workers, by SIGHUP). *Upload*: growth of the peak memory of any of the server's processes, in MiB, "
-        f"while a body of {UPLOAD_MB} MB comes. Pages a second by wrk over 4 connections, medians of {ROUNDS}. "
-        "`python -m benchmarks slow_senders` (nginx and Granian 2.8.7 where they are installed).",
-        ["", "Reader", f"Beside {SENDERS}", "Restart", "Upload", "Bare view", "Kept page"],
+        "This table compares web servers with two processes of 12 threads each. "
+        "*Reader* shows how many requests for the front page, sent one after the other, got a response within "
+        f"{TIMEOUT:.0f} s, and the longest response time. "
+        f"*With {SENDERS} senders* shows the same while {SENDERS} clients submit forms at one byte per second. "
+        f"*Restart* shows the same for {READERS} readers while two instances on one socket are restarted one after the "
+        "other (Granian restarts its workers on SIGHUP). "
+        f"*Upload* is how much the peak memory of a server process grows, in MiB, during an upload of {UPLOAD_MB} MB. "
+        f"*Bare view* and *Cached page* are pages per second with wrk and 4 connections (medians of {ROUNDS} rounds).",
+        ["", "Reader", f"With {SENDERS} senders", "Restart", "Upload", "Bare view", "Cached page"],
         rows,
     )
