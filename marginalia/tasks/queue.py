@@ -71,13 +71,13 @@ COLLECTIONS = (
                 "once": DATE,
             },
         ),
-        unsharded_because="a queue: findAndModify claims the job that is due first",
+        unsharded_because="A queue: workers claim the job that is due first.",
     ),
     Collection(
         WORKERS,
         (Index("silent_long_ago", (("at", 1),), expire_after_seconds=DAY),),
         validator=document({"at": DATE}, {"host": TEXT}),
-        unsharded_because="one document per worker",
+        unsharded_because="One document per worker.",
     ),
 )
 

@@ -60,7 +60,7 @@ HOT_QUERIES = (
         example={"metadata.type": BlogEntry.type_name},
     ),
     HotQuery(
-        "a section ordered by hand",
+        "a manually ordered section",
         NODES,
         lambda node: {
             "filter": {
@@ -140,7 +140,7 @@ HOT_QUERIES = (
             "limit": references.LISTED_USES,
         },
         example=REFERRING,
-        broadcast_because="Pages in any section may use it.",
+        broadcast_because="Pages in any section can refer to the node.",
     ),
     HotQuery(
         "pages with references",
