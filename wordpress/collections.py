@@ -17,7 +17,7 @@ COLLECTIONS = (
     Collection(
         ITEMS,
         (Index("by_source", (("source", 1), ("number", 1))),),
-        unsharded_because="Small: only imports read it.",
+        unsharded_because="Only imports read it.",
         validator=document(
             {
                 "source": TEXT,
