@@ -48,11 +48,13 @@ class AccountAdmin(CheckedLists, UserAdmin):
         "is_staff": {"label": _("Can log in to the admin"), "help_text": _("Required for every role.")},
         "is_active": {
             "label": _("Active"),
-            "help_text": _("Clear this to block logins. Use this instead of deleting the account."),
+            "help_text": _(
+                "Clear this checkbox to prevent the user from logging in. Do this instead of deleting the account."
+            ),
         },
         "is_superuser": {
             "label": _("Superuser"),
-            "help_text": _("Has all permissions, whatever roles the account has."),
+            "help_text": _("Has all permissions, regardless of the account's roles."),
         },
     }
 

@@ -21,7 +21,7 @@ class CommentError(Exception):
         sentence: The message for the user. The arguments of the exception are for logs.
     """
 
-    sentence: str | Promise = _("This could not be done. Nothing was changed. Please try again.")
+    sentence: str | Promise = _("The action failed. Nothing was changed. Please try again.")
 
 
 class CommentNotFound(CommentError):
@@ -79,7 +79,7 @@ class DiscussionClosed(CommentError):
 class DiscussionBusy(CommentError):
     """Too many writes are in progress, or a write had to wait too long. The request can be sent again."""
 
-    sentence = _("Many people are commenting right now. Your comment was not saved yet. Please send it again.")
+    sentence = _("Many people are commenting right now. Your comment has not been saved yet. Please send it again.")
 
 
 class DiscussionFull(DiscussionBusy):

@@ -88,7 +88,9 @@ def run(request: HttpRequest) -> HttpResponse:
         (row, make_action(request.user, row, form.cleaned_data)) for row in selected_rows(request)
     )
     if not allowed and not denied and before == bulk_progress.Outcome():
-        messages.warning(request, _("Nothing was changed, because nothing was selected. Select pages first."))
+        messages.warning(
+            request, _("Nothing was changed, because nothing was selected. Select one or more items first.")
+        )
         return back
     chosen = [row for row, _action in allowed]
     if confirmation_page := _confirmation_page(request, action, chosen):
@@ -160,7 +162,7 @@ def make_action(user: Any, row: SelectedNode, data: Mapping[str, Any]) -> NodeAc
 
 def _report(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -> None:
     done = len(outcome.done)
-    text = ngettext("%(action)s: %(done)d page done.", "%(action)s: %(done)d pages done.", done)
+    text = ngettext("“%(action)s” was applied to %(done)d page.", "“%(action)s” was applied to %(done)d pages.", done)
     message = text % {"action": LABELS[action], "done": done}
     if action == TRASH and done:
         message = format_html("{} {}", message, undo.button(outcome.done))
@@ -170,5 +172,5 @@ def _report(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -
             "; ", "{}: {}", ((title_link(r.selected.id, r.selected.title), r.reason) for r in outcome.refused[:NAMED])
         )
         count = len(outcome.refused)
-        text = ngettext("%(count)d was not changed:", "%(count)d were not changed:", count) % {"count": count}
+        text = ngettext("%(count)d item wasn't changed:", "%(count)d items weren't changed:", count) % {"count": count}
         messages.warning(request, format_html_join(" ", "{}", ((text,), (refusals,))))

@@ -81,7 +81,7 @@ def describe_state(node: Node, moment: datetime) -> str:
         case PublicationState.EXPIRED:
             return _("Expired %(when)s") % {"when": day(metadata.expires, moment)}
         case PublicationState.HIDDEN:
-            return _("Not public, because its section isn't")
+            return _("Not public, because its section isn't public")
     since = _("Live since %(when)s") % {"when": day(metadata.published, moment)}
     if metadata.expires == NEVER:
         return since
@@ -91,8 +91,8 @@ def describe_state(node: Node, moment: datetime) -> str:
 def describe_absence(node: Node, moment: datetime) -> str:
     """Return a sentence that states how long a node that isn't public remains hidden."""
     if publication_state(node, moment) is PublicationState.SCHEDULED:
-        return _("Readers can't see it until %(when)s.") % {"when": point(node.metadata.published, moment)}
-    return _("Readers can't see it until it's published again.")
+        return _("Readers can't see the page until %(when)s.") % {"when": point(node.metadata.published, moment)}
+    return _("Readers can't see the page until it's published again.")
 
 
 def takedown_warning(node: Node, published: datetime | None, expires: datetime) -> str:
@@ -103,7 +103,7 @@ def takedown_warning(node: Node, published: datetime | None, expires: datetime) 
     moment = now()
     if publication_state(node, moment) is not PublicationState.LIVE or (published and moment < expires):
         return ""
-    return _("This unpublishes the page. Readers can't see it until it's published again.")
+    return _("This will unpublish the page. Readers won't be able to see it until it's published again.")
 
 
 def build_new_bar(*, may_publish: bool, is_gone: bool = False) -> Bar:
@@ -167,8 +167,8 @@ def describe_saved(saved_at: datetime, moment: datetime) -> str:
 
 
 def describe_working_copy(stored_at: datetime) -> str:
-    """Return the bar's text that states when a working copy was stored."""
-    return _("Backed up %(when)s, not saved") % {"when": time(stored_at)}
+    """Return the time at which a working copy was stored, in the words of the bar."""
+    return _("Backed up at %(when)s, but not saved") % {"when": time(stored_at)}
 
 
 _Buttons = tuple[Button | None, Button | None, tuple[Button, ...]]
@@ -192,7 +192,7 @@ def _buttons(state: PublicationState, can: Mapping[str, bool], *, drafting: bool
         return Button("_continue", _("Save")), _publish_button(_("Publish again")), ()
     if state is PublicationState.DRAFT:
         return _save_draft_button("_continue"), _publish_button(), ()
-    notice = _("Readers see the changes immediately.")
+    notice = _("Readers will see the changes immediately.")
     return _save_draft_button("_draft"), Button("_continue", _("Update"), notice), ()
 
 
@@ -202,4 +202,4 @@ def _save_draft_button(name: str) -> Button:
 
 def _publish_button(label: str = "", *, can_schedule: bool = True) -> Button:
     schedule_label = _("Schedule…") if can_schedule else ""
-    return Button("_publish", label or _("Publish"), _("Readers see it immediately."), schedule_label)
+    return Button("_publish", label or _("Publish"), _("Readers will see the page immediately."), schedule_label)

@@ -90,8 +90,8 @@ def _save_new(request: HttpRequest, type: str) -> HttpResponse:
 
 
 def renumbered_message() -> str:
-    """Return the message for a form that got a new id, because the old one was already used."""
-    return _("This form was updated. Press the button again.")
+    """Return the message for a form that got a new id because its id was already used."""
+    return _("The form now has a new id. Submit it again.")
 
 
 def _renumber_form(request: HttpRequest, type: str) -> NodeForm:

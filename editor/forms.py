@@ -101,13 +101,13 @@ class NodeForm(forms.Form):
     slug = SlugField(
         label=_("Slug"),
         widget=AdminTextInputWidget,
-        help_text=_("The last part of the URL. If left empty, it's made from the title."),
+        help_text=_("The last part of the URL. Leave empty to create it from the title."),
     )
     summary = TextField(
         label=_("Summary"),
         required=False,
         widget=AdminTextareaWidget(attrs={"rows": 3}),
-        help_text=_("For lists, search engines and feeds. If left empty, the beginning of the text is used."),
+        help_text=_("Used in lists, search engines and feeds. Leave empty to use the beginning of the text."),
     )
     tags = forms.CharField(
         label=_("Tags"), required=False, widget=AdminTextInputWidget, help_text=_("Separate tags with commas.")
@@ -117,9 +117,9 @@ class NodeForm(forms.Form):
     published = MomentField(
         label=_("Published"),
         required=False,
-        help_text=_("If left empty, the page isn't public. If in the future, the page appears at that time."),
+        help_text=_("Leave empty to keep the page unpublished. If the time is in the future, the page appears then."),
     )
-    expires = EndField(label=_("Expires"), required=False, help_text=_("If left empty, the page never expires."))
+    expires = EndField(label=_("Expires"), required=False, help_text=_("Leave empty if the page should never expire."))
     nonce = ObjectIdField(required=False, widget=forms.HiddenInput)
     form = ObjectIdField(widget=forms.HiddenInput)
     schema_version = VersionField(required=False)
@@ -181,7 +181,7 @@ class NodeForm(forms.Form):
         if not self.is_of_another_version:
             return super().clean()
         reasons = [
-            _("The site was updated while you were editing. Nothing was saved yet. Check this form and save again.")
+            _("The site was updated while you were editing. Nothing has been saved yet. Check the form and save again.")
         ]
         gone = (
             _("This field was removed: %(name)s, “%(value)s”") % {"name": n, "value": v} for n, v in self._unknown()

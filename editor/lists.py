@@ -147,7 +147,7 @@ def changelist(request: HttpRequest) -> HttpResponse:
     try:
         list_page = lists.page(filters, moment, cursor=request.GET.get("from", ""))
     except ValueError as error:
-        raise Http404(_("This list has no such page.")) from error
+        raise Http404(_("This page of the list doesn't exist.")) from error
     columns = [content.get(filters.type)._meta.get_field(name) for name in content.get(filters.type).list_display]
     context: dict[str, Any] = {
         "columns": [capfirst(field.verbose_name) for field in columns],

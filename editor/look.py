@@ -74,22 +74,21 @@ class LookForm(forms.Form):
         widget=ReferenceInput(photos=True),
         label=gettext_lazy("Logo"),
         help_text=gettext_lazy(
-            "Enter the URL of a photo on this site, ideally a PNG or WebP with a transparent "
-            "background. It replaces the site's name and is used for icons. If left empty, the name "
-            "is shown."
+            "Enter the URL of a photo on this site, ideally a PNG or WebP with a transparent background. It replaces "
+            "the site's name and is used for icons. Leave empty to show the name."
         ),
     )
     logo_dark = setting_field(
         "logo_dark",
         widget=ReferenceInput(photos=True),
         label=gettext_lazy("Logo for dark mode"),
-        help_text=gettext_lazy("Shown in dark mode. If left empty, the logo above is used."),
+        help_text=gettext_lazy("Shown in dark mode. Leave empty to use the logo above."),
     )
     accent = setting_field(
         "accent",
         widget=forms.TextInput({"type": "color"}),
         label=gettext_lazy("Accent colour"),
-        help_text=gettext_lazy("For links and highlights. The colour for dark mode is derived from it."),
+        help_text=gettext_lazy("Used for links and highlights. The colour for dark mode is derived from this colour."),
     )
     fonts = setting_field(
         "fonts",
@@ -105,15 +104,15 @@ class LookForm(forms.Form):
         label=gettext_lazy("Menu"),
         widget=RowsInput(_sections),
         help_text=gettext_lazy(
-            "Enter a page of this site, or a URL that begins with https://. If you leave a label "
-            "empty, the page's title is shown. If all rows are empty, the menu shows the sections."
+            "Enter a page on this site, or a URL that begins with https://. If you leave a label empty, the page's "
+            "title is shown. If all rows are empty, the menu shows the sections."
         ),
     )
     footer = setting_field(
         "footer",
         label=gettext_lazy("Footer text"),
         widget=forms.Textarea({"rows": 3}),
-        help_text=gettext_lazy("Plain text. If left empty, the name and the tagline are shown."),
+        help_text=gettext_lazy("Plain text. Leave empty to show the name and the tagline."),
     )
     footer_links = setting_field("footer_links", label=gettext_lazy("Footer links"), widget=RowsInput(_pages))
     social = setting_field(

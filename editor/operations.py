@@ -56,7 +56,9 @@ def _render_confirmation(
 
 def _add_error(form: forms.Form, error: NodeError) -> None:
     if isinstance(error, EditConflict):
-        form.add_error(None, _("This page has changed meanwhile. Nothing was done. Check it, then confirm again."))
+        form.add_error(
+            None, _("This page has changed in the meantime. Nothing was done. Check the page, then confirm again.")
+        )
     elif isinstance(error, IdTaken):
         form.add_error(None, f"{error} {renumbered_message()}")
         form.data = form.data.copy()
@@ -85,7 +87,7 @@ def move(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         else:
             outcomes.report(request, saved, editable.node, Act.MOVED, seen=seen)
             return HttpResponseRedirect(admin_url("change", node_id))
-    text = [_contents_notice(editable), _("Old URLs still work. They redirect to the new one.")]
+    text = [_contents_notice(editable), _("Old URLs will still work and redirect to the new URL.")]
     return _render_confirmation(request, editable, form, _("Move"), button=_("Move"), text=" ".join(text).strip())
 
 
@@ -104,10 +106,10 @@ def unpublish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
             outcomes.report(request, saved, editable.node, seen=seen)
             return HttpResponseRedirect(admin_url("change", node_id))
     text = edit_form.takedown_warning(editable.node, None, NEVER) or _(
-        "The page becomes a draft and isn't published automatically."
+        "The page will become a draft and won't be published automatically."
     )
     node_uses = uses.find_with_contents(request.user, [node_id])
-    text = " ".join([text, _("Its text, history and comments are kept."), _contents_notice(editable)]).strip()
+    text = " ".join([text, _("The text, history and comments will be kept."), _contents_notice(editable)]).strip()
     return _render_confirmation(
         request, editable, form, _("Unpublish"), button=_("Unpublish"), text=text, uses=node_uses
     )
@@ -151,7 +153,12 @@ def move_to_trash(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
             message = format_html(_("“{}” was moved to trash."), editable.node.metadata.title)
             messages.success(request, format_html("{} {}", message, undo.button([(node_id, seen)])))
             return HttpResponseRedirect(admin_url("changelist"))
-    text = " ".join([_("Readers can no longer see it. You can restore it from the trash."), _contents_notice(editable)])
+    text = " ".join(
+        [
+            _("Readers will no longer be able to see the page. You can restore the page from the trash."),
+            _contents_notice(editable),
+        ]
+    )
     node_uses = uses.find_with_contents(request.user, [node_id])
     return _render_confirmation(
         request, editable, form, _("Move to trash"), button=_("Move to trash"), text=text, uses=node_uses
@@ -223,7 +230,7 @@ def delete(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         else:
             messages.success(request, _("Permanently deleted."))
             return HttpResponseRedirect(admin_url("trash"))
-    text = _("This deletes its text, history and comments. This can't be undone.")
+    text = _("This will delete the text, history and comments. You can't undo this.")
     title = _("Delete permanently")
     node_uses = uses.find(request.user, [node_id])
     return _render_confirmation(

@@ -40,7 +40,7 @@ def order(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     try:
         nodes, after = by_hand.all_nodes(node_id, size=SIZE, cursor=cursor)
     except ValueError as error:
-        raise Http404(_("This list has no such page.")) from error
+        raise Http404(_("This page of the list doesn't exist.")) from error
     rows = [{"node": node, "place": place, "state": node_state(node, moment)} for place, node in enumerate(nodes, 1)]
     context: dict[str, Any] = {
         "rows": rows,

@@ -55,12 +55,12 @@ def report(
     message = _describe_act(before, editable.node, act, drafted=drafted) if editable else _("Saved.")
     if editable and editable.draft and (due := editable.draft.due) and (drafted or act is Act.SCHEDULED):
         # A formatted time may end with a full stop ("9 a.m."), so no sentence ends with a time.
-        pattern = _("Saved. Readers will see the changes from %(when)s on.")
+        pattern = _("Saved. The changes go live on %(when)s.")
         if not drafted:
-            pattern = _("Scheduled. Readers will see the changes from %(when)s on.")
+            pattern = _("Scheduled. The changes go live on %(when)s.")
         message = " ".join((pattern % {"when": point(due, now())}, _("Until then, readers see the live version.")))
     if editable and slug is not None and not _has_slug(editable.node, slug):
-        address = _("Its URL is %(address)s.") % {"address": unquote(editable.node.get_absolute_url())}
+        address = _("The page's URL is %(address)s.") % {"address": unquote(editable.node.get_absolute_url())}
         message = format_html("{} {}", message, address)
     if (
         editable
@@ -70,7 +70,7 @@ def report(
     ):
         message = format_html('{} <a href="{}">{}</a>', message, editable.node.get_absolute_url(), _("View page."))
     if editable and act is Act.SAVED and not access.allowed(request.user, editable.node, access.NodePermission.PUBLISH):
-        message = format_html("{} {}", message, _("An editor can now publish it."))
+        message = format_html("{} {}", message, _("An editor can now publish this draft."))
     if saved.unscheduled:
         message = format_html("{} {}", message, _describe_unscheduled(saved.unscheduled))
     if editable and saved.merged:
@@ -130,7 +130,7 @@ def _describe_act(before: Node | None, after: Node, act: Act, *, drafted: bool) 
             return _("Draft saved.")
         case PublicationState.SCHEDULED:
             when = point(after.metadata.published, moment)
-            return _("Scheduled. Readers will see it from %(when)s on.") % {"when": when}
+            return _("Scheduled. The page goes live on %(when)s.") % {"when": when}
         case PublicationState.EXPIRED:
             return _("Saved. Readers can't see the page, because it expired on %(when)s.") % {
                 "when": day(after.metadata.expires, moment)

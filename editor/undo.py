@@ -23,8 +23,8 @@ from photos import addresses
 INNER, OUTER = ":", " "
 # Maximum number of nodes restored by one request. A page of a list shows fewer nodes than this.
 MOST = 100
-# The message about restored nodes whose scheduled time passed while they were in the trash.
-DUE_MESSAGE = gettext_lazy("Its publication date passed while it was in the trash, so it's now a draft.")
+# The message about restored nodes that were scheduled for a time that has passed meanwhile.
+DUE_MESSAGE = gettext_lazy("Items whose publication date passed while they were in the trash are now drafts.")
 
 
 def button(trashed: Iterable[tuple[ObjectId, ObjectId]]) -> SafeString:
@@ -59,9 +59,7 @@ def undo(request: HttpRequest) -> HttpResponse:
             waiting.clear()
             was_due |= action.execute()
         except (Http404, PermissionDenied):
-            messages.error(
-                request, _("One item is no longer in the trash, or you don't have permission to restore it.")
-            )
+            messages.error(request, _("An item is no longer in the trash, or you don't have permission to restore it."))
         except NodeError as error:
             title = editable.node.metadata.title
             messages.error(request, _("“%(title)s” could not be restored: %(why)s") % {"title": title, "why": error})
@@ -69,7 +67,7 @@ def undo(request: HttpRequest) -> HttpResponse:
             done += 1
             was_photo = editable.node.metadata.type == PHOTO
     if done:
-        message = ngettext("Restored.", "%(n)d restored.", done) % {"n": done}
+        message = ngettext("Restored.", "%(n)d items restored.", done) % {"n": done}
         messages.success(request, format_html("{} {}", message, DUE_MESSAGE) if was_due else message)
     return HttpResponseRedirect(addresses.library_path() if was_photo else admin_url("changelist"))
 

@@ -30,7 +30,7 @@ from nodes.selectors.listing import live
 from nodes.types import Actor
 
 # The message doesn't reveal whether there is a section that the user can't see.
-NO_SUCH_SECTION = gettext_lazy("Choose a section that exists and that can contain this page.")
+NO_SUCH_SECTION = gettext_lazy("Choose an existing section that can contain this page.")
 # The value of the top level in lists of choices.
 TOP = "top"
 # Users with any of these permissions can see photos that aren't public.

@@ -75,7 +75,7 @@ class ChangedSince(NodeError):
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
-        super().__init__(_("This page changed after you opened the list. Check the page first, then try again."))
+        super().__init__(_("This page has changed since you opened the list. Check the page, then try again."))
 
 
 class DraftStays(NodeError):
@@ -148,8 +148,8 @@ class TextTooLong(FieldRefused):
         super().__init__(
             path,
             _(
-                "This text is too long: %(have)d KB of at most %(most)d KB. Nothing was saved. Split "
-                "the text into several pages."
+                "This text is too long: it has %(have)d KB, but at most %(most)d KB are allowed. Nothing was saved. "
+                "Split the text into several pages."
             )
             % kilobytes,
         )
@@ -180,8 +180,8 @@ class NewerVersion(NodeError):
     def __init__(self) -> None:
         super().__init__(
             _(
-                "A newer release of the site has already saved this. Nothing was changed. Try again "
-                "when the update is complete."
+                "This content was saved by a newer version of the site, so your change was not made. Try again once "
+                "the update is complete."
             )
         )
 
@@ -192,8 +192,8 @@ class NotUpgraded(NodeError):
     def __init__(self, from_version: int) -> None:
         super().__init__(
             _(
-                "This was stored by version %(version)d of its content type and can't be upgraded. "
-                "Nothing was changed. Ask the site's developer to fix the upgrader."
+                "This content was saved with version %(version)d of its content type and can't be upgraded. Nothing "
+                "was changed. Ask the site's developer to fix the upgrade function."
             )
             % {"version": from_version}
         )
@@ -203,4 +203,4 @@ class TooBusy(NodeError):
     """Other writers kept changing the same node. Trying again is safe."""
 
     def __init__(self) -> None:
-        super().__init__(_("Other people are changing this right now. Nothing was saved. Please try again."))
+        super().__init__(_("Other people are changing this content right now. Nothing was saved. Please try again."))

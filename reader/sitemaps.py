@@ -48,7 +48,7 @@ def page(request: HttpRequest, kind: str, number: int) -> HttpResponse:
         return _xml("urlset", (_line(origin, url, changed) for url, changed in _sections(now())))
     entries = sitemap.entries(tree.current(), kind, number, now()) if kind in registry.non_sections() else None
     if entries is None:
-        raise Http404(_("The sitemap has no such page."))
+        raise Http404(_("This part of the sitemap doesn't exist."))
     url = tree.current().url
     return _xml("urlset", (_line(origin, url(entry.parent_id, entry.slug), entry.updated) for entry in entries))
 

@@ -98,7 +98,7 @@ def _clean_section(principal: Principal, type: str, value: str | None, seen: Obj
     try:
         return SectionField(principal, type, seen).clean(value or TOP)
     except ValidationError as error:
-        at_top = _("This can't be placed at the top level. Specify a section.")
+        at_top = _("This type of content can't be placed at the top level. Specify a section.")
         raise ValidationError(access.NO_SUCH_SECTION if value else at_top) from error
 
 

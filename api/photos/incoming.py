@@ -252,7 +252,7 @@ def _finish(upload: Upload, parts: Iterable[bytes], source: str) -> Photo:
         upload.write(parts)
     photo = stored_photos.get(upload.id)
     if photo is None:
-        raise Problem("not-found", "This photo was deleted meanwhile.")
+        raise Problem("not-found", "This photo was deleted in the meantime.")
     return photo
 
 

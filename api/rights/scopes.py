@@ -19,10 +19,10 @@ class Scope(StrEnum):
 
 LABELS: dict[Scope, str | Promise] = {
     Scope.READ: _("Read drafts, and everything else that you can see in the admin"),
-    Scope.WRITE: _("Write: add pages, posts and photos, edit your own, and create drafts"),
+    Scope.WRITE: _("Write: add pages, posts and photos, edit your own content, and create drafts"),
     Scope.PUBLISH: _("Publish: edit, publish and arrange all pages, posts and photos"),
     Scope.MODERATE: _("Moderate comments"),
-    Scope.ADMINISTER: _("Administer: delete permanently and change the settings"),
+    Scope.ADMINISTER: _("Administer: delete content permanently and change the settings"),
 }
 
 _WRITING = frozenset({"add_node", "change_node", "add_photo"})

@@ -3,10 +3,12 @@
 from django.utils.translation import gettext_lazy as _
 
 ROLES = {
-    "Authors": _("Write their own pages and posts, and add photos. Editors publish their work."),
+    "Authors": _("Write their own pages and posts, and add photos. An editor publishes their work."),
     "Editors": _("Write, edit, publish and arrange all pages, posts and photos."),
     "Moderators": _("Approve, reject and remove comments."),
-    "Administrators": _("Do everything, including changing the settings, assigning roles and deleting permanently."),
+    "Administrators": _(
+        "Do everything, including changing the settings, assigning roles and deleting content permanently."
+    ),
 }
 
 

@@ -91,7 +91,7 @@ def _cards(user: Any, moment: datetime) -> Iterator[Card]:
             _("Stalled uploads"), format_count(stalled), reverse("admin:nodes_photo_stalled"), text, is_trouble=True
         )
     if access.may_set_up(user) and (failed := queue.failed_count(lists.COUNTED + 1)):
-        text = _("An email could not be sent, or other work failed permanently. See the reasons.")
+        text = _("Emails could not be sent, or other background jobs failed permanently. See the reasons.")
         yield Card(_("Failed jobs"), format_count(failed), reverse("admin:jobs"), text, is_trouble=True)
     if is_moderator(user):
         yield from _comments()
@@ -103,24 +103,27 @@ def _comments() -> Iterator[Card]:
     counts = pending.counts()
     if waiting_count := counts["waiting"]:
         url = reverse("admin:marginalia_comments_moderation_changelist")
-        text = _("Readers see them when you approve them.")
+        text = _("Readers see these comments once you approve them.")
         yield Card(_("Pending comments"), format_count(waiting_count, pending.MAX_COUNTED - 1), url, text)
     if flagged := counts["flagged"]:
         url = reverse("admin:marginalia_comments_moderation_published")
         yield Card(
-            _("Flagged comments"), format_count(flagged, pending.MAX_COUNTED - 1), url, _("Readers reported them.")
+            _("Flagged comments"),
+            format_count(flagged, pending.MAX_COUNTED - 1),
+            url,
+            _("Readers reported these comments."),
         )
 
 
 def _pages(user: Any, moment: datetime) -> Iterator[Card]:
     cards = {
-        lists.UNPUBLISHED: (_("Drafts"), _("Only editors and their authors can see them.")),
+        lists.UNPUBLISHED: (_("Drafts"), _("Only editors and the author can see a draft.")),
         lists.DRAFTED: (
             _("Changes not published"),
             _("Readers see the live version until you publish the changes."),
         ),
-        lists.SCHEDULED: (_("Scheduled"), _("They appear at the scheduled time.")),
-        lists.EXPIRING: (_("Expiring this week"), _("Readers can no longer see them after that.")),
+        lists.SCHEDULED: (_("Scheduled"), _("These pages appear at the scheduled time.")),
+        lists.EXPIRING: (_("Expiring this week"), _("Readers can't see these pages once they expire.")),
     }
     author = ANY if access.sees_all(user) else user.pk
     for state, (label, text) in cards.items():

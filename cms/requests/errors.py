@@ -60,8 +60,8 @@ def busy(request: HttpRequest) -> HttpResponse:
     return _retry_page(
         request,
         _(
-            "The site is busy with other long texts and uploads. Nothing was saved yet. Please try "
-            "again in a few seconds."
+            "The site is busy processing other long pages and uploads. Nothing has been saved yet. Please try again in "
+            "a few seconds."
         ),
     )
 

@@ -79,7 +79,7 @@ class DiscussionAdmin(StoredAdmin):
     list_display = ("about", "layout", "order", "conversion", "state", "count", "newest")
     list_filter = ("layout", "order", "state")
     search_fields = ("id__exact",)
-    search_help_text = gettext_lazy("app.model:key of a discussion")
+    search_help_text = gettext_lazy("Enter a discussion as app.model:key.")
     ordering = ("-newest",)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
@@ -173,7 +173,7 @@ class CommentAdmin(InDiscussion):
     """A read-only admin list of the comments in the documents layout."""
 
     list_display = ("slug", "discussed", "number", "written_by", "posted", "state", "rev", "epoch")
-    search_help_text = gettext_lazy("app.model:key of a discussion, or the key of an author")
+    search_help_text = gettext_lazy("Enter a discussion as app.model:key, or an author's key.")
     ordering = ("-id",)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
@@ -196,5 +196,5 @@ class BucketAdmin(InDiscussion):
     """A read-only admin list of the buckets in the buckets layout."""
 
     list_display = ("id", "discussed", "page", "count", "epoch")
-    search_help_text = gettext_lazy("app.model:key of a discussion")
+    search_help_text = gettext_lazy("Enter a discussion as app.model:key.")
     ordering = ("-id",)

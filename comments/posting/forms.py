@@ -43,9 +43,9 @@ class CommentForm(forms.Form):
     email = forms.EmailField(
         label=_("Email"),
         required=False,
-        help_text=_("Optional. Your email is never shown."),
+        help_text=_("Optional. Your email address is never shown."),
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
-        error_messages={"invalid": _("Enter an email such as name@example.org, or leave this empty.")},
+        error_messages={"invalid": _("Enter an email address such as name@example.org, or leave this field empty.")},
     )
     notify = forms.BooleanField(label=_("Email me about replies"), required=False)
     text = forms.CharField(
@@ -78,7 +78,7 @@ class CommentForm(forms.Form):
         data: dict[str, Any] = super().clean() or self.cleaned_data
         if data.get("notify") and "email" not in self.errors and not self.notice_email():
             self.add_error(
-                "email" if "email" in self.fields else "notify", _("Enter an email to be notified of replies.")
+                "email" if "email" in self.fields else "notify", _("Enter an email address to be notified of replies.")
             )
         return data
 

@@ -64,7 +64,7 @@ def check_same_text(stored: Comment | HeldComment, token: str, source: str) -> N
     if stored.removed if isinstance(stored, Comment) else stored.verdict is Verdict.WITHDRAWN:
         raise TokenUsed(_("This comment was deleted. To post it again, send it once more."))
     if stored.text_hash and stored.text_hash != hash_text(token, source):
-        raise TokenUsed(_("A comment was already posted with this form. To post this one too, send it again."))
+        raise TokenUsed(_("A comment was already posted with this form. To post this comment as well, send it again."))
 
 
 def prepare(**fields: Unpack[CommentFields]) -> NewComment:
@@ -122,7 +122,7 @@ def clean(new: NewComment) -> NewComment:
     texts = (new.source, new.html, new.author.name, new.author.url, new.author.id or "", new.email)
     if any(map(_UNSTORABLE.search, texts)) or len(new.author.name) > MAX_NAME:
         raise InvalidComment(
-            _("The name or the text contains characters that can't be stored. Remove them and send it again.")
+            _("The name or the text contains characters that can't be stored. Remove them and send your comment again.")
         )
     if sum(len(text.encode()) for text in texts) + OVERHEAD > conf.get("MAX_BYTES"):
         raise InvalidComment(_("This comment is too long. Shorten it and send it again."))

@@ -217,7 +217,7 @@ def _replace(sender: Sender, comment: Comment | HeldComment, text: str, rev: int
         else:
             edit(comment.target, comment.slug, source=text, rev=rev, token=nonce, by=by)
     except (EditConflict, HeldChanged) as error:
-        sentence = _("This comment was changed in another window. Send this text again to replace the other one.")
+        sentence = _("This comment was changed in another window. Send this text again to replace the other version.")
         raise Refused("conflict", sentence) from error
     except CommentError as error:
         is_decided = isinstance(comment, HeldComment) and isinstance(error, CommentNotFound)
@@ -292,7 +292,7 @@ def _check_policy(obj: Model, submission: Submission) -> Mode:
     if rules.is_closed(selectors.discussion(submission.token.target)):
         raise Refused("closed", DiscussionClosed.sentence)
     if rules.mode is Mode.MEMBERS and not submission.user:
-        raise Refused("members", _("Only members can comment here. Log in, then send it again."))
+        raise Refused("members", _("Only members can comment here. Log in, then send your comment again."))
     return rules.mode
 
 

@@ -145,7 +145,10 @@ def rate(submission: Submission) -> SpamHit | None:
         return None
     return SpamHit(
         "rate",
-        _("You have sent or edited many comments in a short time. Please wait a few minutes, then send it again."),
+        _(
+            "You have sent or edited many comments in a short time. Please wait a few minutes, then send your "
+            "comment again."
+        ),
     )
 
 

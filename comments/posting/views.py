@@ -111,7 +111,9 @@ def _check_sender(request: HttpRequest, token: FormToken) -> None:
         rotate_token(request)
         raise Refused("csrf", TOO_OLD)
     if token.user and token.user != forms.user_key(request.user):
-        raise Refused("logged out", _("You are no longer logged in. Log in again, or enter a name and send it."))
+        raise Refused(
+            "logged out", _("You are no longer logged in. Log in again or enter a name, then send your comment.")
+        )
 
 
 def _parent(target: Target, slug: str) -> Comment | None:

@@ -142,7 +142,8 @@ def _save(request: HttpRequest, photo: Photo) -> Row:
             for path, clash in clashes.items()
         )
         problem = _(
-            "Another editor changed this meanwhile (%(theirs)s). Save again to replace that with your text."
+            "Another editor has changed this photo in the meantime (%(theirs)s). Save again to replace these changes "
+            "with yours."
         ) % {"theirs": theirs}
         return Row(present, RowForm(photo=present, shown=shown, change=error.tags), problem)
     except REFUSALS as error:

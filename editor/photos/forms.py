@@ -99,21 +99,22 @@ class PhotoForm(NodeForm):
         max_length=500,
         widget=AdminTextareaWidget(attrs={"rows": 2}),
         help_text=gettext_lazy(
-            "Describe what the photo shows, for people who can't see it. A photo without it can't be published."
+            "Describe what the photo shows for people who can't see it. A photo without alternative text can't be "
+            "published."
         ),
     )
     focal = FocalField(
         label=gettext_lazy("Focal point"),
         help_text=gettext_lazy(
-            "This point stays visible when the photo is cropped to a square. Click the "
-            "photo to set it. If left empty, the centre is used."
+            "This point stays visible when the photo is cropped to a square. Click the photo to set it. Leave empty to "
+            "use the centre."
         ),
     )
     crop = CropField(
         label=gettext_lazy("Crop"),
         help_text=gettext_lazy(
-            "Drag over the photo to choose the visible part, before rotation. The file isn't "
-            "changed. If left empty, the whole photo is shown."
+            "Drag over the unrotated photo to choose the part that readers see. The file isn't changed. Leave empty to "
+            "show the whole photo."
         ),
     )
     rotation = forms.TypedChoiceField(
@@ -141,7 +142,7 @@ class PhotoForm(NodeForm):
         if "published" in self.fields:
             # The help text for pages refers to pages, so it is replaced.
             self.fields["published"].help_text = _(
-                "If left empty, the photo isn't public. If in the future, the photo appears at that time."
+                "Leave empty to keep the photo unpublished. If the time is in the future, the photo appears then."
             )
         order = (
             "title",

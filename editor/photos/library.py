@@ -105,7 +105,7 @@ def library(request: HttpRequest) -> HttpResponse:
     try:
         list_page = lists.page(filters, moment, cursor=request.GET.get("from", ""), size=SIZE, collection=ASSET_FILES)
     except ValueError as error:
-        raise Http404(_("This list has no such page.")) from error
+        raise Http404(_("This page of the list doesn't exist.")) from error
     context: dict[str, Any] = {
         "rows": [{"photo": row.node, "state": node_state(row.node, moment)} for row in list_page.rows],
         "older": page_url(request, list_page.older),
@@ -136,7 +136,9 @@ def _run(request: HttpRequest) -> HttpResponse:
         for reasons in form.errors.values():
             messages.error(request, " ".join(str(reason) for reason in reasons))
     elif not chosen and before == bulk_progress.Outcome():
-        messages.warning(request, _("Nothing was changed, because nothing was selected. Select pages first."))
+        messages.warning(
+            request, _("Nothing was changed, because nothing was selected. Select one or more items first.")
+        )
     elif confirmation_page := _confirmation_page(request, form.cleaned_data["action"], chosen):
         return confirmation_page
     else:
@@ -220,7 +222,7 @@ def _bulk_action(user: Any, row: SelectedNode, data: dict[str, Any]) -> NodeActi
 
 def _report(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -> None:
     done = len(outcome.done)
-    text = ngettext("%(action)s: %(done)d photo done.", "%(action)s: %(done)d photos done.", done)
+    text = ngettext("“%(action)s” was applied to %(done)d photo.", "“%(action)s” was applied to %(done)d photos.", done)
     message = text % {"action": bulk_forms.LABELS[action], "done": done}
     if action == bulk_forms.TRASH and done:
         message = format_html("{} {}", message, undo.button(outcome.done))
@@ -231,5 +233,5 @@ def _report(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -
             for r in outcome.refused[: bulk_forms.NAMED]
         )
         count = len(outcome.refused)
-        text = ngettext("%(count)d was not changed:", "%(count)d were not changed:", count) % {"count": count}
+        text = ngettext("%(count)d item wasn't changed:", "%(count)d items weren't changed:", count) % {"count": count}
         messages.warning(request, format_html("{} {}", text, format_html_join("; ", "{}: {}", links)))

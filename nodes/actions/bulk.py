@@ -55,7 +55,7 @@ def execute_all(actions: Iterable[tuple[SelectedNode, NodeAction]]) -> Summary:
 def reason_of(error: Exception) -> str:
     """Return the reason for a refusal, as a message for users."""
     if isinstance(error, Http404):
-        return _("It no longer exists.")
+        return _("This item no longer exists.")
     if isinstance(error, PermissionDenied):
         return _("Your account doesn't have permission to do this.")
     return str(error)

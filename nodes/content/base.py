@@ -211,7 +211,7 @@ class Written(Content):
         _("Featured photo"),
         null=True,
         blank=True,
-        help_text=_("Shown above the text, in lists and in link previews. If left empty, the page has no photo."),
+        help_text=_("Shown above the text, in lists and in link previews. Leave empty to show no photo."),
     )
     # These fields replace the title and the summary in search engines and link previews.
     seo_title = models.CharField(
@@ -219,13 +219,13 @@ class Written(Content):
         max_length=300,
         blank=True,
         default="",
-        help_text=_("Search engines show about 60 characters. If left empty, the title is used."),
+        help_text=_("Search engines show about 60 characters. Leave empty to use the title."),
     )
     seo_description = models.TextField(
         _("SEO description"),
         blank=True,
         default="",
-        help_text=_("Search engines show about 160 characters. If left empty, the summary is used."),
+        help_text=_("Search engines show about 160 characters. Leave empty to use the summary."),
     )
     # Where an imported node comes from. Later imports use this value to find the node again.
     source = models.JSONField(null=True, blank=True, editable=False)
@@ -285,4 +285,4 @@ class Missing(Written):
     is_installed = False
 
     class Meta:
-        verbose_name = _("Type that isn't installed")
+        verbose_name = _("Unknown type (not installed)")

@@ -31,11 +31,11 @@ _SANS = (
     '"WenQuanYi Micro Hei", sans-serif'
 )
 FONTS = {
-    "": (_("Serif text, sans-serif details"), {}),
-    "sans": (_("Sans-serif for all"), {"--serif": "var(--sans)"}),
-    "serif": (_("Serif for all"), {"--sans": "var(--serif)"}),
-    "system": (_("The device's fonts, serif text"), {"--serif": _SERIF, "--sans": _SANS}),
-    "system-sans": (_("The device's sans-serif for all"), {"--serif": _SANS, "--sans": _SANS}),
+    "": (_("Serif for text, sans-serif for details"), {}),
+    "sans": (_("Sans-serif for everything"), {"--serif": "var(--sans)"}),
+    "serif": (_("Serif for everything"), {"--sans": "var(--serif)"}),
+    "system": (_("System fonts: serif for text"), {"--serif": _SERIF, "--sans": _SANS}),
+    "system-sans": (_("System fonts: sans-serif for everything"), {"--serif": _SANS, "--sans": _SANS}),
 }
 
 # Bundled fonts that pages preload with the magazine theme. Other choices use only fonts that the device has.

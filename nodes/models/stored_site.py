@@ -69,11 +69,11 @@ COMMENT_POLICIES = (
 DOCUMENTATION = "documentation"
 THEMES = (
     ("magazine", _("Magazine: menu at the top, one column of text")),
-    (DOCUMENTATION, _("Documentation: all pages of the section alongside the text")),
+    (DOCUMENTATION, _("Documentation: list of the section's pages next to the text")),
 )
 HOMES = (
-    ("lead", _("Newest post large, the others below it")),
-    ("list", _("All posts in the same size")),
+    ("lead", _("Newest post large, others below")),
+    ("list", _("All posts the same size")),
 )
 
 

@@ -141,7 +141,7 @@ def check_ready(metadata: Mapping[str, Any]) -> None:
     """
     if metadata["type"] == PHOTO and metadata["published"] and is_blank(metadata["detail"].get("alt") or ""):
         raise NotReady(
-            _("“%(title)s” can't be published without an alternative text. Describe what the photo shows.") % metadata
+            _("“%(title)s” can't be published without alternative text. Describe what the photo shows.") % metadata
         )
 
 

@@ -36,7 +36,7 @@ class DecoderBusy(TooBusy):
 
     def __init__(self) -> None:
         NodeError.__init__(
-            self, _("The site is busy with other photos. This one was not saved. Please upload it again.")
+            self, _("The site is busy processing other photos. This photo was not saved. Please upload it again.")
         )
 
 

@@ -99,7 +99,7 @@ def _reason(head: bytes) -> str:
         return _("This file is empty. Choose another one.")
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if text.startswith((b"<svg", b"<?xml")):
-        return _("SVG files aren't accepted, because they can contain scripts. Export it as PNG or WebP.")
+        return _("SVG files aren't accepted, because they can contain scripts. Export the image as PNG or WebP.")
     if text.startswith(b"<"):
         return _("This is a web page, not a photo.")
     name = next((name for start, name in _OTHERS if head.startswith(start)), None)

@@ -70,7 +70,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
     number = int(page) if page.isascii() and page.isdecimal() and len(page) < 4 else 0
     last = search.MOST // RESULTS
     if not 1 <= number <= last:
-        raise Http404(_("These results have no such page."))
+        raise Http404(_("This page of results doesn't exist."))
     results = search.search(tree.current(), query, now(), page=number, size=RESULTS)
     # If a later page is empty, redirect to the first page, because the search may have taken too long.
     if number > 1 and results.total and not results.hits:

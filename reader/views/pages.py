@@ -273,7 +273,7 @@ def _by_hand(request: HttpRequest, section: Node, moment: datetime) -> dict[str,
     try:
         pages, after = by_hand.page(section.pk, moment, size=size, cursor=request.GET.get("from", ""))
     except ValueError as error:
-        raise Http404(_("This list has no such page.")) from error
+        raise Http404(_("This page of the list doesn't exist.")) from error
     pictures.attach(pages)
     return {"pages": pages, "pages_after": after}
 
@@ -297,7 +297,7 @@ def paginate(request: HttpRequest, select: Callable[..., Listing], *arguments: A
             cursor=request.GET.get("from") or None,
         )
     except ValueError as error:
-        raise Http404(_("This list has no such page.")) from error
+        raise Http404(_("This page of the list doesn't exist.")) from error
     pictures.attach(listing.nodes)
     return listing
 

@@ -14,7 +14,7 @@ from marginalia.tasks import worker
 from tests.api.conftest import Asker
 
 PASSWORD = "a-new-password-4-ed"
-LINE = "A new password revokes all API tokens of the account."
+LINE = "Changing the password revokes all of the account's API tokens."
 
 
 def change(client, user, **_):

@@ -275,11 +275,11 @@ def test_problem_contains_the_fix(editor, blog):
         (editor.send("POST", "/nodes", {"title": "x"}), "This field is required."),
         (
             editor.send("POST", "/nodes", {**post, "section": None}),
-            "This can't be placed at the top level. Specify a section.",
+            "This type of content can't be placed at the top level. Specify a section.",
         ),
         (
             editor.send("POST", "/nodes", {**post, "section": key}),
-            "Choose a section that exists and that can contain this page.",
+            "Choose an existing section that can contain this page.",
         ),
         (
             editor.send("POST", "/nodes", {**post, "published": 0}),

@@ -94,7 +94,7 @@ def test_text_survives_an_expired_login_in_the_browser(browsing, account):
     ann.goto(change(node_id))
     ann.context.clear_cookies(name="sessionid")
     write(ann, "typed")
-    expect(ann.locator("#saved-state")).to_have_text("Not saved: log in again. Stored in this browser")
+    expect(ann.locator("#saved-state")).to_have_text("Stored only in this browser. Log in again to save.")
     ann.close()
     browsing.log_in(ann.context, user)
     back = browsing.page(ann.context)

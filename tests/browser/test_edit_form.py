@@ -56,7 +56,7 @@ def test_post_is_written_and_published_by_keyboard(ann):
     assert ann.evaluate(CTRL_S)
     ann.keyboard.press("Control+Enter")
     asked = ann.get_by_role("dialog", name="Publish?")
-    expect(asked).to_contain_text("Readers see it immediately.")
+    expect(asked).to_contain_text("Readers will see the page immediately.")
     assert not ann.evaluate(CTRL_S), "what a dialog holds would be gone"
     asked.get_by_role("button", name="Cancel").click()
     assert stored(made)["published"] is None

@@ -99,7 +99,7 @@ def test_title_is_one_line_in_a_growing_box(editor):
 
 def test_page_in_a_hidden_section_is_not_shown_as_live(editor):
     page = node(parent=node("folder", "closed", published=None))
-    assert open_bar(editor(), change(page))[0] == "Not public, because its section isn't"
+    assert open_bar(editor(), change(page))[0] == "Not public, because its section isn't public"
 
 
 def test_author_is_offered_no_publish_button(author):

@@ -129,23 +129,23 @@ def test_moving_and_restoring_are_reported(editor):
 @pytest.mark.parametrize("button", ["_continue", "_publish"])
 def test_date_that_unpublishes_a_page_needs_confirmation(editor, client, button):
     ann, node_id = editor(), node()
-    typed, until = {"expires_0": "2020-02-01", "expires_1": "00:00"}, "Readers can't see it until it's published again."
+    typed = {"expires_0": "2020-02-01", "expires_1": "00:00"}
     asked = ann.send(change(node_id), ann.open(change(node_id)), button, title="Typed", **typed)
     html = asked.content.decode()
-    assert f"This unpublishes the page. {until}" in unescape(html)
+    assert "This will unpublish the page. Readers won't be able to see it until it's published again." in unescape(html)
     assert f'name="{button}" value="1">Unpublish page' in html
     assert client.get("/page").status_code == 200
     again = fields(html)
     assert again["title"] == ["Typed"]
     assert last_message(ann.client.post(change(node_id), {**again, button: "1"}, follow=True)).startswith(
-        f"The page was unpublished. {until}"
+        "The page was unpublished. Readers can't see the page until it's published again."
     )
     assert client.get("/page").status_code == 404
 
 
 def test_draft_that_unpublishes_a_page_needs_confirmation(editor, client):
     ann, node_id = editor(), node()
-    question = "This unpublishes the page. Readers can't see it until it's published again."
+    question = "This will unpublish the page. Readers won't be able to see it until it's published again."
     ended = {"expires_0": "2020-02-01", "expires_1": "00:00"}
     assert ann.send(change(node_id), ann.open(change(node_id)), "_draft", title="Typed", **ended).status_code == 302
     assert question in unescape(ann.client.get(change(node_id, "publish")).content.decode())
@@ -186,7 +186,7 @@ def test_unpublishing_is_confirmed_and_reported(editor, client):
     ann, node_id = editor(), node()
     assert "unpublish/" in ann.client.get(change(node_id)).content.decode()
     page = ann.client.get(change(node_id, "unpublish")).content.decode()
-    assert "This unpublishes the page. Readers can't see it until it's published again." in unescape(page)
+    assert "This will unpublish the page. Readers won't be able to see it until it's published again." in unescape(page)
     assert client.get("/page").status_code == 200
     data = fields(page, "confirm_form")
     words = "The page was unpublished. Readers can't see it until it's published again."

@@ -132,7 +132,7 @@ class TestSettings:
         ann.send(SETTINGS, self.form(ann), **{setting: "/plates/boats"})
         shown = ann.client.get(f"{address}change/").content.decode()
         assert told in shown
-        assert "No text shows this photo." not in shown
+        assert "This photo isn't used on any page." not in shown
         asked = ann.client.post(f"{address}trash/", throw).content.decode()
         assert told in asked
         assert f'class="closelink" href="{address}change/"' in asked

@@ -49,7 +49,7 @@ def text(answer) -> str:
 class TestUsedOn:
     def test_pages_are_listed_and_drafts_marked(self, editor):
         target = node(slug="target")
-        assert "No text links to this page." in text(editor.get(f"{NODES}{target}/change/"))
+        assert "No pages link to this page." in text(editor.get(f"{NODES}{target}/change/"))
         node(slug="page", title="On lakes", text=f"[a](node:{target})")
         drafted = node(slug="drafted", title="On hills")
         drafts.save_draft(EDITOR, drafted, nonce(drafted), {"detail.text": f"[a](node:{target})"})
@@ -190,7 +190,7 @@ class TestReport:
 
     def test_empty_list_says_that_no_link_is_broken(self, editor):
         node(slug="page", text=f"[fine](node:{node(slug='fine')})")
-        assert "No broken links." in text(editor.get(BROKEN))
+        assert "No broken links found." in text(editor.get(BROKEN))
 
     def test_list_is_paged(self, editor, monkeypatch):
         gone = ObjectId()

@@ -90,7 +90,7 @@ class Discussions:
             if comment is None or importing.slug_of(comment) in present:
                 continue
             if not self.dry_run:
-                importing.hold_imported(target, comment, reasons=(_("It was pending on the old site."),))
+                importing.hold_imported(target, comment, reasons=(_("The comment was pending on the old site."),))
             self.report.written["queued comment"] += 1
 
     def _can_queue(self, entry: Entry) -> bool:

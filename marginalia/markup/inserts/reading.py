@@ -148,7 +148,7 @@ def _read(placeholder: Placeholder, counts: Counter[str]) -> Insert | Fault:
     counts[name] += 1
     if counts[name] > insert_class.most:
         return Fault(
-            line, _("Use “%(name)s” at most %(most)d times in a text.") % {"name": name, "most": insert_class.most}
+            line, _("Use “%(name)s” at most %(most)d times per page.") % {"name": name, "most": insert_class.most}
         )
     bound = base.bind_insert(insert_class, attributes)
     for attribute, reasons in bound.errors.items():
@@ -160,7 +160,7 @@ def _read(placeholder: Placeholder, counts: Counter[str]) -> Insert | Fault:
 def _misplaced_message(placeholder: Placeholder) -> str:
     match placeholder.fault:
         case "closes nothing":
-            return _("This “:::” closes nothing. Remove it, or add a line with “:::” and a name above it.")
+            return _("This “:::” doesn't close anything. Remove it, or add a line with “:::” and a name above it.")
         case "too deep":
             return _("“:::%(name)s” is nested too deeply. Move it out of the other inserts.") % {
                 "name": placeholder.source

@@ -41,19 +41,19 @@ class Gallery(Insert):
     """Rows of photos: the newest photos of a gallery, or photos that the editor chose."""
 
     label = _("Gallery")
-    help = _("Photos in rows: the newest of a gallery, or photos that you choose.")
+    help = _("Photos in rows: the newest photos in a gallery, or photos that you choose.")
     template = "nodes/inserts/gallery.html"
     examples = {"section": "node:…"}  # noqa: RUF012
     most = 10
 
     section = NodeIdField(label=_("Gallery"), types=["gallery"], required=False)
-    count = forms.IntegerField(label=_("Maximum photos"), min_value=1, max_value=48, initial=12)
-    photos = PhotoIdsField(label=_("Photos, instead of a gallery"), most=48, required=False)
+    count = forms.IntegerField(label=_("Maximum number of photos"), min_value=1, max_value=48, initial=12)
+    photos = PhotoIdsField(label=_("Photos (instead of a gallery)"), most=48, required=False)
 
     def clean(self) -> dict[str, Any]:
         values: dict[str, Any] = super().clean() or self.cleaned_data
         if not self.errors and not values.get("section") and not values.get("photos"):
-            raise forms.ValidationError(_("Enter a gallery (section) or photos."))
+            raise forms.ValidationError(_("Enter a gallery (section=…) or one or more photos (photos=…)."))
         return values
 
     def context(self, context: Context) -> dict[str, Any] | None:
@@ -118,12 +118,12 @@ class Posts(Insert):
     """A list of the newest posts, optionally with one tag."""
 
     label = _("Newest posts")
-    help = _("A list of the newest posts, or of the newest posts with a tag.")
+    help = _("A list of the newest posts, optionally only those with a tag.")
     template = "nodes/inserts/posts.html"
     most = 10
 
     tag = forms.CharField(label=_("Tag"), max_length=100, required=False)
-    count = forms.IntegerField(label=_("Maximum posts"), min_value=1, max_value=20, initial=5)
+    count = forms.IntegerField(label=_("Maximum number of posts"), min_value=1, max_value=20, initial=5)
 
     def context(self, context: Context) -> dict[str, Any] | None:
         nodes = context.site.tagged(self.cleaned_data["tag"], self.cleaned_data["count"])
@@ -135,7 +135,7 @@ class Contents(Insert):
     """A table of contents with links to the headings of the text."""
 
     label = _("Table of contents")
-    help = _("Links to the headings of this text.")
+    help = _("Links to the headings in this text.")
     template = "nodes/inserts/contents.html"
     most = 1
 
@@ -157,8 +157,8 @@ class Embed(Insert):
 
     label = _("Video or post from another site")
     help = _(
-        "From YouTube, Vimeo, PeerTube or Mastodon. Readers see a link, and a photo if you choose "
-        "one, until they click."
+        "Embeds a video or post from YouTube, Vimeo, PeerTube or Mastodon. Until they click, readers see only a link "
+        "(and a photo, if you choose one)."
     )
     template = "nodes/inserts/embed.html"
     examples = {"url": "https://www.youtube.com/watch?v=aqz-KE-bpKQ"}  # noqa: RUF012

@@ -106,7 +106,7 @@ def test_decision_on_a_busy_discussion_is_reported(post_page, mongo, monkeypatch
     site.close_gate(mongo, post_page, monkeypatch)
     decided = pending.decide("approve", [held.id], "ann")
     assert decided.failed == (
-        (held.id, "Many people are commenting right now. Your comment was not saved yet. Please send it again."),
+        (held.id, "Many people are commenting right now. Your comment has not been saved yet. Please send it again."),
     )
 
 

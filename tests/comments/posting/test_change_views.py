@@ -107,7 +107,7 @@ def test_edit_of_a_busy_discussion_keeps_the_text(client, post_page, mongo, monk
     assert response.status_code == 422
     assert site.fields_of(response.content.decode())["text"] == "Mended"
     assert (
-        "Many people are commenting right now. Your comment was not saved yet. Please send it again."
+        "Many people are commenting right now. Your comment has not been saved yet. Please send it again."
         in response.content.decode()
     )
 

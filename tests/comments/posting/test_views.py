@@ -231,7 +231,7 @@ def test_empty_fields_show_errors_beside_them(client, post_page):
     assert (refused.status_code, " novalidate " in html) == (422, True)
     for field, words in (("name", "Enter your name."), ("text", "Enter a comment.")):
         assert f'<strong class="comment-error" id="comment-{field}_error">{words}</strong>' in html
-    assert "Enter an email such as name@example.org, or leave this empty." in html
+    assert "Enter an email address such as name@example.org, or leave this field empty." in html
     for ids in re.findall(r'aria-describedby="([^"]*)"', html):
         assert [html.count(f'id="{id}"') for id in ids.split()] == [1] * len(ids.split())
     assert re.findall(r'<[^>]*name="(\w+)"[^>]*autofocus', html) == ["name"]

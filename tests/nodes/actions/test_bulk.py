@@ -27,8 +27,8 @@ def test_each_refused_node_is_listed_with_its_reason(mongo, author, other_author
     assert [(refused.selected, refused.reason) for refused in summary.refused] == [
         (changed, "Another editor changed this page while you were editing it."),
         (public, "Your account doesn't have permission to do this."),
-        (hidden, "It no longer exists."),
-        (missing, "It no longer exists."),
+        (hidden, "This item no longer exists."),
+        (missing, "This item no longer exists."),
     ]
     assert [trashed["_id"] for trashed in mongo["cms.trash"].find()] == [own.id]
 

@@ -39,7 +39,7 @@ def test_authors_cannot_put_pages_into_a_hidden_section(mongo, place, author, hi
     with pytest.raises(InvalidPlace) as refusal:
         place(author, hidden)
     assert mongo["cms.nodes"].count_documents({"metadata.parent_id": hidden}) == 0
-    assert str(refusal.value) == "Choose a section that exists and that can contain this page."
+    assert str(refusal.value) == "Choose an existing section that can contain this page."
 
 
 def test_authors_cannot_put_pages_below_a_hidden_section(mongo, place, author, hidden):
