@@ -86,7 +86,7 @@ def test_future_date_turns_publish_into_schedule(ann):
     asked = ann.get_by_role("dialog", name="Schedule?")
     expect(asked).to_contain_text(f"{ahead:%Y-%m-%d} 09:00")
     asked.get_by_role("button", name="Schedule").click()
-    expect(ann.locator(".messagelist")).to_contain_text("Scheduled. Readers will see it from")
+    expect(ann.locator(".messagelist")).to_contain_text("Scheduled. The page goes live on")
     expect(state(ann)).to_contain_text("Appears")
     assert stored(node_id)["published"].date() == ahead.date()
 

@@ -149,7 +149,7 @@ def test_player_loads_nothing_before_a_click(browsing):
     )
     for _made_then_kept in range(2):
         page.goto("/film")
-        expect(page.get_by_text("Click to load it from YouTube.")).to_be_visible()
+        expect(page.get_by_text("Click to load this content from YouTube.")).to_be_visible()
         assert fetched == []
         page.locator("main").get_by_role("link", name="Film").press("Enter")
         expect(page.frame_locator(".insert-embed iframe").get_by_text("Playing")).to_be_visible()

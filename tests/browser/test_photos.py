@@ -56,7 +56,7 @@ def test_ten_dropped_pictures_are_published_together(browsing, account):
     expect(page.locator(".photo-lacking")).to_contain_text("p0, p1, p2")
     for number in range(9):
         rows.nth(number).get_by_label("Alternative text").fill(f"Lake {number}")
-    expect(page.locator(".photo-lacking")).to_have_text("Not published, because the alternative text is missing: p9")
+    expect(page.locator(".photo-lacking")).to_have_text("Not published, because alternative text is missing: p9")
     rows.nth(9).get_by_label("Alternative text").fill("Lake 9")
     expect(page.locator(".photo-lacking")).to_have_text("")
     rows.nth(0).get_by_label("Tags").fill("lake")

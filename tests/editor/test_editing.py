@@ -128,7 +128,7 @@ def test_untyped_slug_gets_the_next_free_number(editor, slug_fields):
     made = ann.client.post(
         ADD, {**form, "title": "News", "text": "typed", **slug_fields, "_continue": "1"}, follow=True
     )
-    assert last_message(made) == "Draft saved. Its URL is /news-2."
+    assert last_message(made) == "Draft saved. The page's URL is /news-2."
     assert database()["cms.nodes"].find_one({"metadata.detail.text": "typed"})["metadata"]["slug"] == "news-2"
 
 
@@ -137,7 +137,7 @@ def test_proposed_slug_stays_proposed_after_an_error(editor):
     again = fields(ann.send(ADD, ann.open(ADD), title="", slug="news", _proposed="news").content.decode())
     assert (again["slug"], again["_proposed"]) == (["news"], ["news"])
     node(slug="news")
-    assert "Its URL is /news-2." in sent_on(ann, {**again, "title": "News"})
+    assert "The page's URL is /news-2." in sent_on(ann, {**again, "title": "News"})
     assert "address" not in sent_on(ann, {**ann.open(ADD), "title": "Other", "slug": "Other", "_proposed": ""})
 
 
@@ -224,7 +224,7 @@ def test_text_that_is_too_long_is_returned_in_its_form(editor, settings, button)
         answer = ann.send(address, ann.open(address), button, title="New", text=long)
         assert answer.status_code == 200
         assert fields(answer.content.decode())["text"] == [long]
-        assert "of at most 3 KB" in answer.content.decode()
+        assert "but at most 3 KB" in answer.content.decode()
     assert stored(node_id)["detail"]["text"] == "as it was"
 
 

@@ -27,10 +27,10 @@ VIEW = " View page.[/page]"
     [
         ({"published": None}, "_continue", {}, "Draft saved."),
         ({"published": None}, "_publish", {}, "Published." + VIEW),
-        ({"published": None}, "_publish", FUTURE_FIELDS, f"Scheduled. Readers will see it from {FUTURE_TEXT} on."),
+        ({"published": None}, "_publish", FUTURE_FIELDS, f"Scheduled. The page goes live on {FUTURE_TEXT}."),
         ({}, "_continue", {}, "Updated." + VIEW),
         ({}, "_draft", {}, "Draft saved. Readers still see the live version."),
-        ({"published": FUTURE}, "_continue", {}, f"Scheduled. Readers will see it from {FUTURE_TEXT} on."),
+        ({"published": FUTURE}, "_continue", {}, f"Scheduled. The page goes live on {FUTURE_TEXT}."),
         ({"published": FUTURE}, "_publish", {}, "Published." + VIEW),
         ({"published": FUTURE}, "_continue", NEVER_PUBLISHED, "The schedule was cancelled. The page is a draft."),
         (
@@ -55,20 +55,20 @@ def test_new_page_reports_its_result(editor):
     assert submit(editor("bob"), ADD, "_publish", title="Two", slug="two") == "Published. View page.[/two]"
     assert (
         submit(editor("cy"), ADD, "_publish", title="Three", **FUTURE_FIELDS)
-        == f"Scheduled. Readers will see it from {FUTURE_TEXT} on."
+        == f"Scheduled. The page goes live on {FUTURE_TEXT}."
     )
 
 
 def test_author_is_told_that_an_editor_publishes(author):
     own = Actor.of(author.user).as_document()
-    assert submit(author, ADD, title="One", slug="one") == "Draft saved. An editor can now publish it."
+    assert submit(author, ADD, title="One", slug="one") == "Draft saved. An editor can now publish this draft."
     public = node(slug="public", author=own)
-    told_of_changes = "Draft saved. Readers still see the live version. An editor can now publish it."
+    told_of_changes = "Draft saved. Readers still see the live version. An editor can now publish this draft."
     assert submit(author, change(public), "_draft", title="Typed") == told_of_changes
 
 
 def test_restored_scheduled_page_is_reported_as_a_draft(mongo, editor):
-    ann, passed = editor(), " Its publication date passed while it was in the trash, so it's now a draft."
+    ann, passed = editor(), " Items whose publication date passed while they were in the trash are now drafts."
     for slug, days, words in (("one", 1, ""), ("two", -1, passed)):
         page = node(slug=slug, title=slug, published=FUTURE)
         trash.trash(EDITOR, page, nonce(page))
@@ -163,7 +163,7 @@ def test_future_date_of_a_live_page_is_a_field_error(editor, client, button):
     response = ann.send(change(node_id), ann.open(change(node_id)), button, title="Typed", **FUTURE_FIELDS)
     page = response.content.decode()
     assert "This is already public" in str(response.context["form"].errors["published"])
-    assert "This unpublishes the page" not in page
+    assert "This will unpublish the page" not in page
     assert ">Typed<" in page.replace("\n", "")
     document = database()["cms.nodes"].find_one()
     assert (document["metadata"]["title"], document["metadata"]["published"]) == ("Live", PAST)
@@ -201,7 +201,7 @@ def test_page_changed_meanwhile_is_not_unpublished(editor):
     data = fields(ann.client.get(change(node_id, "unpublish")).content.decode(), "confirm_form")
     editing.save(EDITOR, node_id, nonce(node_id), {"published": now()})
     page = ann.client.post(change(node_id, "unpublish"), data).content.decode()
-    assert "This page has changed meanwhile." in page
+    assert "This page has changed in the meantime." in page
     assert stored(node_id)["published"]
 
 

@@ -85,7 +85,7 @@ class TestWarnings:
         return target
 
     def test_trash_and_deletion_list_linking_pages(self, editor, target):
-        warned = "Used on 1 page, which will show only its words instead:"
+        warned = "Used on 1 page, where only the link text or alternative text will remain:"
         page = text(editor.get(f"{NODES}{target}/delete/"))
         assert warned in page
         assert "On lakes" in page

@@ -53,7 +53,7 @@ def test_changes_are_scheduled_on_a_page_that_shows_them(mongo, editor):
     assert "Typed" in shown
     assert "DateTimeShortcuts.js" in shown
     assert "due" not in draft_of(mongo, page)
-    words = f"Scheduled. Readers will see the changes from {FUTURE_TEXT} on. Until then, readers see the live version."
+    words = f"Scheduled. The changes go live on {FUTURE_TEXT}. Until then, readers see the live version."
     assert last_message(confirmed(ann, change(page, "schedule"), **TIME)) == words
     assert (draft_of(mongo, page)["due"], stored(page)["title"]) == (FUTURE, "Live")
     assert draft_of(mongo, page)["saved_by"]["_id"] == ann.user.pk
@@ -108,7 +108,7 @@ def test_draft_saved_by_an_author_ends_its_schedule(mongo, editor, author):
     page = scheduled_page(mongo, author=author_of(author))
     words = submit(editor(), change(page), "_draft", title="Again")
     assert (
-        words == f"Saved. Readers will see the changes from {FUTURE_TEXT} on. Until then, readers see the live version."
+        words == f"Saved. The changes go live on {FUTURE_TEXT}. Until then, readers see the live version."
     )
     assert draft_of(mongo, page)["due"] == FUTURE
     words = submit(author, change(page), "_draft", title="By an author")
@@ -134,7 +134,7 @@ def test_authors_cannot_schedule(mongo, author):
 def test_saving_the_live_version_reports_the_ended_schedule(mongo, editor, button):
     ann, page = editor(), scheduled_page(mongo)
     address = f"{change(page)}?version=live"
-    assert "the schedule is cancelled and the changes stay a draft" in ann.client.get(address).content.decode()
+    assert "the schedule is cancelled and the changes remain a draft" in ann.client.get(address).content.decode()
     words = submit(ann, address, button, summary="More")
     assert f"The changes planned for {FUTURE_TEXT} are no longer scheduled. They are saved as a draft." in words
     assert "due" not in draft_of(mongo, page)
@@ -160,7 +160,7 @@ def test_conflict_is_decided_and_then_scheduled(mongo, editor):
     html = again.content.decode()
     assert "Schedule changes</button>" in unescape(html)
     decided = ann.client.post(change(page), {**fields(html), "choice-title": "mine", "_publish": "1"}, follow=True)
-    assert last_message(decided).startswith(f"Scheduled. Readers will see the changes from {FUTURE_TEXT} on.")
+    assert last_message(decided).startswith(f"Scheduled. The changes go live on {FUTURE_TEXT}.")
     assert (stored(page)["title"], draft_of(mongo, page)["metadata"]["title"]) == (
         "Theirs again",
         "Typed",

@@ -71,11 +71,11 @@ def test_page_of_a_newer_release_is_shown_read_only(stew, editor):
         assert ann.send(address(stew), ann.open(address(stew)), servings="8").status_code == 302
     before = stored(stew)
     html = ann.client.get(address(stew)).content.decode()
-    assert "A newer release of the site has saved this page." in html
+    assert "This page was saved by a newer version of the site." in html
     assert "node_form" not in html
     # An open form is not lost.
     response = ann.send(address(stew), form, title="Bean stew")
-    assert "A newer release of the site has already saved this." in response.content.decode()
+    assert "This content was saved by a newer version of the site" in response.content.decode()
     assert ann.fields(response)["title"] == ["Bean stew"]
     assert stored(stew) == before
     assert ann.client.get(address(stew, "history")).status_code == 200
@@ -88,7 +88,7 @@ def test_newer_draft_is_shown_and_kept(stew, editor, mongo):
         drafts.save_draft(EDITOR, stew, nonce(stew), {"detail.servings": 6})
     before = mongo["cms.nodes"].find_one({"_id": stew})
     html = editor().client.get(address(stew)).content.decode()
-    assert "A newer release of the site has saved this page." in html
+    assert "This page was saved by a newer version of the site." in html
     assert mongo["cms.nodes"].find_one({"_id": stew}) == before
 
 

@@ -161,8 +161,8 @@ def test_every_insert_has_menu_texts_and_an_example(name):
         ("::button{link=javascript:x text=y}", "Line 1: “button”, link: Enter a URL"),
         ("::note{", "Line 1: This can't be read: “note{”."),
         ("a\n:::note\nb", "Line 2: “:::note” isn't closed. Add a line with “:::” after it."),
-        ("a\n:::", "Line 2: This “:::” closes nothing"),
-        ("::contents\n\n::contents", "Line 3: Use “contents” at most 1 times in a text."),
+        ("a\n:::", "Line 2: This “:::” doesn't close anything"),
+        ("::contents\n\n::contents", "Line 3: Use “contents” at most 1 times per page."),
         (":::note\n:::\n" * (MAX_INSERTS + 1), "at most"),
     ],
 )

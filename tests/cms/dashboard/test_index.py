@@ -140,7 +140,7 @@ def test_drafts_of_old_pages_show_when_they_were_saved(person, mongo):
         editing.create(editor_is, type="basic-page", parent_id=None, slug=f"new-{n}", title=f"new {n}", fields={})
     drafts.save_draft(editor_is, public, nonce(public), {"detail.text": "Drafted"}, TagChange())
     html = editor.get("/admin/").content.decode().partition('id="drafts"')[2].partition("</section>")[0]
-    assert 'change/">public</a> <span>Live, changes not published · just now' in html
+    assert 'change/">public</a> <span>Live, with unpublished changes · just now' in html
 
 
 def test_unsaved_text_is_offered(person):
@@ -240,7 +240,7 @@ def test_empty_site_explains_the_first_steps(person):
         r'href="(/admin/nodes/[^"]*)"', html.partition('id="welcome"')[2].partition("</section>")[0]
     ):
         assert root.get(address).status_code == 200, address
-    assert "An editor adds the first section" in author.get("/admin/").content.decode()
+    assert "An editor has to add the first section" in author.get("/admin/").content.decode()
     node()
     assert "There is nothing here yet" not in root.get("/admin/").content.decode()
     assert "Nothing needs your attention" in root.get("/admin/").content.decode()

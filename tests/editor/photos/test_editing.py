@@ -48,9 +48,9 @@ def test_crop_is_stored_and_reset(editor):
     assert (metadata["detail"]["crop"], metadata["detail"]["rotation"]) == ([0.1, 0.2, 0.5, 0.4], 90)
     page = editor.get(admin_path(photo_id)).content.decode()
     assert "160 × 300 (of 600 × 400)" in page
-    assert "Readers get the visible part" in page
+    assert "Readers get only the visible part" in page
     # A photo has no draft that could wait for a future date.
-    assert "If in the future, the photo appears at that time." in page
+    assert "If the time is in the future, the photo appears then." in page
     assert "what changed on a live one" not in page
     # Sent again unchanged, the form changes nothing.
     editor.post(admin_path(photo_id), {**form(editor, photo_id), "_save": "1"})

@@ -51,7 +51,7 @@ def test_authors_cannot_put_pages_below_a_hidden_section(mongo, place, author, h
 
 def test_authors_learn_nothing_about_ids_of_sections(place, author):
     """The message is that of a hidden section."""
-    with pytest.raises(InvalidPlace, match=r"Choose a section that exists and that can contain this page\."):
+    with pytest.raises(InvalidPlace, match=r"Choose an existing section that can contain this page\."):
         place(author, ObjectId())
 
 

@@ -176,7 +176,7 @@ def test_services_refuse_to_write_newer_documents(newer, blog):
         lambda: drafts.save_draft(EDITOR, newer, nonce(newer), {"title": "New"}),
         lambda: duplicating.duplicate(EDITOR, newer, parent_id=blog),
     ):
-        with pytest.raises(NewerVersion, match="newer release of the site"):
+        with pytest.raises(NewerVersion, match="newer version of the site"):
             write()
     # It is already public, so nothing is written.
     PublishListed(user=System(EDITOR), node_id=newer, seen=nonce(newer)).execute()

@@ -186,7 +186,7 @@ def test_failed_upgrades_are_reported_and_others_continue(blog, mongo):
             assert code == 1
             assert f"dish {damaged} “Damaged”: " in told
             assert "ValueError: unreadable" in told
-            assert f"dish {newer} “Newer”: A newer release" in told
+            assert f"dish {newer} “Newer”: This content was saved by a newer version" in told
             assert "2 can't be upgraded." in told
     assert (stored(damaged), stored(newer)) == before
     assert stored(good)["schema_version"] == 3

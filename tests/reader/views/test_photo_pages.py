@@ -197,7 +197,7 @@ def test_slow_photo_search_returns_503_with_advice(client, mongo, monkeypatch):
     monkeypatch.setattr("nodes.selectors.search.MILLISECONDS", 0.001)
     answer = client.get("/media/find?camera=Nikon+Z+8&lens=other")
     assert answer.status_code == 503
-    assert "Search for one of these at a time." in answer.content.decode()
+    assert "Try searching for one term at a time." in answer.content.decode()
 
 
 def test_photos_are_found_by_camera_data(client, commands, mongo):

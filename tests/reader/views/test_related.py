@@ -38,7 +38,7 @@ class TestRelated:
         assert below(client, "/news/this") == ["both-tags", "words-too", "one-tag"]
         page = client.get("/news/this").content.decode()
         assert "More like this" in page
-        assert '<a href="/tag/ink">More tagged “ink”</a>' in page
+        assert '<a href="/tag/ink">More pages tagged “ink”</a>' in page
 
     def test_hidden_pages_are_not_related(self, client, blog):
         post(blog, "this", 1, "ink")
