@@ -107,9 +107,7 @@ def test_draft_of_a_live_page_refuses_a_future_date(mongo, editor, button):
 def test_draft_saved_by_an_author_ends_its_schedule(mongo, editor, author):
     page = scheduled_page(mongo, author=author_of(author))
     words = submit(editor(), change(page), "_draft", title="Again")
-    assert (
-        words == f"Saved. The changes go live on {FUTURE_TEXT}. Until then, readers see the live version."
-    )
+    assert words == f"Saved. The changes go live on {FUTURE_TEXT}. Until then, readers see the live version."
     assert draft_of(mongo, page)["due"] == FUTURE
     words = submit(author, change(page), "_draft", title="By an author")
     assert words.endswith(f"The changes planned for {FUTURE_TEXT} are no longer scheduled. They are saved as a draft.")

@@ -15,7 +15,11 @@ from tests.support.comments import site
     [
         ({"MODE": "hold-first"}, "Plain", ["First comment by this author"]),
         ({"MODE": "hold-all"}, "Plain", ["All comments here need approval"]),
-        ({"MODE": "open", "WORDS": ["casino", "pills"]}, "Pills, casino", ["Contains words that are held for review: casino, pills"]),
+        (
+            {"MODE": "open", "WORDS": ["casino", "pills"]},
+            "Pills, casino",
+            ["Contains words that are held for review: casino, pills"],
+        ),
         ({"MODE": "open", "MAX_LINKS": 1}, "[a](https://a.example) [b](https://b.example)", ["Contains 2 links"]),
     ],
 )
