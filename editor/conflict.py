@@ -73,7 +73,9 @@ def read_decisions(posted: QueryDict, form: type[NodeForm]) -> Decisions:
             for key in _keys(posted, form, name, f"{choice}-"):
                 data.setlist(key.removeprefix(f"{choice}-"), posted.getlist(key))
         elif choice in sides:
-            undecided.append((name, _("You edited this text. Choose “Write it myself” to keep your edit, or undo it.")))
+            undecided.append(
+                (name, _("You edited this text. Choose “Write it myself” to keep your edit, or undo the edit."))
+            )
         elif choice != EDIT:
             undecided.append((name, _("Choose which version to keep.")))
     return Decisions(data, names, tuple(undecided))

@@ -150,7 +150,7 @@ def build_bar(
         )
         state_text = pattern % {"state": state_text, "when": point(draft_due, moment)}
     elif editable.draft:
-        state_text = _("%(state)s · changes not published") % {"state": state_text}
+        state_text = _("%(state)s · unpublished changes") % {"state": state_text}
     version = editable.draft if drafting and editable.draft else editable.live
     saved_text = _("Not saved") if unsaved else describe_saved(version.saved_at, moment)
     if publishing and due:

@@ -36,8 +36,8 @@ STATES = {
     lists.UNPUBLISHED: gettext_lazy("Draft"),
     lists.EXPIRING: gettext_lazy("Expires within a week"),
     lists.EXPIRED: gettext_lazy("Expired"),
-    lists.DRAFTED: gettext_lazy("Changes not published"),
-    lists.DUE: gettext_lazy("Changes scheduled"),
+    lists.DRAFTED: gettext_lazy("Unpublished changes"),
+    lists.DUE: gettext_lazy("Scheduled changes"),
 }
 # The state of a node that would be live if its section were live. Lists can't be filtered by this state.
 HIDDEN = ("hidden", gettext_lazy("in a hidden section"))

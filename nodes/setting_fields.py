@@ -37,7 +37,7 @@ class AccentField(forms.CharField):
         if not value or look.is_accent(value):
             return
         if not look.is_colour(value):
-            raise ValidationError(_("Enter the colour as # and six hexadecimal digits, such as #1f4e8c."))
+            raise ValidationError(_("Enter the colour as # followed by six hexadecimal digits, such as #1f4e8c."))
         nearest = look.readable(value, look.LIGHT, look.CONTRAST)
         reason = _(
             "Links in %(colour)s would be hard to read. Their contrast is %(contrast)s : 1, and at "

@@ -119,7 +119,7 @@ def _pages(user: Any, moment: datetime) -> Iterator[Card]:
     cards = {
         lists.UNPUBLISHED: (_("Drafts"), _("Only editors and the author can see a draft.")),
         lists.DRAFTED: (
-            _("Changes not published"),
+            _("Unpublished changes"),
             _("Readers see the live version until you publish the changes."),
         ),
         lists.SCHEDULED: (_("Scheduled"), _("These pages appear at the scheduled time.")),

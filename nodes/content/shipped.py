@@ -78,7 +78,7 @@ def check_crop(value: Sequence[float]) -> None:
         raise ValidationError(_("The crop is too small. Choose a larger part of the photo."))
     # The sum of rounded numbers can be slightly larger than 1.
     if left + width > 1.0001 or top + height > 1.0001:
-        raise ValidationError(_("The crop extends beyond the photo. Choose a part inside it."))
+        raise ValidationError(_("The crop extends beyond the photo. Choose a part inside the photo."))
 
 
 @register
@@ -138,7 +138,7 @@ class AuthorPage(Page):
     """Page about an author, above the list of the author's posts."""
 
     type_name = "author"
-    description = _("Introduces an author, above the list of the author's posts.")
+    description = _("Introduces an author above the list of that author's posts.")
     schema_org = "ProfilePage"
     is_of_author = True
 

@@ -56,8 +56,8 @@ def check_dates(before: Mapping[str, Any], changes: Mapping[str, Any]) -> None:
         raise InvalidField(
             "published",
             _(
-                "This is already public, so its publication date can't be in the future. To "
-                "hide it until then, unpublish it first."
+                "This item is already public, so its publication date can't be in the future. To hide it until then, "
+                "unpublish it first."
             ),
         )
 

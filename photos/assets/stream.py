@@ -60,7 +60,7 @@ class Source:
             raise BadPicture(_("This file is damaged: it has too many parts. Export it again."))
         if count > MAX_PIECE:
             raise BadPicture(
-                _("This file is damaged: one of its parts would have %(size)d bytes. Export it again.")
+                _("This file is damaged: one of its parts claims to be %(size)d bytes long. Export it again.")
                 % {"size": count}
             )
         while len(self.buffer) < count:

@@ -101,7 +101,7 @@ def test_future_date_of_a_live_page_is_refused_in_the_form(ann):
     ann.locator("#id_published_0").fill(f"{ahead:%Y-%m-%d}")
     expect(primary).to_have_text("Update")
     primary.click()
-    expect(ann.locator(".field-published .errorlist")).to_contain_text("This is already public")
+    expect(ann.locator(".field-published .errorlist")).to_contain_text("This item is already public")
     expect(ann.locator("#id_title")).to_have_value("Later")
     assert (stored(node_id)["title"], stored(node_id)["published"] < now()) == ("Live", True)
 
@@ -115,7 +115,7 @@ def test_preview_shows_typed_text_that_readers_cannot_see(ann):
     expect(ann.frame_locator(".look iframe").locator("article")).to_contain_text("New words.")
     assert stored(node_id)["detail"]["text"] == "Old words."
     ann.goto(change(node_id))
-    expect(state(ann)).to_contain_text("changes not published")
+    expect(state(ann)).to_contain_text("unpublished changes")
     ann.get_by_role("link", name="Preview", exact=True).click()
     expect(ann.frame_locator(".look iframe").locator("article")).to_contain_text("New words.")
 

@@ -61,12 +61,12 @@ def test_bar_shows_that_a_page_has_a_draft(editor, dates, state, primary):
     drafts.save_draft(EDITOR, node_id, nonce(node_id), {"title": "Other"})
     ann = editor()
     told, _saved, offered = open_bar(ann, change(node_id))
-    assert told == f"{state} · changes not published"
+    assert told == f"{state} · unpublished changes"
     assert ("Readers still see the live version." in ann.client.get(change(node_id)).content.decode()) is (not dates)
     assert offered == {"_draft": "Save draft", "_publish": primary}
     told, _saved, offered = open_bar(editor("bob"), change(node_id) + "?version=live")
     if not dates:
-        assert (told, offered) == (f"{state} · changes not published", UPDATE)
+        assert (told, offered) == (f"{state} · unpublished changes", UPDATE)
 
 
 def test_publish_button_mentions_scheduling_without_scripts(editor, author):

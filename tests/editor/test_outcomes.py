@@ -162,7 +162,7 @@ def test_future_date_of_a_live_page_is_a_field_error(editor, client, button):
     ann, node_id = editor(), node(title="Live")
     response = ann.send(change(node_id), ann.open(change(node_id)), button, title="Typed", **FUTURE_FIELDS)
     page = response.content.decode()
-    assert "This is already public" in str(response.context["form"].errors["published"])
+    assert "This item is already public" in str(response.context["form"].errors["published"])
     assert "This will unpublish the page" not in page
     assert ">Typed<" in page.replace("\n", "")
     document = database()["cms.nodes"].find_one()

@@ -100,7 +100,7 @@ def test_draft_of_a_live_page_refuses_a_future_date(mongo, editor, button):
     drafted(page)
     before = draft_of(mongo, page)
     answer = ann.send(change(page), ann.open(change(page)), button, title="Typed", **FUTURE_FIELDS)
-    assert "This is already public" in answer.content.decode()
+    assert "This item is already public" in answer.content.decode()
     assert (draft_of(mongo, page), stored(page)["title"]) == (before, "Live")
 
 
@@ -203,6 +203,6 @@ def test_lists_and_dashboard_show_scheduled_changes(mongo, editor):
     ann, page = editor(), scheduled_page(mongo)
     node(slug="other", title="Other")
     listed = ann.client.get(LIST, {"state": "due"}).content.decode()
-    assert ("Live" in listed, "Other" in listed, "changes scheduled" in listed) == (True, False, True)
+    assert ("Live" in listed, "Other" in listed, "scheduled changes" in listed) == (True, False, True)
     start = ann.client.get("/admin/").content.decode().partition('id="coming"')[2]
     assert change(page) in start.partition("</section>")[0]

@@ -73,7 +73,7 @@ def test_pending_items_are_counted(person):
     assert cards(root) == {
         "Pending comments": "1",
         "Drafts": "1",
-        "Changes not published": "1",
+        "Unpublished changes": "1",
         "Scheduled": "1",
         "Expiring this week": "1",
     }
@@ -193,7 +193,7 @@ def test_admin_lists_content_first_and_storage_for_superusers(person, group, gro
     ("group", "labels"),
     [
         ("Moderators", {"Pending comments", "Flagged comments"}),
-        ("Editors", {"Drafts", "Changes not published", "Scheduled", "Expiring this week"}),
+        ("Editors", {"Drafts", "Unpublished changes", "Scheduled", "Expiring this week"}),
     ],
 )
 def test_cards_match_permissions(person, group, labels):

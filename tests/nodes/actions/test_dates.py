@@ -62,7 +62,7 @@ def test_future_date_on_a_public_page_is_refused(mongo, publisher):
         Schedule(user=publisher, node_id=page, seen=nonce(page), at=SOON),
         SaveDraft(user=publisher, node_id=page, seen=nonce(page), fields={"published": SOON}),
     ):
-        with pytest.raises(InvalidField, match="This is already public") as refusal:
+        with pytest.raises(InvalidField, match="This item is already public") as refusal:
             action.execute()
         assert refusal.value.path == "published"
     assert stored(page)["published"] == PAST
@@ -76,7 +76,7 @@ def test_future_date_decided_in_a_conflict_is_refused(mongo, publisher):
     with pytest.raises(EditConflict):
         PublishDraft(user=publisher, node_id=page, seen=seen).execute()
     decided = {"decided_on": nonce(page), "decided": {"published": SOON}}
-    with pytest.raises(InvalidField, match="This is already public"):
+    with pytest.raises(InvalidField, match="This item is already public"):
         PublishDraft(user=publisher, node_id=page, seen=seen, **decided).execute()
     assert stored(page)["published"] <= now()
 
