@@ -32,13 +32,13 @@ KINDS: dict[str, tuple[int, str]] = {
     "bad-request": (400, "The request can't be read."),
     "unauthorized": (
         401,
-        "This needs a valid token (`Authorization: Bearer mrg_…`) or session.",
+        "This request needs a valid token (`Authorization: Bearer mrg_…`) or a session.",
     ),
-    "forbidden": (403, "The account or the scopes of the token don't allow this."),
-    "not-found": (404, "This doesn't exist, or you don't have permission to view it."),
+    "forbidden": (403, "The account or the token's scopes don't allow this request."),
+    "not-found": (404, "The resource doesn't exist, or you don't have permission to view it."),
     "method-not-allowed": (405, "This URL doesn't support this method."),
     "conflict": (409, "The request conflicts with stored data."),
-    "gone": (410, "This is no longer stored."),
+    "gone": (410, "The requested data is no longer stored."),
     "stale": (412, "The stored version has changed since you read it."),
     "too-large": (413, "The request is too large."),
     "unsupported-media-type": (415, "This URL doesn't accept a body of this type."),
@@ -46,11 +46,11 @@ KINDS: dict[str, tuple[int, str]] = {
     "key-reused": (422, "This Idempotency-Key was already used for another request. Use a new one."),
     "if-match-needed": (
         428,
-        "Changes need If-Match. Send the ETag of the version that you read.",
+        "Changes need an If-Match header. Send the ETag of the version that you read.",
     ),
-    "too-many-requests": (429, "Too many requests. Try again after the seconds in Retry-After."),
-    "failed": (500, "The site had an error. It was logged."),
-    "unavailable": (503, "The database isn't available. Try again after the seconds in Retry-After."),
+    "too-many-requests": (429, "Too many requests. Try again after the number of seconds in Retry-After."),
+    "failed": (500, "An error occurred on the site and was logged."),
+    "unavailable": (503, "The database isn't available. Try again after the number of seconds in Retry-After."),
 }
 # Messages that replace pydantic's own, by error type.
 _MESSAGES = {"extra_forbidden": "This field doesn't exist.", "missing": "This field is required."}

@@ -28,11 +28,13 @@ class Change(Shape):
 
     number: int
     kind: str = Field(
-        description="`node`, `photo`; `subtree`: a section with everything in it; `settings`; `comments`: of one page; "
-        "`reset`: changes before this one may be missing, so start again. More kinds may be added."
+        description="What has changed: a `node`, a `photo`, a `subtree` (a section with everything in it), the "
+        "`settings`, or the `comments` of one page. `reset` means that changes before this one may be missing, so "
+        "start again. More kinds may be added."
     )
     id: str = Field(
-        description="Of the node or photo; for comments of the discussion, `nodes.node:ID`; otherwise empty or `site`."
+        description="The id of the node or photo. For comments, the discussion as `nodes.node:ID`. "
+        "Otherwise, empty or `site`."
     )
     nonce: Id | None = Field(description="The nonce of the new version, if there is one that you can read.")
     at: datetime = Field(description="When the change was added to the list.")

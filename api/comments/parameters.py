@@ -32,7 +32,7 @@ Key = Annotated[
         alias=HEADER,
         pattern="^[!-~]{1,255}$",
         examples=["0e8bd5a6-7f0a-4c7e-9c39-4d1f5c6f1b60"],
-        description="Identifies the comment. Sending it again with the same text posts nothing. "
+        description="Identifies the comment. Sending the same key and text again posts nothing. "
         "Required for visitors, at least 16 characters.",
     ),
 ]

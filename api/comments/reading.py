@@ -96,7 +96,11 @@ def counts(
     request: HttpRequest,
     node: Annotated[
         list[Id],
-        Query(min_length=1, max_length=MAX_COUNTED, description="The nodes to count for; repeat it for several."),
+        Query(
+            min_length=1,
+            max_length=MAX_COUNTED,
+            description="The nodes whose comments to count. Repeat the parameter for several nodes.",
+        ),
     ],
 ) -> HttpResponse:
     """Return the number of comments on each of the given nodes. Nodes that readers can't see are omitted."""

@@ -45,11 +45,11 @@ class Comment(Shape):
 
     slug: Slug
     node: Id
-    parent: Slug | None = Field(description="The comment that it replies to.")
+    parent: Slug | None = Field(description="The comment that this comment replies to.")
     depth: int = Field(description="0 for a comment that is not a reply.")
     kind: Kind
     state: Literal["public", "removed", "pending"]
-    rev: int = Field(description="Increases by one with every change. If-Match compares it.")
+    rev: int = Field(description="Increases by one with every change. Compared with If-Match.")
     posted: datetime
     edited: datetime | None
     author: Writer | None
@@ -120,7 +120,7 @@ class NewComment(Shape):
     """
 
     text: str = Field(max_length=MAX_LENGTH, examples=["Where was this taken?"])
-    parent: Slug | None = Field(None, description="The comment that it replies to.")
+    parent: Slug | None = Field(None, description="The comment that this comment replies to.")
     name: str = Field("", max_length=MAX_LENGTH)
     email: str = Field("", max_length=MAX_LENGTH, description="Never shown to readers.")
     notify: StrictBool = Field(False, description="Send an email when someone replies.")

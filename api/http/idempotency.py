@@ -29,8 +29,8 @@ KEY_PARAMETER = {
     "in": "header",
     "required": False,
     "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH},
-    "description": "Identifies the request. If it is sent again with the same key within a day, it "
-    "changes nothing and gets the first response.",
+    "description": "Identifies the request. A request that is sent again with the same key within a day changes "
+    "nothing and returns the first response.",
 }
 # Maximum size of a stored response in bytes. A larger response is generated again from the current content when the
 # request is repeated.

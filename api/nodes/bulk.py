@@ -101,7 +101,12 @@ class Results(Shape):
 
 
 @router.post(
-    "/bulk", auth=ACCOUNTS, response=Results, url_name="api-bulk", summary="Make many changes", openapi_extra=REPEATABLE
+    "/bulk",
+    auth=ACCOUNTS,
+    response=Results,
+    url_name="api-bulk",
+    summary="Make several changes",
+    openapi_extra=REPEATABLE,
 )
 def bulk(request: HttpRequest, batch: Body[Operations]) -> HttpResponse:
     """Make up to 100 changes in order, with the same effects as the endpoints for these changes.

@@ -33,15 +33,17 @@ class Filters(Shape):
     section: Id | None = Field(None, description="Nodes in this section.")
     type: str = Field("", max_length=50, description="Nodes of this type.", examples=["blog-entry"])
     tag: str = Field("", max_length=100, description="Nodes with this tag.")
-    author: str = Field("", max_length=200, description="Nodes signed with this name.")
+    author: str = Field("", max_length=200, description="Nodes whose author has this name.")
     q: str = Field(
-        "", max_length=200, description="Nodes with all of these words, the best matches first, 100 at most."
+        "", max_length=200, description="Nodes that contain all of these words: at most 100, best matches first."
     )
     facet: list[str] = Field(
-        [], max_length=10, description="Values of facets: `course=dessert`.", examples=[["course=dessert"]]
+        [], max_length=10, description="Facet values, such as `course=dessert`.", examples=[["course=dessert"]]
     )
     state: str = Field(
-        "", pattern=STATE_PATTERN, description=f"The list of the admin: `{'`, `'.join((lists.ANY, *lists.STATES))}`."
+        "",
+        pattern=STATE_PATTERN,
+        description=f"A state in the admin's list: `{'`, `'.join((lists.ANY, *lists.STATES))}`.",
     )
     cursor: str = Field("", max_length=300, description="`next` of the previous page.")
     limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Nodes per page.")
@@ -191,7 +193,7 @@ def list_for_editors(principal: Principal, filters: Filters) -> NodePage:
     """
     is_photo_list = bool(filters.type) and content.get(filters.type).is_file
     if not (access.may_see_photos(principal) if is_photo_list else access.may_list(principal)):
-        raise Problem("forbidden", "Lists by state need the scope “read” and an account that can list pages.")
+        raise Problem("forbidden", "Filtering by state needs the scope “read” and an account that can list pages.")
     if filters.author or filters.facet:
         raise _incompatible(["state", *(name for name in ("author", "facet") if getattr(filters, name))])
     editor_filters = lists.Filters(

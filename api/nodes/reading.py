@@ -48,7 +48,7 @@ class NodeOptions(Shape):
 
     fields: Fields = ""
     include: Include = ""
-    version: Annotated[VersionName, Field(description="`draft`: the node with the changes of its draft.")] = LIVE
+    version: Annotated[VersionName, Field(description="`draft`: the node with its draft's changes.")] = LIVE
 
 
 @router.get("/nodes", url_name="api-nodes", response=Page, summary="List nodes")
@@ -86,11 +86,11 @@ class FacetFilters(Shape):
     """A section, and filters for its list."""
 
     section: Id
-    type: str = Field("", max_length=50, description="The type, if several types have facets.")
-    facet: list[str] = Field([], max_length=10, description="Values of facets: `course=dessert`.")
+    type: str = Field("", max_length=50, description="The content type, if several types have facets.")
+    facet: list[str] = Field([], max_length=10, description="Facet values, such as `course=dessert`.")
 
 
-@router.get("/nodes/facets", url_name="api-facets", response=Facets, summary="Count values of facets")
+@router.get("/nodes/facets", url_name="api-facets", response=Facets, summary="Count facet values")
 def facets(request: HttpRequest, filters: Query[FacetFilters]) -> HttpResponse:
     """Return the facet values that can filter a section's list, `/nodes?section=`, and how many nodes each has."""
     facet_counts = count_facets(Filters.model_validate(filters.model_dump()))

@@ -48,16 +48,18 @@ class PhotoDescription(Shape):
     # The part of the request that contains the description. Field paths in errors start with this name.
     source: ClassVar[str] = "query"
 
-    gallery: Id = Field(description="The gallery of the photo.")
+    gallery: Id = Field(description="The photo's gallery.")
     filename: str = Field(min_length=1, max_length=200, examples=["lake.jpg"])
-    title: str = Field("", max_length=300, description="By default, the name of the file.")
-    slug: str = Field("", max_length=200, description="The last part of the URL. By default, made from the title.")
+    title: str = Field("", max_length=300, description="The title. By default, the file's name.")
+    slug: str = Field(
+        "", max_length=200, description="The last part of the URL. By default, it's created from the title."
+    )
     summary: str = Field("", max_length=2_000)
     alt: str = Field(
         "", max_length=500, description="Alternative text: what the photo shows, for readers who can't see it."
     )
     tags: list[str] = Field([], max_length=tags.MOST)
-    publish: bool = Field(False, description="Publish the photo immediately. This needs an `alt`.")
+    publish: bool = Field(False, description="Publish the photo immediately. This requires `alt`.")
 
     @field_validator("title", "summary")
     @classmethod
@@ -126,7 +128,7 @@ def picture_body(request: HttpRequest) -> "Body":
             large.
     """
     if not (request.content_type or "").startswith("image/"):
-        raise Problem("unsupported-media-type", "Send the file itself, with a content type image/….")
+        raise Problem("unsupported-media-type", "Send the file itself, with an image/… content type.")
     body = Body(request)
     check_size(body.remaining)
     return body

@@ -68,7 +68,7 @@ class Expected(Shape):
     url_name="api-photo-uploads",
     auth=ACCOUNTS,
     response={201: Expected},
-    summary="Start an upload in pieces",
+    summary="Start a resumable upload",
     openapi_extra={"parameters": [KEY_PARAMETER]},
 )
 def begin(request: HttpRequest, announced: Announced) -> HttpResponse:
@@ -109,7 +109,7 @@ def _begin(principal: Principal, announced: Announced, upload_id: ObjectId) -> d
     url_name="api-photo-upload",
     auth=ACCOUNTS,
     response={201: Arrived, 308: None},
-    summary="Send a piece of an upload",
+    summary="Send a piece of a resumable upload",
     openapi_extra=_PIECE,
 )
 def piece(request: HttpRequest, upload_id: Id) -> HttpResponse:
@@ -134,7 +134,7 @@ def piece(request: HttpRequest, upload_id: Id) -> HttpResponse:
     return _finish(request, principal, upload, announced)
 
 
-@router.delete("/photos/uploads/{upload_id}", auth=ACCOUNTS, response={204: None}, summary="Cancel an upload in pieces")
+@router.delete("/photos/uploads/{upload_id}", auth=ACCOUNTS, response={204: None}, summary="Cancel a resumable upload")
 def give_up(request: HttpRequest, upload_id: Id) -> HttpResponse:
     """Delete an unfinished upload."""
     principal = principals.current(request)

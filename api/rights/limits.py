@@ -84,7 +84,9 @@ def exclusive(operation: str) -> Iterator[None]:
     key = f"api:alone:{operation}"
     token = secrets.token_hex(8)
     if not rate_limit.allow(key, limit=1, seconds=WINDOW_SECONDS, token=token):
-        message = "Another request of this kind is in progress. Send this one again when it has finished."
+        message = (
+            "Another request of this kind is in progress. Wait until it has finished, then send this request again."
+        )
         raise Problem("too-many-requests", message, headers={"Retry-After": str(RETRY_AFTER)})
     try:
         yield

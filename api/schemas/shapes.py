@@ -88,7 +88,7 @@ class Node(Shape):
 
     id: Id
     type: str
-    nonce: Id = Field(description="Changes with every save; If-Match compares it.")
+    nonce: Id = Field(description="Changes with every save. Compared with If-Match.")
     path: str = Field("", examples=["/essays/on-lists"], description="The URL path on the site.")
     url: str = ""
     section: Id | None = Field(None, description="The section of the node; null at the top level.")

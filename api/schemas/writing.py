@@ -16,7 +16,7 @@ TagList = Annotated[list[Tag], Field(max_length=tags.MOST)]
 Detail = Annotated[
     dict[str, Any],
     Field(
-        description="The fields of the type, by name: the shape `…Detail`.", examples=[{"text": "The *first* words."}]
+        description="The type's fields by name, as in the shape `…Detail`.", examples=[{"text": "The *first* words."}]
     ),
 ]
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]")
@@ -98,7 +98,7 @@ class At(Shape):
 class Place(Shape):
     """A node's new place. Fields that you leave out don't change."""
 
-    section: Id | None = Field(None, description="null for the top level.")
+    section: Id | None = Field(None, description="The new section; null for the top level.")
     slug: str = Field("", max_length=200)
 
 
@@ -112,7 +112,7 @@ class TagsChange(Shape):
 class ChangeOptions(Shape):
     """Options for a change."""
 
-    version: Annotated[VersionName, Field(description="`draft`: change the draft, which readers can't see.")] = LIVE
+    version: Annotated[VersionName, Field(description="`draft` changes the draft, which readers can't see.")] = LIVE
     merge: Annotated[
         bool,
         Field(description="Merge with later changes by other people, if there are no conflicts."),
@@ -122,7 +122,9 @@ class ChangeOptions(Shape):
 class VersionOptions(Shape):
     """The version to which an operation applies."""
 
-    version: Annotated[VersionName, Field(description="`draft`: the changes in the draft.")] = LIVE
+    version: Annotated[
+        VersionName, Field(description="With `draft`, the operation applies to the draft's changes.")
+    ] = LIVE
 
 
 class Choice(Shape):

@@ -53,7 +53,9 @@ def unavailable(request: HttpRequest) -> HttpResponse:
 def busy(request: HttpRequest) -> HttpResponse:
     """Return a 503 response, because there are too many long requests. The form is the same as in `unavailable`."""
     if is_api_request(request):
-        detail = "The site is busy with other long requests. Try again after the seconds in Retry-After."
+        detail = (
+            "The site is busy processing other long requests. Try again after the number of seconds in Retry-After."
+        )
         return problems.problem_response(
             Problem("unavailable", detail, headers={"Retry-After": str(problems.RETRY_AFTER)})
         )
