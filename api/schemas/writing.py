@@ -16,7 +16,7 @@ TagList = Annotated[list[Tag], Field(max_length=tags.MOST)]
 Detail = Annotated[
     dict[str, Any],
     Field(
-        description="The type's fields by name, as in the shape `…Detail`.", examples=[{"text": "The *first* words."}]
+        description="The type's fields by name, as in the schema `…Detail`.", examples=[{"text": "The *first* words."}]
     ),
 ]
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]")

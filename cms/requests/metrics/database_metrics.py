@@ -40,7 +40,7 @@ def _comments() -> Values:
     claims = len(backend().claimed_before(now(), COUNTED))
     yield (
         "comment_claims_open",
-        "Discussions with a write in progress, or an interrupted one.",
+        "Discussions with a write that is in progress or was interrupted.",
         claims,
     )
 
@@ -80,7 +80,7 @@ def _members() -> Values:
             "Members of the replica set that are neither primary nor secondary.",
             len(members.down),
         )
-        yield "mongodb_election_term", "Term of the primary. It increases with each election.", members.term
+        yield "mongodb_election_term", "Election term of the primary. It increases with each election.", members.term
         if members.lag:
             worst = max(members.lag.values())
             yield "mongodb_replication_lag_seconds", "Largest lag of a secondary behind the primary.", worst
@@ -89,11 +89,15 @@ def _members() -> Values:
 def _server() -> Values:
     if server := status.server():
         yield "mongodb_connections_open", "Open connections of all clients to the server.", server.connections
-        yield "mongodb_connections_limit", "Connections that the server accepts.", server.max_connections
+        yield (
+            "mongodb_connections_limit",
+            "Maximum number of connections that the server accepts.",
+            server.max_connections,
+        )
     if oplog := status.oplog():
         yield (
             "mongodb_oplog_window_seconds",
-            "Time that the oplog covers. A member can be away for that long.",
+            "Time span that the oplog covers. A member can be down for up to that long.",
             oplog.seconds,
         )
         yield (
@@ -105,8 +109,8 @@ def _server() -> Values:
 
 def _disk() -> Values:
     if disk := status.disk():
-        yield "mongodb_disk_free_bytes", "Free bytes on the disk of the database.", disk.free
-        yield "mongodb_disk_bytes", "Total bytes of the disk of the database.", disk.total
+        yield "mongodb_disk_free_bytes", "Free bytes on the database's disk.", disk.free
+        yield "mongodb_disk_bytes", "Total bytes on the database's disk.", disk.total
 
 
 _QUERIES: tuple[Callable[[], Values], ...] = (_members, _server, _disk, _comments, _worker, _caches)

@@ -12,7 +12,7 @@ _ROUTES = {name: name for name in ("admin", "api", "comments", "static")} | {"me
 
 REQUESTS = Histogram(
     "marginalia_request_seconds",
-    "Requests and their time to first byte, by kind of URL and class of status.",
+    "Requests and their time to first byte, by type of URL and status class.",
     ("route", "status"),
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
     registry=REGISTRY,
@@ -27,7 +27,7 @@ PAGES = Counter(
 )
 GATE_WAITING = Gauge(
     "marginalia_gate_waiting",
-    "Requests that wait for other requests before they query the database.",
+    "Requests waiting for other requests before they query the database.",
     multiprocess_mode="livesum",
     registry=REGISTRY,
 )
@@ -39,13 +39,13 @@ HEAVY_REFUSED = Counter(
 )
 COMMANDS = Histogram(
     "marginalia_mongodb_command_seconds",
-    "Response times of MongoDB for commands of web processes.",
+    "MongoDB's response times for commands from web processes.",
     buckets=(0.001, 0.005, 0.02, 0.1, 0.5, 2),
     registry=REGISTRY,
 )
 CONNECTIONS_IN_USE = Gauge(
     "marginalia_mongodb_connections_in_use",
-    "Connections of the web processes that wait for a response of MongoDB.",
+    "Web processes' connections that are waiting for a response from MongoDB.",
     multiprocess_mode="livesum",
     registry=REGISTRY,
 )
