@@ -24,4 +24,4 @@ class TokenRevoker:
 
     def get_help_text(self) -> str:
         """Return the help text for forms in which a password is set."""
-        return _("Changing the password revokes all of the account's API tokens.")
+        return _("Changing the password revokes all API tokens for the account.")

@@ -14,7 +14,7 @@ from marginalia.tasks import worker
 from tests.api.conftest import Asker
 
 PASSWORD = "a-new-password-4-ed"
-LINE = "Changing the password revokes all of the account's API tokens."
+LINE = "Changing the password revokes all API tokens for the account."
 
 
 def change(client, user, **_):

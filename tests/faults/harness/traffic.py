@@ -242,7 +242,7 @@ class Reader(Traffic):
         if answer.status == 200:
             self.ledger.did(self.kind)
         elif answer.status < 500:
-            self.refused("Add a page.", answer)
+            self.refused("a page", answer)
         else:
             self._check_failure(answer, ())
 
