@@ -34,7 +34,7 @@ class TokenForm(forms.Form):
     """The form for creating a token."""
 
     name = forms.CharField(
-        label=gettext_lazy("Name"), max_length=100, help_text=gettext_lazy("What the token is for, such as “mirror”.")
+        label=gettext_lazy("Name"), max_length=100, help_text=gettext_lazy("The token's purpose, such as “mirror”.")
     )
     scopes = forms.MultipleChoiceField(
         label=gettext_lazy("Permissions"),
@@ -42,7 +42,7 @@ class TokenForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         required=False,
         help_text=gettext_lazy(
-            "The token can never do more than your account. If you select nothing, it can only read public content."
+            "The token can never do more than your account can. If you select nothing, it can only read public content."
         ),
     )
     days = forms.TypedChoiceField(

@@ -180,7 +180,7 @@ class NewerVersion(NodeError):
     def __init__(self) -> None:
         super().__init__(
             _(
-                "This content was saved by a newer version of the site, so your change was not made. Try again once "
+                "This content was saved by a newer version of the site, so your change was not saved. Try again once "
                 "the update is complete."
             )
         )

@@ -158,8 +158,8 @@ def check_size(facts: ImageFacts, format: Format, limits: Limits) -> None:
     if memory > limits.max_memory:
         raise BadPicture(
             _(
-                "This photo needs %(need)d MB of memory to open. At most %(most)d MB are allowed. "
-                "Save it in a smaller size or as a JPEG."
+                "This photo needs %(need)d MB of memory to open. At most %(most)d MB are allowed. Save it at a smaller "
+                "size or as a JPEG."
             )
             % {"need": memory >> 20, "most": limits.max_memory >> 20}
         )
@@ -168,7 +168,7 @@ def check_size(facts: ImageFacts, format: Format, limits: Limits) -> None:
 def too_many_pixels(limits: Limits) -> BadPicture:
     """Return the error for an image with more than `limits.max_pixels` pixels."""
     return BadPicture(
-        _("This photo is too large. At most %(most)d megapixels are allowed. Save it in a smaller size.")
+        _("This photo is too large. At most %(most)d megapixels are allowed. Save it at a smaller size.")
         % {"most": limits.max_pixels // 1_000_000}
     )
 
