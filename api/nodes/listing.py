@@ -43,7 +43,7 @@ class Filters(Shape):
     state: str = Field(
         "",
         pattern=STATE_PATTERN,
-        description=f"A state, as listed in the admin: `{'`, `'.join((lists.ANY, *lists.STATES))}`.",
+        description=f"A state, as in the admin: `{'`, `'.join((lists.ANY, *lists.STATES))}`.",
     )
     cursor: str = Field("", max_length=300, description="`next` of the previous page.")
     limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Nodes per page.")

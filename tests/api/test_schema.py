@@ -49,7 +49,7 @@ def test_reference_page_lists_every_operation_without_cdn(mongo, commands):
         "state public or removed or pending",
         "title string, required",
         "If-Match string, required The ETag of the version that the change is based on.",
-        "state string A state, as listed in the admin: any , live , scheduled , unpublished , expiring , expired , drafted , due .",
+        "state string A state, as in the admin: any , live , scheduled , unpublished , expiring , expired , drafted , due .",
     ):
         assert row in rows
     assert any(row.startswith("Idempotency-Key string Identifies the request") for row in rows)
