@@ -77,8 +77,10 @@ def _problem(error: NodeError, fields: Mapping[str, str]) -> Problem:
         return _stale_problem(error)
     if isinstance(error, BadPicture):
         return Problem("invalid", message, errors=[("body", message)])
-    path = error.path if isinstance(error, FieldRefused) else _PATHS.get(type(error))
-    if path:
+    if isinstance(error, FieldRefused):
+        located = [(fields.get(path) or body_path(path), text) for path, text in error.errors.items()]
+        return Problem("invalid", errors=located)
+    if path := _PATHS.get(type(error)):
         free: dict[str, Any] = {"free": error.free} if isinstance(error, SlugTaken) else {}
         return Problem("invalid", errors=[(fields.get(path) or body_path(path), message)], **free)
     kind, seconds = next((kind, seconds) for error_type, kind, seconds in _KINDS if isinstance(error, error_type))

@@ -167,7 +167,7 @@ def describe_saved(saved_at: datetime, moment: datetime) -> str:
 
 
 def describe_working_copy(stored_at: datetime) -> str:
-    """Return the time at which a working copy was stored, in the words of the bar."""
+    """Return the bar's text that states when a working copy was stored."""
     return _("Backed up at %(when)s, but not saved") % {"when": time(stored_at)}
 
 

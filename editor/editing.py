@@ -90,7 +90,7 @@ def _save_new(request: HttpRequest, type: str) -> HttpResponse:
 
 
 def renumbered_message() -> str:
-    """Return the message for a form that got a new id because its id was already used."""
+    """Return the message for a form that got a new id, because the old one was already used."""
     return _("The form now has a new id. Submit it again.")
 
 

@@ -46,7 +46,7 @@ def broken_links(request: HttpRequest) -> HttpResponse:
                 break
     except ValueError as error:
         raise Http404(_("This page of the list doesn't exist.")) from error
-    # Only users who can see everything get the titles of targets that are not public.
+    # Only users who can see everything can see the titles of targets that are not public.
     targets = [row["target"] for row in rows] if access.sees_all(request.user) else []
     titles = references.titles(targets, of_photos=access.may_see_photos(request.user))
     for row in rows:

@@ -1,6 +1,5 @@
 """Process submitted forms for nodes and photos: find their base version, add errors, and describe other saves."""
 
-from collections.abc import Mapping
 from datetime import datetime
 
 from bson import ObjectId
@@ -55,11 +54,14 @@ def add_error(form: Form, error: NodeError) -> None:
 
     The form's `paths` attribute maps field names to paths, for fields whose path differs from their name.
     """
-    field = {SlugTaken: "slug", InvalidSlug: "slug", InvalidPlace: "section", NotReady: "alt"}.get(type(error))
     if isinstance(error, FieldRefused):
-        paths: Mapping[str, str] = getattr(form, "paths", {})
-        field = next((name for name, path in paths.items() if path == error.path), error.path)
-    form.add_error(field if field in form.fields else None, str(error))
+        names = {path: name for name, path in getattr(form, "paths", {}).items()}
+        errors = {names.get(path, path): message for path, message in error.errors.items()}
+    else:
+        field = {SlugTaken: "slug", InvalidSlug: "slug", InvalidPlace: "section", NotReady: "alt"}.get(type(error), "")
+        errors = {field: str(error)}
+    for field, message in errors.items():
+        form.add_error(field if field in form.fields else None, message)
     if isinstance(error, SlugTaken) and isinstance(form, NodeForm):
         form.free_slug = error.free
 

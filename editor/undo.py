@@ -23,7 +23,7 @@ from photos import addresses
 INNER, OUTER = ":", " "
 # Maximum number of nodes restored by one request. A page of a list shows fewer nodes than this.
 MOST = 100
-# The message about restored nodes that were scheduled for a time that has passed meanwhile.
+# The message about restored nodes whose scheduled time passed while they were in the trash.
 DUE_MESSAGE = gettext_lazy("Items whose publication date passed while they were in the trash are now drafts.")
 
 

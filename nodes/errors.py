@@ -139,6 +139,24 @@ class FieldRefused(NodeError):
         self.path = path
         super().__init__(message)
 
+    @property
+    def errors(self) -> Mapping[str, str]:
+        """Return the message of each refused field by its path. The path is "" for a message about the whole node."""
+        return {self.path: str(self)}
+
+
+class FieldsRefused(FieldRefused):
+    """The `clean` method of the node's type refused the combination of its fields."""
+
+    def __init__(self, errors: Mapping[str, str]) -> None:
+        self._errors = errors
+        super().__init__(next(iter(errors)), " ".join(errors.values()))
+
+    @property
+    def errors(self) -> Mapping[str, str]:
+        """Return the message of each refused field by its path."""
+        return self._errors
+
 
 class TextTooLong(FieldRefused):
     """The text in a field has more bytes than settings.TEXT_MAX_BYTES."""

@@ -207,7 +207,7 @@ def explain(error: Exception) -> str:
     if isinstance(error, WriteError):
         return DATABASE_REFUSED
     if isinstance(error, FieldRefused):
-        return f"{error.path}: {error}"
+        return "; ".join(f"{path}: {text}" if path else text for path, text in error.errors.items())
     if isinstance(error, NodeError):
         return str(error)
     return f"it is malformed ({type(error).__name__}: {error})"
@@ -314,6 +314,7 @@ def check_fields(record: Mapping[str, Any]) -> None:
         # Unscheduled drafts are not checked here, because they are checked when an editor publishes them.
         if version is metadata or record["draft"].get("due"):
             rules.check_ready(present)
+            rules.check_type(present)
         common = [(name, Metadata._meta.get_field(name), version[name]) for name in _COMMON & version.keys()]
         if (version["author"] or {}).get("name"):
             common.append(("author", Byline._meta.get_field("name"), version["author"]["name"]))

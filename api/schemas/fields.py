@@ -23,8 +23,8 @@ NAMES = {path: name for name, path in PATHS.items()}
 
 
 def body_path(path: str) -> str:
-    """Return a field's path in a request body: "parent_id" becomes "body.section"."""
-    return f"body.{NAMES.get(path, path)}"
+    """Return a field's path in a request body: "parent_id" becomes "body.section", and "" the whole "body"."""
+    return f"body.{NAMES.get(path, path)}" if path else "body"
 
 
 def serialize_fields(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -283,6 +283,8 @@ def _store(
     nonce = ObjectId()
     whole = {**version, **own, "nonce": nonce}
     rules.check_inserts(change.fields, whole)
+    if rules.changes_type_fields(change.fields):
+        rules.check_type(whole)
     draft = {
         "nonce": nonce,
         **base,

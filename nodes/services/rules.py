@@ -1,24 +1,30 @@
 """Rules that nodes must satisfy. Services check them before each write, regardless of the caller."""
 
+import builtins
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
 from bson import ObjectId
 from django.conf import settings
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.utils.translation import gettext as _
 
 from marginalia.markup.characters import is_blank
 from marginalia.markup.inserts.reading import TextInserts, UnknownInsert, may_have_inserts
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
+from marginalia.mongo.reading import Malformed
 from nodes import content, rendering
 from nodes.collections import ASSET_FILES, NODES, REVISIONS, TRASH
-from nodes.content import MARKDOWN, PHOTO, declared_fields, may_hold
+from nodes.content import MARKDOWN, PHOTO, Content, declared_fields, may_hold, values
+from nodes.content.declared_fields import PREFIX
 from nodes.content.messages import section_gone, unknown_type
 from nodes.errors import (
     FieldRefused,
+    FieldsRefused,
     IdTaken,
     InvalidField,
     InvalidPlace,
@@ -143,6 +149,33 @@ def check_ready(metadata: Mapping[str, Any]) -> None:
         raise NotReady(
             _("“%(title)s” can't be published without alternative text. Describe what the photo shows.") % metadata
         )
+
+
+def check_type(metadata: Mapping[str, Any]) -> None:
+    """Raise FieldsRefused if the `clean` method of the node's type refuses its fields.
+
+    Callers check only saves that change a field of the type, so that a stored mistake doesn't block an editor who
+    corrects a title.
+    """
+    type = content.get(metadata["type"])
+    # Damaged values are reported where they are read.
+    with suppress(Malformed):
+        try:
+            type.from_document(metadata["detail"]).clean()
+        except ValidationError as error:
+            raise FieldsRefused(_messages(type, error)) from error
+
+
+def changes_type_fields(changes: Iterable[str]) -> bool:
+    """Return whether one of the changed paths is a field that the node's type declares."""
+    return any(path.startswith(PREFIX) for path in changes)
+
+
+def _messages(type: builtins.type[Content], error: ValidationError) -> dict[str, str]:
+    """Return the messages by path. Messages about no field of the type have the path ""."""
+    by_name = error.message_dict if hasattr(error, "error_dict") else {NON_FIELD_ERRORS: error.messages}
+    columns = {field.name: field.column for field in values.stored_fields(type)}
+    return {f"{PREFIX}{columns[name]}" if name in columns else "": " ".join(text) for name, text in by_name.items()}
 
 
 def check_lengths(fields: Mapping[str, Any]) -> None:

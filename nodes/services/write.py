@@ -91,6 +91,8 @@ def compare_and_set(
     after = {**metadata, **merging.nested({**merging.fields(metadata), **changes})}
     after |= {"tags": new_tags, "nonce": nonce, "updated": moment}
     rules.check_ready(after)
+    if rules.changes_type_fields(changes):
+        rules.check_type(after)
     # Merged text can be longer than either of the two versions.
     rules.check_lengths(changes)
     rules.check_inserts(changes, after)
