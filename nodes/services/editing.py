@@ -42,7 +42,7 @@ from nodes.services.write import (
     new_metadata,
     writable,
 )
-from nodes.signals import fields_saved
+from nodes.signals import send_saved
 from nodes.tags import MOST
 from nodes.types import NEVER, NO_TAGS, Act, Actor, Change, Expected, Saved, Submitted, TagChange
 
@@ -125,6 +125,7 @@ def create(
                 return None
             raise SlugTaken(new_slug, slugs.find_free(new_slug, parent_id)) from error
         invalidate(scope.of_new(metadata))
+        send_saved(new_id, None, metadata, {"title", *fields, *(["tags"] if tags else [])})
         return Saved(new_id, metadata["nonce"], tuple(fields))
 
     return retry_compare_and_set(attempt)
@@ -217,7 +218,6 @@ def save(
         if nonce is None:
             return None
         ended = scheduled.due_time(stored) if ends_schedule(fields) else None
-        fields_saved.send(sender=None, node_id=node_id, type=version["type"], changed=frozenset(fields))
         return Saved(node_id, nonce, tuple(fields), merged, ended)
 
     return merge_and_write(Edit(seen_nonce, mine, tags, form, merges, act), load, live_version, write)
@@ -414,6 +414,8 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
         # Lists show all fields of photos.
         is_file = content.get(stored["metadata"]["type"]).is_file
         invalidate(Scope.LISTS if is_file else Scope.TEXTS, scope.changed_tags(stored, {"tags": given}, tags))
+        if given != present:
+            send_saved(node_id, stored["metadata"], {**stored["metadata"], "tags": given}, {"tags"})
         return True
 
     retry_compare_and_set(attempt)

@@ -7,7 +7,9 @@ from bson import ObjectId
 from django.utils.translation import gettext as _
 from pymongo.client_session import ClientSession
 
+from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, database, transaction
+from nodes import merging
 from nodes.collections import NODES, SITE
 from nodes.content import Folder, upgrading
 from nodes.content.messages import section_gone
@@ -17,7 +19,8 @@ from nodes.models import stored_site, tree
 from nodes.models.stored_site import SITE_ID
 from nodes.services import rules
 from nodes.services.site import invalidate
-from nodes.services.write import STORED, compare_and_set
+from nodes.services.write import STORED, changed_paths, compare_and_set
+from nodes.signals import send_saved
 from nodes.types import Actor, Change
 
 
@@ -51,6 +54,10 @@ def move_section(actor: Actor, stored: Document, change: Change) -> ObjectId | N
     nonce = transaction(work)
     if nonce:
         invalidate()
+        before = stored["metadata"]
+        moment = {"nonce": nonce, "updated": now()}
+        after = {**before, **merging.nested({**merging.fields(before), **change.fields}), **moment}
+        send_saved(stored["_id"], before, after, changed_paths(change))
     return nonce
 
 

@@ -24,7 +24,7 @@ from nodes.selectors import slugs
 from nodes.services import ordering, placement, rules, scheduled
 from nodes.services.site import invalidate
 from nodes.services.write import insert_revision, store_redirect
-from nodes.signals import node_deleted
+from nodes.signals import node_deleted, node_restored, node_trashed, send_event
 from nodes.types import Act, Actor, Expected
 
 
@@ -65,6 +65,7 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
     if stored["metadata"]["nonce"] != seen_nonce:
         raise EditConflict(None, stored["metadata"], Merge({}, (), ()))
     invalidate()
+    send_event(node_trashed, node_id, stored["metadata"]["type"])
 
 
 def restore(
@@ -138,6 +139,7 @@ def restore(
     if not done:
         raise TooBusy
     invalidate()
+    send_event(node_restored, node_id, metadata["type"])
     return was_due
 
 

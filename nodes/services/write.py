@@ -21,6 +21,7 @@ from nodes.errors import NewerVersion, NotUpgraded, SlugTaken
 from nodes.selectors import slugs
 from nodes.services import derived, ordering, rules, scope
 from nodes.services.site import invalidate
+from nodes.signals import send_saved
 from nodes.tags import unique
 from nodes.types import NEVER, Act, Actor, Change, Expected, Submitted, TagChange
 
@@ -55,7 +56,8 @@ def compare_and_set(
         change: The change.
         more_filter: Additional conditions on fields of the node.
         more_update: Additional changes to fields of the node.
-        session: The session of a transaction. If it is passed, the caller must renew the versions after the commit.
+        session: The session of a transaction. If it is passed, the caller must renew the versions and send the signals
+            after the commit.
 
     Returns:
         The new nonce, or None if the node has changed in the meantime.
@@ -128,7 +130,13 @@ def compare_and_set(
         return None
     if session is None:
         invalidate(scope.of_save(stored, after, derived_data), scope.changed_tags(stored, after, change.tags))
+        send_saved(seen.id, metadata, after, changed_paths(change))
     return nonce
+
+
+def changed_paths(change: Change) -> set[str]:
+    """Return the paths of the fields that a change writes."""
+    return {*change.fields, *(["tags"] if change.tags else [])}
 
 
 def ends_schedule(changes: Mapping[str, Any]) -> bool:

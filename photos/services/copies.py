@@ -8,7 +8,7 @@ from django.dispatch import receiver
 from marginalia.tasks import Postponed, task
 from nodes.errors import TooBusy
 from nodes.selectors import stored_photos
-from nodes.signals import fields_saved
+from nodes.signals import node_saved
 from photos import addresses
 from photos.assets import contents, reader, renditions
 from photos.assets.errors import BadPicture
@@ -27,7 +27,7 @@ def enqueue(photo_id: ObjectId, content_id: ObjectId, cut: Cut = WHOLE) -> None:
     make_copies.using(key=f"{COPIES}:{content_id}{cut}").enqueue(photo=str(photo_id), content=str(content_id))
 
 
-@receiver(fields_saved)
+@receiver(node_saved)
 def enqueue_after_save(node_id: ObjectId, changed: frozenset[str], **_kwargs: Any) -> None:
     """Queue the job if the crop or rotation of a photo was changed."""
     photo = stored_photos.get(node_id) if CUT_FIELDS & changed else None

@@ -27,6 +27,7 @@ from nodes.services import derived, editing, rules, scope, trash
 from nodes.services.retrying import retry_compare_and_set
 from nodes.services.site import invalidate
 from nodes.services.write import compare_and_set, insert_revision, new_metadata
+from nodes.signals import photo_added, send_event, send_saved
 from nodes.types import Actor, Change, Saved, TagChange
 from photos.assets import contents
 from photos.assets.errors import PhotoLocked, UploadLost
@@ -216,6 +217,8 @@ class Upload(IncomingFile[Uploaded]):
             return None
         invalidate(scope.of_new(after))
         copies.enqueue(self.id, self.id)
+        send_saved(self.id, None, after, {*values, *(["tags"] if after["tags"] else [])})
+        send_event(photo_added, self.id, PHOTO)
         duplicates = stored_photos.same_bytes(received.sha256, self.id)
         return Uploaded(self.id, after["nonce"], after["title"], duplicates)
 
