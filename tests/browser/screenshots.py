@@ -13,11 +13,25 @@ from nodes.models import Node
 from nodes.services import editing
 from nodes.types import Actor
 from tests.browser.people import write
-from tests.support.nodes.build import nonce, stored
+from tests.support.nodes.build import node, nonce, stored
+from tests.support.nodes.content import Recipe, registered
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
-DESKTOP, PHONE = {"width": 1180, "height": 800}, {"width": 390, "height": 800}
 POST = "/essays/the-wide-margin"
+# Screens with two pixels per CSS pixel, as most people have them.
+DESKTOP = {"viewport": {"width": 1180, "height": 800}, "device_scale_factor": 2}
+WIDE = {"viewport": {"width": 1440, "height": 860}, "device_scale_factor": 2}
+WINDOW = {"viewport": {"width": 760, "height": 560}, "device_scale_factor": 1.5}
+PHONE = {
+    "viewport": {"width": 390, "height": 800},
+    "device_scale_factor": 2,
+    "is_mobile": True,
+    "has_touch": True,
+    "user_agent": "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 Chrome/130.0.0.0 Mobile Safari/537.36",
+}
+NIGHT = {**PHONE, "color_scheme": "dark"}
+# Pixels between screenshots that are shown side by side.
+GAP = 48
 SETTLED = """() => Promise.all([
     document.fonts.ready,
     ...[...document.images]
@@ -50,23 +64,25 @@ def seen(page: Page) -> Image.Image:
     return Image.open(BytesIO(page.screenshot())).convert("RGB")
 
 
-def keep(name: str, *pictures: Image.Image) -> None:
-    """Write screenshots side by side, in 256 colours, which needs a fifth of the bytes."""
-    gap = 24 * (len(pictures) - 1)
-    whole = Image.new("RGB", (sum(p.width for p in pictures) + gap, max(p.height for p in pictures)), "#8a867d")
+def beside(*pictures: Image.Image) -> Image.Image:
+    """Return screenshots side by side, on a transparent ground."""
+    size = sum(p.width for p in pictures) + GAP * (len(pictures) - 1), max(p.height for p in pictures)
+    whole = Image.new("RGBA", size)
     left = 0
     for picture in pictures:
         whole.paste(picture, (left, 0))
-        left += picture.width + 24
-    IMAGES.mkdir(parents=True, exist_ok=True)
-    whole.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(
-        IMAGES / f"{name}.png", optimize=True
-    )
+        left += picture.width + GAP
+    return whole
+
+
+def keep(name: str, *pictures: Image.Image) -> None:
+    """Write screenshots side by side as WebP."""
+    beside(*pictures).save(IMAGES / f"{name}.webp", quality=80, method=6)
 
 
 def test_take_readers_pages(browsing):
-    desktop, phone = browsing(viewport=DESKTOP), browsing(viewport=PHONE, color_scheme="dark")
-    light = browsing(viewport=PHONE)
+    desktop, phone = browsing(**DESKTOP), browsing(**NIGHT)
+    light = browsing(**PHONE)
     keep("reader", taken(desktop, "/"), taken(light, POST), taken(phone, POST, at="#comments, .comments"))
     keep("comments", taken(desktop, POST, at="#comments, .comments"), taken(phone, POST, at=".comment-depth-3"))
     keep("search", taken(desktop, "/search?q=paper"), taken(phone, "/search?q=paper"))
@@ -74,9 +90,8 @@ def test_take_readers_pages(browsing):
 
 
 def test_take_editors_pages(browsing, account):
-    wide, night = {"width": 1440, "height": 860}, {"viewport": PHONE, "color_scheme": "dark"}
-    ines = browsing(account("ines"), viewport=wide)
-    phone = browsing(account("jun"), **night)
+    ines = browsing(account("ines"), **WIDE)
+    phone = browsing(account("jun"), **NIGHT)
     keep("admin-start", taken(ines, "/admin/"), taken(phone, "/admin/"))
     queue = "/admin/marginalia_comments/moderation/"
     pictures = []
@@ -98,3 +113,65 @@ def test_take_editors_pages(browsing, account):
         editor.click("[name=_continue]")
         expect(editor.locator("#clash-text")).to_be_visible()
     keep("admin-conflict", seen(ines), seen(phone))
+
+
+def test_take_recipe_form(browsing, account):
+    with registered(Recipe):
+        blog = node("blog", "kitchen", title="Kitchen")
+        steps = [
+            {"what": "Soak the beans overnight.", "minutes": 5},
+            {"what": "Simmer them with the bay leaf.", "minutes": 90},
+        ]
+        recipe = node(
+            "recipe",
+            "bean-soup",
+            parent=blog,
+            title="Bean soup",
+            text="The soup of the printers' canteen, which needs a night and an afternoon.",
+            **{"detail.course": "main", "detail.ingredients": ["500 g white beans", "2 onions", "1 bay leaf"]},
+            **{"detail.servings": 6, "detail.steps": steps},
+        )
+        ines = browsing(account("ines"), **WIDE)
+        keep("recipe-form", taken(ines, f"/admin/nodes/node/{recipe}/change/", at=".field-servings"))
+
+
+def test_take_two_editors(browsing, account):
+    """Two people edit different paragraphs of one page: the animation at the top of the README."""
+    post = Node.objects.get(metadata__slug="the-wide-margin").pk
+    ines, jun = (browsing(account(name), **WINDOW) for name in ("ines", "jun"))
+    frames: list[tuple[Image.Image, int]] = []
+
+    def show(milliseconds: int) -> None:
+        frames.append(
+            (beside(*(Image.open(BytesIO(page.screenshot())).convert("RGB") for page in (ines, jun))), milliseconds)
+        )
+
+    for page in (ines, jun):
+        page.goto(f"/admin/nodes/node/{post}/change/")
+        page.evaluate(SETTLED)
+        page.wait_for_timeout(1_000)
+    text = stored(post)["detail"]["text"]
+    paragraphs = text.split("\n\n")
+    show(1_500)
+    for page, number, words in ((ines, 0, " Margins are where readers answer."), (jun, 2, " A pencil is enough.")):
+        for end in range(len(words) // 4, len(words) + 1, len(words) // 4):
+            changed = [*paragraphs]
+            changed[number] += words[:end]
+            write(page, "\n\n".join(changed))
+            show(350)
+        show(900)
+    for page in (ines, jun):
+        page.click("[name=_continue]")
+        expect(page.locator(".messagelist")).to_be_visible()
+        page.evaluate(SETTLED)
+        show(2_200)
+    pictures = [picture for picture, _ in frames]
+    pictures[0].save(
+        IMAGES / "two-editors.webp",
+        save_all=True,
+        append_images=pictures[1:],
+        duration=[milliseconds for _, milliseconds in frames],
+        loop=0,
+        quality=70,
+        method=6,
+    )
