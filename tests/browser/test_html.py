@@ -1,6 +1,7 @@
 """The Nu HTML checker finds no error on any page of readers and editors."""
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -13,6 +14,11 @@ from nodes.services.site import save_settings
 from tests.browser import pages
 
 JAR = Path(__file__).parents[2] / "node_modules" / "vnu-jar" / "build" / "dist" / "vnu.jar"
+
+# The standard allows `blocking` for this link, but the checker doesn't know it yet.
+VALID = re.compile(
+    r"A “link” element with a “blocking” attribute .*: .*<link rel=\"expect\" href=\"#[\w-]+\" blocking=\"render\">"
+)
 
 
 @pytest.fixture
@@ -27,10 +33,11 @@ def errors(folder: Path) -> list[str]:
     assert JAR.exists(), "The tests need the Nu HTML checker: `make checkers` installs it."
     command = [java, "-Xss2m", "-jar", str(JAR), "--format", "json", "--exit-zero-always", "--errors-only", str(folder)]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
-    return [
+    found = [
         f"{message['url'].rpartition('/')[2]}: {message['message']}: {' '.join(message.get('extract', '').split())}"
         for message in json.loads(told)["messages"]
     ]
+    return [error for error in found if not VALID.search(error)]
 
 
 @pytest.mark.slow

@@ -60,3 +60,12 @@ def test_every_picture_declares_its_size(page, site):
         page.goto(address)
         assert page.locator("img").count() > 0
         assert page.locator("img:not([width][height], .lightbox img)").count() == 0
+
+
+def test_gallery_does_not_shift_on_slow_devices(browsing, site):
+    for _ in range(5):
+        page = browsing(viewport=DESKTOP)
+        page.add_init_script(OBSERVE)
+        page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 20})
+        page.goto("/lakes")
+        assert page.evaluate(SUM) < MOST
