@@ -408,4 +408,5 @@ def test_export_is_verified_in_a_scratch_database(tmp_path):
     code, said = run("import_site", path, "--verify")
     assert (code, VERIFIED in said) == (0, True), said
     assert database()["cms.nodes"].count_documents({}) == 0
-    assert set(client().list_database_names()) == names
+    # Other workers delete their databases when they end.
+    assert set(client().list_database_names()) <= names
