@@ -22,7 +22,7 @@ LINK = re.compile(r"(\]\()(?!https?:|mailto:|#|photo:|node:)([^)#\s]+)")
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Add the version to the site's name, and its first two numbers to the name of the output folder."""
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["version"]["fallback-version"]
     config.site_name = f"{config.site_name} {version}"
     config.site_dir = os.path.join(config.site_dir, ".".join(version.split(".")[:2]))
     return config

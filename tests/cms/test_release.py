@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tomllib
 
 import django
 import pytest
@@ -10,6 +11,11 @@ from django.test import Client
 from cms import __version__
 from tests.support.scraping import Scraped
 from tests.support.site_settings import ROOT
+
+
+def test_version_of_a_clone_is_the_one_of_builds_without_git():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert settings["tool"]["hatch"]["version"]["fallback-version"] == __version__
 
 
 @pytest.mark.parametrize("argument", ["--version", "version"])
