@@ -49,6 +49,7 @@ def test_help_lists_every_target(make):
         "screenshots",
         "vendor",
         "image",
+        "package",
         "lock",
         "sbom",
         "audit",

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.management import get_commands
 
 from cms.environment.table import Environment
+from marginalia import __version__
 from marginalia.mongo.collections import declared_collections
 from tests.docs.packages import PACKAGES
 from tests.support.site_settings import ROOT, documented, documented_rows, production, run_python
@@ -187,6 +188,7 @@ def test_badges_match_the_package():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     badges = re.findall(r">([^<>]+)</text>", (ROOT / "docs/images/badges.svg").read_text())
     shown = dict(zip(badges[::2], badges[1::2], strict=True))
-    assert (shown["version"], shown["licence"]) == (project["version"], project["license"])
+    assert __version__.startswith(shown["version"] + ".")
+    assert shown["licence"] == project["license"]
     assert project["requires-python"] == ">=" + shown["Python"].removeprefix("≥ ")
     assert f"Framework :: Django :: {shown['Django']}" in project["classifiers"]

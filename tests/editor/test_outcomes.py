@@ -189,7 +189,7 @@ def test_unpublishing_is_confirmed_and_reported(editor, client):
     assert "This will unpublish the page. Readers won't be able to see it until it's published again." in unescape(page)
     assert client.get("/page").status_code == 200
     data = fields(page, "confirm_form")
-    words = "The page was unpublished. Readers can't see it until it's published again."
+    words = "The page was unpublished. Readers can't see the page until it's published again."
     assert last_message(ann.client.post(change(node_id, "unpublish"), data, follow=True)) == words
     assert client.get("/page").status_code == 404
     assert stored(node_id)["published"] is None

@@ -89,7 +89,7 @@ def _luminance(colour: str) -> float:
 
 def test_colours_of_code_are_readable_in_both_schemes():
     known = dict(re.findall(r"(--[\w-]+): (light-dark\([^)]*\))", CSS))
-    (parts,) = re.findall(r"/\* Parts of code.*?\n}", CSS, re.DOTALL)
+    (parts,) = re.findall(r"/\* Syntax highlighting.*?\n}", CSS, re.DOTALL)
     rules = re.findall(r"color: (var\((--\w+)\)|light-dark\([^)]*\))", parts)
     grounds = re.findall("#[0-9a-f]{6}", known["--raised"])
     assert len(rules) == 6
