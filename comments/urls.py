@@ -11,13 +11,14 @@ from marginalia.comments.moderation.views import approve
 from marginalia.comments.notices.views import subscribe, unsubscribe
 from marginalia.comments.posting.change_views import delete, edit, flag
 from marginalia.comments.posting.views import done, form, post
+from marginalia.comments.reading.outages import limited
 from marginalia.comments.reading.views import discussion, mine, permalink, thread
 from marginalia.comments.views import handle_comment_errors
 
 
 def _route(route: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:
-    """Return a URL pattern for `view` that turns every CommentError into a response."""
-    return path(route, handle_comment_errors(view), name=name)
+    """Return a URL pattern for `view` that turns every CommentError, and an outage of the database, into a response."""
+    return path(route, handle_comment_errors(limited(view)), name=name)
 
 
 urlpatterns = [

@@ -17,8 +17,11 @@ from django.utils.translation import gettext_lazy
 from marginalia.comments import targets
 from marginalia.comments.errors import CommentError, CommentNotFound, DiscussionBusy, DiscussionDamaged, TargetNotFound
 from marginalia.comments.types import Target
+from marginalia.mongo.servers import Outage
 
 PAGE_TEMPLATES = ["comments/frame.html", "base.html", "comments/bare.html"]
+# The number of seconds after which browsers and programs should try again after an outage.
+RETRY_AFTER = 5
 GONE = gettext_lazy("The page that you commented on no longer exists. Your text:")
 
 
@@ -44,6 +47,8 @@ class _ErrorMiddleware:
             return error_page(request, DiscussionDamaged.sentence if is_read else error.sentence, status=503)
         elif isinstance(error, CommentError):
             return error_page(request, error.sentence, status=409)
+        elif isinstance(error, Outage):
+            return _unavailable(request)
         return None
 
 
@@ -62,6 +67,14 @@ def error_page(request: HttpRequest, sentence: str | Promise, *, status: int = 4
     """
     text = request.POST.get("text", "")
     return personal(page(request, None, "stray", {"sentence": sentence, "text": text}, status=status))
+
+
+def _unavailable(request: HttpRequest) -> HttpResponse:
+    response = error_page(
+        request, _("Comments aren't available right now. Please try again in a few seconds."), status=503
+    )
+    response["Retry-After"] = str(RETRY_AFTER)
+    return response
 
 
 def get_target_or_404(label: str, pk: str) -> tuple[Target, Model]:

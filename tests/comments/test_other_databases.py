@@ -1,5 +1,6 @@
 """Comments in their own database beside a project's default one: workers, migrations, dumps and outages."""
 
+from html import unescape
 from io import StringIO
 from itertools import count
 
@@ -10,9 +11,11 @@ from django.template import Context, Template
 from django.test import RequestFactory
 
 from marginalia.comments.operations.routers import CommentsRouter
+from marginalia.comments.reading import outages
 from marginalia.comments.types import Target
 from marginalia.mongo.connection import database
 from marginalia.mongo.doctor import examine
+from marginalia.mongo.servers import outage_after
 from tests.tasks import examples
 
 pytestmark = pytest.mark.usefixtures("mongo")
@@ -64,6 +67,42 @@ def test_page_is_shown_without_comments_during_their_outage(separate_database):
     assert html.startswith("Page. ")
     assert html.count("Comments can't be shown right now.") == 2, "the list, the link to the form"
     assert "0 comments" not in html
+
+
+def test_process_pauses_after_an_outage(separate_database, monkeypatch):
+    alias = separate_database(HOST="mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=60000&timeoutMS=60000")
+    tries = []
+
+    def record(seconds, used_alias):
+        tries.append(used_alias)
+        return outage_after(0.01, used_alias)
+
+    monkeypatch.setattr(outages, "outage_after", record)
+    for _ in range(3):
+        assert "Comments can't be shown right now." in render()
+    assert tries == [alias]
+    monkeypatch.setitem(outages._retry_at, alias, 0)
+    assert "Comments can't be shown right now." in render()
+    assert tries == [alias, alias]
+
+
+@pytest.mark.parametrize("path", ["form/nodes.node/{pk}", "on/nodes.node/{pk}", "feed/nodes.node/{pk}"])
+def test_page_of_comments_is_unavailable_during_their_outage(post_page, separate_database, client, monkeypatch, path):
+    monkeypatch.setattr(outages, "PATIENCE", 0.1)
+    separate_database(HOST="mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=60000&timeoutMS=60000")
+    response = client.get(f"/comments/{path.format(pk=post_page.pk)}")
+    assert (response.status_code, response["Retry-After"]) == (503, "5")
+    assert "Comments aren't available right now." in unescape(response.content.decode())
+
+
+def test_sent_comment_is_shown_again_during_an_outage(post_page, separate_database, client, monkeypatch):
+    monkeypatch.setattr(outages, "FORM_PATIENCE", 0.1)
+    form = client.get(f"/comments/form/{post_page.label}/{post_page.pk}").content.decode()
+    token = form.partition('name="token" value="')[2].partition('"')[0]
+    separate_database(HOST="mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=60000&timeoutMS=60000")
+    response = client.post("/comments/post", {"token": token, "name": "Ann", "text": "Typed for an hour"})
+    assert response.status_code == 503
+    assert "Typed for an hour" in response.content.decode()
 
 
 def test_page_is_shown_with_comments_of_another_database(separate_database):
