@@ -11,8 +11,9 @@ from django.template import Context, Template
 from django.test import RequestFactory
 
 from marginalia.comments.operations.routers import CommentsRouter
+from marginalia.comments.posting import services
 from marginalia.comments.reading import outages
-from marginalia.comments.types import Target
+from marginalia.comments.types import CommentAuthor, Target
 from marginalia.mongo.connection import database
 from marginalia.mongo.doctor import examine
 from marginalia.mongo.servers import outage_after
@@ -155,3 +156,13 @@ def test_dumpdata_dumps_other_apps(group):
     call_command("dumpdata", exclude=["nodes", "contenttypes", "sessions"], stdout=out)
     assert "Potters" in out.getvalue()
     assert '"comments.' not in out.getvalue()
+
+
+def test_flush_empties_the_collections_of_one_database(separate_database, mongo):
+    alias = separate_database()
+    services.post(Target("nodes.node", "1" * 24), author=CommentAuthor("Ann"), source="Hello", token="a")
+    examples.note.using(backend="comments").enqueue(1)
+    mongo["comments"].insert_one({"discussion_id": "other database"}, bypass_document_validation=True)
+    call_command("flush", database=alias, interactive=False, verbosity=0)
+    counts = [database(alias)[name].count_documents({}) for name in ("comments", "discussions", "jobs")]
+    assert (counts, mongo["comments"].count_documents({})) == ([0, 0, 0], 1)

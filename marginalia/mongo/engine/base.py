@@ -4,6 +4,7 @@ ORDER BY can use indexes (see `compiler`), `migrate` adopts existing collections
 introspected.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from django_mongodb_backend.base import DatabaseWrapper as BaseDatabaseWrapper
@@ -11,6 +12,7 @@ from django_mongodb_backend.introspection import DatabaseIntrospection as BaseIn
 from django_mongodb_backend.operations import DatabaseOperations as BaseOperations
 from django_mongodb_backend.schema import DatabaseSchemaEditor as BaseSchemaEditor
 
+from marginalia.mongo.collections import mongodb_collections
 from marginalia.mongo.engine import read_tracking, secondaries
 
 
@@ -18,6 +20,12 @@ class DatabaseOperations(BaseOperations):
     """The database operations of django-mongodb-backend, with this engine's compiler."""
 
     compiler_module = "marginalia.mongo.engine.compiler"
+
+    def execute_sql_flush(self, tables: Iterable[str]) -> None:
+        """Empty the collections of models, and all other collections that the installed apps declare."""
+        alias = self.connection.alias
+        declared = (item.collection.name for item in mongodb_collections() if item.alias == alias)
+        super().execute_sql_flush(dict.fromkeys([*tables, *declared]))
 
 
 class DatabaseIntrospection(BaseIntrospection):
