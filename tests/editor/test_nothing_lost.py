@@ -1,7 +1,6 @@
 """Typed text is kept whatever happens between typing and saving."""
 
 import pytest
-from django.test import Client
 
 from nodes.services import editing, trash
 from tests.support.interrupting import before_command
@@ -13,80 +12,6 @@ ADD = "/admin/nodes/node/add/?type=basic-page"
 
 def change(node_id):
     return f"/admin/nodes/node/{node_id}/change/"
-
-
-def log_in_again(ann, address, html, password="pw"):
-    kept = fields(html, "login-form")
-    assert "_password" in kept
-    return ann.client.post(address, {**kept, "_username": "ann", "_password": password})
-
-
-def test_expired_login_returns_the_form(mongo, editor):
-    ann, node_id = editor(), node(text="old")
-    form = ann.open(change(node_id))
-    ann.client.logout()
-    asked = ann.send(change(node_id), form, text="typed\n\nlong", title="T <b>")
-    assert asked.status_code == 403
-    wrong = log_in_again(ann, change(node_id), asked.content.decode(), "wrong")
-    assert wrong.status_code == 403
-    again = log_in_again(ann, change(node_id), wrong.content.decode())
-    html = again.content.decode()
-    assert again.status_code == 200
-    form = fields(html)
-    assert (form["text"], form["title"]) == (["typed\n\nlong"], ["T <b>"])
-    assert stored(node_id)["title"] != "T <b>", "nothing is saved before it was seen again"
-    assert ann.send(change(node_id), form).status_code == 302
-    assert (stored(node_id)["detail"]["text"], stored(node_id)["title"]) == ("typed\n\nlong", "T <b>")
-
-
-def test_expired_login_returns_a_new_page(mongo, editor):
-    ann = editor()
-    form = ann.open(ADD)
-    ann.client.logout()
-    asked = ann.send(ADD, form, text="typed", title="T")
-    form = fields(log_in_again(ann, ADD, asked.content.decode()).content.decode())
-    assert ann.send(ADD, form).status_code == 302
-    assert mongo["cms.nodes"].find_one()["metadata"]["title"] == "T"
-
-
-def test_forged_form_is_not_saved_by_logging_in(mongo, editor):
-    """A form without its token is refused before the login."""
-    ann, node_id = editor(), node(title="Old")
-    strict = Client(enforce_csrf_checks=True)
-    assert strict.post(change(node_id), {"title": "x", "_username": "ann", "_password": "pw"}).status_code == 403
-    assert "sessionid" not in strict.cookies
-    assert ann.client.get(change(node_id)).status_code == 200
-
-
-def test_form_with_an_old_token_after_logout_asks_to_log_in(mongo, editor):
-    """A browser that lost its cookies has neither the session nor the token."""
-    ann, node_id = editor(), node(title="Old")
-    form = ann.open(change(node_id))
-    ann.client.logout()
-    ann.client.handler.enforce_csrf_checks = True
-    sent = form | {"csrfmiddlewaretoken": "x" * 64, "_username": "ann", "_password": "pw"}
-    refused = ann.send(change(node_id), sent, text="typed").content.decode()
-    assert "Your login has expired." in refused
-    assert "You logged in" not in refused
-    assert ann.client.get(change(node_id)).status_code == 302, "the forged form logs nobody in"
-    form = fields(log_in_again(ann, change(node_id), refused).content.decode())
-    assert form["text"] == ["typed"]
-    assert stored(node_id)["detail"]["text"] == ""
-
-
-def test_form_older_than_its_token_returns_the_text(mongo, editor):
-    """A login in another tab changes the token."""
-    ann, node_id = editor(), node(title="Old")
-    form = ann.open(change(node_id))
-    ann.client.handler.enforce_csrf_checks = True
-    refused = ann.send(change(node_id), form | {"csrfmiddlewaretoken": "x" * 64}, text="typed")
-    assert refused.status_code == 403
-    again = fields(refused.content.decode(), "again-form")
-    assert again["text"] == ["typed"]
-    shown = ann.client.post(change(node_id), again)
-    assert shown.status_code == 200
-    assert fields(shown.content.decode())["text"] == ["typed"]
-    assert stored(node_id)["detail"]["text"] == ""
 
 
 def test_invalid_form_keeps_all_typed_text(mongo, editor):
