@@ -14,6 +14,15 @@ def change(node_id):
     return f"/admin/nodes/node/{node_id}/change/"
 
 
+def test_edits_of_different_paragraphs_both_survive(mongo, editor):
+    ann, bob = editor("ann"), editor("bob")
+    node_id = node(text="one\n\ntwo\n\nthree")
+    hers, his = ann.open(change(node_id)), bob.open(change(node_id))
+    assert bob.send(change(node_id), his, text="one\n\ntwo\n\nthree of Bob").status_code == 302
+    assert ann.send(change(node_id), hers, text="one of Ann\n\ntwo\n\nthree").status_code == 302
+    assert stored(node_id)["detail"]["text"] == "one of Ann\n\ntwo\n\nthree of Bob"
+
+
 def test_second_conflict_is_shown_while_deciding_the_first(mongo, editor):
     ann, bob = editor("ann"), editor("bob")
     node_id = node(title="Base", text="one\n\ntwo")

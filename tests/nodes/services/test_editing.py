@@ -189,11 +189,11 @@ def test_disjoint_fields_merge(mongo):
     assert (stored(node_id)["title"], stored(node_id)["summary"]) == ("Theirs", "Mine")
 
 
-def test_paragraphs_merge(mongo):
+def test_edits_of_different_paragraphs_both_survive(mongo, ann, bob):
     node_id = node(text="one\n\ntwo\n\nthree")
     seen = nonce(node_id)
-    save(node_id, seen, detail__text="ONE\n\ntwo\n\nthree")
-    save(node_id, seen, detail__text="one\n\ntwo\n\nTHREE")
+    editing.save(ann, node_id, seen, {"detail.text": "ONE\n\ntwo\n\nthree"})
+    editing.save(bob, node_id, seen, {"detail.text": "one\n\ntwo\n\nTHREE"})
     assert stored(node_id)["detail"]["text"] == "ONE\n\ntwo\n\nTHREE"
 
 
