@@ -1,21 +1,15 @@
-"""manage.py import_photos and sweep_uploads, as an operator sees them."""
+"""manage.py import_photos, as an operator sees it."""
 
 import io
 import unicodedata
-from datetime import timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from marginalia.mongo.clock import now
-from marginalia.mongo.connection import database
 from nodes.selectors import stored_photos
-from photos.addresses import copy_path, square_path
-from photos.assets.locks import STALE_AFTER
 from photos.services import photos
-from photos.services.sweeping import sweep
 from tests.support.nodes import build, pictures
-from tests.support.nodes.photo_build import audit, count, gallery, replace, upload
+from tests.support.nodes.photo_build import audit, count, gallery
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -141,32 +135,3 @@ def test_errors_are_one_sentence(folder):
     gallery("same", parent=build.node("folder", "b"))
     with pytest.raises(CommandError, match="Several galleries"):
         run("import_photos", str(folder), "--gallery", "same")
-
-
-def test_sweep_reports_what_it_did():
-    replace(upload(gallery()), pictures.png())
-    photos.Upload(build.EDITOR, gallery("other"), "stalled.png")
-    database()["cms.assets.files"].update_many(
-        {"metadata.locked": {"$ne": None}}, {"$set": {"metadata.locked": now() - STALE_AFTER - timedelta(minutes=1)}}
-    )
-    assert run("sweep_uploads", "--dry-run").startswith("Dry run: would delete: 1 stalled uploads")
-    assert run("sweep_uploads").startswith("Deleted: 1 stalled uploads")
-    assert run("sweep_uploads").startswith("Deleted: 0 stalled uploads")
-    audit()
-
-
-def test_copies_without_a_url_are_swept(client, settings):
-    photo_id = upload(gallery())
-    photo = stored_photos.get(photo_id)
-    for address in (copy_path(photo, 320), copy_path(photo, 640), square_path(photo, 160)):
-        assert client.get(address).status_code == 200
-    photos.save(build.EDITOR, photo_id, photo.metadata.nonce, {"detail.focal": [0.1, 0.9]})
-    settings.PHOTOS = {"WIDTHS": (320, 960)}
-    assert client.get(square_path(stored_photos.get(photo_id), 160)).status_code == 200
-    assert sweep().renditions == 0, "they may just have been told to a reader"
-    later = now() + timedelta(hours=2)
-    assert sweep(dry_run=True, moment=later).renditions == 2
-    assert sweep(moment=later).renditions == 2
-    left = database()["cms.renditions.files"].distinct("metadata.spec")
-    assert left == ["s160-10x90.jpg", "w320.jpg"]
-    audit()

@@ -1,4 +1,4 @@
-"""Sweeping in few commands, each to the right shards, by one sweep at a time."""
+"""Sweeping: what is deleted, in few commands, each to the right shards, by one sweep at a time."""
 
 from datetime import timedelta
 from io import StringIO
@@ -11,10 +11,13 @@ from django.core.management import call_command
 from marginalia.mongo.clock import now
 from marginalia.mongo.collections import declared_collections
 from marginalia.mongo.connection import database
+from nodes.selectors import stored_photos
+from photos.addresses import copy_path, square_path
 from photos.assets.locks import STALE_AFTER
+from photos.services import photos
 from photos.services.sweeping import Swept, exclusively, sweep
 from tests.support import routing
-from tests.support.nodes import pictures
+from tests.support.nodes import build, pictures
 from tests.support.nodes.photo_build import audit, count, document, gallery, replace, upload
 
 pytestmark = pytest.mark.usefixtures("mongo")
@@ -35,6 +38,41 @@ def stall(copies: int) -> None:
         chunks.append({"_id": ObjectId(), "files_id": files[-1]["_id"], "n": 0, "data": b"x" * 100})
     db["cms.assets.files"].insert_many(files)
     db["cms.assets.chunks"].insert_many(chunks)
+
+
+def run(*arguments: str) -> str:
+    out = StringIO()
+    call_command("sweep_uploads", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_stalled_upload_is_swept_and_reported():
+    replace(upload(gallery()), pictures.png())
+    photos.Upload(build.EDITOR, gallery("other"), "stalled.png")
+    database()["cms.assets.files"].update_many(
+        {"metadata.locked": {"$ne": None}}, {"$set": {"metadata.locked": now() - STALE_AFTER - timedelta(minutes=1)}}
+    )
+    assert run("--dry-run").startswith("Dry run: would delete: 1 stalled uploads")
+    assert run().startswith("Deleted: 1 stalled uploads")
+    assert run().startswith("Deleted: 0 stalled uploads")
+    audit()
+
+
+def test_copies_without_a_url_are_swept(client, settings):
+    photo_id = upload(gallery())
+    photo = stored_photos.get(photo_id)
+    for address in (copy_path(photo, 320), copy_path(photo, 640), square_path(photo, 160)):
+        assert client.get(address).status_code == 200
+    photos.save(build.EDITOR, photo_id, photo.metadata.nonce, {"detail.focal": [0.1, 0.9]})
+    settings.PHOTOS = {"WIDTHS": (320, 960)}
+    assert client.get(square_path(stored_photos.get(photo_id), 160)).status_code == 200
+    assert sweep().renditions == 0, "they may just have been told to a reader"
+    later = now() + timedelta(hours=2)
+    assert sweep(dry_run=True, moment=later).renditions == 2
+    assert sweep(moment=later).renditions == 2
+    left = database()["cms.renditions.files"].distinct("metadata.spec")
+    assert left == ["s160-10x90.jpg", "w320.jpg"]
+    audit()
 
 
 @pytest.mark.slow
@@ -161,12 +199,8 @@ def test_sweeps_run_one_at_a_time():
     stall(1)
     with exclusively() as first, exclusively() as second:
         assert (first, second) == (True, False)
-        out = StringIO()
-        call_command("sweep_uploads", stdout=out)
-        assert out.getvalue() == "Another sweep is already running. Nothing was deleted.\n"
-    out = StringIO()
-    call_command("sweep_uploads", stdout=out)
-    assert out.getvalue().startswith("Deleted: 1 stalled uploads,")
+        assert run() == "Another sweep is already running. Nothing was deleted.\n"
+    assert run().startswith("Deleted: 1 stalled uploads,")
 
 
 def test_lease_of_a_dead_sweeper_expires():
