@@ -130,20 +130,6 @@ def test_damaged_photo_is_omitted_from_its_gallery(mongo):
     assert str(bad) not in answer.content.decode()
 
 
-@pytest.mark.parametrize("is_hidden", [False, True])
-def test_missing_index_is_slow_and_a_doctor_error(mongo, blog, is_hidden):
-    if is_hidden:
-        mongo.command("collMod", "cms.nodes", index={"name": "by_section", "hidden": True})
-    else:
-        mongo["cms.nodes"].drop_index("by_section")
-    try:
-        assert "/news/whole" in Client().get("/news").content.decode()
-        (finding,) = findings("index-missing")
-        assert (finding.level, "by_section" in finding.message) == (doctor.ERROR, True)
-    finally:
-        indexes.ensure()
-
-
 def test_revisions_of_a_lost_page_are_reported_and_kept(mongo, blog):
     node_id = post(blog)
     save(node_id, nonce(node_id), title="Saved again")

@@ -6,7 +6,7 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
-from marginalia.mongo import doctor
+from marginalia.mongo import doctor, indexes
 from marginalia.mongo.clock import now
 from marginalia.mongo.doctor import ERROR, WARNING
 from marginalia.tasks import worker
@@ -165,3 +165,19 @@ def test_missing_history_is_reported(mongo):
     mongo["cms.revisions"].delete_many({})
     (finding,) = findings("history-gone")
     assert str(page) in finding.message
+
+
+@pytest.mark.parametrize("is_hidden", [False, True])
+def test_missing_or_hidden_index_is_an_error_and_hides_no_page(mongo, client, is_hidden):
+    node("blog-entry", "post", parent=node("blog", "news"))
+    assert findings("index-missing") == []
+    if is_hidden:
+        mongo.command("collMod", "cms.nodes", index={"name": "by_section", "hidden": True})
+    else:
+        mongo["cms.nodes"].drop_index("by_section")
+    try:
+        assert "/news/post" in client.get("/news").content.decode()
+        (finding,) = findings("index-missing")
+        assert (finding.level, "by_section" in finding.message) == (ERROR, True)
+    finally:
+        indexes.ensure()
