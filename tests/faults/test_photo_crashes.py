@@ -16,8 +16,8 @@ from nodes.selectors import stored_photos
 from nodes.services import editing, trash
 from nodes.types import Actor, TagChange
 from photos.addresses import original_path
-from photos.assets import contents, locks
-from photos.assets.errors import BadPicture, PhotoLocked, UploadLost
+from photos.assets import contents
+from photos.assets.errors import PhotoLocked, UploadLost
 from photos.assets.locks import STALE_AFTER
 from photos.services import photos
 from photos.services.sweeping import Swept, sweep
@@ -25,7 +25,6 @@ from tests.support.crashing import killed_after_writes
 from tests.support.interrupting import before_command, stopped_before_command
 from tests.support.nodes import build, pictures
 from tests.support.nodes.photo_build import audit, count, document, gallery, replace, send, shown, upload
-from tests.support.processes import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("mongo")]
 
@@ -182,29 +181,6 @@ def test_stalled_replacement_deletes_no_shown_content():
     audit()
 
 
-def test_slow_upload_is_not_swept(monkeypatch):
-    monkeypatch.setattr(locks, "RENEW_INTERVAL", timedelta(milliseconds=20))
-    coming = photos.Upload(build.EDITOR, gallery(), "a.png")
-    coming.feed(OLD[:1000])
-    begun = document(coming.id)["metadata"]["locked"]
-    until(lambda: document(coming.id)["metadata"]["locked"] > begun)
-    # Without the renewal, the upload would be swept at this moment.
-    assert sweep(moment=begun + STALE_AFTER + timedelta(milliseconds=1)) == Swept()
-    send(coming, OLD[1000:])
-    assert shown(coming.finish().id) == OLD
-
-
-def test_invalid_replacement_leaves_the_photo_unchanged():
-    photo_id = upload(gallery(), OLD, "a.png")
-    before = count()
-    coming = photos.Replacement(build.EDITOR, photo_id, "b.png")
-    with pytest.raises(BadPicture):
-        send(coming, b"<html>" * 100)
-    assert count() == before
-    assert shown(photo_id) == OLD
-    replace(photo_id, NEW, "b.png")
-
-
 def test_save_and_tags_during_a_replacement_survive():
     photo_id = upload(gallery(), OLD, "a.png", tags=("old",))
     raced = []
@@ -320,16 +296,6 @@ def test_running_download_finishes_with_the_old_bytes(client):
     assert begun + b"".join(parts) == OLD
 
 
-def test_permanent_deletion_deletes_every_byte():
-    photo_id = upload(gallery(), OLD, "a.png")
-    replace(photo_id, NEW, "b.png")
-    photos.move_to_trash(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
-    sweep(moment=now() + LATER)
-    trash.delete(photo_id)
-    assert count() == (0, 0, 1)
-    audit()
-
-
 def test_failed_deletion_can_be_repeated(monkeypatch):
     photo_id = upload(gallery(), OLD, "a.png")
     photos.move_to_trash(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
@@ -342,11 +308,3 @@ def test_failed_deletion_can_be_repeated(monkeypatch):
     trash.delete(photo_id)
     assert count() == (0, 0, 1)
     audit()
-
-
-def test_trashed_photo_keeps_its_content():
-    photo_id = upload(gallery(), OLD, "a.png")
-    photos.move_to_trash(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
-    assert sweep(moment=now() + LATER) == Swept()
-    trash.restore(build.EDITOR, photo_id)
-    assert shown(photo_id) == OLD

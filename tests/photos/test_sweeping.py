@@ -13,12 +13,14 @@ from marginalia.mongo.collections import declared_collections
 from marginalia.mongo.connection import database
 from nodes.selectors import stored_photos
 from photos.addresses import copy_path, square_path
+from photos.assets import locks
 from photos.assets.locks import STALE_AFTER
 from photos.services import photos
 from photos.services.sweeping import Swept, exclusively, sweep
 from tests.support import routing
 from tests.support.nodes import build, pictures
-from tests.support.nodes.photo_build import audit, count, document, gallery, replace, upload
+from tests.support.nodes.photo_build import audit, count, document, gallery, replace, send, shown, upload
+from tests.support.processes import until
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -56,6 +58,19 @@ def test_stalled_upload_is_swept_and_reported():
     assert run().startswith("Deleted: 1 stalled uploads")
     assert run().startswith("Deleted: 0 stalled uploads")
     audit()
+
+
+def test_slow_upload_is_not_swept(monkeypatch):
+    monkeypatch.setattr(locks, "RENEW_INTERVAL", timedelta(milliseconds=20))
+    picture = pictures.encoded("PNG", pictures.image((600, 400)), compress_level=0)
+    coming = photos.Upload(build.EDITOR, gallery(), "a.png")
+    coming.feed(picture[:1000])
+    begun = document(coming.id)["metadata"]["locked"]
+    until(lambda: document(coming.id)["metadata"]["locked"] > begun)
+    # Without the renewal, the upload would be swept at this moment.
+    assert sweep(moment=begun + STALE_AFTER + timedelta(milliseconds=1)) == Swept()
+    send(coming, picture[1000:])
+    assert shown(coming.finish().id) == picture
 
 
 def test_copies_without_a_url_are_swept(client, settings):
@@ -186,13 +201,13 @@ def test_sweep_deletes_damaged_copies(client, damage):
 def test_sweep_keeps_content_a_damaged_photo_could_show(client, damage, kind):
     photo_id, stored = upload(gallery("photos")), database()["cms.assets.files"]
     assert client.get(f"/media/{photo_id}/{photo_id}/w320.webp").status_code == 200
-    shown = replace(photo_id, pictures.png(), "new.png")
+    current = replace(photo_id, pictures.png(), "new.png")
     harm(stored.name, {"metadata.type": kind}, damage)
     stall(1)
     sweep_late()
     assert stored.count_documents({"metadata.locked": {"$ne": None}}) == 0
-    assert stored.find_one({"_id": shown})["length"] > 0
-    assert database()["cms.assets.chunks"].count_documents({"files_id": shown}) > 0
+    assert stored.find_one({"_id": current})["length"] > 0
+    assert database()["cms.assets.chunks"].count_documents({"files_id": current}) > 0
 
 
 def test_sweeps_run_one_at_a_time():
