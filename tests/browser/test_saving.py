@@ -1,4 +1,4 @@
-"""Two concurrent editors: changes of both survive, conflicts are shown, and no text is lost."""
+"""Saving in a browser: by two editors, twice, offline, and after the login expired. No text is lost."""
 
 import pytest
 from playwright.sync_api import expect
