@@ -78,21 +78,21 @@ MUTANTS = (
         "api/nodes/bulk.py::bulk",
         "limits.count_changes(request, len(batch.operations))",
         "pass",
-        "tests/api/test_bulk.py::test_each_change_counts_toward_the_rate_limit",
+        "tests/api/nodes/test_bulk.py::test_each_change_counts_toward_the_rate_limit",
     ),
     Mutant(
         "bytes of JSON counted",
         "api/rights/limits.py::count",
         "1 if is_reading else 1 + _length(request) // BYTES_PER_WRITE",
         "1",
-        "tests/api/test_bulk.py::test_long_texts_count_as_several_changes",
+        "tests/api/nodes/test_bulk.py::test_long_texts_count_as_several_changes",
     ),
     Mutant(
         "one bulk an account at a time",
         "api/rights/limits.py::exclusive",
         "if not rate_limit.allow(key, limit=1, seconds=WINDOW_SECONDS, token=token):",
         "if False:",
-        "tests/api/test_bulk.py::test_account_runs_one_bulk_at_a_time",
+        "tests/api/nodes/test_bulk.py::test_account_runs_one_bulk_at_a_time",
     ),
     Mutant(
         "CSRF",
@@ -264,6 +264,6 @@ MUTANTS = (
         "api/rights/passwords.py::TokenRevoker.password_changed",
         "if user is not None and user.pk is not None:",
         "if False:",
-        "tests/api/test_passwords.py::test_new_password_revokes_the_tokens_of_the_account",
+        "tests/api/rights/test_passwords.py::test_new_password_revokes_the_tokens_of_the_account",
     ),
 )
