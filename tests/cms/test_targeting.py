@@ -283,7 +283,7 @@ def library(ann: Editor, parent: ObjectId, photo: ObjectId) -> None:
 
 
 def test_untargeted_queries_are_the_documented_ones():
-    listed = DOCUMENT.read_text().partition("| Collection | Asked by | Why |")[2].partition("\n\n")[0]
+    listed = DOCUMENT.read_text().partition("| Collection | Filter | Why |")[2].partition("\n\n")[0]
     table = re.findall(r"^\| `([\w.]+)` \| (.+?) \| (.+?) \|$", listed, re.MULTILINE)
     written = [(name, tuple(re.findall(r"`(.+?)`", paths)), why) for name, paths, why in table]
     assert written == [(b.collection, b.paths, b.reason) for b in targeting.broadcasts()]
