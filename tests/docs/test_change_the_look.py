@@ -94,7 +94,7 @@ def test_every_custom_property_is_in_the_table():
 def test_every_variable_is_in_a_table(mongo, client, rf):
     node("basic-page", "about", title="About")
     request = rf.get("/about")
-    everywhere = {named(cells[0])[0] for cells in rows("In every template:")}
+    everywhere = {named(cells[0])[0] for cells in rows("These variables are available in all templates:")}
     assert everywhere == set(shown_everywhere(request))
     context = client.get("/about").context[0].flatten()
     told = {named(cells[0])[0] for cells in rows("(`nodes/base.html` and templates that extend it):")}
