@@ -17,9 +17,9 @@ DEFAULTS: dict[str, Any] = {
     # Alias of the task backend in TASKS that sends emails and converts long discussions.
     "TASKS": "default",
     "DEFAULT": {"LAYOUT": "documents", "ORDER": "oldest", "OPTIONS": {}},
-    # Overrides of DEFAULT by label: {"app.model": {"LAYOUT": …, "ORDER": …, "OPTIONS": …}}. "EMBEDDED" contains the
-    # options of the embedded layout. With it, new discussions still use LAYOUT, but they can be converted to the
-    # embedded layout.
+    # Settings that override DEFAULT, keyed by label: {"app.model": {"LAYOUT": …, "ORDER": …, "OPTIONS": …}}. "EMBEDDED"
+    # contains the options of the embedded layout. If it is set, new discussions still use LAYOUT, but they can be
+    # converted to the embedded layout.
     "TARGETS": {},
     # Import path of a function that accepts a marginalia.comments.types.Target and returns the layout for its new
     # discussion, or "" to use LAYOUT.
@@ -37,8 +37,8 @@ DEFAULTS: dict[str, Any] = {
     # default function applies MODE to every object.
     "POLICY": "marginalia.comments.posting.policy.stock",
     "MODE": "hold-first",
-    # Import path of a function that accepts an object and returns primary keys of accounts, as str. On the object,
-    # comments by these accounts show the badge “Author”.
+    # Import path of a function that accepts an object and returns primary keys of accounts, as str. Comments on this
+    # object by these accounts have the badge “Author”.
     "AUTHORS": "marginalia.comments.targets.no_authors",
     # Number of minutes in which authors can edit and delete their comments.
     "EDIT_MINUTES": 15,
@@ -50,7 +50,7 @@ DEFAULTS: dict[str, Any] = {
         f"marginalia.comments.posting.spam.{name}" for name in ("trap", "speed", "links", "words", "rate", "repeat")
     ),
     # Spam limits: number of links above which a comment is held, words that cause a comment to be held, and the rate
-    # limit per network or account as (comments, seconds).
+    # limit per network or account as a pair (comments, seconds).
     "MAX_LINKS": 2,
     "WORDS": (),
     "RATE": (8, 600),
@@ -76,7 +76,7 @@ def database_alias() -> str:
 
 
 def entries(label: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the default entry of COMMENTS, and the entry for `label`.
+    """Return the default entry of COMMENTS and the entry for `label`.
 
     Returns:
         The DEFAULT entry, completed with default values for LAYOUT, ORDER and OPTIONS, and the entry for `label` in

@@ -60,7 +60,7 @@ class InvalidComment(CommentError):
 
 
 class TokenUsed(CommentError):
-    """The form token was already used for a different text, or for a comment that has been deleted since.
+    """The form token has already been used for different text, or for a comment that has since been deleted.
 
     `sentence` contains the reason.
     """
@@ -83,11 +83,11 @@ class DiscussionBusy(CommentError):
 
 
 class DiscussionFull(DiscussionBusy):
-    """An embedded discussion is full. It is being converted to another layout, or already has been."""
+    """An embedded discussion is full. It is being converted to another layout, or has already been converted."""
 
 
 class EditConflict(CommentError):
-    """The comment was changed by another writer after it was read.
+    """Someone else changed the comment after it was read.
 
     Attributes:
         current: The comment as it is stored now.
@@ -107,7 +107,7 @@ class HeldChanged(CommentError):
 
 
 class NothingToRestore(CommentError):
-    """The comment isn't removed, or its text was erased together with its author."""
+    """The comment was never removed, or its text was erased along with its author's data."""
 
     sentence = _("You can't restore this comment. It wasn't removed, or its author's data was erased.")
 

@@ -1,4 +1,4 @@
-"""Admin pages for comments: the moderation queue, flagged comments, and single comments with their history.
+"""Admin pages for comments: the moderation queue, flagged comments, and individual comments with their history.
 
 These pages don't use the ORM to read comments.
 """
@@ -83,7 +83,7 @@ class ModerationAdmin(admin.ModelAdmin):
         return checked_view
 
     def queue(self, request: HttpRequest) -> HttpResponse:
-        """Show the waiting comments that no other moderator has leased, or the decided comments.
+        """Show the pending comments that no other moderator has leased, or the comments with the requested verdict.
 
         Viewing the comments doesn't lease them.
         """
@@ -151,7 +151,7 @@ class ModerationAdmin(admin.ModelAdmin):
     def published(self, request: HttpRequest) -> HttpResponse:
         """Show flagged comments and the newest comments.
 
-        A POST request deletes the flags of comments that no longer exist.
+        On POST, the flags of comments that no longer exist are deleted.
         """
         flagged = []
         gone = []
@@ -241,7 +241,7 @@ def _user_key(request: HttpRequest) -> str:
 def _focus(request: HttpRequest, action: str, ids: list[str], verdict: Verdict) -> str:
     """Return the URL fragment of the comment that the next key press applies to: the undone comment or the next one.
 
-    Skipped comments are left out.
+    Skipped comments are ignored.
     """
     if not ids:
         return ""

@@ -36,7 +36,7 @@ class CheckedList(ChangeList):
             return super().get_queryset(request, **kwargs)
 
     def get_results(self, request: HttpRequest) -> None:
-        """Read the page.
+        """Read the rows of the current page.
 
         Raises:
             IncorrectLookupParameters: MongoDB rejects a filter.

@@ -29,7 +29,7 @@ class Pages(Paginator):
 
     @cached_property
     def count(self) -> int:
-        """Return the number of rows. Without a filter, this is MongoDB's estimate for the whole collection."""
+        """Return the number of rows. If no filter is set, this is MongoDB's estimate for the whole collection."""
         rows = self.object_list
         return int(rows.count() if rows.query.where else rows.estimated_total())
 
@@ -61,10 +61,13 @@ class StoredAdmin(CheckedLists, admin.ModelAdmin):
 
 
 class Discussions(CheckedList):
-    """A list of discussions with their objects, which are looked up with one query per model."""
+    """A list of discussions and their objects. The objects are looked up with one query per model."""
 
     def get_results(self, request: HttpRequest) -> None:
-        """Read the page. If readers can't see an object, the `about` attribute of its row remains None."""
+        """Read the rows of the current page.
+
+        If readers can't see an object, the `about` attribute of its row remains None.
+        """
         super().get_results(request)
         rows: list[StoredDiscussion] = self.result_list
         objects = targets.resolve_many(row.target for row in rows)
@@ -83,7 +86,7 @@ class DiscussionAdmin(StoredAdmin):
     ordering = ("-newest",)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
-        """Search for one discussion by the name of its target, or for all discussions of a model."""
+        """Find one discussion by the name of its target, or all discussions about objects of a model."""
         term = search_term.strip()
         if not term:
             return queryset, False
@@ -95,13 +98,13 @@ class DiscussionAdmin(StoredAdmin):
 
     @admin.display(description=gettext_lazy("discussed object"), ordering="id")
     def about(self, row: StoredDiscussion) -> str:
-        """Return the object's key, after its title if readers can see the object."""
+        """Return the object's key. If readers can see the object, its title comes before the key."""
         key = format_html("<small>{}</small>", row.target)
         return format_html("{}<br>{}", row.about, key) if row.about else key
 
     @admin.display(description=gettext_lazy("conversion"), empty_value="")
     def conversion(self, row: StoredDiscussion) -> str | None:
-        """Return the progress of a conversion. A script in the admin updates it."""
+        """Return the progress of a conversion. A script in the admin updates the displayed progress."""
         if row.moving is None:
             return None
         # Tombstones are copied too, but the count doesn't include them.
@@ -112,7 +115,7 @@ class DiscussionAdmin(StoredAdmin):
         return format_html(bar, row.pk, done, max(total, 1), text, text)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Return an action for each layout and order if the user is a moderator."""
+        """If the user is a moderator, return an action for each combination of layout and order."""
         if not is_moderator(request.user):
             return {}
         return {
@@ -154,12 +157,12 @@ def _conversion_action(layout: str, order: Order) -> Any:
 
 
 class InDiscussion(StoredAdmin):
-    """An admin for documents that belong to a discussion, with a search by the discussion's name."""
+    """An admin for documents that belong to a discussion. Users can search for a discussion's name."""
 
     search_fields = ("discussion_id__exact",)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
-        """Search for the documents of the discussion that is named app.model:key."""
+        """Find the documents of the discussion whose name is entered as app.model:key."""
         term = search_term.strip()
         return queryset.filter(discussion_id=Target.parse(term).id) if term else queryset, False
 
@@ -170,14 +173,14 @@ class InDiscussion(StoredAdmin):
 
 @admin.register(StoredComment)
 class CommentAdmin(InDiscussion):
-    """A read-only admin list of the comments in the documents layout."""
+    """A read-only admin list of the comments that are stored in the documents layout."""
 
     list_display = ("slug", "discussed", "number", "written_by", "posted", "state", "rev", "epoch")
     search_help_text = gettext_lazy("Enter a discussion as app.model:key, or an author's key.")
     ordering = ("-id",)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
-        """Search for comments by discussion or author. Each search uses an index.
+        """Find comments by discussion or author. Each search uses an index.
 
         Django's own search would convert the author key of every comment.
         """
@@ -193,7 +196,7 @@ class CommentAdmin(InDiscussion):
 
 @admin.register(StoredBucket)
 class BucketAdmin(InDiscussion):
-    """A read-only admin list of the buckets in the buckets layout."""
+    """A read-only admin list of the buckets of the buckets layout."""
 
     list_display = ("id", "discussed", "page", "count", "epoch")
     search_help_text = gettext_lazy("Enter a discussion as app.model:key.")

@@ -16,7 +16,7 @@ __all__ = ["VERSIONS", "backend", "backends", "bucket_size", "layout_classes", "
 
 
 class Backends(threading.local):
-    """The backends by database alias. Each thread has its own instances, as with Django's `caches`."""
+    """The backends, keyed by database alias. As with Django's `caches`, each thread has its own instances."""
 
     def __init__(self) -> None:
         self._made = dict[str, MongoBackend]()
@@ -33,5 +33,5 @@ backends = Backends()
 
 
 def backend() -> Backend:
-    """Return the backend for the connection COMMENTS["DATABASE"]. It supports all layouts."""
+    """Return the backend for the connection that COMMENTS["DATABASE"] specifies. It supports all layouts."""
     return backends[conf.database_alias()]

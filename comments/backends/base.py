@@ -51,7 +51,7 @@ class Backend(Protocol):
     # Writing ---------------------------------------------------------------------------------------------------------
 
     def post(self, target: Target, new: NewComment) -> PostResult:
-        """Store a comment and return it. A token creates only one comment, however often it is posted.
+        """Store a comment and return it. A token creates only one comment, even if it is posted several times.
 
         `number` is one more than the highest number assigned so far. `posted` is the server's time, at least 1 ms later
         than every `posted` assigned so far. A reply below MAX_DEPTH is stored under the deepest allowed ancestor, and
@@ -64,7 +64,7 @@ class Backend(Protocol):
         Raises:
             InvalidParent: `new.parent` is not a public comment in this discussion.
             DiscussionClosed: The discussion no longer accepts comments.
-            DiscussionBusy: The post had to wait too long, for example because 1,000 posts are in progress. The post
+            DiscussionBusy: The post had to wait too long, for example because 1,000 posts were in progress. The post
                 can be sent again.
         """
 
@@ -113,21 +113,21 @@ class Backend(Protocol):
         Raises:
             CommentNotFound: The comment does not exist.
             EditConflict: The stored revision differs from `rev`.
-            NothingToRestore: The author was erased, or the tombstone was imported.
+            NothingToRestore: The author's data was erased, or the tombstone was imported.
         """
 
     def erase_author(self, *, id: str = "", email: str = "") -> int:
-        """Permanently erase the text and author of all comments by an account (`id`) or an email address.
+        """Permanently erase the text and author data of all comments by an account (`id`) or an email address.
 
-        History and queue entries are deleted too. `sweep_erasures` finds comments that were being written at the same
-        time. After a crash, call the method again.
+        History and queue entries are deleted too. `sweep_erasures` later erases comments that were being written during
+        this call. After a crash, call this method again.
 
         Returns:
-            The number of comments that were blanked or deleted.
+            The number of comments that were erased or deleted.
         """
 
     def sweep_erasures(self) -> int:
-        """Search again for comments by erased authors, and erase them.
+        """Search again for comments by authors whose data was erased, and erase these comments.
 
         An erasure is finished when no writer that was active at its start can still be writing.
 
@@ -215,7 +215,7 @@ class Backend(Protocol):
         Args:
             **wanted: Filters.
                 `verdict` is WAITING by default; None selects all.
-                `target`, `author_id` and `slug` select comments in one discussion, by one author, or with one slug.
+                `target`, `author_id` and `slug` select comments in this discussion, by this author, or with this slug.
                 `leased_by` selects comments that are leased to this moderator.
                 `available_to` excludes comments that are leased to other moderators.
                 `after` is the id of the last comment on the previous page.
@@ -233,14 +233,14 @@ class Backend(Protocol):
         """Return the number of queued comments with `verdict`, counting up to `limit`."""
 
     def lease(self, by: str, until: datetime) -> HeldComment | None:
-        """Lease the oldest pending comment that has no lease to the moderator `by`.
+        """Lease a comment to the moderator `by`: the oldest pending comment that isn't leased yet.
 
         Args:
             by: The primary key of the moderator.
             until: The time when the lease expires.
 
         Returns:
-            The leased comment, or None if there is no pending comment without a lease.
+            The leased comment, or None if all pending comments are already leased.
         """
 
     def release(self, by: str) -> int:
@@ -255,7 +255,7 @@ class Backend(Protocol):
         """Return the discussions of many targets with one query, including discussions that are not stored yet."""
 
     def page(self, target: Target, **wanted: Unpack[PageQuery]) -> Page:
-        """Return a page of comments. Without keyword arguments, it is the first page in the discussion's own order.
+        """Return a page of comments. By default, this is the first page in the discussion's own order.
 
         Args:
             target: The target of the discussion.
@@ -268,8 +268,8 @@ class Backend(Protocol):
                 `at` is the slug of a comment on the requested page.
 
         Returns:
-            The page. Up to 20 consecutive pages without comments are skipped in reading order. If even the last of them
-            has no comments, an empty page is returned.
+            The page. Up to 20 consecutive empty pages are skipped in reading order. If no comment is found on these
+            pages, an empty page is returned.
 
         Raises:
             CommentNotFound: There is no comment with the slug `at`.
@@ -305,7 +305,10 @@ class Backend(Protocol):
         """
 
     def recent(self, limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
-        """Return the newest public comments, newest first. `label` limits them to comments on objects of one model."""
+        """Return the newest public comments, newest first.
+
+        If `label` is given, return only comments on objects of this model.
+        """
 
     def by_author(self, author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:
         """Return the public comments of an account in all discussions, newest first.
@@ -323,7 +326,10 @@ class Backend(Protocol):
         """
 
     def targets(self, *, label: str = "") -> Iterator[Target]:
-        """Yield the targets that have a discussion, ordered by `id`. With `label`, yield only targets of this model."""
+        """Yield the targets that have a discussion, ordered by `id`.
+
+        If `label` is given, yield only targets of this model.
+        """
 
     def iterate_with_emails(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[tuple[Comment, str]]:
         """Yield comments like `iterate`, each with the email address of its author, or "".
@@ -345,7 +351,7 @@ class Backend(Protocol):
     def convert(self, target: Target, layout: str, order: Order, **how: Unpack[ConversionOptions]) -> int | None:
         """Convert a discussion to another layout or order while it is in use.
 
-        If the process of an earlier conversion died, the conversion starts again.
+        If a process died during an earlier conversion, the conversion starts again from the beginning.
 
         Args:
             target: The target of the discussion.
@@ -374,7 +380,7 @@ class Backend(Protocol):
     def audit(self, target: Target) -> list[Fault]:
         """Return the faults in a stored discussion.
 
-        Copies and claims that are not overdue yet don't count as faults.
+        Claims and old copies count as faults only if they are overdue.
         """
 
     def repair(self, target: Target, faults: list[Fault], *, accept_loss: bool = False) -> int:
@@ -395,10 +401,10 @@ class Backend(Protocol):
         """
 
     def tidy(self) -> int:
-        """Run the maintenance that a worker does every minute. It never blocks readers or writers.
+        """Run the maintenance that a worker performs every minute. It never blocks readers or writers.
 
-        It completes or removes the claims of dead writers, ends dead conversions, deletes old copies and searches again
-        for comments to erase.
+        This method completes or removes the claims of dead writers, ends conversions whose process died, deletes old
+        copies, and searches again for comments to erase.
 
         Returns:
             The number of discussions that needed maintenance.

@@ -1,4 +1,4 @@
-"""Data in separate collections: flags, subscriptions, and hashes of IP addresses."""
+"""Data stored in separate collections: flags, subscriptions, and hashes of IP addresses."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -110,7 +110,7 @@ class Subscriptions:
         return next(iter(self._find({"_id": id})), None)
 
     def confirmed_for(self, target: Target, slugs: Iterable[str]) -> list[Subscription]:
-        """Return the confirmed subscriptions to any of the comments `slugs`."""
+        """Return the confirmed subscriptions to any of the comments with these slugs."""
         return self._find({"discussion_id": target.id, "slugs": {"$in": list(slugs)}, "confirmed": {"$gt": EPOCH}})
 
     def by_email(self, email: str) -> list[Subscription]:

@@ -1,4 +1,4 @@
-"""Discussion documents. Each contains a claim for every active writer, the counts, and the place of the comments.
+"""Discussion documents. Each contains counts, a claim for each active writer, and where the comments are stored.
 
 Every write has four steps: claim, look, write and commit. The claim records the write before any comment is touched.
 The commit removes the claim once the comment can be read. A single findAndModify assigns the number and the time, so no
@@ -34,8 +34,8 @@ LEASE = 60
 ABANDONED = 600
 # Number of seconds without a heartbeat after which a converter is considered dead.
 DEAD_AFTER = 20
-# Number of seconds between attempts to claim while the gate is shut (at first POLL_SECONDS, later up to
-# MAX_POLL_SECONDS), and until a writer gives up (PATIENCE). The conversion of a dead converter is ended before that.
+# While the gate is shut, a writer tries to claim again after POLL_SECONDS, later after up to MAX_POLL_SECONDS. It gives
+# up after PATIENCE seconds. If the converter has died, its conversion is ended sooner than that.
 POLL_SECONDS = 0.02
 MAX_POLL_SECONDS = 0.2
 PATIENCE = 30
@@ -62,7 +62,7 @@ class Intent:
             `posted`.
         delta: The number that the commit adds to `count`.
         rev: The revision that the user saw, if the write is a change.
-        slugs: The slugs of a batch. The batch gets one number per slug; the claim contains the highest.
+        slugs: The slugs of a batch. The batch gets one number per slug. The claim contains the highest number.
     """
 
     op: str
@@ -78,11 +78,11 @@ class Intent:
 
 @dataclass(frozen=True)
 class Claim:
-    """A write in progress and its place in the discussion.
+    """A write in progress, and the copy of the discussion that it writes to.
 
     Attributes:
         place: The copy to write to. It does not change until the claim is removed.
-        is_joined: Whether another process made the claim, and may still be about to write under it.
+        is_joined: Whether another process created the claim and may still write under it.
     """
 
     op: str
@@ -101,7 +101,7 @@ class Claim:
 
     @property
     def is_stale(self) -> bool:
-        """Return whether the claim is too old to write under."""
+        """Return whether the claim is too old for writing under it."""
         return time.monotonic() - self.taken > LEASE
 
 
@@ -109,17 +109,17 @@ class Discussions:
     """Access to the `discussions` collection."""
 
     def __init__(self, db: Database[Document], storage: Callable[[Target], Storage]) -> None:
-        """Initialize with the database, and a function that returns the storage of a target's new discussion."""
+        """Initialize with the database, and a function that returns the storage for a target's new discussion."""
         self.storage = storage
         self.collection = db[VERSIONS[0]]
         self.committing = self.collection.with_options(write_concern=PRIMARY_ONLY)
 
     def find(self, target: Target, *, whole: bool = False) -> Document | None:
-        """Return the document of a discussion, with at most one of its claims unless `whole` is True."""
+        """Return the document of a discussion. Unless `whole` is True, it contains at most one of the claims."""
         return self.collection.find_one({"_id": target.id}, {"touched": 0} if whole else BRIEF_PROJECTION)
 
     def begin(self, target: Target) -> bool:
-        """Create the discussion of a target according to COMMENTS. Return False if it already exists."""
+        """Create the discussion of a target as configured in COMMENTS. Return False if it already exists."""
         storage = self.storage(target)
         try:
             self.collection.insert_one(new_document(target, storage.layout, storage.order, storage.bucket))
@@ -140,9 +140,9 @@ class Discussions:
         The method waits while a conversion has shut the gate or too many writes are in progress.
 
         Raises:
-            DiscussionClosed: The intent needs an open discussion, and the discussion is closed.
+            DiscussionClosed: The intent needs an open discussion, but the discussion is closed.
             DiscussionBusy: No claim was possible for PATIENCE seconds.
-            CommentNotFound: The intent is a change, and there is no discussion.
+            CommentNotFound: The intent is a change, but there is no discussion.
         """
         patience = time.monotonic() + PATIENCE
         pace = POLL_SECONDS
@@ -169,8 +169,8 @@ class Discussions:
             free["state"] = "open"
         change = ObjectId()
         document = self.collection.find_one_and_update(
-            # Joining a claim needs no further condition, because a conversion waits until no claims are left before it
-            # switches.
+            # No further condition is needed for joining a claim, because a conversion doesn't switch to the new copy
+            # until no claims are left.
             {"_id": target.id, "$or": [free, {"claims.op": intent.op}]},
             _announce(intent, change),
             projection={
@@ -200,7 +200,7 @@ class Discussions:
         return self._remove(claim, claim.delta, newest, self.committing if is_safe else self.collection)
 
     def refuse(self, claim: Claim) -> None:
-        """Remove a claim whose write was refused.
+        """Remove a claim whose write was rejected.
 
         If another process has joined the claim and may decide differently, the claim is kept.
         """
@@ -210,7 +210,7 @@ class Discussions:
     def drop(self, claim: Claim) -> None:
         """Remove a claim under which this process won't write anything.
 
-        If another process has joined the claim in the meantime, the claim is kept.
+        If another process has since joined the claim, the claim is kept.
 
         This also changes the version, because the writer of an existing comment may have stopped before it set a new
         version.
@@ -294,8 +294,8 @@ def _announce(intent: Intent, change: ObjectId) -> list[Document]:
     posted: Any = intent.posted or "$last_posted"
     raised: Document = {}
     if intent.number is True:
-        # Imported comments have their own times. If these are in the future, they must not affect the times of later
-        # posts.
+        # Imported comments have their own times. If these times are in the future, they must not affect the times of
+        # later posts.
         later: Document = {"$max": ["$$NOW", {"$add": ["$last_posted", 1]}]}
         if intent.posted:
             later = {"$max": ["$last_posted", {"$min": [intent.posted, "$$NOW"]}]}

@@ -16,8 +16,7 @@ from marginalia.comments.errors import CommentError
 from marginalia.comments.types import Target
 from marginalia.mongo.connection import database
 
-# Maximum number of seconds that a writer waits for other writers when it converts a discussion that has outgrown its
-# layout.
+# A writer converts a discussion that has outgrown its layout. It waits for other writers for up to this many seconds.
 PROMOTION_PATIENCE = 2.0
 logger = logging.getLogger(__name__)
 
@@ -71,7 +70,7 @@ class Part(Backend):
         """Renumber the comments of a discussion by (posted, slug).
 
         Raises:
-            ConversionFailed: The conversion to the new numbers fails.
+            ConversionFailed: The conversion to the new numbers failed.
         """
         discussion = self.discussion(target)
         return self.convert(target, discussion.layout, discussion.order, renumber=True)

@@ -74,7 +74,7 @@ def author_document(author: CommentAuthor, email: str) -> Document:
 
 
 def read_author(document: Mapping[str, Any]) -> CommentAuthor:
-    """Convert the author in a document, leaving out the email address."""
+    """Return the author in a document, without the email address."""
     return CommentAuthor(document["name"], document["id"], document["url"], document.get("moderator", False))
 
 
@@ -121,8 +121,8 @@ def comment_document(
 
 def read_comment(target: Target, document: Mapping[str, Any]) -> Comment:
     """Convert a document to a comment."""
-    # To save time, use positional arguments and dictionaries instead of calling the enums. This code runs for each of
-    # about 100 comments on a page.
+    # To save time, use positional arguments and dictionaries instead of calling the enums. This code runs for each
+    # comment on a page, about 100 times per request.
     above = document["parent_id"] or ""
     return Comment(
         target,
@@ -197,7 +197,7 @@ def readable_comments(collection: str, documents: Iterable[Any]) -> list[Documen
 
 @contextmanager
 def _raise_if_damaged(document: Mapping[str, Any]) -> Iterator[None]:
-    """Raise DiscussionDamaged if the code in the block finds that a field of `document` is missing or malformed."""
+    """Raise DiscussionDamaged if the `with` block finds that a field of `document` is missing or malformed."""
     try:
         yield
     except MALFORMED as error:

@@ -74,7 +74,7 @@ class StoredDiscussion(Stored):
 
     id = models.CharField(primary_key=True, max_length=300, db_column="_id")
     label = models.CharField(max_length=200)
-    # Stored documents call the layout "schema", as the case study does.
+    # In stored documents, the layout is called "schema", as in the case study.
     layout = models.CharField(_("layout"), max_length=20, choices=_layouts, db_column="schema")
     order = models.CharField(_("order"), max_length=20, choices=[(order.value, order.value) for order in Order])
     state = models.CharField(_("state"), max_length=20, choices=[("open", _("open")), ("closed", _("closed"))])

@@ -1,11 +1,11 @@
 """The moderation queue: leases, decisions and counts.
 
-Viewing the queue doesn't lease any comments. A moderator sees the waiting comments that no other moderator has leased.
+Viewing the queue doesn't lease any comments. A moderator sees the pending comments that no other moderator has leased.
 After a decision, the next comments are leased, each with one findAndModify, so that moderators who work at the same
 time see different comments.
 
-A lease expires after a while. Decisions don't need a lease, because approving and rejecting are safe even if several
-moderators do it at the same time.
+A lease expires after a while. Decisions don't need a lease, because a comment can safely be approved or rejected by
+several moderators at the same time.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ from marginalia.comments.types import Comment, HeldComment, HeldQuery, Verdict
 from marginalia.mongo.clock import now
 
 LEASE = timedelta(minutes=10)
-# Higher counts are shown as "more than".
+# Maximum number of comments that are counted. If there are more, the admin shows "more than" this number.
 MAX_COUNTED = 1000
 MAX_EARLIER = 10
 ACTIONS = ("approve", "reject", "spam", "wait")
@@ -54,7 +54,7 @@ class Decisions:
     """The result of several decisions.
 
     Attributes:
-        done: The ids of the decided comments.
+        done: The ids of the comments that the action was applied to.
         failed: Pairs (id, reason).
         published: The published comments.
         removed: The comments whose publication was undone.
@@ -102,7 +102,7 @@ def lease(by: str, size: int) -> tuple[HeldComment, ...]:
 
 
 def release(by: str) -> int:
-    """End all leases of a moderator. Return the number of ended leases."""
+    """End all leases of a moderator. Return how many there were."""
     return backend().release(by)
 
 
@@ -116,7 +116,7 @@ def cases(pending: Iterable[HeldComment]) -> list[Case]:
 
 
 def decide(action: str, ids: Iterable[str], by: str, origin: str = "", *, seen: Verdict | None = None) -> Decisions:
-    """Apply one of ACTIONS to comments. If the action fails for one comment, the others are still decided.
+    """Apply one of ACTIONS to comments. If the action fails for one comment, it is still applied to the others.
 
     Args:
         action: The name of the action.
@@ -217,5 +217,5 @@ def _parent(held: HeldComment) -> Comment | None:
 
 
 def _earlier(held: HeldComment) -> int:
-    """Return the number of public comments by the author's account, up to MAX_EARLIER, or 0 without an account."""
+    """Return the number of public comments by the author's account, up to MAX_EARLIER, or 0 if there is no account."""
     return len(selectors.by_author(held.author.id, limit=MAX_EARLIER)) if held.author.id else 0

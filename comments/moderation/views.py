@@ -1,4 +1,4 @@
-"""The page linked from emails to moderators. It shows a waiting comment, with a button to publish it."""
+"""The page linked from emails to moderators. It shows a pending comment and a button for publishing it."""
 
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect

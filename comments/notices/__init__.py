@@ -1,1 +1,1 @@
-"""Emails about comments, and the subscriptions to them."""
+"""Emails about comments, and subscriptions to these emails."""

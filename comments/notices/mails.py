@@ -2,7 +2,7 @@
 
 A notice is sent at most once. It is marked as sent once the connection to the mail server is open, but before the email
 is transmitted. The mark is removed only if the server rejects the email. If the worker dies or the connection breaks
-during transmission, the email is lost, because sending it twice would be worse.
+during transmission, the email is not sent again, because sending it twice would be worse than losing it.
 """
 
 from collections.abc import Iterable
@@ -59,14 +59,14 @@ def ask_to_confirm(target: Target, slug: str, email: str, origin: str) -> None:
 def moderators() -> list[str]:
     """Return the email addresses for notices about waiting comments.
 
-    These are COMMENTS["MODERATORS"], or the addresses in settings.MANAGERS if that setting is empty.
+    These are the addresses in COMMENTS["MODERATORS"], or those in settings.MANAGERS if COMMENTS["MODERATORS"] is empty.
     """
     return list(conf.get("MODERATORS") or [email for _name, email in settings.MANAGERS])
 
 
 @task(stored_as="comments.held", **MAIL)
 def send_held(context: Any, held: str, origin: str) -> None:
-    """Send an email about a waiting comment to the moderators, unless the comment has already been decided."""
+    """Send the moderators an email about a pending comment, unless it has already been approved or rejected."""
     try:
         comment = backend().get_held(held)
     except CommentNotFound:
@@ -84,7 +84,7 @@ def send_held(context: Any, held: str, origin: str) -> None:
 
 @task(stored_as="comments.reply", **MAIL)
 def send_reply(context: Any, subscription: str, discussion: str, slug: str, origin: str) -> None:
-    """Send an email about a reply to a subscriber, if the subscription and the reply still exist."""
+    """Send a subscriber an email about a reply, if the subscription and the reply still exist."""
     target = Target.parse(discussion)
     try:
         subscribed = subscriptions.get(subscription)

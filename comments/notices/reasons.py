@@ -1,6 +1,6 @@
 """The reasons why a comment is waiting, as sentences for moderators.
 
-The reasons are stored as names of rules and policies.
+A comment's reasons are stored as the names of the rules and policies that applied.
 """
 
 import re

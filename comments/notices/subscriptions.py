@@ -1,6 +1,6 @@
 """Subscriptions to replies, one per discussion and email address.
 
-The address must be confirmed by email before the first notice is sent.
+People must confirm their email address before the first notice is sent.
 """
 
 from collections.abc import Iterable
@@ -13,8 +13,8 @@ from marginalia.comments.backends import backend
 from marginalia.comments.types import Subscription, Target
 
 SALT = "comments.subscriptions"
-# The purposes of signed links in emails, and the number of days for which links are valid. Unsubscribing must still be
-# possible long after the last email.
+# The purposes of signed links in emails, and the number of days for which each link is valid. People must be able to
+# unsubscribe long after the last email.
 CONFIRM, LEAVE = "confirm", "leave"
 DAYS = {CONFIRM: 7, LEAVE: 400}
 
@@ -47,7 +47,7 @@ def end(subscription_id: str) -> None:
 
 
 def confirmed_for(target: Target, slugs: Iterable[str]) -> list[Subscription]:
-    """Return the confirmed subscriptions to any of the comments `slugs`."""
+    """Return the confirmed subscriptions to any of the comments with these slugs."""
     return backend().subscriptions.confirmed_for(target, slugs)
 
 

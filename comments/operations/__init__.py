@@ -1,1 +1,1 @@
-"""Operations for administrators: maintenance, conversion, export and import, and erasing authors."""
+"""Operations for administrators: maintenance, conversion, export, import, and the erasure of authors' data."""

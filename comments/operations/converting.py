@@ -7,7 +7,7 @@ from marginalia.comments.operations import maintenance
 from marginalia.comments.types import Order, Target
 from marginalia.tasks import Postponed, task, worker
 
-# Maximum number of comments that are converted during the request, which takes a second or two.
+# Maximum number of comments that are converted during the request. Converting this many takes a second or two.
 MAX_IMMEDIATE = 5_000
 
 

@@ -1,4 +1,7 @@
-"""Import of comments from other sources. A comment is stored or held only once, however often it is imported."""
+"""Import of comments from other sources.
+
+A comment is stored or held only once, even if it is imported several times.
+"""
 
 from collections.abc import Iterable
 

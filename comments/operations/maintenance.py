@@ -21,7 +21,7 @@ class AuditResult:
 
 
 def select_targets(*, label: str = "", discussion: str = "") -> Iterator[Target]:
-    """Yield targets with discussions: only `discussion` ("app.model:pk"), those of `label`, or all of them.
+    """Yield `discussion` ("app.model:pk"), the targets of the model `label`, or all targets with a discussion.
 
     Raises:
         TargetNotFound: `discussion` does not exist.
@@ -46,9 +46,9 @@ def discussion(target: Target) -> Discussion:
 
 
 def needs_converting(discussion: Discussion, layout: str, order: Order | None) -> bool:
-    """Return whether a discussion must be converted to get this layout and order.
+    """Return whether a discussion has to be converted to have this layout and order.
 
-    An unfinished conversion also counts, because it may have to be ended.
+    This is also true while a conversion is unfinished, because it may have to be ended.
     """
     return (
         bool(discussion.moving)
@@ -105,7 +105,7 @@ def examine(target: Target, *, fix: bool = False, accept_loss: bool = False) -> 
         faults = backend().audit(target)
         repaired = 0
         if fix and faults:
-            with suppress(ConversionFailed):  # if another process converts the discussion, repair it next time
+            with suppress(ConversionFailed):  # another process is converting the discussion, so repair it next time
                 repaired = backend().repair(target, faults, accept_loss=accept_loss)
         return AuditResult(discussion(target).count, tuple(faults), repaired)
     except MALFORMED as error:
@@ -120,12 +120,12 @@ def faults(target: Target) -> tuple[Fault, ...]:
 
 
 def tidy() -> int:
-    """Run the maintenance that a worker does every minute. Return the number of discussions that needed it."""
+    """Run the maintenance that a worker performs every minute. Return the number of discussions that needed it."""
     return backend().tidy()
 
 
 def sweep_erasures() -> int:
-    """Search again for comments by erased authors, as a worker does every minute.
+    """Search again for comments by authors whose data was erased. A worker calls this every minute.
 
     Returns:
         The number of erasures that are not finished yet.

@@ -1,7 +1,7 @@
 """Export and erasure of all data about an author.
 
 This includes comments in every layout, the queue, the history, IP hashes, flags, subscriptions and rate-limit counts.
-Jobs and logs contain only ids of comments, never names, addresses or texts.
+Jobs and logs contain only the ids of comments, never names, addresses or text.
 """
 
 from collections.abc import Iterator
@@ -58,7 +58,10 @@ def export(author: Person) -> Iterator[dict[str, Any]]:
 
 
 def erase(author: Person) -> Erased:
-    """Permanently erase an author. Replies by others are kept. After a crash, call the function again."""
+    """Permanently erase an author's comments and data.
+
+    Replies by others are kept. After a crash, call the function again.
+    """
     places = _places(author)
     # An IP hash identifies a household, so erasing it can also affect rate limits and flags of other people who live
     # there.
@@ -80,10 +83,10 @@ def erase(author: Person) -> Erased:
 
 
 def erase_author(*, id: str = "", email: str = "") -> int:
-    """Erase the text and author of all comments by an account (`id`) or with an email address.
+    """Erase the text and author data of all comments by an account (`id`) or with an email address.
 
     Returns:
-        The number of comments that were blanked or deleted.
+        The number of comments that were erased or deleted.
     """
     if not id and not email:
         raise ValueError("Specify an id or an email.")
@@ -91,7 +94,7 @@ def erase_author(*, id: str = "", email: str = "") -> int:
 
 
 def count(author: Person) -> int:
-    """Return the number of comments, queued comments and previous versions that `erase` would blank or delete."""
+    """Return the number of comments, queued comments and previous versions that `erase` would erase or delete."""
     return sum(row["kept_as"] in ("comment", "queue", "history") for row in export(author))
 
 

@@ -2,7 +2,7 @@
 
 Exporting, importing and exporting again yields the same bytes. A discussion begins with the line {"discussion":
 "app.model:pk", "open": true}, followed by its comments, oldest first. The file does not contain HTML. The import
-renders the texts again, so a file can't introduce unsafe HTML.
+renders the comments again, so a file can't introduce unsafe HTML.
 """
 
 import json
@@ -22,7 +22,7 @@ from marginalia.comments.types import Comment, CommentAuthor, HeldComment, Kind,
 T = TypeVar("T")
 Rows = Iterator[dict[str, Any]]
 
-# Maximum length of a line: a text with MAX_LENGTH characters, all of them escaped.
+# Maximum length of a line. It is enough for a comment of MAX_LENGTH characters, even if all of them are escaped.
 MAX_LINE = 1_000_000
 # Number of attempts to read a discussion that is being converted.
 ATTEMPTS = 3
@@ -48,7 +48,7 @@ class Counts:
 
 
 def export(label: str = "") -> Iterator[str]:
-    """Yield the lines of all discussions, or of discussions of `label`."""
+    """Yield the lines of all discussions, or only of those about objects of the model `label`."""
     for target in selectors.iterate_targets(label=label):
         yield from map(_line, rows(target))
 
@@ -71,7 +71,7 @@ def read_rows(target: Target, collect: Callable[[Rows], T], *, addresses: bool =
 def rows(target: Target, *, addresses: bool = True) -> Rows:
     """Yield the lines of a discussion as dicts, beginning with the line of the discussion itself.
 
-    With `addresses=False`, email addresses are omitted.
+    If `addresses` is false, email addresses are omitted.
     """
     yield {"discussion": str(target), "open": selectors.discussion(target).open}
     for comment, email in selectors.iterate_with_emails(target):
@@ -89,7 +89,7 @@ def held_rows(*, addresses: bool = True) -> Iterator[dict[str, Any]]:
 
 
 def import_held(row: dict[str, Any], *, dry_run: bool = False) -> bool:
-    """Hold a comment from `held_rows`, unless it was already posted or decided on this site. Return whether it was new.
+    """Hold a comment from `held_rows`, unless this site has already published or rejected it. Return whether it is new.
 
     Raises:
         BrokenFile: The dict is not valid.
@@ -153,8 +153,8 @@ class _Reading:
 
     Attributes:
         head: The line that begins the next discussion, or None at the end of the file.
-        answering: The number of the first line in the current discussion that replies to a comment, by the comment's
-            slug.
+        answering: The number of the first line in the current discussion that replies to a comment, keyed by the
+            comment's slug.
     """
 
     lines: Iterable[bytes]

@@ -34,7 +34,7 @@ get_or_post = require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     """Let authors edit their recent comments, and let moderators edit any comment.
 
-    If the change is refused, the form is shown again with the new text.
+    If the change is rejected, the form is shown again with the new text.
     """
     is_sent = request.method == "POST"
     comment, obj = _get_comment(request, label, pk, slug)
@@ -126,7 +126,7 @@ def _get_comment(request: HttpRequest, label: str, pk: str, slug: str) -> tuple[
 
 
 def _url_after_deletion(comment: Comment | HeldComment, obj: Model) -> str:
-    """Return the URL to show after a deletion: the parent comment if there is one, otherwise the discussion."""
+    """Return the URL to redirect to after a deletion: the parent comment if there is one, otherwise the discussion."""
     with contextlib.suppress(CommentNotFound):
         if comment.parent and not selectors.get(comment.target, comment.parent).removed:
             return comment_url(comment.target, obj, comment.parent)

@@ -1,4 +1,4 @@
-"""The signed cookie that identifies the comments sent from a browser."""
+"""The signed cookie that identifies the comments that were sent from a browser."""
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -8,7 +8,7 @@ from marginalia.comments.posting.tokens import SentComment
 
 
 def sent_comments(request: HttpRequest) -> tuple[SentComment, ...]:
-    """Return the comments in the browser's cookie."""
+    """Return the comments that the browser's cookie lists."""
     return tokens.read_sent(request.COOKIES.get(tokens.OWN_COOKIE, ""))
 
 

@@ -20,7 +20,7 @@ _EMPTY_MESSAGE = _("Enter a comment.")
 
 
 def validate_length(text: str) -> None:
-    """Check the length of a text with the same rule as the services.
+    """Check the length of the text by the same rule as the services.
 
     Raises:
         ValidationError: The text is empty or too long.
@@ -55,8 +55,8 @@ class CommentForm(forms.Form):
         validators=[validate_length],
     )
     token = forms.CharField(widget=forms.HiddenInput)
-    # A honeypot. People don't see this field, but its name makes spam programs fill it in. An attribute tells browsers
-    # not to autofill it.
+    # A honeypot. People don't see this field, but its name makes spam bots fill it in. An attribute tells browsers not
+    # to autofill it.
     homepage = forms.CharField(
         label=_("Leave this empty"),
         required=False,
@@ -66,8 +66,8 @@ class CommentForm(forms.Form):
     def __init__(self, *args: Any, user: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, label_suffix="", **kwargs)
         self.user = user if getattr(user, "is_authenticated", False) else None
-        # With maxlength, browsers would truncate pasted text without a message. Instead, the form rejects a text that
-        # is too long, and is shown again with the complete text.
+        # With maxlength, browsers would truncate pasted text without a message. Instead, if the text is too long, the
+        # form is rejected, and shown again with the complete text.
         for name in ("name", "email"):
             self.fields[name].widget.attrs.pop("maxlength")
         if self.user:
@@ -117,7 +117,7 @@ RESHOW = "_kept"
 class EditForm(forms.Form):
     """The form for the new text of a comment.
 
-    `rev` is the revision that the author saw; `nonce` identifies the change.
+    `rev` is the revision that the author saw. `nonce` identifies the change.
     """
 
     text = forms.CharField(
@@ -139,7 +139,7 @@ class EditForm(forms.Form):
         return {"text": comment.source, "rev": comment.rev, "nonce": preparation.new_token()}
 
     def renew(self, rev: int) -> "EditForm":
-        """Return the form with the text that was typed, as a new change to the revision `rev`."""
+        """Return the form with the text that was typed, for a new change to the revision `rev`."""
         return EditForm(initial={"text": self.data["text"], "rev": rev, "nonce": preparation.new_token()})
 
 

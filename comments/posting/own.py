@@ -16,7 +16,7 @@ from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, HeldComment, Target
 from marginalia.mongo.clock import now
 
-# Number of an account's newest comments that are searched for comments that can still be changed.
+# Number of an account's newest comments among which changeable ones are searched for.
 MAX_SEARCHED = 10
 # Maximum number of changes per comment, because every previous version is stored.
 MAX_CHANGES = 20
@@ -131,7 +131,7 @@ def may_revise(rev: int) -> bool:
 
 
 def is_recent(comment: Comment | HeldComment) -> bool:
-    """Return whether the comment is younger than EDIT_MINUTES, and has not been removed or decided."""
+    """Return whether the comment is younger than EDIT_MINUTES, and has not been removed, approved or rejected."""
     is_locked = comment.settled if isinstance(comment, HeldComment) else comment.removed
     return not is_locked and now() - comment.posted < timedelta(minutes=conf.get("EDIT_MINUTES"))
 

@@ -1,4 +1,4 @@
-"""Policies, which decide who can comment, and which comments wait for a moderator.
+"""Policies, which decide who can comment and which comments have to wait for a moderator.
 
 COMMENTS["POLICY"] specifies the function that returns the policy of an object. The site's function uses the settings of
 the site and the section.
@@ -85,7 +85,7 @@ def is_known(user_id: str, sent: tuple[SentComment, ...]) -> bool:
     """Return whether an author already has a public comment.
 
     An author is identified by an account, or by the comments sent from this browser. Names and email addresses prove
-    nothing, because any visitor can type them.
+    nothing, because visitors can enter any name or address.
     """
     if user_id and selectors.by_author(user_id, limit=1):
         return True

@@ -17,7 +17,7 @@ from marginalia.comments.types import Comment, CommentAuthor, HeldComment, Kind,
 from marginalia.markup.characters import is_blank, scrub
 from marginalia.markup.text import is_empty
 
-# Maximum number of bytes in a stored comment apart from its text and names: paths with 8 levels, times and keys.
+# Maximum number of bytes in a stored comment, not counting its text and names: paths with 8 levels, times and keys.
 OVERHEAD = 1_500
 MAX_NAME = 200
 # NUL and unpaired surrogates. JSON can contain them, but they can't be stored.
@@ -48,9 +48,10 @@ def new_token() -> str:
 def hash_text(token: str, source: str) -> str:
     """Return a keyed hash of the text that is sent with `token`.
 
-    The hash is stored with the comment, to detect whether a form is sent again with the same text or a different one.
+    The hash is stored with the comment, to detect whether a form that is sent again contains the same text or different
+    text.
     """
-    # Texts that can't be stored are refused elsewhere.
+    # Text that can't be stored is rejected elsewhere.
     text = f"{token}\0{source}".encode(errors="surrogatepass")
     return salted_hmac("comments.said", text, algorithm="sha256").hexdigest()[:32]
 
@@ -59,7 +60,7 @@ def check_same_text(stored: Comment | HeldComment, token: str, source: str) -> N
     """Check that the stored comment of a form still exists, and was sent with the text `source`.
 
     Raises:
-        TokenUsed: The comment was removed or withdrawn, or was sent with a different text.
+        TokenUsed: The comment was removed or withdrawn, or was sent with different text.
     """
     if stored.removed if isinstance(stored, Comment) else stored.verdict is Verdict.WITHDRAWN:
         raise TokenUsed(_("This comment was deleted. To post it again, send it once more."))
@@ -79,7 +80,7 @@ def prepare(**fields: Unpack[CommentFields]) -> NewComment:
 
 
 def check_length(source: str) -> None:
-    """Check the length of a text before it is processed.
+    """Check the length of the text before it is processed.
 
     Raises:
         InvalidComment: The text is empty or too long.
@@ -93,7 +94,7 @@ def check_length(source: str) -> None:
 
 
 def render(source: str) -> str:
-    """Return the clean HTML of a text as it would be stored. Previews use this function too."""
+    """Render `source` to clean HTML, as it is stored. Previews use this function too."""
     return str(conf.load("RENDERER")(source))
 
 

@@ -1,10 +1,10 @@
-"""Services that post, change and moderate comments. If a comment is refused, its text is never lost.
+"""Services that post, change and moderate comments. If a comment is rejected, its text is not lost.
 
 Forms use `submit` and `revise`, which apply policies, spam rules and vetoes. The other functions store comments without
 these checks, and are for moderators and programs.
 
 In all functions, `target` is a saved object or a Target, and `token` is the token of the form. Sending a token again
-with the same text has no further effect. Sending it with a different text raises an error.
+with the same text has no further effect. Sending it with different text raises an error.
 """
 
 from collections.abc import Iterable
@@ -70,7 +70,7 @@ class Refused(Exception):
 
     @classmethod
     def from_error(cls, error: CommentError) -> "Refused":
-        """Return the refusal that corresponds to a discussion error."""
+        """Return the `Refused` exception that corresponds to `error`."""
         return cls(
             type(error).__name__, error.sentence, is_unsure=isinstance(error, DiscussionBusy | DiscussionDamaged)
         )
@@ -153,7 +153,9 @@ def delete(sender: Sender, comment: Comment | HeldComment, *, rev: int | None = 
 
 
 def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: str, rev: int, nonce: str) -> None:
-    """Replace the text of a comment. A public comment can't get a text that would be held if it were a new comment.
+    """Replace the text of a comment.
+
+    A public comment's new text is rejected if a new comment with this text would be held.
 
     Args:
         sender: The sender of the request.
@@ -170,11 +172,11 @@ def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: 
         raise Refused("final", _("This comment can no longer be edited. Your text:"))
     submission = _build_edit(sender, comment, text, f"{comment.slug} {rev} {nonce} {text}")
     try:
-        # If `rev` is older, nothing is written: either the form was sent before, or the author has to read the comment
-        # again.
+        # If `rev` is older, nothing is written, because either the form was sent before, or the author has to read the
+        # comment again.
         if rev >= comment.rev:
-            # Use the revision that the author saw, so that concurrent requests can't make more changes than allowed.
-            # Only one change per revision succeeds.
+            # Count changes by the revision that the author saw, so that concurrent requests can't make more changes
+            # than allowed. Only one change per revision succeeds.
             if not sender.is_moderator and not own.may_revise(rev):
                 raise Refused("often", _("You have edited this comment too often. This change wasn't saved."))
             if _reasons(sender, Mode.OPEN, submission) and isinstance(comment, Comment):
@@ -197,8 +199,8 @@ def _build_edit(sender: Sender, comment: Comment | HeldComment, text: str, chang
     user = user_key(sender.request.user)
     parent = comment.parent
     return Submission(
-        # The slug part depends on the whole change, because the same nonce could be sent again with a different text or
-        # revision.
+        # The slug part depends on the whole change, because the same nonce could be sent again with different text or a
+        # different revision.
         token=FormToken(str(comment.target), parent, slugs.part(change), int(comment.posted.timestamp()), user),
         name=comment.author.name,
         email="",
@@ -232,9 +234,9 @@ def _replace(sender: Sender, comment: Comment | HeldComment, text: str, rev: int
 def _follow_up(request: HttpRequest, submission: Submission, posted: PostResult) -> None:
     """Record the IP hash, notify subscribers and moderators, and send the signal for a new comment.
 
-    All steps except the signal are done once per comment, however often this function is called. Therefore, sending the
-    form again completes them after a crash. If the process stops right after storing the comment, the signal is never
-    sent.
+    All steps except the signal are performed once per comment, even if this function is called several times.
+    Therefore, sending the form again completes them after a crash. If the process stops right after storing the
+    comment, the signal is never sent.
     """
     target = submission.token.target
     slug = slug_of(submission.token)
@@ -254,10 +256,11 @@ def _follow_up(request: HttpRequest, submission: Submission, posted: PostResult)
 def find_earlier(submission: Submission) -> PostResult | None:
     """Return the earlier result of the same form, or None if it was not sent before.
 
-    An author can go back in the browser and send the same form with a different text. Neither text may be lost.
+    An author can go back in the browser and send the same form with different text. Neither version of the text may be
+    lost.
 
     Raises:
-        Refused: The form was already sent with a different text.
+        Refused: The form was already sent with different text.
     """
     posted = find_posted(submission.token)
     if posted is None:
@@ -359,7 +362,7 @@ def post(target: Model | Target, **fields: Unpack[CommentFields]) -> PostResult:
         DiscussionClosed: The discussion no longer accepts comments.
         DiscussionBusy: The comment can't be stored now. It can be sent again.
         TargetNotFound: The target does not exist.
-        TokenUsed: The token was already used with a different text, or its comment was removed.
+        TokenUsed: The token was already used with different text, or its comment was removed.
     """
     new = preparation.prepare(**fields)
     return _check_posted(backend().post(targets.target_for(target), new), new)

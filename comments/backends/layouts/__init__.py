@@ -34,7 +34,7 @@ def unregister(layout: type[Layout]) -> None:
 
 
 def layout_classes() -> Mapping[str, type[Layout]]:
-    """Return the layout classes by name. Classes with the same name have the same options."""
+    """Return the layout classes, keyed by name. Classes with the same name have the same options."""
     by_name: dict[str, type[Layout]] = {}
     for (name, _order), layout in _registered.items():
         by_name.setdefault(name, layout)
@@ -62,7 +62,7 @@ def storage(label: str) -> Storage:
 def storage_of(target: Target) -> Storage:
     """Return the storage for a new discussion of `target`.
 
-    The layout is the result of COMMENTS["CHOOSE_LAYOUT"], or the layout configured for the label if the result is "".
+    COMMENTS["CHOOSE_LAYOUT"] chooses the layout. If it returns "", the layout configured for the label is used.
 
     Raises:
         ImproperlyConfigured: The layout does not exist.
@@ -93,7 +93,7 @@ def can_store(layout: str, label: str) -> bool:
 
 
 def stock(target: Target) -> str:
-    """Return "", which selects the configured LAYOUT. This is the default of COMMENTS["CHOOSE_LAYOUT"]."""
+    """Return "" to select the configured LAYOUT. This function is the default of COMMENTS["CHOOSE_LAYOUT"]."""
     return ""
 
 

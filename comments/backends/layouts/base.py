@@ -45,8 +45,8 @@ class Layout(ABC):
     # Options that COMMENTS can set, with their defaults. CAP is the maximum number of comments that are sorted in
     # memory to show them in another order.
     options: ClassVar[Mapping[str, Any]] = {"CAP": 1_000}
-    # The key of COMMENTS["TARGETS"][label] that contains options of this layout even if new discussions use another
-    # layout, or "" if there is no such key.
+    # The key of COMMENTS["TARGETS"][label] in which options of this layout can be set even if new discussions use
+    # another layout, or "" if there is no such key.
     setting: ClassVar[str] = ""
     # Whether comments are stored in the documents of their targets. If so, there is only one copy, which is deleted
     # together with the target.
@@ -77,7 +77,7 @@ class Layout(ABC):
 
     @abstractmethod
     def look(self, place: Place, wanted: Sequence[str]) -> Lookup:
-        """Find the comments with the slugs `wanted`, with one command."""
+        """Find the comments whose slugs are in `wanted` with a single command."""
 
     @abstractmethod
     def put(self, place: Place, document: Document, lookup: Lookup) -> Document | None:
@@ -89,7 +89,7 @@ class Layout(ABC):
 
         Raises:
             TargetNotFound: Comments are stored in the target, which no longer exists.
-            DiscussionFull: Comments are stored in the target, which has no room left.
+            DiscussionFull: Comments are stored in the target, which has no room for another one.
             DiscussionBusy: Comments are stored in the target, which was moved too often during the call.
         """
 
@@ -101,14 +101,14 @@ class Layout(ABC):
 
     @abstractmethod
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
-        """Store many comments, which must be in the order `copy_order`. Skip comments whose slug already exists."""
+        """Store many comments, which must be sorted by `copy_order`. Skip comments whose slug already exists."""
 
     def begin_copy(self, place: Place) -> object:
         """Make the copy at `place` valid, even if no comments are copied."""
         return None
 
     def outgrown(self, place: Place, lookup: Lookup, *documents: Document) -> str:
-        """Return the layout that the discussion has to be converted to after a write, or "" if it still fits.
+        """Return the layout to convert the discussion to after a write, or "" if the current layout is still suitable.
 
         Args:
             place: The place of the copy.
@@ -150,8 +150,7 @@ class Layout(ABC):
     ) -> Iterator[tuple[str, int, Document]]:
         """Yield (discussion id, epoch, comment) for an author's comments in all copies.
 
-        `query` is {"id": …} or {"email": …}. With `limit`, only comments that readers can see are yielded, newest
-        first.
+        `query` is {"id": …} or {"email": …}. If `limit` is given, only public comments are yielded, newest first.
         """
 
     def by_number(self, place: Place, low: int, high: int) -> list[Document]:
@@ -165,7 +164,7 @@ class Layout(ABC):
     def by_path(self, place: Place, low: str, high: str, limit: int, *, backwards: bool = False) -> list[Document]:
         """Return up to `limit` comments with low < full_slug < high, in threaded order.
 
-        With `backwards`, return the last comments of the range in reverse order.
+        If `backwards` is true, return the last comments of the range in reverse order.
         """
         comments = [item for item in self.sorted(place, Order.THREADED) if low < item["full_slug"] < high]
         return (comments[::-1] if backwards else comments)[:limit]
@@ -180,7 +179,10 @@ class Layout(ABC):
         return {int(epoch) for epoch in self.stored.distinct("epoch", {"discussion_id": place.target.id})}
 
     def faults(self, place: Place) -> Iterable[str]:
-        """Yield a message for each fault in the structure of the copy. Faults in single comments are not included."""
+        """Yield a message for each fault in the structure of the copy.
+
+        Faults in individual comments are not included.
+        """
         return ()
 
     def scan(self, place: Place) -> Iterator[tuple[Any, Any]]:
@@ -249,7 +251,7 @@ PRESENT: Document = {"$cond": [{"$isArray": "$comments"}, "$comments", []]}
 
 
 def only(condition: Document) -> Document:
-    """Return a projection that selects the comments in an array that match a condition on $$this."""
+    """Return a projection of the array of comments. It selects those that match a condition on $$this."""
     return {"$filter": {"input": PRESENT, "cond": condition}}
 
 
@@ -265,5 +267,5 @@ def readable_in(collection: str, document: Mapping[str, Any]) -> list[Document]:
 
 
 def public(documents: Iterable[Document]) -> list[Document]:
-    """Return the comments that readers can see."""
+    """Return the public comments among `documents`."""
     return [item for item in documents if item["state"] == State.PUBLIC.value]

@@ -85,7 +85,7 @@ class InBuckets(Layout):
         yield from sorted(matching, key=lambda entry: entry[2]["posted"], reverse=True) if limit else matching
 
     def within(self, place: Place, path: str, low: Any, high: Any, order: Order) -> list[Document]:
-        """Return the comments with low < `path` < high in `order`.
+        """Return the comments with low < `path` < high, sorted by `order`.
 
         An index finds the buckets that contain such comments.
         """
@@ -106,9 +106,9 @@ class InBuckets(Layout):
 
     @abstractmethod
     def copy_some(self, place: Place, documents: Sequence[Document]) -> bool:
-        """Store as many of `documents` as possible with one command. Return True if all of them are stored now.
+        """Store as many of `documents` as possible with one command. Return True if all of them are now stored.
 
-        Comments that already exist are not stored again. `documents` are in the order `copy_order`.
+        Comments that already exist are not stored again. `documents` are sorted by `copy_order`.
         """
 
 
@@ -147,8 +147,8 @@ class Buckets(InBuckets):
         return [item for item in descendants if item["full_slug"] > after][:limit]
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
-        # Run one query per batch. A single cursor might exceed the time limit of the connection, which applies to all
-        # the time that the server spends on a cursor.
+        # Run one query per batch. A single cursor might exceed the connection's time limit, which applies to the total
+        # time that the server spends on a cursor.
         page = 0
         while batch := list(self.stored.find({**self.of(place), "page": {"$gt": page}}).sort("page", 1).limit(BATCH)):
             for bucket in batch:
@@ -201,5 +201,5 @@ class Buckets(InBuckets):
 
 
 def page_of(number: int, size: int) -> int:
-    """Return the bucket (or page) that contains `number`, counted from 1, if each contains `size` numbers."""
+    """Return which bucket (or page) contains `number` if each contains `size` numbers. The first one is 1."""
     return (int(number) - 1) // size + 1

@@ -62,9 +62,9 @@ class Documents(Layout):
     def _in_order(self, order: Order, query: Document, limit: int = 0, direction: int = ASCENDING) -> list[Document]:
         """Return comments of one copy, sorted with the index for `order`.
 
-        The query has a hint. Without it, the server would plan a query again whenever it takes ten times as long as its
-        cached plan predicts. If reads of short and long discussions alternate, reading a long page would take 1.5 times
-        as long.
+        The query has a hint. Without it, the server would plan the query again whenever it takes ten times as long as
+        the cached plan predicts. If reads of short and long discussions alternate, reading a long page would take 1.5
+        times as long.
         """
         sort = [(path, direction) for path, _ in SORT[order]]
         index = [("discussion_id", ASCENDING), ("epoch", ASCENDING), *SORT[order]]
@@ -72,8 +72,8 @@ class Documents(Layout):
         return readable_comments(self.collection, read_with_hint(index, find))
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
-        # Run one query per batch. A single cursor might exceed the time limit of the connection, which applies to all
-        # the time that the server spends on a cursor.
+        # Run one query per batch. A single cursor might exceed the connection's time limit, which applies to the total
+        # time that the server spends on a cursor.
         query = self.of(place)
         while batch := list(self.stored.find(query, PROJECTION).sort(SORT[order]).limit(BATCH)):
             readable = readable_comments(self.collection, batch)

@@ -1,9 +1,9 @@
 """The layout that stores comments in the document of their target. It is the fastest to read, but limited in size.
 
 The array `comments` belongs to the copy whose epoch is `comments_epoch`. The filter of a write contains the complete
-shard key of the target, as found by the look. A filter with only the `_id` would send the write to all shards. If the
-target has been moved since the look, it is looked up again. A target in the trash still contains its comments, which
-can be read and changed there. Therefore, reports and erasures also work for targets in the trash.
+shard key of the target, as found by the look. If the filter contained only the `_id`, the write would be sent to all
+shards. If the target has been moved since the look, it is looked up again. A target in the trash still contains its
+comments, which can be read and changed there. Therefore, reports and erasures also work for targets in the trash.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ class Embedded(Layout):
 
     @classmethod
     def collections_of(cls, label: str) -> tuple[str, ...]:
-        """Return the collection of the targets, followed by the collection of their trash, if there is one."""
+        """Return the collection of the targets, followed by the collection of targets in the trash, if there is one."""
         own = str(cls.options_of(label)["COLLECTION"])
         trash = str(cls.options_of(label)["TRASH"])
         try:
@@ -173,9 +173,9 @@ class Embedded(Layout):
         yield from sorted(entries, key=lambda entry: entry[2]["posted"], reverse=True) if limit else entries
 
     def _labels(self) -> list[str]:
-        """Return all labels whose discussions are, were or are becoming embedded, regardless of COMMENTS.
+        """Return all labels with discussions that are, were or are being embedded, regardless of COMMENTS.
 
-        An erasure searches the objects of all these labels, so that it misses no comment.
+        An erasure searches the objects of all these labels, so it can't miss a comment.
         """
         query: Document = {"$or": [{path: self.name} for path in ("schema", "moving.to", "leftovers.schema")]}
         used = set(self.db.discussions.distinct("label", query))

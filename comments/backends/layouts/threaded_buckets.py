@@ -2,8 +2,8 @@
 
 Full buckets are split.
 
-The bucket for any cursor can be found by the end of its range. Therefore, reading a page takes the same time,
-regardless of its thread.
+To find the bucket for a cursor, the layout searches for the end of the bucket's range. Therefore, reading a page takes
+the same time in any thread.
 """
 
 import contextlib
@@ -76,7 +76,7 @@ class ThreadedBuckets(InBuckets):
         return self.stored.find_one(query, {"page": 1, "until": 1}, sort=[("until", ASCENDING)])
 
     def split(self, place: Place, page: str, more: Sequence[Document] = ()) -> bool:
-        """Split a bucket that is too full, and insert the comments `more` that it is missing.
+        """Insert those comments in `more` that a bucket doesn't contain, and split the bucket if it is too full.
 
         The bucket keeps the first comments, and new buckets get the others. Return whether the bucket's range contains
         all of `more`.
@@ -114,8 +114,8 @@ class ThreadedBuckets(InBuckets):
             return False
 
     def by_path(self, place: Place, low: str, high: str, limit: int, *, backwards: bool = False) -> list[Document]:
-        # The number of buckets to read if all of them are full, as they are when comments are added only at the end.
-        # Half-full buckets need a second query.
+        # The number of buckets to read if all of them are full, which is the case if comments are added only at the
+        # end. If buckets are half full, a second query is needed.
         leaves = limit // place.bucket + 1
         comments: list[Document] = []
         bound = high if backwards else low
@@ -131,7 +131,8 @@ class ThreadedBuckets(InBuckets):
     def _chain(self, place: Place, bound: str, limit: int, backwards: bool, inside: Document) -> list[Document]:
         """Return adjacent buckets, in ascending or descending order.
 
-        The first bucket is the one that contains `bound`, or with `backwards`, the bucket just below it.
+        The first bucket is the one that contains `bound`. If `backwards` is true, it is the bucket just before that
+        one.
 
         If a bucket is split between two batches of a cursor, the result may contain only one of its halves. Buckets
         that are not adjacent are read again.

@@ -2,8 +2,8 @@
 
 Reading a page takes two commands, regardless of the length of the discussion. The first reads the discussion, and the
 second reads its current copy. A conversion keeps the old copy for an hour, so a reader that finds anything finds
-everything. A reader that finds nothing checks whether the copy has been replaced, and reads again. It gives up only if
-the discussion is converted repeatedly for longer than PATIENCE.
+everything. A reader that finds nothing checks whether the copy has been replaced, and reads again. The reader gives up
+only if the discussion is converted repeatedly for longer than PATIENCE.
 """
 
 import time
@@ -24,7 +24,7 @@ from marginalia.comments.types import Comment, Discussion, Order, Page, PageQuer
 
 # A string that sorts after every full slug, because full slugs begin with a digit.
 LAST = "~"
-# Maximum number of consecutive pages without comments to skip.
+# Maximum number of consecutive empty pages to skip.
 PASSED_OVER = 20
 T = TypeVar("T")
 Read = Callable[[Discussion, Place, Layout], T]
@@ -174,7 +174,7 @@ def _empty_discussion(target: Target) -> Discussion:
 
 
 def _default_order(discussion: Discussion) -> Order:
-    """Return the order in which a discussion is shown by default: its own order, or NEWEST if configured."""
+    """Return the order in which a discussion is shown by default: its own order, or NEWEST if this is configured."""
     configured = storage(discussion.target.label).shown
     return configured if configured.native is discussion.order else discussion.order
 
@@ -218,7 +218,7 @@ def _threaded_page(layout: Layout, discussion: Discussion, place: Place, size: i
 
 
 def _page_around(layout: Layout, discussion: Discussion, place: Place, size: int, center: Document) -> Page:
-    """Return the threaded page that contains the comment `center` below its ancestors."""
+    """Return the threaded page that contains the comment `center` and its ancestors."""
     root = center["full_slug"].partition("/")[0]
     documents = layout.by_path(place, _just_below(root), LAST, size + 1)
     if not any(document["slug"] == center["slug"] for document in documents[:size]):

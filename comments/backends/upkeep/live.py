@@ -38,7 +38,7 @@ SHUT_GATE = {"moving.gate": {"$add": ["$$NOW", GATE_MS]}}
 OPEN_GATE = {"moving.gate": None}
 NO_CHANGES: Mapping[str, Any] = {}
 FEW_TOUCHED = 5
-# Number of touched comments per copy command, small enough to finish before the gate opens.
+# Number of touched comments per copy command. It is small enough that a command finishes before the gate opens.
 CHUNK = 50
 # Maximum number of seconds that the gate stays shut while touched comments are copied again.
 LONGEST_GATE = 10
@@ -154,7 +154,7 @@ class LiveConversion:
     def copy(self) -> None:
         """Copy all comments in the order of the new copy, so that no comment has to be inserted between others.
 
-        `compare` finds comments that are touched before it begins.
+        Comments that are touched before `compare` begins are copied again by `compare`.
         """
         if self.renumber:
             documents = self.source_layout.iterate(self.source, self.source_layout.orders[0])
@@ -233,7 +233,7 @@ class LiveConversion:
     def recopy(self, slugs: list[str]) -> None:
         """Copy comments again.
 
-        Missing comments are inserted, and older revisions are replaced by newer ones, never the reverse.
+        Missing comments are inserted, and older revisions are replaced by newer ones, never the other way round.
 
         Raises:
             ConversionFailed: Two copies of a comment have the same revision but differ, or a comment exists only in the
@@ -267,7 +267,7 @@ class LiveConversion:
         """
         deadline = None if self.patience is None else time.monotonic() + self.patience
         while True:
-            # Don't wait for dead writers. Other writers can finish until their claim is old enough to be repaired.
+            # Don't wait for dead writers. Other writers can finish, unless their claims are old enough to be repaired.
             repair_claims(self.store, self.source.target)
             began = progressed = time.monotonic()
             while time.monotonic() - progressed < GATE_MS / 1000 and time.monotonic() - began < LONGEST_GATE:

@@ -16,13 +16,13 @@ class Numbers:
             pairs.append((document["posted"], document["slug"]))
             self.highest = max(self.highest, int(document["number"]))
         pairs.sort()
-        # The difference to add to numbers that were assigned after this numbering was made.
+        # The difference to add to numbers that were assigned after this numbering was computed.
         self.shift = len(pairs) - self.highest
         self.times = [posted for posted, _ in pairs]
         self.ranks = {slug: rank for rank, (_, slug) in enumerate(pairs, start=1)}
 
     def new(self, document: Document) -> int:
-        """Return the new number of a comment, even if it was posted or approved after this numbering was made."""
+        """Return the new number of a comment, even if it was posted or approved after this numbering was computed."""
         rank = self.ranks.get(document["slug"])
         if rank is not None:
             return rank

@@ -58,7 +58,7 @@ def _repair(store: Store, claim: Claim, *, is_abandoned: bool) -> bool:
     stored = store.layouts.of(claim.place).look(claim.place, [claim.slug]).comments.get(claim.slug)
     if stored and store.was_written_under(claim, stored):
         return store.discussions.commit(claim, newest=claim.posted if claim.kind in ("post", "approve") else None)
-    # Nothing more can be written under this claim, because revisions only increase and each slug is stored once.
+    # Nothing more can be written under this claim, because revisions only increase and each slug is stored only once.
     is_past = stored is not None and (claim.kind in ("post", "approve") or stored["rev"] > claim.rev)
     if is_abandoned or is_past:
         store.discussions.drop(claim)
@@ -66,7 +66,7 @@ def _repair(store: Store, claim: Claim, *, is_abandoned: bool) -> bool:
 
 
 def drop_orphans(store: Store, target: Target, *, accept_loss: bool = False) -> bool:
-    """Delete copies that ended conversions left behind. Return whether any were deleted.
+    """Delete copies that were left behind by earlier conversions. Return whether any were deleted.
 
     A copy with a comment that is missing from the current copy is kept, unless `accept_loss` is True.
     """
@@ -160,8 +160,8 @@ class Repairing(Part):
     def _recount(self, target: Target, *, accept_loss: bool) -> int:
         """Count the comments again and store the result. Do nothing if a writer is active at the same time.
 
-        The count is lowered only with `accept_loss`, because a count that is too high may be the only trace of lost
-        comments. It is never lowered while some comments can't be read.
+        The count is lowered only if `accept_loss` is True, because a count that is too high may be the only trace of
+        lost comments. It is never lowered while some comments can't be read.
         """
         document = self.store.discussions.find(target)
         if document is None or document["claims"]:
@@ -175,7 +175,7 @@ class Repairing(Part):
         return int(self.store.discussions.collection.update_one(query, update).matched_count)
 
     def tidy(self) -> int:
-        """Run the maintenance that a worker does every minute.
+        """Run the maintenance that a worker performs every minute.
 
         A damaged discussion does not prevent the maintenance of others.
         """

@@ -1,4 +1,4 @@
-"""Change a comment exactly once, with a claim and a commit as for a post.
+"""Change a comment exactly once. As for a post, this takes a claim and a commit.
 
 A change matches the slug and the revision that the user saw, and increases the revision by one. Before that, the old
 version is written to comments.history, from which it can be restored. If the change then fails, its history entry is

@@ -1,6 +1,6 @@
 """Erase all comments by an author, and all other data about the author.
 
-When an erasure returns, readers can no longer see the author's texts, because they have been erased from the current
+When an erasure returns, readers can no longer see the author's comments, because they have been erased from the current
 copies, the queue and the history. The worker erases comments that were being written at the same time. It repeats the
 search until all leases from that time have expired and a search finds nothing.
 """
@@ -20,7 +20,7 @@ from marginalia.mongo.reading import read_documents
 
 # Number of discussions per query.
 BATCH = 200
-# How long a writer that started before an erasure can still be active.
+# A writer that started before an erasure can still be active for this long.
 LASTING = timedelta(seconds=2 * LEASE)
 
 
@@ -60,9 +60,10 @@ class Erasing(Changing):
         return self.store.erasures.count_documents({})
 
     def _erase_found(self, query: Mapping[str, str], until: datetime | None = None) -> int:
-        """Erase an author's comments one by one (only those posted until `until`), then delete the author's other data.
+        """Erase an author's comments one by one, then delete the author's other data.
 
-        Return the number of erased and deleted comments.
+        If `until` is given, only comments posted up to that time are erased. Return the number of erased and deleted
+        comments.
         """
         erased = 0
         # A comment may be found twice, in its collection and in the trash.

@@ -1,4 +1,4 @@
-"""Pending comments: holding, changing, leasing and deciding them."""
+"""Operations on pending comments: hold, change, lease, approve, reject and withdraw them."""
 
 from datetime import datetime, timedelta
 from typing import Unpack
@@ -149,7 +149,7 @@ class Pending(Posting):
         # it first, find the next one.
         while oldest := self.store.pending.find_one(free, {"discussion_id": 1, "slug": 1}, sort=OLDEST_FIRST):
             document = self.store.pending.find_one_and_update({**_key(oldest), **free}, update)
-            # A malformed comment remains leased, so that the next search skips it.
+            # A malformed comment remains leased, so the next search skips it.
             if comment := read_document(self.store.pending.name, document, read_held):
                 return comment
         return None

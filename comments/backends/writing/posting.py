@@ -1,8 +1,8 @@
 """Post a comment exactly once, in four steps: claim, look, write and commit.
 
-The look must come after the claim. If another sender's claim for the same token is already gone, its comment is stored,
-so the look finds it. A commit fails if the claim has been removed, either by another sender of the same token or by a
-repair after a delay. The writer then starts again with a new claim.
+The look must come after the claim. If another sender's claim for the same token is already gone, that sender's comment
+has been stored, so the look finds it. A commit fails if the claim has been removed, either by another sender of the
+same token or by a repair after a delay. The writer then starts again with a new claim.
 """
 
 from collections.abc import Callable, Mapping
