@@ -1,6 +1,6 @@
 """Slugs, which identify comments and determine their order.
 
-A slug is a path of parts. A full slug is the same path with the time of each comment:
+A slug is a path of parts. In a full slug, each part is preceded by the time of the comment:
 "2026.11.21.10.07.03.512:abcdefghijklmnop/…". All parts have the same length, and all their characters sort after "/".
 Therefore, the descendants of path p are exactly the range [p + "/", p + "0").
 """
@@ -11,7 +11,7 @@ import re
 from datetime import UTC, datetime
 
 _PART = re.compile(r"[a-z2-7]{16}", re.ASCII)
-# The character that follows the separator "/" in sort order.
+# The character after the separator "/" in sort order.
 AFTER_DESCENDANTS = "0"
 
 
@@ -66,7 +66,7 @@ def from_token(token: str, answered: str, max_depth: int) -> str:
 
     Args:
         token: The token of the form.
-        answered: The slug of the comment that it replies to, or "" for none.
+        answered: The slug of the comment that it replies to, or "" for a root comment.
         max_depth: The maximum number of levels in a thread.
     """
     return join(allowed_parent(answered, max_depth), part(token))

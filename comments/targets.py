@@ -1,4 +1,4 @@
-"""Targets: registering models whose objects can have comments, and finding an object by label and primary key."""
+"""Targets: register models whose objects can have comments, and find objects by label and primary key."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +20,7 @@ def register(model: type[Model], visible: Visible) -> None:
 
     Args:
         model: The model to register.
-        visible: A function that accepts primary keys and returns the objects among them that all readers can see.
+        visible: A function that accepts primary keys, and returns those of the objects that all readers can see.
             Comments on other objects are never shown.
 
     Raises:

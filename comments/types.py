@@ -24,7 +24,10 @@ class Order(StrEnum):
 
     @property
     def native(self) -> "Order":
-        """Return the stored order that is needed to read in this order. NEWEST is OLDEST read backwards."""
+        """Return the stored order that is needed to read in this order.
+
+        For NEWEST, this is OLDEST, which is then read backwards.
+        """
         return Order.THREADED if self is Order.THREADED else Order.OLDEST
 
 
@@ -44,7 +47,7 @@ class State(StrEnum):
 
 
 class Verdict(StrEnum):
-    """The decision about a pending comment. If its author withdraws it (WITHDRAWN), its text and author are deleted."""
+    """The verdict on a queued comment. If authors withdraw a comment (WITHDRAWN), its text and author are deleted."""
 
     WAITING = "waiting"
     APPROVED = "approved"
@@ -93,7 +96,7 @@ class CommentAuthor:
 
     Attributes:
         name: The name that readers see.
-        id: The primary key of the account as a str, or None without an account.
+        id: The primary key of the account as a str, or None if there is no account.
         url: The author's website. Any value that is not an http or https URL is replaced by "", because pages and API
             clients link to it, and an older release stored other values.
         is_moderator: Whether the account was a moderator when the comment was posted.
@@ -114,13 +117,13 @@ class NewComment:
     """A validated and rendered comment that is not stored yet.
 
     Attributes:
-        token: The token of the form. A token creates only one comment, however often it is sent.
+        token: The token of the form. A token creates only one comment, even if it is sent several times.
         text_hash: A keyed hash of the text that was sent with the token.
         parent: The slug of the comment that it replies to, or "".
         email: The author's email address, which is stored but never shown.
         posted: The time of the comment. Only imports set it.
-        slug: The slug of an exported comment. Only imports of an export set it, so that the comment keeps its slug even
-            if MAX_DEPTH is lower now.
+        slug: The slug of an exported comment. It is set only when an export is imported, so that the comment keeps its
+            slug even if MAX_DEPTH is lower now.
     """
 
     author: CommentAuthor
@@ -192,8 +195,8 @@ class Discussion:
         begun: Whether the discussion is stored. It is False until the first post.
         count: The number of public comments.
         last_number: The highest number assigned so far.
-        version: An id that changes with every change that readers can see. Read it before the comments, so that it can
-            be used as the cache key of a response that contains them.
+        version: An id that changes whenever readers can see a change. Read it before the comments, so that you can use
+            it as the cache key of a response that contains them.
         moving: The layout that the discussion is being converted to, or "".
         writing: Whether a writer is active, or stopped before updating the version. If so, the version is not reliable.
     """
@@ -258,7 +261,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class HeldComment:
-    """A comment in the moderation queue, pending or decided.
+    """A comment in the moderation queue. It is either pending, or was approved, rejected or withdrawn.
 
     `number` and `posted` determine its place in the discussion once it is approved.
 
@@ -329,7 +332,7 @@ class PostResult:
 
 @dataclass(frozen=True)
 class FlaggedComment:
-    """A comment that readers flagged, with the number of these readers and the time of the last flag."""
+    """A flagged comment, with the number of readers who flagged it and the time of the latest flag."""
 
     target: Target
     slug: str
@@ -342,7 +345,7 @@ class Subscription:
     """A subscription of an email address to replies to comments in a discussion.
 
     Attributes:
-        slugs: The comments whose replies cause a notice.
+        slugs: The slugs of the comments whose replies cause a notice.
         confirmed: The time of the confirmation, or None if the subscription is not confirmed yet.
     """
 

@@ -54,9 +54,9 @@ class _ErrorMiddleware:
 
 View = Callable[..., HttpResponse]
 
-# A decorator for views. It turns every CommentError into a response and shows the submitted text again, so that no text
-# is lost. The status is 404 if the comment or its target does not exist, 503 if the discussion can't be read or written
-# at the moment, and 409 if another writer has changed the comment.
+# A decorator for views. It converts any CommentError to a response, and shows the submitted text again so that it isn't
+# lost. The status is 404 if the comment or its target does not exist, 503 if the discussion can't be read or written at
+# the moment, and 409 if someone else has changed the comment.
 handle_comment_errors: Callable[[View], View] = decorator_from_middleware(_ErrorMiddleware)
 
 
@@ -93,7 +93,7 @@ def get_target_or_404(label: str, pk: str) -> tuple[Target, Model]:
 def page(
     request: HttpRequest, target: Target | None, name: str, context: dict[str, Any], status: int = 200
 ) -> HttpResponse:
-    """Render a comments template inside the site's own page layout, the first of PAGE_TEMPLATES that exists."""
+    """Render a comments template inside the site's own base template: the first of PAGE_TEMPLATES that exists."""
     parts = {part: select_template(_names(target, part)) for part in ("list", "form")}
     context = {
         **context,

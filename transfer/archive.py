@@ -1,4 +1,4 @@
-"""An export archive: a folder or zip with documents as lines, the bytes of photos, and a manifest with hashes.
+"""An export archive: a folder or zip with one document per line, the bytes of photos, and a manifest with hashes.
 
 manifest.json        format, options, and the sha256, bytes and number of documents of each file below
 sections.jsonl …     one document per line; FILES lists all these files
@@ -55,8 +55,8 @@ PIECE = 1 << 20
 # Maximum length of a line. MongoDB accepts documents of 16 MB, and their extended JSON is longer.
 LONGEST_LINE = 48 << 20
 LARGEST_MANIFEST = 1 << 20
-# Maximum ratio of uncompressed to compressed size. A higher ratio indicates a zip bomb. Lines of text usually compress
-# to a tenth of their size.
+# Maximum ratio of uncompressed to compressed size. A higher ratio indicates a zip bomb. Text usually compresses to
+# about a tenth of its size.
 MOST_GROWTH = 200
 SMALL = 1 << 20
 _PICTURE = re.compile("photos/[0-9a-f]{24}")
@@ -74,7 +74,7 @@ class Manifest:
     Attributes:
         made: The time of the export.
         options: The options of the export.
-        files: {"sha256", "bytes", "records"} by the name of the file.
+        files: {"sha256", "bytes", "records"}, keyed by the name of the file.
     """
 
     made: str
@@ -101,7 +101,7 @@ class ArchiveWriter:
             raise NotADirectoryError(path.parent)
         is_zip = path.suffix == ".zip"
         prefix = f".{path.name}."
-        # An archive contains drafts, so create files with tempfile, which makes them readable only by their owner.
+        # An archive contains drafts, so create its files with tempfile. Only their owner can read such files.
         if is_zip:
             handle, part = tempfile.mkstemp(dir=path.parent, prefix=prefix)
             os.close(handle)
@@ -125,14 +125,17 @@ class ArchiveWriter:
         self._files[name] = {"sha256": sha256, "bytes": size, "records": lines.records}
 
     def picture(self, file_id: object, pieces: Iterator[bytes]) -> str:
-        """Write the `pieces` of a photo, and return their sha256. If `pieces` raises, the bytes so far are kept."""
+        """Write the `pieces` of a photo, and return their sha256.
+
+        If `pieces` raises an exception, the bytes written so far are kept.
+        """
         return self._write(f"photos/{file_id}", zipfile.ZIP_STORED, pieces)
 
     def finish(self, made: str, options: dict[str, Any]) -> Manifest:
         """Write the manifest, and rename the archive to its path.
 
         Raises:
-            FileExistsError: Another process has created the path in the meantime.
+            FileExistsError: Another process has since created `path`.
         """
         manifest = Manifest(made, options, self._files)
         data = {"format": FORMAT, "version": VERSION, "made": made, "options": options, "files": self._files}
@@ -188,7 +191,7 @@ class LineWriter:
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """If the block raises, remove the lines that were added in the block."""
+        """If the `with` block raises an exception, remove the lines that were added in the block."""
         start = self._file.tell()
         records = self.records
         try:
@@ -233,7 +236,7 @@ class Archive:
             step: A function that is called for each document.
 
         Raises:
-            BadArchive: The archive is incomplete, or was changed.
+            BadArchive: The archive is incomplete, or has been changed.
         """
         for name in FILES:
             entry = self.manifest.files[name]

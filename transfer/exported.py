@@ -1,4 +1,6 @@
-"""The documents of nodes and photos in an export. They are exported as they are stored, but without derived fields.
+"""The documents of nodes and photos in an export.
+
+Documents are exported as they are stored, but without derived fields.
 
 The trash is not exported. The contents of trashed sections are not exported either, because the site doesn't show them
 anywhere.
@@ -18,7 +20,7 @@ from nodes.content import CONTENT, registry
 from nodes.models import tree
 
 BATCH = 200
-# Maximum time between storing a revision and its node, which is stored after the revision.
+# Maximum time between storing a revision and storing its node. The node is stored after the revision.
 BEFORE = timedelta(minutes=1)
 # The range of times that an ObjectId can contain.
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
@@ -37,7 +39,7 @@ class Selection:
 
     Attributes:
         ids: The ids to export, or None for all.
-        since: Only changes since this time are exported, or all changes if it is None.
+        since: Only changes since this time are exported. If it is None, all changes are exported.
     """
 
     ids: frozenset[ObjectId] | None = None
@@ -63,8 +65,8 @@ class Selection:
 def ids_of_section(section_id: ObjectId) -> frozenset[ObjectId]:
     """Return the ids to export for a section.
 
-    They include the section, its contents at all levels, the photos that these refer to, and the ancestor sections of
-    all of them. Referenced pages in other sections are not included.
+    These are the ids of the section, its contents at all levels, the photos that they refer to, and all ancestor
+    sections. Referenced pages in other sections are not included.
     """
     sections = tree.fresh()
     inner = [section_id, *(section.id for section in sections.descendants(section_id))]
@@ -93,7 +95,7 @@ def sections(selection: Selection) -> Iterator[Document]:
     known = tree.fresh()
     selected = [section.id for section in known.sections.values() if selection.includes(section.id)]
     depths = {section_id: len(known.ancestors(section_id) or ()) for section_id in selected}
-    # A section with a broken chain of ancestors has the depth 0.
+    # A section whose chain of ancestors is broken has the depth 0.
     ids = sorted((id for id, depth in depths.items() if depth), key=lambda id: (depths[id], id))
     for batch in batched(ids, BATCH):
         stored = database()[NODES].find({"_id": {"$in": batch}, **selection.changed_filter()}, _fields(_NODE))
@@ -109,7 +111,7 @@ def leaves(selection: Selection) -> Iterator[Document]:
 
 
 def photos(selection: Selection) -> Iterator[Document]:
-    """Yield the selected photos, ordered by id, each followed by its other files that are completely stored."""
+    """Yield the selected photos, ordered by id, each followed by its other completely stored files."""
     for batch in batched(_with_history(_selected(ASSET_FILES, selection, node_filter(ASSET_FILES), _FILE)), BATCH):
         contents_filter = {"metadata.parent_id": {"$in": [photo["_id"] for photo in batch]}, "metadata.type": CONTENT}
         whole = {**contents_filter, "metadata.locked": None, "metadata.doomed": None, "length": {"$gt": 0}}
@@ -122,9 +124,10 @@ def photos(selection: Selection) -> Iterator[Document]:
 
 
 def revisions(selection: Selection, node_ids: Iterable[ObjectId]) -> Iterator[Document]:
-    """Yield the revisions of some nodes and photos, by node id in descending order, oldest revision first.
+    """Yield the revisions of some nodes and photos, sorted by descending node id, oldest revision first.
 
-    The index has the same order. If the server had to sort documents with whole texts, the cursor would time out.
+    The index has the same order. If the server had to sort documents that include the complete body text, the cursor
+    would time out.
     """
     later = {"saved_at": {"$gte": selection.since - BEFORE}} if selection.since else {}
     for batch in batched(node_ids, BATCH):
@@ -163,7 +166,7 @@ def as_exported(document: Mapping[str, Any]) -> Document:
 def _selected(
     collection: str, selection: Selection, condition: Mapping[str, Any], fields: Iterable[str]
 ) -> Iterator[Document]:
-    """Yield the selected documents that have an unbroken chain of sections, ordered by id.
+    """Yield the selected documents whose chain of ancestor sections is unbroken, ordered by id.
 
     Each batch is a separate query, because a cursor would time out while large photos are written.
     """
@@ -190,7 +193,7 @@ def _id_batches(home: Collection[Document], query: Mapping[str, Any]) -> Iterato
 def _with_history(documents: Iterable[Document]) -> Iterator[Document]:
     """Yield nodes as they are exported, with their "history", which contains every nonce that they had on this site.
 
-    The importing site searches these nonces for the nonce of its own version, to decide whether that version is an
+    The importing site searches these nonces for the nonce of its own version. If it is found, that version is an
     earlier one.
     """
     for batch in batched(documents, BATCH):

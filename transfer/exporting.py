@@ -1,4 +1,4 @@
-"""Export a site or a section to an archive, which contains what editors and readers wrote, but no credentials.
+"""Export a site or a section to an archive. It contains what editors and readers wrote, but no credentials.
 
 Accounts, tokens, sessions, IP addresses and jobs are never read. Email addresses of comments are read only on request.
 """
@@ -50,12 +50,12 @@ class NoSuchSection(Exception):
 def export_site(
     path: Path, *, section: str = "", since: datetime | None = None, addresses: bool = False, step: Step = lambda: None
 ) -> "Export":
-    """Write the site, or a section with its contents at all levels, to an archive.
+    """Write the site, or a section and its contents at all levels, to an archive.
 
     Args:
-        path: The archive, which is a zip if its name ends with ".zip", otherwise a folder.
+        path: The path of the archive. If it ends with ".zip", the archive is a zip, otherwise a folder.
         section: The path of the section to export, or "" for the whole site.
-        since: Only documents that have changed since this time are exported, or all documents if it is None.
+        since: Only documents that have changed since this time are exported. If it is None, all documents are exported.
         addresses: Whether to export the email addresses of comments.
         step: A function that is called for each document.
 
@@ -90,8 +90,8 @@ class Export:
 
     Attributes:
         ids: The ids of the exported nodes and photos.
-        unreadable: Descriptions of documents that could not be read, with the reasons.
-        manifest: The manifest, which is set at the end.
+        unreadable: Descriptions of documents that could not be read, and the reasons why.
+        manifest: The manifest. It is set at the end.
     """
 
     selection: Selection
@@ -135,8 +135,8 @@ class Export:
         return record
 
     def _photos(self) -> Iterator[dict[str, Any]]:
-        """Yield the photos and their other files, each after writing its bytes."""
-        # Descriptions of photos whose current file has not been read yet, by the id of this file.
+        """Yield the photos and their other files. The bytes of each file are written first."""
+        # Descriptions of photos whose current file has not been read yet, keyed by the id of this file.
         shown: dict[ObjectId, str] = {}
         for record in exported.photos(self.selection):
             is_content = record["metadata"]["type"] == CONTENT

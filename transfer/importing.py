@@ -56,7 +56,7 @@ class ImportSummary:
     """The outcomes of an import.
 
     Attributes:
-        counts: The number of documents with each outcome, by file.
+        counts: The number of documents with each outcome, for each file.
         skipped: The results of skipped documents.
         replaced: Descriptions of documents that replaced an earlier version.
     """
@@ -67,7 +67,7 @@ class ImportSummary:
 
     @property
     def skipped_by_label(self) -> dict[str, ImportResult]:
-        """Return the results of skipped documents, by label."""
+        """Return the results of skipped documents, keyed by label."""
         return {result.label: result for result in self.skipped}
 
     def count_differing(self, imported: "ImportSummary") -> int:
@@ -77,7 +77,7 @@ class ImportSummary:
         return self.count(Outcome.NEW) + self.count(Outcome.NEWER) + newly_skipped
 
     def count(self, outcome: Outcome) -> int:
-        """Return the number of documents with an outcome."""
+        """Return the number of documents with this outcome."""
         return sum(counts[outcome] for counts in self.counts.values())
 
 
@@ -95,7 +95,7 @@ class Import:
     dry_run: bool = False
     reads_photos: bool = False
     step: Callable[[], object] = lambda: None
-    # Documents that an earlier run skipped, by label. The revisions of skipped nodes and photos are not imported.
+    # Documents that an earlier run skipped, keyed by label. The revisions of skipped nodes and photos are not imported.
     skipped_before: dict[str, ImportResult] = field(default_factory=dict)
     _skipped_ids: set[ObjectId | None] = field(default_factory=set, init=False)
     _unstored: Unstored = field(default_factory=Unstored, init=False)
@@ -108,8 +108,8 @@ class Import:
             BadArchive: The archive cannot be read.
         """
         summary = ImportSummary()
-        # An import gets the skipped nodes from the preceding dry run. A dry run has to read all nodes before it has
-        # determined which nodes are skipped, so it reads the revisions last.
+        # An import gets the skipped nodes from the preceding dry run. A dry run can't determine which nodes are skipped
+        # until it has read all nodes, so it reads the revisions last.
         last = (REVISIONS,) if self.dry_run else ()
         self._skipped_ids = {result.id for result in self.skipped_before.values()}
         if self.dry_run:
@@ -162,7 +162,7 @@ class Import:
         return map(importers[name], records)
 
     def _needed_revisions(self, records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Yield the revisions that belong to the histories of nodes and photos that are not skipped."""
+        """Yield the revisions of nodes and photos that are not skipped."""
         # To save memory, the nonces of each node are stored as one bytes object. In an export, the lines of a node's
         # revisions follow one another, so each bytes object is split only once.
         past = {
@@ -179,7 +179,7 @@ class Import:
     def _photos(self, records: Iterable[dict[str, Any]]) -> Results:
         """Import photos and yield their results.
 
-        Earlier versions are replaced after all files are stored. A photo is skipped if its current file is neither in
+        Earlier versions are replaced once all files are stored. A photo is skipped if its current file is neither in
         the archive nor on this site.
         """
         newer: set[ObjectId] = set()
@@ -257,8 +257,8 @@ class Import:
             yield ImportResult(Outcome.SKIPPED, label, NOT_HERE)
             return
         addresses = bool(self.archive.manifest.options.get("addresses"))
-        # A discussion can be larger than the available memory. The temporary file is in VAR_DIR, because /tmp may also
-        # be in memory in a container.
+        # A discussion can be larger than the available memory. The temporary file is in VAR_DIR, because in a
+        # container, /tmp may be in memory too.
         with tempfile.TemporaryFile(dir=settings.VAR_DIR) as lines:
             try:
                 stored = transfer.read_rows(target, _digests, addresses=addresses)
@@ -280,7 +280,10 @@ class Import:
         return is_unstored or _exists(target)
 
     def _check_moderator(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return a comment's row. It is marked as a moderator's only if its account is a moderator on this site."""
+        """Return a comment's row.
+
+        It is marked as written by a moderator only if its account is a moderator on this site.
+        """
         user = row.get("user")
         is_moderator = row.get("moderator") is True and isinstance(user, str) and self._moderates(user)
         return {**row, "moderator": is_moderator} if "moderator" in row else row
@@ -314,7 +317,7 @@ def _compare(target: Target, row: dict[str, Any], digests: dict[str, bytes]) -> 
 
 
 def _digests(rows: transfer.Rows) -> dict[str, bytes]:
-    """Return the digests of comments by slug. The digest of the discussion itself has the key ""."""
+    """Return the digests of comments, keyed by slug. The digest of the discussion itself has the key ""."""
     return {row.get("comment", ""): _digest(row) for row in rows}
 
 

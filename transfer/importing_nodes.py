@@ -1,7 +1,7 @@
 """Import nodes, with the ids and nonces that they have in the export.
 
 A stored node is replaced only if its version is in the exported node's history. The replacement is a compare-and-set on
-this version. A node that has also been changed on this site is skipped and reported.
+this version. Nodes that have also been changed on this site are skipped and reported.
 """
 
 import dataclasses
@@ -36,12 +36,12 @@ from nodes.tags import unique
 from nodes.types import NEVER, Expected
 from transfer import exported
 
-# Number of revisions stored per command. The number is low, because each revision contains a whole text.
+# Number of revisions stored per command. The number is low, because each revision contains a complete body text.
 BATCH = 20
 DATABASE_REFUSED = "it violates the validator of its collection"
 
 
-# Fields of all nodes whose values are limited by forms, and dates that are shown in the site's time zone.
+# Fields that exist in all nodes. Forms limit their values, and dates are shown in the site's time zone.
 _COMMON = frozenset({"title", "slug", "summary", "created", "updated", "published", "expires"})
 _DATES = ("created", "updated", "published", "expires")
 
@@ -82,7 +82,7 @@ class Unstored:
     """Contents of an export that a dry run doesn't store.
 
     Attributes:
-        types: The types of nodes and photos by id.
+        types: The types of nodes and photos, keyed by id.
         read_revisions: A function that returns the ids of revisions.
     """
 
@@ -125,7 +125,7 @@ def import_node(record: Mapping[str, Any], *, dry_run: bool = False, unstored: U
 
 
 def compare(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collection: str) -> ImportResult:
-    """Return the result of importing a node or photo over its `stored` version, or over nothing if `stored` is None.
+    """Return the result of importing a node or photo. `stored` is the version on this site, or None if there is none.
 
     Raises:
         Exception: The document is malformed. MALFORMED lists the possible exceptions.
@@ -146,8 +146,8 @@ def compare(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collect
     if not present <= known:
         return skip(record, "it has been changed here")
     if (record["metadata"]["nonce"], _draft_nonce(record)) == (stored["metadata"]["nonce"], _draft_nonce(stored)):
-        # Some changes, for example to tags or to the order, don't set a nonce, so it is unknown which site made the
-        # last change.
+        # Some changes, for example to tags or to the order, don't set a nonce, so it is unknown on which site the last
+        # change was made.
         return skip(record, "it has the same version, but other tags or another position")
     if stored["metadata"]["tags"] not in (record["metadata"]["tags"], _saved_tags(stored)):
         return skip(record, "its tags have been changed here")
@@ -163,14 +163,16 @@ def _was_discarded(record: Mapping[str, Any], stored: Mapping[str, Any]) -> bool
     if discarded is None or "draft" in stored or "draft" not in record:
         return False
     is_same_version = record["metadata"]["nonce"] == stored["metadata"]["nonce"]
-    # Nonces begin with their time in seconds. A draft that was begun later on another site therefore has a greater
+    # Nonces begin with their time in seconds. Therefore, a draft that was begun later on another site has a greater
     # nonce.
     nonce = record["draft"]["nonce"]
     return bool(nonce == discarded or (is_same_version and discarded not in record["history"] and nonce < discarded))
 
 
 def check_history(record: Mapping[str, Any], unstored: Unstored | None = None) -> None:
-    """Reject a replacement for which there is no revision, because the next editor could not merge with it.
+    """Reject a replacement that has no revision.
+
+    Without a revision, the next editor's changes could not be merged with it.
 
     Raises:
         Refused: There is no revision for the version.
@@ -182,7 +184,7 @@ def check_history(record: Mapping[str, Any], unstored: Unstored | None = None) -
 
 
 def _saved_tags(stored: Mapping[str, Any]) -> Any:
-    """Return the tags that the current version was saved with. Changing only the tags doesn't set a new nonce."""
+    """Return the tags with which the current version was saved. Changing only the tags doesn't set a new nonce."""
     revision = {"_id": stored["metadata"]["nonce"], "node_id": stored["_id"]}
     return (database()[REVISIONS].find_one(revision, {"metadata.tags": 1}) or {}).get("metadata", {}).get("tags")
 
@@ -228,7 +230,7 @@ def import_revisions(records: Iterable[Mapping[str, Any]], *, dry_run: bool = Fa
 
 
 def _insert_revisions(missing: list[Document]) -> dict[ObjectId, ImportResult]:
-    """Store revisions, and return the results of those that the database rejected, by id."""
+    """Store revisions. Return the results of those that the database rejected, keyed by id."""
     try:
         if missing:
             database()[REVISIONS].insert_many(missing, ordered=False)
@@ -239,10 +241,10 @@ def _insert_revisions(missing: list[Document]) -> dict[ObjectId, ImportResult]:
 
 
 def import_redirect(record: Mapping[str, Any], *, dry_run: bool = False) -> ImportResult:
-    """Store a former path of a node, unless the path is already known on this site."""
+    """Store a former path of a node, unless this site already has a redirect for the path."""
     label = f"the former URL {_format_place(record['_id'])}"[:200]
     if stored := database()[REDIRECTS].find_one({"_id": record["_id"]}):
-        # A redirect to the same node is the same redirect, even if its time differs or the node has been deleted since.
+        # A redirect to the same node is the same redirect, even if its time differs or the node has since been deleted.
         is_same = stored["node_id"] == record["node_id"]
         if is_same:
             return ImportResult(Outcome.SAME, label)
@@ -256,7 +258,7 @@ def import_redirect(record: Mapping[str, Any], *, dry_run: bool = False) -> Impo
 
 
 def _format_place(place: Mapping[str, Any]) -> str:
-    """Return a place as a path, or as the slug and the section's id if the section is not stored."""
+    """Return a place as a path. If the section is not stored, return the slug and the section's id instead."""
     parent_id = place.get("parent_id")
     slug = str(place.get("slug"))
     is_known = parent_id is None or isinstance(parent_id, ObjectId)
@@ -311,7 +313,7 @@ def check_fields(record: Mapping[str, Any]) -> None:
         wrong += [name for name in _DATES if name in version and not _is_shown(version[name])]
         if wrong:
             raise InvalidField(min(wrong), invalid_value())
-        # Unscheduled drafts are not checked here, because they are checked when an editor publishes them.
+        # Drafts that aren't scheduled are not checked here, because they are checked when an editor publishes them.
         if version is metadata or record["draft"].get("due"):
             rules.check_ready(present)
             rules.check_type(present)
@@ -326,7 +328,7 @@ def check_fields(record: Mapping[str, Any]) -> None:
 
 
 def _is_shown(moment: Any) -> bool:
-    """Return whether a moment has a date in every time zone, or is None or NEVER."""
+    """Return whether a moment can be converted to a date in any time zone, or is None or NEVER."""
     return moment in (None, NEVER) or MINYEAR < moment.year < MAXYEAR
 
 
@@ -351,7 +353,7 @@ def _replace(stored: Document, document: Document) -> None:
     """Replace the stored earlier version of a node.
 
     Raises:
-        Refused: The node has been changed in the meantime.
+        Refused: The node has changed since it was read.
         InvalidPlace: The node cannot be in its new section.
     """
     check_history(document)
@@ -390,7 +392,7 @@ def _update(stored: Mapping[str, Any], document: Mapping[str, Any]) -> Document:
 
 
 def _invalidate_tree(document: Mapping[str, Any]) -> None:
-    """If the node is a section, set a new version of the site, so that processes read the tree of sections again."""
+    """If the node is a section, set a new version of the site. All processes then read the tree of sections again."""
     if content.get(document["metadata"]["type"]).is_section:
         invalidate()
 

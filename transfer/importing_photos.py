@@ -88,7 +88,7 @@ def import_photo(
 
 
 def has_shown_picture(record: Mapping[str, Any], exported_ids: Container[ObjectId]) -> bool:
-    """Return whether the current file of a photo is stored or exported. For a file that is not a photo, return True."""
+    """Return whether the current file of a photo is stored or exported. If the record is not a photo, return True."""
     shown = _replaced_by(record)
     return shown is None or shown in exported_ids or contents.find(record["_id"], shown) is not None
 
@@ -131,7 +131,7 @@ def _replaced_by(record: Mapping[str, Any]) -> ObjectId | None:
 
 
 def _without_first_picture(photo: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a photo without the fields of its first file if that file was replaced, because sweeping changes them."""
+    """Return a photo without the fields of its first file, if that file was replaced. Sweeping changes these fields."""
     if _replaced_by(photo) is None:
         return photo
     metadata = {name: value for name, value in photo["metadata"].items() if name not in ("superseded", "doomed")}
@@ -187,7 +187,10 @@ def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
 
 
 def _delete_unfinished(stored: Mapping[str, Any]) -> None:
-    """Delete an interrupted import's incomplete file. An upload that is still running loses its lock."""
+    """Delete the incomplete file of an interrupted import.
+
+    If an upload is still writing it, the upload loses its lock.
+    """
     files = database()[ASSET_FILES]
     lock = now()
     file_filter = {"_id": stored["_id"], **_place(stored["metadata"])}
@@ -231,7 +234,7 @@ def _store(record: Mapping[str, Any], pieces: Iterable[bytes]) -> None:
 
 
 def _check_received(record: Mapping[str, Any], received: ReceivedPhoto) -> None:
-    """Reject bytes that don't match the document. If this is the photo's current file, also check the photo's fields.
+    """Reject bytes that don't match the document. For the photo's current file, also check the photo's fields.
 
     Raises:
         Refused: The bytes don't match.
@@ -283,7 +286,7 @@ def _replace(stored: Mapping[str, Any], record: Mapping[str, Any]) -> None:
     """Replace the stored earlier version of a photo.
 
     Raises:
-        Refused: The photo has been changed in the meantime.
+        Refused: The photo has changed since it was read.
     """
     check_history(record)
     before = stored["metadata"]

@@ -1,4 +1,4 @@
-"""Documents as lines of canonical extended JSON. Only the types of values that nodes and comments contain are accepted."""
+"""Documents as lines of canonical extended JSON. Only types that occur in nodes and comments are accepted."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -10,12 +10,12 @@ from bson.int64 import Int64
 
 _WRITE_OPTIONS = json_util.CANONICAL_JSON_OPTIONS
 _READ_OPTIONS = _WRITE_OPTIONS.with_options(tz_aware=True, tzinfo=UTC)
-# MongoDB's own limits for the bytes of a document and for the levels of nested documents.
+# MongoDB's own limits for the size of a document in bytes, and for the nesting depth of documents.
 LARGEST = 16 << 20
 DEEPEST = 90
-# Maximum number of these characters in a line. One of them precedes each value except the first, and a decoded value
-# needs up to forty times the memory of the character. A document of LARGEST bytes could contain up to 2,600,000 of
-# them, but a real document contains few outside its texts.
+# Maximum number of these characters in a line. One of these characters precedes each value except the first, and a
+# decoded value needs up to forty times as much memory as the character. A document of LARGEST bytes could contain up to
+# 2,600,000 of them. Real documents contain few of them outside their body text.
 _SIGNS = (b"{", b"[", b",")
 MOST_SIGNS = 1_000_000
 # The accepted types. Subclasses are rejected, because bson.Code is a subclass of str.
@@ -55,7 +55,7 @@ def decode(line: bytes) -> dict[str, Any]:
 
 
 def _check(value: Any, depth: int = 0) -> None:
-    """Check that a value is one that a document of the site can contain.
+    """Check that documents of the site can contain this value.
 
     Raises:
         TypeError: The type is not accepted.

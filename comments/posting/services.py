@@ -380,17 +380,17 @@ def hold(target: Model | Target, *, reasons: Iterable[str] = (), **fields: Unpac
         The held comment, or the public comment if one with this token was already posted or approved.
 
     Raises:
-        CommentError: The comment can't be stored. The errors are those of `post`.
+        CommentError: The comment can't be stored. The errors are the same as for `post`.
     """
     new = preparation.prepare(**fields)
     return _check_posted(backend().hold(targets.target_for(target), new, tuple(reasons)), new)
 
 
 def _check_posted(posted: PostResult, new: NewComment) -> PostResult:
-    """Return `posted` if its comment has the text of `new`.
+    """Return `posted` if its comment has the same text as `new`.
 
     Raises:
-        TokenUsed: The token was already used with a different text.
+        TokenUsed: The token was already used with different text.
     """
     if stored := posted.comment or posted.held:
         preparation.check_same_text(stored, new.token, new.source)
@@ -462,12 +462,12 @@ def remove(target: Model | Target, slug: str, *, rev: int | None = None, token: 
 
 
 def restore(target: Model | Target, slug: str, *, rev: int | None = None, token: str = "", by: str = "") -> Comment:
-    """Restore the text and author of a removed comment. The arguments are those of `remove`.
+    """Restore the text and author of a removed comment. The arguments are the same as for `remove`.
 
     Raises:
         CommentNotFound: The comment does not exist.
         EditConflict: The stored revision differs from `rev`.
-        NothingToRestore: The author was erased, or the tombstone was imported.
+        NothingToRestore: The author's data was erased, or the tombstone was imported.
     """
     subject = targets.target_for(target)
     seen = selectors.get(subject, slug).rev if rev is None else rev

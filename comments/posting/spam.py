@@ -1,8 +1,9 @@
 """Spam rules, which check a comment before it is stored, or before its author changes it.
 
-A rule can hold the comment, in which case moderators see the name of the rule. It can also refuse the comment, with a
-friendly message for the author. A refused comment is not stored, and the form is shown again with its text.
-COMMENTS["RULES"] lists the rules by import path, cheap rules first. Projects can add their own rules.
+A rule can hold the comment, in which case moderators see the name of the rule. It can also refuse the comment, and show
+the author a friendly message. A refused comment is not stored, and the form is shown again with its text.
+COMMENTS["RULES"] lists the import paths of the rules, beginning with the fastest rules. Projects can add their own
+rules.
 """
 
 import re
@@ -23,7 +24,7 @@ from marginalia.markup.characters import scrub
 from marginalia.mongo import rate_limit
 
 REPEAT_SECONDS = 24 * 60 * 60
-# Number of previews allowed for each comment that the rate limit allows. It is high, because authors preview often.
+# For each comment that the rate limit allows, this many previews are allowed. Authors preview their comments often.
 PREVIEWS = 10
 _SPACE = re.compile(r"\s+")
 
@@ -52,12 +53,12 @@ class Submission:
 
     @cached_property
     def html(self) -> str:
-        """Return the HTML of the text. It is rendered for the first rule that needs it."""
+        """Return the text as HTML. It is rendered once, when a rule first needs it."""
         return preparation.render(self.source)
 
     @property
     def author_key(self) -> str:
-        """Return the key for counting the author's comments: the account, or the typed name without an account."""
+        """Return the key for counting the author's comments: the account if there is one, otherwise the entered name."""
         return f"user:{self.user}" if self.user else f"name:{self.name.casefold()}"
 
 
@@ -75,7 +76,7 @@ class SpamHit:
 
     @property
     def refuses(self) -> bool:
-        """Return whether the comment is refused, not held."""
+        """Return whether the comment is refused instead of held."""
         return bool(self.sentence)
 
 
@@ -88,7 +89,7 @@ class Judgement:
 
 
 def judge(submission: Submission) -> Judgement:
-    """Apply the rules in their order until one refuses the comment."""
+    """Apply the rules in order until one of them refuses the comment."""
     held: list[str] = []
     for hit in _hits(submission):
         if hit.refuses:
@@ -100,8 +101,7 @@ def judge(submission: Submission) -> Judgement:
 def _hits(submission: Submission) -> Iterator[SpamHit]:
     rules = conf.load_all("RULES")
     if submission.edited:
-        # Changes always count toward the rate limit. The other rules that are left out need data that edit forms don't
-        # contain.
+        # Changes always count toward the rate limit. The other excluded rules need data that edit forms don't contain.
         rules = (rate, *(rule for rule in rules if rule not in (trap, speed, rate, repeat)))
     for rule in rules:
         if hit := rule(submission):
@@ -118,7 +118,7 @@ def trap(submission: Submission) -> SpamHit | None:
 def speed(submission: Submission) -> SpamHit | None:
     """Refuse a comment that was sent faster than people can type.
 
-    The time is measured from the first form of the comment.
+    The time is measured from when the form was first rendered for this comment.
     """
     if submission.token.age() < conf.get("MIN_SECONDS"):
         return SpamHit("speed", _("That was quick! Please check your comment, then send it again."))
@@ -134,7 +134,7 @@ def links(submission: Submission) -> SpamHit | None:
 def words(submission: Submission) -> SpamHit | None:
     """Hold a comment whose text or name contains one of the configured words, as a whole word."""
     listed = "|".join(re.escape(word.casefold()) for word in conf.get("WORDS") if word.strip())
-    text = scrub(f"{submission.name}\n{submission.source}").casefold()  # use the text as readers will see it
+    text = scrub(f"{submission.name}\n{submission.source}").casefold()  # check the text as readers will see it
     matches = sorted(set(re.findall(rf"(?<!\w)(?:{listed})(?!\w)", text))) if listed else []
     return SpamHit(f"words: {', '.join(matches)}") if matches else None
 
@@ -167,13 +167,13 @@ def may_preview(*, ip_hash: str, user: str) -> bool:
 def may_flag(*, ip_hash: str, user: str) -> bool:
     """Count a flag. Return whether the network and the account are within the limit.
 
-    The arguments are those of `may_preview`.
+    The arguments are the same as for `may_preview`.
     """
     return _count(_keys("flag", ip_hash, user), preparation.new_token())
 
 
 def repeat(submission: Submission) -> SpamHit | None:
-    """Refuse a text that the author already posted in reply to the same comment. It can be repeated elsewhere."""
+    """Refuse text that the author has already posted in reply to the same comment. It can be repeated elsewhere."""
     if rate_limit.allow(
         _repeat_key(submission),
         limit=1,
@@ -186,12 +186,12 @@ def repeat(submission: Submission) -> SpamHit | None:
 
 
 def uncount(submission: Submission, *, rate: bool = True) -> None:
-    """Undo the counting of a comment or a change that was not stored, because the author will send it again.
+    """Stop counting a comment or a change that was not stored. The author can then send it again.
 
     Args:
         submission: The submitted data.
         rate: Whether to undo the count of the rate limit too. Use False if the form has already stored another comment,
-            which shares this count.
+            because the two comments share one count.
     """
     rates = _keys("rate", submission.ip_hash, submission.user) if rate else []
     for key in (*rates, _repeat_key(submission)):

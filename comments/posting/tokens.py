@@ -1,7 +1,7 @@
 """Signed data: form tokens, and the cookie that identifies the comments of authors without an account.
 
-A form token identifies one intent. However often the form is sent, it posts one comment, whose slug is derived from the
-nonce. The discussion and the parent are read from the token, never from another field.
+A form token identifies one intent. Even if the form is sent several times, it posts only one comment, whose slug is
+derived from the nonce. The discussion and the parent are read from the token, never from another field.
 """
 
 import time
@@ -107,7 +107,7 @@ class SentComment:
 
 
 def read_sent(cookie: str) -> tuple[SentComment, ...]:
-    """Return the comments in a browser's cookie, newest first, or () if the cookie is not valid."""
+    """Return the comments that a browser's cookie lists, newest first, or () if the cookie is not valid."""
     if not cookie:
         return ()
     try:

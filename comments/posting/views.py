@@ -37,7 +37,7 @@ TOO_OLD = gettext_lazy(
 def form(request: HttpRequest, label: str, pk: str) -> HttpResponse:
     """Show the form for a comment, or for a reply to the comment ?parent=SLUG.
 
-    With ?fragment, return only the form, so that a script can insert it into the page.
+    If the URL contains ?fragment, return only the form, so that a script can insert it into the page.
     """
     target, obj = get_target_or_404(label, pk)
     try:
@@ -79,7 +79,7 @@ def post(request: HttpRequest) -> HttpResponse:
 
 
 def submission(request: HttpRequest, token: FormToken, form: CommentForm) -> Submission:
-    """Return the data of a valid form for the spam rules."""
+    """Return a valid form's data as the Submission that the spam rules check."""
     data = form.cleaned_data
     return Submission(
         token=token,
@@ -95,7 +95,10 @@ def submission(request: HttpRequest, token: FormToken, form: CommentForm) -> Sub
 
 @require_safe
 def done(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-    """Show authors the comment that they just sent: on its page, or with a message that it waits for a moderator."""
+    """Show authors the comment that they just sent.
+
+    A public comment is shown on its page. Any other comment is shown with a message that it is waiting for a moderator.
+    """
     target, obj = get_target_or_404(label, pk)
     held = own.find_held(target, slug, sent_comments(request), request.user)
     try:
@@ -149,10 +152,10 @@ def _form_context(
 def _form_again(
     request: HttpRequest, token: FormToken, obj: Model, form: CommentForm, refused: Refused | None
 ) -> HttpResponse:
-    """Show the form with the typed text, a new token and the reason for the refusal.
+    """Show the form with the entered text, a new token and the reason why the comment was refused.
 
-    If the comment may have been accepted, the form keeps its token, because the comment could be posted twice with a
-    new token.
+    If the comment may have been accepted, the form keeps its token. With a new token, the comment could be posted
+    twice.
     """
     fresh = token if refused and refused.is_unsure else token.renew(forms.user_key(request.user))
     try:

@@ -13,7 +13,7 @@ def origin(request: HttpRequest) -> str:
 def requested(request: HttpRequest) -> str:
     """Return the scheme and host of the request. This is the default of COMMENTS["ORIGIN"].
 
-    It is safe if ALLOWED_HOSTS contains only the site's own hosts.
+    This is safe if ALLOWED_HOSTS contains only the site's own hosts.
 
     Raises:
         DisallowedHost: The host is not in ALLOWED_HOSTS. Django then returns a 400 response.

@@ -24,7 +24,7 @@ FOLD_ABOVE, FOLD_LEAVES = 12, 8
 
 @dataclass(frozen=True)
 class Subject:
-    """The target of a discussion, and its object if the caller already has the object."""
+    """The target of a discussion, and its object if the caller already has it."""
 
     target: Target
     obj: Model | None = None
@@ -60,7 +60,7 @@ def list_context(subject: Subject, page: Page, *, slug: str = "", url: str = "")
     Args:
         subject: The subject of the discussion.
         page: The page to show.
-        slug: The slug of the comment that the reader asked for, or "".
+        slug: The slug of the comment that the reader requested, or "".
         url: The URL of the page that contains the list.
     """
     is_open = subject.is_open(page.discussion)

@@ -34,7 +34,7 @@ def limit_waiting(shared: MutableMapping[Any, Any], seconds: float = PATIENCE) -
     data is in the same database, because the page needs this database anyway.
 
     Args:
-        shared: A mapping that all tags of a page share. After the first outage, it makes later blocks of the page fail
+        shared: A mapping that all tags of a page share. After the first outage, later blocks on the same page fail
             immediately.
         seconds: The maximum number of seconds.
 

@@ -1,6 +1,6 @@
 """The query parameter that selects a part of a discussion.
 
-There is only one parameter, so that a page cache has to take only one parameter into account.
+There is only one such parameter, so a page cache doesn't have to take any others into account.
 
     ?comments=newest             the first page, newest first
     ?comments=oldest.3           page 3
@@ -37,7 +37,7 @@ class PageRequest:
 
     @classmethod
     def from_request(cls, request: HttpRequest | None) -> "PageRequest":
-        """Return the part of the discussion that `request` asks for."""
+        """Return the part of the discussion that is requested by `request`."""
         return cls.parse(request.GET.get(PARAMETER, "")) if request else cls()
 
     @classmethod
@@ -62,7 +62,7 @@ class PageLinks:
     """The URLs of the previous and next page ("" if there is none), and of all orders.
 
     Attributes:
-        orders: Tuples (order, URL, whether the page has this order).
+        orders: Tuples of the order, its URL, and whether the page is sorted in this order.
     """
 
     previous: str

@@ -2,8 +2,8 @@
 
 `comments/comment.html` is an ordinary template. If a project doesn't override it, it is rendered only once for each
 combination of flags (is a reply, edited, removed, …), with placeholders for the values. The result, called a form, is
-then filled in for each comment with string formatting. A project's own template is rendered for each comment, because
-it can use the values in any way.
+then filled in for each comment by string formatting. A project's own template is rendered for each comment, because it
+can use the values in any way.
 """
 
 import re
@@ -177,7 +177,7 @@ class Presenter:
         self.comments = [comment for comment in comments if not comment.removed or self._is_needed(comment)]
 
     def _is_needed(self, removed: Comment) -> bool:
-        """Return whether a removed comment must be shown because a reply to it is shown."""
+        """Return whether a removed comment has to be shown because a reply to it is shown."""
         return removed.slug in self.answered or removed.slug in self._above
 
     @cached_property
@@ -193,7 +193,8 @@ class Presenter:
         """Return the flags of a comment."""
         public = not comment.removed
         author = comment.author
-        # To save time, use positional arguments. This code runs for each of about 100 comments on a page.
+        # To save time, use positional arguments. This code runs for each comment on a page, about 100 times per
+        # request.
         return Flags(
             not public,
             public and comment.edited is not None,
@@ -208,7 +209,7 @@ class Presenter:
         )
 
     def values(self, comment: Comment, flags: Flags) -> dict[str, str]:
-        """Return VALUES of a comment as HTML."""
+        """Return the VALUES of a comment as HTML."""
         urls = self.urls
         clock = self.clock
         slug = comment.slug
@@ -248,8 +249,8 @@ class Presenter:
 def avatar(name: str) -> tuple[str, str]:
     """Return the initials and the colour number of the avatar for `name`.
 
-    The initials are those of the first and last word, and are safe in HTML. The number (1 to HUES) is always the same
-    for the same name.
+    The initials are taken from the first and last word, and are safe in HTML. The same name always gets the same number
+    (1 to HUES).
     """
     letters = [next(filter(str.isalnum, word), "") for word in name.split()]
     words = [letter.upper()[:1] for letter in letters if letter]
@@ -267,7 +268,7 @@ def comments_html(presenter: Presenter) -> list[str]:
 def _shipped_template(template: Any) -> Template | None:
     """Return the template if it belongs to this app, or None if it belongs to the project.
 
-    The returned template is the key of its cached forms.
+    The returned template is the key under which its forms are cached.
     """
     inner: Template | None = getattr(template, "template", None)
     return inner if isinstance(inner, Template) and SHIPPED in Path(inner.origin.name).parents else None
@@ -301,7 +302,7 @@ class Folds:
         return f"{before}{''.join(replies)}{after}"
 
 
-# The HTML before and after the replies, by template and by (language, count, is_open, is_rest).
+# The HTML before and after the replies, keyed by template and by (language, count, is_open, is_rest).
 _folds: WeakKeyDictionary[Template, dict[tuple[str, int, bool, bool], tuple[str, str]]] = WeakKeyDictionary()
 
 
@@ -321,8 +322,8 @@ def _fill_forms(template: Template, presenter: Presenter) -> list[str]:
 
 # A format string, and a function that selects the values for it.
 Form = tuple[str, Callable[[dict[str, str]], tuple[str, ...]]]
-# The forms by template and by (language, flags). If a template is reloaded, its forms are deleted with the old
-# template.
+# The forms, keyed by template and by (language, flags). If a template is reloaded, its forms are deleted along with the
+# old template.
 _forms: WeakKeyDictionary[Template, dict[tuple[str, Flags], Form]] = WeakKeyDictionary()
 
 
@@ -337,6 +338,7 @@ def _build_form(template: Template, flags: Flags) -> Form:
 def join_html(parts: Iterable[str]) -> SafeString:
     """Join the HTML of comments into one safe string.
 
-    The parts are safe, because they consist of escaped values and texts that were sanitized when they were written.
+    The parts are safe, because they consist of escaped values, and of comments that were sanitized when they were
+    written.
     """
     return SafeString("".join(parts))

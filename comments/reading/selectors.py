@@ -33,7 +33,7 @@ def discussion(target: Model | Target) -> Discussion:
 
 @tracked_reads()
 def discussions(wanted: Iterable[Model | Target]) -> dict[Target, Discussion]:
-    """Return the discussions of many targets with one query, for lists that show counts."""
+    """Return the discussions of many targets with one query, for lists that show the number of comments."""
     by_target = backend().discussions([targets.target_for(target) for target in wanted])
     for found in by_target.values():
         versions.note(found)
@@ -148,7 +148,7 @@ def iterate(target: Model | Target, *, order: Order = Order.OLDEST) -> Iterator[
 
 
 def recent(limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
-    """Return the newest public comments. With `label`, return only comments on this model's objects.
+    """Return the newest public comments. If `label` is given, return only comments on objects of this model.
 
     To omit comments on objects that readers can't see, use `targets.with_objects`.
     """
@@ -159,7 +159,7 @@ def recent(limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
 def by_author(author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:
     """Return the public comments of an account, newest first.
 
-    `before` is the `posted` of the previous page's last comment.
+    `before` is the value of `posted` in the last comment on the previous page.
     """
     versions.note_unversioned()
     return backend().by_author(author_id, limit=limit, before=before)
@@ -182,10 +182,10 @@ def held(
     """Return queued comments, oldest first, for moderators and authors.
 
     Args:
-        target: Only return comments on this target.
-        author_id: Only return comments by the account with this primary key.
-        slug: Only return comments with this slug.
-        verdict: Only return comments with this verdict, or with any verdict if it is None.
+        target: The target whose comments are returned, or None for all targets.
+        author_id: The primary key of the account whose comments are returned, or "" for all authors.
+        slug: The slug of the comments to return, or "" for any slug.
+        verdict: The verdict of the comments to return, or None for any verdict.
         limit: The maximum number of comments.
         after: The id of the last comment on the previous page, or "".
     """
@@ -203,9 +203,10 @@ def get_held(held_id: str) -> HeldComment:
 
 
 def find_held(target: Model | Target, slug: str, *, verdict: Verdict | None = Verdict.WAITING) -> HeldComment | None:
-    """Return the queued comment with a slug, to show it to its author.
+    """Return the queued comment with the given slug, for its author to see.
 
-    The result is None if there is no such comment, or if it has another verdict. A `verdict` of None means any.
+    The result is None if there is no such comment, or if its verdict is different. If `verdict` is None, any verdict
+    matches.
     """
     return next(iter(held(target=target, slug=slug, verdict=verdict)), None)
 
@@ -216,7 +217,7 @@ def email_of(comment: Comment) -> str:
 
 
 def iterate_targets(*, label: str = "") -> Iterator[Target]:
-    """Yield the targets that have a discussion. With `label`, yield only targets of this model."""
+    """Yield the targets that have a discussion. If `label` is given, yield only targets of this model."""
     return backend().targets(label=label)
 
 

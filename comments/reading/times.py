@@ -22,7 +22,7 @@ DAY = 24 * 60 * 60
 class Clock:
     """A formatter of times in the current reader's language and time zone.
 
-    Both are determined once for all comments on a page.
+    The language and the time zone are determined once for all comments on a page.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Clock:
         return _day(moment.replace(second=0, microsecond=0), self._zone, self._language)
 
     def ago(self, moment: datetime) -> str:
-        """Return how long ago `moment` was, in words, in the largest unit."""
+        """Return in words how long ago `moment` was, using only the largest unit."""
         return _ago(max(0, int((self._now - moment).total_seconds())) // MINUTE, self._language)
 
 

@@ -14,7 +14,8 @@ class ReadVersions:
     """The versions that were read in a `recorded()` block.
 
     Attributes:
-        versions: The version of each discussion by its id, read before its comments.
+        versions: The versions of discussions, keyed by discussion id. Each version was read before the discussion's
+            comments.
         lasting: False if something was read that no version covers, such as the newest comments of all discussions.
         writing: True if a discussion was being written to, so that its version is not reliable yet.
         readings: The number of times that a discussion was read.
@@ -26,7 +27,7 @@ class ReadVersions:
     readings: int = 0
 
 
-# The recorder that marginalia.comments.reading.selectors reports to.
+# The recorder to which marginalia.comments.reading.selectors reports its reads.
 _recorder = Recorder("discussions", ReadVersions)
 recorded = _recorder.recorded
 
@@ -41,7 +42,7 @@ def reliable_version(version: object, *, writing: object) -> str | None:
 
 
 def note(discussion: Discussion) -> None:
-    """Record that the comments of `discussion` are read after its version."""
+    """Record the version of `discussion`, whose comments are about to be read."""
     if (reads := _recorder.current) is None:
         return
     reads.writing |= discussion.writing

@@ -36,7 +36,7 @@ def get_comment_or_404(label: str, pk: str, slug: str) -> tuple[Comment, Model]:
 
 @require_safe
 def permalink(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-    """Redirect to the page that contains a comment, in the order ?order= or in the discussion's own order.
+    """Redirect to the page that contains a comment, in the order given by ?order= or in the discussion's own order.
 
     For a removed comment with replies, redirect to its thread. For a removed comment without public replies, return
     410.
@@ -53,7 +53,7 @@ def permalink(request: HttpRequest, label: str, pk: str, slug: str) -> HttpRespo
 def comment_url(target: Target, obj: Model, slug: str) -> str:
     """Return the URL of a comment on the page that contains it.
 
-    If the page can't be determined now, return the permalink.
+    If the page can't currently be determined, return the permalink.
     """
     try:
         return _page_url(obj, selectors.permalink(target, slug), slug)
@@ -87,7 +87,7 @@ def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
 
 @require_safe
 def thread(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-    """Show a comment with all its descendants."""
+    """Show a comment and all its descendants."""
     target, obj = get_target_or_404(label, pk)
     try:
         result = selectors.subdiscussion(target, slug, after=request.GET.get("after", ""))

@@ -39,7 +39,7 @@ class ForNode(template.Node):
     """A tag with "for".
 
     The tag has an object, or a label and a key. It can also have options, and the name of a variable to fill. If the
-    object does not exist, the tag returns `without`.
+    object does not exist, the tag returns the value `without`.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ForNode(template.Node):
     def subject(self, context: Context) -> Subject | None:
         """Return the subject of the tag, or None if the object does not exist.
 
-        In this case, the tag renders nothing, as Django's own tags do.
+        If the object does not exist, the tag renders nothing, as Django's own tags do.
         """
         if self.obj is None:
             pk = self.pk.resolve(context) if self.pk else None
@@ -215,7 +215,7 @@ def render_comment_form(context: Context, subject: Subject, using: str = "") -> 
 
 @for_tag("render_comment_form_link", fills_variable=False, options=frozenset({"using"}))
 def render_comment_form_link(context: Context, subject: Subject, using: str = "") -> SafeString:
-    """Render a link to the page with the form. If the script is loaded, it inserts the form instead.
+    """Render a link to the page with the form. If the script is loaded, it shows the form instead of the link.
 
     If the discussion is closed, only an empty element is rendered, because authors can still change their comments.
     """
@@ -275,7 +275,10 @@ def _written_by(user: str, limit: int) -> list[CommentView]:
 
 
 def _read(context: Context, read: Callable[[], Any], away: Any) -> Any:
-    """Return the result of `read`. If comments can't be read now, return `away`, or the outage template for _AWAY."""
+    """Return the result of `read`.
+
+    If comments can't currently be read, return `away`. If that is _AWAY, return the outage template.
+    """
     request = context.get("request")
     try:
         with outages.limit_waiting(vars(request) if request else context.render_context):
@@ -319,7 +322,7 @@ def _render(context: Context, subject: Subject, name: str, using: str, extra: di
     inner: Template | None = getattr(chosen, "template", None)
     if not isinstance(inner, Template) or not isinstance(context, RequestContext):
         return chosen.render(context.flatten() | extra, context.get("request"))
-    # As with {% include %}, use the context of the page, whose context processors have already run.
+    # As with {% include %}, use the context of the page. Its context processors have already run.
     with context.push(**extra):
         return inner.render(context)
 

@@ -1,4 +1,7 @@
-"""The tags of `{% load comments %}` under another name, for projects with another tag library called `comments`."""
+"""The tags of `{% load comments %}` under another name.
+
+Use this name in projects that have another tag library called `comments`.
+"""
 
 from marginalia.comments.templatetags.comments import register
 

@@ -22,10 +22,10 @@ COUNTED = {
 
 
 def parse_moment(text: str) -> datetime:
-    """Return the date or time that an operator typed. Without a time zone, it is in UTC.
+    """Return the date or time that an operator entered. If it has no time zone, UTC is assumed.
 
     Raises:
-        ArgumentTypeError: The text is not a date or a time.
+        ArgumentTypeError: The text is neither a date nor a time.
     """
     try:
         moment = datetime.fromisoformat(text)
