@@ -1,1 +1,1 @@
-"""Import of WordPress exports. The export reader and the text converter don't depend on Django; the importer does."""
+"""Import of WordPress exports. The importer depends on Django, but the export reader and the text converter don't."""

@@ -9,7 +9,10 @@ class WordpressConfig(AppConfig):
     verbose_name = "WordPress import"
 
     def ready(self) -> None:
-        """Register a signal receiver that deletes the stored source of a text when its node is permanently deleted."""
+        """Register a signal receiver.
+
+        When a node is permanently deleted, it deletes the stored source of the node's text.
+        """
         from nodes.signals import node_deleted
         from wordpress import previous_runs
 

@@ -1,8 +1,8 @@
 """Import of a WordPress export, using the same actions that editors use.
 
-The importer reads the file at least twice: first all URLs (export/scan.py), then the texts. If a page comes before its
-parent in the file, the importer reads the file again. It never overwrites nodes from previous runs. An interrupted
-import can be resumed.
+The importer reads the file at least twice: first for all URLs (export/scan.py), then for the text of posts and pages.
+If a page comes before its parent in the file, the importer reads the file again. It never overwrites nodes from
+previous runs. An interrupted import can be resumed.
 """
 
 from collections.abc import Callable, Iterator
@@ -48,10 +48,10 @@ __all__ = ["Importer", "Options"]
 
 SUMMARY_WORDS = 80
 TITLE_WORDS = 8
-# Maximum number of attempts to find a free slug while concurrent writers are taking slugs.
+# Maximum number of attempts to find a free slug. Another attempt is needed if someone else has just used the slug.
 ATTEMPTS = 5
 UNSEEN = "Comments that readers can't see because folders have no discussion"
-# Known taxonomies. Categories and tags become tags. The others only determined how a theme showed a post.
+# Known taxonomies. Categories and tags become tags. The others only determined how a theme displayed a post.
 TAXONOMIES = {"category", "post_tag", "post_format", "nav_menu", "wp_theme", "wp_template_part_area"}
 WRITTEN = {BasicPage.type_name: "page", Folder.type_name: "page", BlogEntry.type_name: "post"}
 
@@ -63,8 +63,8 @@ class Options:
     Attributes:
         section: The slug of a folder, or "" for the top level.
         source: A name for the old site, or "" to use its URL.
-        download: Whether to download pictures that are not in the folder `media`, within `limits`.
-        private: Whether to allow downloads from hosts in a private network.
+        download: Whether to download pictures that aren't in `media`. `limits` applies to these downloads.
+        private: Whether to allow downloads from hosts on a private network.
         dry_run: Whether to run without writing anything.
     """
 
@@ -101,9 +101,9 @@ class Importer:
 
         Raises:
             WxrError: The file is damaged. Everything before the error was imported.
-            SectionError: The section can't be used. No text was imported.
-            SourceError: A previous import was from another site. No text was imported.
-            DownloadsStopped: A limit on downloads was reached. No text was imported.
+            SectionError: The section can't be used. No post or page was imported.
+            SourceError: A previous import was from another site. No post or page was imported.
+            DownloadsStopped: A limit on downloads was reached. No post or page was imported.
         """
         self.begin(self.path.stat().st_size, "B")
         export = scan(self.path, self.options.media, self.report, self.step, source=self.options.source)
@@ -129,7 +129,7 @@ class Importer:
         return self.report
 
     def _import_pictures(self, export: Export, sections: Sections, top: TargetSection) -> None:
-        """Create photos in a gallery before the texts that show them."""
+        """Create photos in a gallery, before the posts and pages that show them."""
         known = pictures.register_known(export, self.report, self.moment)
         available = pictures.with_file(export)
         downloadable = pictures.without_file(export) if self.options.download else []
@@ -154,7 +154,10 @@ class Importer:
     # People ----------------------------------------------------------------------------------------------------------
 
     def _find_users(self, export: Export) -> dict[str, Actor]:
-        """Return the authors by login. An author is the account with this username, or else only a name."""
+        """Return the authors, keyed by login.
+
+        An author is the account with this username, or just a name if there is none.
+        """
         users = get_user_model().objects.filter(username__in=list(export.authors))
         actors = {user.get_username(): Actor.of(user) for user in users}
         return {
@@ -163,7 +166,7 @@ class Importer:
         }
 
     def _actor(self, login: str) -> Actor:
-        # Exports from other programs contain characters that WordPress does not allow in logins.
+        # In exports from other programs, logins contain characters that WordPress does not allow.
         plain_login = "".join(letter for letter in login if letter.isalnum() or letter in " _.@-").strip()
         return (
             self.actors.get(login)
@@ -176,7 +179,7 @@ class Importer:
     def _write_all(self, export: Export, sections: Sections) -> None:
         """Write all entries, parents first.
 
-        The file is read as often as necessary, until no more entries can be written.
+        The file is read again and again until no more entries can be written.
         """
         paths = {entry.number: entry.path for entry in export.entries.values() if entry.is_live and entry.path}
         discussions = Discussions(export.key, self.report, self.moment, dry_run=self.options.dry_run)
@@ -197,7 +200,7 @@ class Importer:
         self._complete(export, paths)
 
     def _make_folders(self, export: Export) -> None:
-        """Convert pages from previous runs to folders if they have subpages now."""
+        """Convert pages from previous runs to folders if they now have subpages."""
         for entry in export.entries.values():
             if not entry.becomes_folder:
                 continue
@@ -209,7 +212,7 @@ class Importer:
                 self.report.note(UNSEEN, entry.label)
 
     def _complete(self, export: Export, paths: dict[int, str]) -> None:
-        """Add missing parts to texts from previous runs: pictures, links, patterns and the parent page."""
+        """Complete posts and pages from previous runs: add missing pictures, links, patterns and the parent page."""
         for source in previous_runs.iter_incomplete(export):
             entry = export.entries[source.number]
             if entry.known is None or entry.known.trashed:
@@ -231,7 +234,7 @@ class Importer:
                 previous_runs.update_wants(entry.id, wants)
 
     def _save(self, entry: Entry, nonce: ObjectId, body: Body, picture: ObjectId | None) -> bool:
-        """Save a completed text from a previous run. Return whether it could be saved."""
+        """Save a completed post or page from a previous run. Return whether it could be saved."""
         fields: dict[str, Any] = {"detail.text": html.clean(body.html, "article")}
         if picture:
             fields["detail.picture"] = picture
@@ -250,7 +253,7 @@ class Importer:
 
     @staticmethod
     def _missing_parts(entry: Entry, body: Body, library: PostLibrary, picture: int) -> set[str]:
-        """Return descriptions of missing parts that another file of the same source may contain."""
+        """Return descriptions of the missing parts that another export file of the same source may contain."""
         wants = {url for url in (*body.missing, *library.unresolved) if may_be_in_another_file(url)}
         wants |= {lost for lost in body.lost if lost.startswith(LOST_PATTERN)}
         if picture and not library.site.photo(picture):
@@ -338,7 +341,7 @@ class Importer:
         return entry.title
 
     def _summary(self, item: Item, clean: str, export: Export) -> str:
-        """Return the excerpt of a post, or "" if it only repeats the beginning of the text."""
+        """Return the excerpt of a post, or "" if the excerpt only repeats the beginning of the post."""
         excerpt = convert(item.excerpt, item.link or export.site.url, PostLibrary(export.old, {}, item.id))
         summary = text.excerpt(excerpt.html, SUMMARY_WORDS)
         beginning = " ".join(text.html_to_text(clean).split())
@@ -361,7 +364,7 @@ class Importer:
         return source
 
     def _note_body(self, entry: Entry, body: Body, library: PostLibrary, picture: int, export: Export) -> None:
-        """Report what is missing from a text."""
+        """Report what is missing from the body of a post or page."""
         for url in body.missing:
             reason = "they are not in the media library"
             if file := export.old.find_file(url):
@@ -409,11 +412,11 @@ def _items(stream: BinaryIO, export: Export) -> Iterator[Item]:
 
 
 def _tags(terms: tuple[Term, ...]) -> list[str]:
-    """Return the names of categories and tags, which all become tags."""
+    """Return the names of categories and tags. All of them become tags."""
     return [name for key, name in _tag_names(terms).items() if key and not tags.has_no_address(key)]
 
 
 def _tag_names(terms: tuple[Term, ...]) -> dict[str, str]:
-    """Return the names of categories and tags, by the normalized name that identifies a tag."""
+    """Return the names of categories and tags, keyed by the normalized name that identifies a tag."""
     names = (plain(term.name) for term in terms if term.taxonomy in ("category", "post_tag"))
     return {tags.normalized(name).casefold(): name for name in names}

@@ -1,6 +1,6 @@
-"""Old URLs of imported nodes: permalinks, and "?p=" with an id.
+"""Old URLs of imported nodes: permalinks, and URLs that contain "?p=" and an id.
 
-They are stored with the id of the node, so they redirect to its current URL even after the node is moved.
+Each is stored along with the node's id, so it redirects to the node's current URL even after the node is moved.
 """
 
 import re
@@ -20,12 +20,12 @@ from wordpress.export.scan import Export
 
 __all__ = ["NUMBER_PARAMETERS", "all_links", "exist", "find", "find_numbers", "import_link", "is_front_page", "store"]
 
-# WordPress accepts a number in any of these parameters.
+# WordPress accepts an id in any of these parameters.
 NUMBER_PARAMETERS = ("p", "page_id", "attachment_id")
 NUMBER = re.compile("[0-9]{1,18}")
 # Maximum number of characters. Permalinks in WordPress are never longer.
 MAX_PATH = 1_000
-# Maximum number of imported sites with the same path.
+# Maximum number of imported sites that used the same path.
 MAX_SOURCES = 20
 BATCH = 500
 
@@ -54,8 +54,8 @@ def store(export: Export, links: Iterable[tuple[int, str, ObjectId]]) -> None:
 def find(host: str, path: str, query: Mapping[str, str]) -> ObjectId | None:
     """Return the id of the node that replaces an old URL.
 
-    If several imported sites had the path, the site with this host is used. The result is None if there is no such
-    node, or if several sites had the path and none had the host.
+    If several imported sites used the path, the site with this host is selected. The result is None if there is no such
+    node, or if several sites used the path and none of them has this host.
     """
     number = next((query[name] for name in NUMBER_PARAMETERS if name in query), None)
     query_path = _normalize(path)
@@ -89,7 +89,7 @@ def all_links() -> Iterator[dict[str, Any]]:
 
 
 def import_link(link: Mapping[str, Any], *, dry_run: bool = False) -> bool:
-    """Store an old URL from a site export if it does not exist yet. Return whether it was new.
+    """Store an old URL from a site export if it is not stored yet. Return whether it was new.
 
     Raises:
         ValueError: `link` is not a valid old URL.
@@ -105,7 +105,7 @@ def import_link(link: Mapping[str, Any], *, dry_run: bool = False) -> bool:
 
 
 def find_numbers(export: Export, numbers: Iterable[int]) -> dict[int, ObjectId]:
-    """Return the ids of nodes by their WordPress ids, as stored by a previous run."""
+    """Return the ids of nodes, keyed by their WordPress ids, as stored by a previous run."""
     base = _path(export.site.url)
     pending = iter(numbers)
     nodes: dict[int, ObjectId] = {}

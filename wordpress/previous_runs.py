@@ -1,8 +1,11 @@
-"""Data from previous runs with the same source, so that the next run can link to their content and complete texts.
+"""Data from previous runs with the same source.
 
-WordPress and hosting companies split large exports into several files. A text in one file can show pictures and link to
-posts in another. Therefore, each run stores what it has read of posts, pages, pictures and synced patterns. It also
-stores the sources of texts with missing parts, until a later run reads these parts.
+With this data, the next run can link to their content and complete their posts.
+
+WordPress and hosting companies split large exports into several files. A post in one file can show pictures from
+another file, and link to posts in it. Therefore, each run stores data about the posts, pages, pictures and synced
+patterns that it has read. If parts of a post or page are missing, the run also stores its source, until a later run
+reads these parts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -40,7 +43,7 @@ FIELDS = ("link", "guid", "old_slug", "title", "above", "state", "is_public", "p
 
 @dataclass(frozen=True, slots=True)
 class IncompleteText:
-    """The source of a text with missing parts.
+    """The source of a post or page with missing parts.
 
     Attributes:
         wants: Descriptions of the missing parts.
@@ -55,12 +58,12 @@ class IncompleteText:
 
 
 def import_actor() -> Actor:
-    """Return the actor for content without an author: sections, pictures, and texts that are completed later."""
+    """Return the actor for changes without an author: sections, pictures, and later additions to posts and pages."""
     return Actor(None, _("WordPress import"))
 
 
 def load(export: Export, media: Path | None) -> None:
-    """Add to `export` what previous runs with the same source have read, unless `export` already contains it."""
+    """Add the items that previous runs of the same source have read to `export`, unless it already contains them."""
     attachments = {attachment.id for attachment in _attachments(export)}
     without_source = {"waiting.body": 0, "waiting.footnotes": 0}
     for item in database()[ITEMS].find({"source": export.key}, without_source).sort("number", 1):
@@ -97,7 +100,7 @@ def _load_entry(export: Export, number: int, *, is_page: bool, record: Mapping[s
 
 
 def remember(export: Export) -> None:
-    """Store what this run has read, for runs with other files of the same source."""
+    """Store the items that this run has read, for later runs with other files of the same source."""
     records: list[tuple[str, int, dict[str, Any]]] = [
         (entry.type, entry.number, _record(entry)) for entry in export.entries.values() if entry.in_this_file
     ]
@@ -135,13 +138,13 @@ def _attachments(export: Export) -> Iterator[Attachment]:
 
 
 def save_incomplete(node_id: ObjectId, item: Item, wants: Iterable[str]) -> None:
-    """Store the source of a text and its missing parts. If no parts are missing, delete the stored source."""
+    """Store the source of a post or page and its missing parts. If no parts are missing, delete the stored source."""
     source = {"body": item.body, "link": item.link, "footnotes": item.footnotes, "picture": item.picture}
     _set_waiting(node_id, {"wants": sorted(wants), **source} if wants else None)
 
 
 def update_wants(node_id: ObjectId, wants: Iterable[str]) -> None:
-    """Update the missing parts of a stored text. If no parts are missing, delete its source."""
+    """Update the missing parts of a stored post or page. If no parts are missing, delete its stored source."""
     if wants:
         database()[ITEMS].update_one({"_id": node_id}, {"$set": {"waiting.wants": sorted(wants)}})
     else:
@@ -154,9 +157,9 @@ def _set_waiting(node_id: ObjectId, value: dict[str, Any] | None) -> None:
 
 
 def iter_incomplete(export: Export) -> Iterator[IncompleteText]:
-    """Yield the incomplete texts of this source."""
-    # Read each text separately, because a text can be a megabyte, and because completing all of them may take longer
-    # than a cursor stays open.
+    """Yield the incomplete posts and pages of this source."""
+    # Read each post or page separately, because it can be as large as a megabyte, and because completing all of them
+    # may take longer than a cursor stays open.
     for number in sorted(export.incomplete):
         entry = export.entries.get(number)
         item = database()[ITEMS].find_one({"_id": entry.id}, {"waiting": 1}) if entry else None

@@ -1,4 +1,4 @@
-"""The report of an import: the contents of the export, the written objects, and notes for a person to check."""
+"""The report of an import: what the export contained, what was written, and notes for a person to check."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 __all__ = ["Report"]
 
 STATES = ("published", "scheduled", "draft", "private")
-# Names of written objects, in the order of the report.
+# The kinds of objects that an import writes, in the order of the report.
 WRITTEN = ("section", "page", "post", "comment", "queued comment", "photo", "completed page", "completed post")
 PLURALS = {"draft": "drafts"}
 # Maximum number of lines per heading, unless all lines are requested.
@@ -16,11 +16,11 @@ MAX_LINES = 50
 
 @dataclass(slots=True)
 class Report:
-    """The counts of the export's contents and of the written objects, and notes about problems and decisions."""
+    """The number of objects that the export contained and that were written, and notes about problems and decisions."""
 
     posts: Counter[str] = field(default_factory=Counter)
     pages: Counter[str] = field(default_factory=Counter)
-    # Posts and pages that were published with a password on the old site.
+    # Posts and pages that were protected with a password on the old site.
     protected: Counter[str] = field(default_factory=Counter)
     comments: Counter[str] = field(default_factory=Counter)
     pings: int = 0
@@ -41,7 +41,7 @@ class Report:
         lines[text] = lines.get(text, 0) + 1
 
     def lines(self, *, everything: bool = False) -> Iterator[str]:
-        """Yield the lines of the report. Notes come first, so that the counts at the end are visible on the screen."""
+        """Yield the lines of the report. Notes come first, so that the counts at the end stay visible on the screen."""
         notes = {heading: list(_with_counts(lines)) for heading, lines in self.notes.items()}
         if self.missing:
             notes["Attachments missing"] = self.missing

@@ -22,15 +22,15 @@ COMMENTS = re.compile(r"/comments/?\Z")
 
 
 def redirect_old_url(request: HttpRequest) -> HttpResponse | None:
-    """Return a redirect from an old URL to the live node that replaces it, or None for other URLs.
+    """Return a redirect from an old URL to the live node that replaces it. For any other URL, return None.
 
-    URLs with suffixes from WordPress are redirected too: to a feed, to the page, or to its discussion.
+    URLs with suffixes from WordPress are redirected too, to a feed, the page or its discussion.
     """
     if request.method not in ("GET", "HEAD"):
         return None
     path = request.path_info
     feed_format = request.GET.get("feed")
-    # Sites without permalinks had feeds with this parameter.
+    # On sites without permalinks, feed URLs had this parameter.
     url = (
         _current_url(request, path, _feed) or _site_feed(path, feed_format)
         if feed_format
@@ -82,7 +82,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 class OldNumberMiddleware:
     """Middleware that redirects "/?p=7" and "/?feed=rss2", which would otherwise show the front page.
 
-    A number that belongs to no node returns 404.
+    If no node has the number, the response is 404.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

@@ -58,7 +58,7 @@ class Submission:
 
     @property
     def author_key(self) -> str:
-        """Return the key for counting the author's comments: the account if there is one, otherwise the entered name."""
+        """Return the key for counting the author's comments: the account, or else the entered name."""
         return f"user:{self.user}" if self.user else f"name:{self.name.casefold()}"
 
 

@@ -97,7 +97,7 @@ def submission(request: HttpRequest, token: FormToken, form: CommentForm) -> Sub
 def done(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     """Show authors the comment that they just sent.
 
-    A public comment is shown on its page. Any other comment is shown with a message that it is waiting for a moderator.
+    If the comment is waiting for a moderator, a message says so.
     """
     target, obj = get_target_or_404(label, pk)
     held = own.find_held(target, slug, sent_comments(request), request.user)

@@ -1,4 +1,4 @@
-"""Storage of imported comments: approved comments in discussions, pending comments in the moderation queue."""
+"""Store imported comments. Approved comments are stored in discussions, pending comments in the moderation queue."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -17,11 +17,11 @@ from wordpress.report import Report
 
 __all__ = ["Discussions"]
 
-# The queue deletes decided comments after 30 days. After this time, a later run must not queue comments again, because
-# they may have been rejected.
+# After this time, later runs must not queue a post's comments again, because the comments may have been rejected. The
+# queue deletes comments 30 days after they are approved or rejected.
 QUEUE_MEMORY = timedelta(days=29)
 KINDS = {"pingback": Kind.PINGBACK, "trackback": Kind.TRACKBACK}
-# Maximum number of queued comments per post to compare with the import.
+# Maximum number of queued comments per post that are compared with the import.
 MAX_QUEUED = 10_000
 
 
@@ -52,7 +52,7 @@ class Discussions:
     def _new(self, item: Item, present: set[str], stored: dict[int, str]) -> Iterator[NewComment]:
         """Yield comments that are not stored yet.
 
-        The slug of each comment is added to `stored`, by its id on the old site.
+        The slug of each comment is added to `stored`, keyed by the comment's id on the old site.
         """
         for prepared in approved_comments(item.comments, item.posted or self.moment):
             comment = self._comment(prepared, item, stored)
@@ -99,10 +99,10 @@ class Discussions:
 
     @staticmethod
     def _present(target: Target) -> set[str]:
-        """Return the slugs of all comments that are stored and counted, including tombstones.
+        """Return the slugs of all stored comments, including tombstones.
 
-        If the count is wrong, a previous run was interrupted after storing a comment and before counting it. In this
-        case, the result is empty, because storing the comments again also counts them.
+        If the stored count is wrong, a previous run was interrupted between storing a comment and counting it. The
+        result is then empty, so that the comments are stored again and counted.
         """
         slugs = set()
         public = 0
@@ -113,6 +113,6 @@ class Discussions:
 
     @staticmethod
     def _queued(target: Target) -> set[str]:
-        """Return the slugs of all comments in the queue, including decided comments."""
+        """Return the slugs of all comments in the queue, including comments that were approved or rejected."""
         batches = (selectors.held(target=target, verdict=verdict, limit=MAX_QUEUED) for verdict in Verdict)
         return {held.slug for batch in batches for held in batch}

@@ -1,4 +1,4 @@
-"""The comments of a post, in an order in which they can be stored: parents before replies."""
+"""Sort the comments of a post so that they can be stored: parents before replies."""
 
 import heapq
 import re
@@ -36,7 +36,9 @@ class PreparedComment:
 
 
 def approved_comments(comments: Sequence[Comment], posted: datetime | None) -> Iterator[PreparedComment]:
-    """Yield the approved comments by time, each after its parent, regardless of their order in the file.
+    """Yield the approved comments, sorted by time but with each reply after its parent.
+
+    Their order in the file doesn't matter.
 
     A reply to a comment that is not approved is attached to its nearest approved ancestor.
 
@@ -62,7 +64,7 @@ def approved_comments(comments: Sequence[Comment], posted: datetime | None) -> I
 
 
 def pending_comments(comments: Sequence[Comment], posted: datetime | None) -> Iterator[PreparedComment]:
-    """Yield the pending comments by time, each with its nearest approved ancestor."""
+    """Yield the pending comments, sorted by time, each with its nearest approved ancestor."""
     every = _by_id(comments)
     approved = {number: comment for number, comment in every.items() if comment.status == "approved"}
     held = [comment for comment in every.values() if comment.status == "pending"]
@@ -71,7 +73,7 @@ def pending_comments(comments: Sequence[Comment], posted: datetime | None) -> It
 
 
 def _by_id(comments: Sequence[Comment]) -> dict[int, Comment]:
-    """Return the comments by id. Duplicates are omitted, and comments without an id get negative numbers."""
+    """Return the comments, keyed by id. Duplicates are omitted, and comments without an id get negative numbers."""
     comments_by_id: dict[int, Comment] = {}
     for place, comment in enumerate(comments, 1):
         number = comment.id or -place

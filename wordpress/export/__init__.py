@@ -1,1 +1,1 @@
-"""Read exports: the records, a first scan of the whole file, and the URLs of the old site."""
+"""Read exports: parse the records, scan the whole file once, and collect the URLs of the old site."""

@@ -1,4 +1,4 @@
-"""The URLs of the old site: which post, page or file each URL in a text refers to."""
+"""The URLs of the old site, to find the post, page or file that a URL in a post refers to."""
 
 import re
 import unicodedata
@@ -22,7 +22,7 @@ SIZE = re.compile(r"-\d{1,5}x\d{1,5}(?=\.\w+\Z)")
 CHANGED = re.compile(r"(?:-scaled|-rotated|-e\d{9,14}|-\d{1,5}x\d{1,5})+(?=\.\w+\Z)")
 # Hosts from which Jetpack serves a site's pictures.
 PROXY = re.compile(r"i\d\.wp\.com\Z")
-# The prefix of this site's photos in converted texts.
+# The prefix of this site's photos in converted posts.
 PHOTO = "photo:"
 DATED = re.compile(r"/\d{4}/\d\d/(?:\d\d/)?([^/?]+)\Z")
 MAX_PATH_BYTES = 4_096
@@ -31,7 +31,7 @@ ATTACHMENT = re.compile(r"[?&]attachment_id=([0-9]{1,18})(?:[&#]|\Z)")
 LISTS = re.compile(
     r"/(?:category|tag|author|feed|page|wp-admin|wp-json|wp-login\.php)(?:/|\Z)|[?&](?:s|cat|tag|author|feed|m)="
 )
-# The fragment of a page's discussion on this site, and the fragments used on the old site.
+# The URL fragment of a page's discussion on this site, and the fragments used on the old site.
 DISCUSSION = "comments"
 DISCUSSIONS = {"comments", "respond"}
 DEAD_FRAGMENTS = re.compile(r"(?:more|comment)-\d+\Z")
@@ -39,22 +39,22 @@ DEAD_FRAGMENTS = re.compile(r"(?:more|comment)-\d+\Z")
 
 @dataclass(slots=True)
 class OldSite:
-    """The URLs in an export. No method raises an exception for a malformed URL, because texts can contain any URL."""
+    """The URLs in an export. No method raises an exception for a malformed URL, because posts can contain any URL."""
 
     hosts: set[str] = field(default_factory=set)
-    # The ids of posts, pages and files by normalized URL, guid, slug or file name. If several posts have the same guid
-    # or slug, the value is None. `stems` contains file names without the suffixes that WordPress appends.
+    # The ids of posts, pages and files, keyed by normalized URL, guid, slug or file name. If several posts have the
+    # same guid or slug, the value is None. `stems` contains file names without the suffixes that WordPress appends.
     pages: dict[str, int] = field(default_factory=dict)
     guids: dict[str, int | None] = field(default_factory=dict)
     ids: set[int] = field(default_factory=set)
     slugs: dict[str, int | None] = field(default_factory=dict)
     files: dict[str, int] = field(default_factory=dict)
     stems: dict[str, int | None] = field(default_factory=dict)
-    # The ids of files by the normalized URL of their page.
+    # The ids of files, keyed by the normalized URL of the file's page.
     file_pages: dict[str, int] = field(default_factory=dict)
     by_id: dict[int, File] = field(default_factory=dict)
     by_parent: dict[int, list[int]] = field(default_factory=dict)
-    # The content of synced patterns, by id.
+    # The content of synced patterns, keyed by id.
     patterns: dict[int, str] = field(default_factory=dict)
 
     def add_site(self, url: str) -> None:
@@ -69,7 +69,7 @@ class OldSite:
             self.slugs[slug] = number if self.slugs.get(slug, number) == number else None
         if normalized := _normalize(link):
             self.pages.setdefault(normalized, number)
-        # Some guids are the URL of the front page, so they identify no post.
+        # Some guids are the URL of the front page. These don't identify a post.
         if "/" in (normalized := _normalize(guid)) or "?" in normalized:
             self.guids[normalized] = number if self.guids.get(normalized, number) == number else None
 
@@ -106,14 +106,14 @@ class OldSite:
         return ObjectId(name) if ObjectId.is_valid(name) else None
 
     def find_page(self, url: str) -> int | None:
-        """Return the id of the post or page with this absolute URL, or None if the export has no such page."""
+        """Return the id of the post or page with this absolute URL, or None if the export doesn't contain it."""
         normalized = _normalize(url)
         if not normalized:
             return None
         if host_of(url) in self.hosts:
             if match := re.search(r"\?(?:p|page_id)=([0-9]{1,18})\Z", normalized):
-                # In a URL of the old site itself, the number is the id. A guid with the same number may belong to a
-                # copied post.
+                # In a URL of the old site itself, the number is the post's id. A guid with the same number may belong
+                # to a copied post.
                 return int(match[1]) if int(match[1]) in self.ids else self.guids.get(normalized)
             # A URL of the front page with any other query is an archive or a search.
             if "/" not in normalized and urlsplit(url).query:
@@ -139,7 +139,7 @@ class OldSite:
 
         Args:
             url: The absolute URL.
-            number: The id of the file as given in the text, or 0. It is used if no file matches the URL.
+            number: The id of the file as given in the post, or 0. It is used if no file matches the URL.
         """
         normalized = _normalize_file(url)
         file_id = (
@@ -148,7 +148,7 @@ class OldSite:
             or self.stems.get(CHANGED.sub("", normalized))
         )
         if not file_id and number in self.by_id:
-            # A text that was copied from another site contains ids of that site, so the name or the host must also
+            # Text that was copied from another site contains the ids of that site, so the name or the host must also
             # match.
             same = _stem(url) == _stem(self.by_id[number].url)
             file_id = number if same or host_of(url) in self.hosts else None
@@ -160,8 +160,8 @@ class PostLibrary:
     """The old site from the perspective of one post. Implements `content.Library`.
 
     Attributes:
-        paths: The new paths of public posts and pages, by id.
-        unresolved: The URLs in links that still point to the old site.
+        paths: The new paths of public posts and pages, keyed by id.
+        unresolved: The URLs of links that still point to the old site.
     """
 
     site: OldSite
@@ -170,7 +170,7 @@ class PostLibrary:
     unresolved: dict[str, None] = field(default_factory=dict)
 
     def page(self, url: str) -> str:
-        """Return the new URL of an old page or of a picture's page, or "" for other URLs.
+        """Return the new URL of an old page or of a picture's page. For any other URL, return "".
 
         Only pages that readers can see are returned. The fragment of the URL is kept.
         """
@@ -189,11 +189,11 @@ class PostLibrary:
         return f"{path}#{DISCUSSION if fragment in DISCUSSIONS else anchors.prefix_id(unquote(fragment))}"
 
     def file(self, url: str, number: int = 0) -> File:
-        """Return the picture at `url`. `number` is its id if the text contains one, or 0."""
+        """Return the picture at `url`. `number` is its id if the post contains one, or 0."""
         return self.site.find_file(url, number) or File(url)
 
     def gallery(self, ids: Sequence[int]) -> Sequence[File]:
-        """Return the pictures with these ids. Without ids, return the pictures of the post."""
+        """Return the pictures with these ids. If `ids` is empty, return the pictures of the post."""
         if not ids:
             own = [self.site.by_id[number] for number in self.site.by_parent.get(self.number, [])]
             return [file for file in own if file.url.split("?")[0].lower().endswith(tuple(importing.EXTENSIONS))]

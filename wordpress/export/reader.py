@@ -24,7 +24,7 @@ from wordpress.export.source import AFTER, Repairs, pieces
 __all__ = ["MAX_RECORD", "VERSIONS", "read"]
 
 VERSIONS = ("1.0", "1.1", "1.2")
-# Limits that no real export exceeds. A file that exceeds a limit is rejected, so that it can't fill the memory.
+# Limits that no real export exceeds. A file that exceeds a limit is rejected, so that it can't use up all memory.
 # MAX_RECORD limits the number of characters in one record. MAX_TAG limits the number of characters in one tag or
 # comment, which the parser reads again with each chunk. MAX_DEPTH limits the number of nested elements. MAX_PREFIXES
 # limits the number of namespace prefixes in one place.
@@ -40,7 +40,8 @@ XMLNS = re.compile(r"xmlns(?::|\Z)")
 UNDECLARED = "undeclared"
 
 CHANNEL = {"title", "link", "wp:wxr_version", "wp:base_site_url", "wp:base_blog_url"}
-# The elements to read, by kind of record. All others are skipped, including authors' email addresses and IP addresses.
+# The elements to read in each kind of record. All others are skipped, including authors' email addresses and IP
+# addresses.
 RECORDS = {
     "wp:author": {"wp:author_login", "wp:author_display_name"},
     "wp:category": {"wp:category_nicename", "wp:cat_name"},
@@ -86,7 +87,7 @@ def read(stream: BinaryIO, repairs: Repairs | None = None) -> Iterator[Record]:
     """Yield the records of an export in file order, beginning with the Site.
 
     Args:
-        stream: The bytes of the file, which are read once, in chunks.
+        stream: The bytes of the file. They are read once, in chunks.
         repairs: An object that counts the repairs that were necessary to read the file.
 
     Raises:
@@ -142,8 +143,8 @@ class _Handler(ContentHandler):
         self.done: deque[Record] = deque()
         # Number of characters passed to the parser since its last event.
         self.unprocessed = 0
-        # The namespaces of prefixes for each open element, innermost last. An element without declarations shares the
-        # dictionary of its parent.
+        # For each open element, a dictionary of namespaces by prefix, innermost element last. Elements without
+        # declarations share the dictionary of their parent.
         self.prefixes: list[dict[str, str]] = [{}]
         # True after the end of the root element.
         self.ended = False
@@ -160,7 +161,7 @@ class _Handler(ContentHandler):
         self.leaf_attributes: tuple[str, str] = ("", "")
         self.text: list[str] = []
         self.size = 0
-        # The site's offset from UTC, from the last item that has both times.
+        # The site's offset from UTC, computed from the last time that was given both in UTC and as local time.
         self.offset = timedelta()
 
     @property
@@ -198,7 +199,7 @@ class _Handler(ContentHandler):
             self._open_leaf(key, attrs)
 
     def endElement(self, name: str) -> None:
-        """Finish what `startElement` started."""
+        """Finish the element that `startElement` has started."""
         self.unprocessed = 0
         if self.leaf and self.depth == self.leaf_depth:
             self._close_leaf()
@@ -227,7 +228,7 @@ class _Handler(ContentHandler):
         return locator.getLineNumber() or 1
 
     def _key(self, name: str) -> str:
-        """Return a name with WordPress's usual prefix for its namespace, regardless of the prefix in the file."""
+        """Return an element's name with WordPress's usual prefix for the namespace, whatever prefix the file uses."""
         prefix, _colon, local = name.rpartition(":")
         namespace = self.prefixes[-1].get(prefix, UNDECLARED if prefix else "")
         if not namespace:
@@ -254,7 +255,7 @@ class _Handler(ContentHandler):
             domain, slug = self.leaf_attributes
             target["terms"].append(Term(TAXONOMIES.get(domain, domain), slug.strip(), text.strip()))
         else:
-            # Keep the first value, so that a plugin can't replace WordPress's value by appending an element with the
+            # Keep the first value, so that plugins can't replace WordPress's value by appending an element with the
             # same name.
             target.setdefault(self.leaf, text)
         self.leaf = ""
@@ -365,7 +366,10 @@ class _Handler(ContentHandler):
         )
 
     def _moment(self, gmt: str, local: str, published: str = "") -> datetime | None:
-        """Return a time in UTC, from `gmt`, the RSS date, or the local time with the latest offset."""
+        """Return a time in UTC.
+
+        It is read from `gmt`, the RSS date `published`, or the local time with the latest offset.
+        """
         moment = _timestamp(gmt)
         local_time = _timestamp(local)
         if moment is not None and local_time is not None and abs(local_time - moment) <= timedelta(hours=14):
@@ -381,7 +385,7 @@ class _Handler(ContentHandler):
 
 
 def _timestamp(text: str) -> datetime | None:
-    """Return an SQL timestamp as UTC.
+    """Parse an SQL timestamp in UTC.
 
     The result is None if the timestamp is invalid or "0000-00-00 00:00:00", WordPress's empty value.
     """
@@ -392,7 +396,7 @@ def _timestamp(text: str) -> datetime | None:
 
 
 def _rss_date(text: str) -> datetime | None:
-    """Return an RFC 2822 date in UTC.
+    """Parse an RFC 2822 date, and return it in UTC.
 
     The result is None if the date is invalid or "Mon, 30 Nov -0001 00:00:00 +0000", the date of drafts.
     """
@@ -406,7 +410,7 @@ def _rss_date(text: str) -> datetime | None:
 
 
 def _number(text: str) -> int:
-    """Return a number of at most 18 digits. For any other text, return 0, as WordPress does."""
+    """Parse a number of up to 18 digits. For any other text, return 0, as WordPress does."""
     return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else 0
 
 
@@ -419,7 +423,7 @@ def _term(taxonomy: str, slug: str, name: str) -> Term:
 def _unique_terms(terms: list[Term]) -> tuple[Term, ...]:
     """Return the terms in order, without duplicates.
 
-    WXR 1.0 contains every term twice, first without a slug. The term with a slug is returned.
+    WXR 1.0 files contain each term twice, first without a slug. The term with a slug is returned.
     """
     names_with_slug = {term.name for term in terms if term.slug}
     return tuple(dict.fromkeys(term for term in terms if term.name and (term.slug or term.name not in names_with_slug)))

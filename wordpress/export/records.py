@@ -12,7 +12,7 @@ class WxrError(ValueError):
 
     Attributes:
         line: The line number, beginning with 1.
-        reason: The reason, as a clause.
+        reason: The reason, worded as a clause.
     """
 
     def __init__(self, line: int, reason: str) -> None:
@@ -62,7 +62,7 @@ class Comment:
     Attributes:
         status: "approved", "pending", "spam" or "trash".
         kind: "comment", or WordPress's name for another kind, such as "pingback" or "trackback".
-        posted: The time in UTC, or None without a valid date.
+        posted: The time in UTC, or None if there is no valid date.
     """
 
     id: int
@@ -77,7 +77,7 @@ class Comment:
 
     @property
     def is_ping(self) -> bool:
-        """Return whether the comment is a notification from another site, not written by a reader."""
+        """Return whether the comment is a notification from another site, and not written by a reader."""
         return self.kind in ("pingback", "trackback")
 
 
@@ -88,7 +88,7 @@ class Item:
     Attributes:
         type: WordPress's name for the type.
         status: WordPress's name for the status.
-        posted: The time of publication, or None without a valid date.
+        posted: The time of publication, or None if there is no valid date.
         protected: Whether WordPress required a password.
         picture: The id of the featured image, or 0 if there is none.
         footnotes: The footnotes of the block editor, as JSON.

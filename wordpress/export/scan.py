@@ -1,6 +1,6 @@
-"""The first scan of an export, which reads everything except the texts.
+"""The first scan of an export. It reads everything except the text of posts and pages.
 
-It collects all links and parents before the import begins.
+The scan collects all links and parents before the import begins.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ STATES = {"publish": "published", "future": "scheduled", "private": "private"}
 # Statuses of items that are in the trash or were never saved.
 DELETED = {"trash", "auto-draft"}
 NOT_IMPORTED = {*DELETED, "inherit"}
-# Types of items that readers never see as pages or posts. They are left out without a note in the report.
+# Types of items that readers never see as pages or posts. These items are left out without a note in the report.
 INTERNAL = {
     *(
         "nav_menu_item",
@@ -42,9 +42,9 @@ INTERNAL = {
     ),
     *("wp_global_styles", "wp_template", "wp_template_part", "wp_font_family", "wp_font_face"),
 }
-# The type of synced patterns ("reusable blocks"), whose content is inserted into the texts that use them.
+# The type of synced patterns ("reusable blocks"), whose content is inserted into the posts that use them.
 PATTERN = "wp_block"
-# References to pictures in texts: classes, blocks and galleries. The "id" of other blocks may belong to a category.
+# References to pictures in posts: classes, blocks and galleries. The "id" of other blocks may belong to a category.
 _PICTURES = re.compile(
     r'\bwp-image-(\d{1,18})\b|<!-- wp:(?:image|cover) \{[^<>]*?"id":(\d{1,18})\b|\bids="([\d, ]{1,10000})"'
 )
@@ -74,9 +74,9 @@ class Entry:
     approved: int
     guid: str = ""
     old_slug: str = ""
-    # Ids of pictures that the entry showed to all visitors, as written in the export.
+    # The ids of pictures that the entry showed to all visitors, as they are written in the export.
     shown: tuple[str, ...] = ()
-    # Whether this run has read the entry. If False, only a previous run has read it.
+    # Whether this run has read the entry. If not, only a previous run has read it.
     in_this_file: bool = True
 
     id: ObjectId = field(default_factory=ObjectId)
@@ -86,7 +86,7 @@ class Entry:
     path: str = ""
     is_live: bool = False
     known: ExistingNode | None = None
-    # The number of the parent page, if neither this run nor a previous run has read it.
+    # The number of the parent page, if no run has read that page yet.
     missing_parent: int = 0
     # Whether a page from a previous run moves to `parent_id` now, or becomes a folder.
     moves: bool = False
@@ -94,7 +94,7 @@ class Entry:
 
     @property
     def label(self) -> str:
-        """Return the name of the entry for reports."""
+        """Return the name of the entry in reports."""
         return f"{self.type} {self.number}" + (f" “{self.title}”" if self.title else "")
 
     @property
@@ -106,7 +106,7 @@ class Entry:
         """Return the time of publication on this site, or None for drafts.
 
         A future publication time is kept. If a scheduled time has passed, the entry becomes a draft, so that an editor
-        can decide when to publish it.
+        can decide when to publish the entry.
         """
         if self.is_public:
             return self.posted or moment
@@ -131,10 +131,11 @@ class Export:
     files: list[tuple[Attachment, Path]] = field(default_factory=list)
     # Attachments with a URL whose files are missing.
     missing_files: list[Attachment] = field(default_factory=list)
-    # Ids of items of any type that were not public, and ids of pictures in public items, as written in the export.
+    # The ids of all items that were not public, and the ids of pictures in public items, as they are written in the
+    # export.
     hidden_items: set[int] = field(default_factory=set)
     public_pictures: set[str] = field(default_factory=set)
-    # The missing parts of texts from previous runs, by number of the post or page.
+    # The missing parts of posts and pages from previous runs, keyed by number of the post or page.
     incomplete: dict[int, set[str]] = field(default_factory=dict)
     error: WxrError | None = None
 
@@ -157,16 +158,16 @@ class Export:
 
 
 def identifier(site_key: str, kind: str, number: int) -> ObjectId:
-    """Return the id for an object from an old site. It is the same in every run and in every export of the site."""
+    """Return the id for an object from an old site. It is the same in each run and in each export of the site."""
     return ObjectId(hashlib.sha256(f"wordpress {site_key} {kind} {number}".encode()).digest()[:12])
 
 
 def scan(path: Path, media: Path | None, report: Report, step: Callable[[int], object], *, source: str = "") -> Export:
-    """Read an export and return its contents, which are also counted in `report`.
+    """Read an export and return its contents. They are also counted in `report`.
 
     Args:
         path: The path of the export.
-        media: The folder with its files, or None.
+        media: The folder that contains the files of the media library, or None.
         report: The report of the import.
         step: A function that is called with the number of bytes read.
         source: A name for the old site, for sites whose URL is not unique. The default is the URL.

@@ -55,13 +55,13 @@ AFTER = "Skipped after the end of the document"
 
 @dataclass(slots=True)
 class Repairs:
-    """The counts of repairs by kind, and the first line of each kind."""
+    """The number of repairs of each kind, and the line of the first one."""
 
     counts: Counter[str] = field(default_factory=Counter)
     lines: dict[str, int] = field(default_factory=dict)
 
     def count(self, kind: str, line: int, text: str = "", position: int = 0, *, number: int = 1) -> None:
-        """Count repairs of a kind.
+        """Count repairs of one kind.
 
         Args:
             kind: The kind of repair.
@@ -75,7 +75,7 @@ class Repairs:
             self.lines[kind] = line + text.count("\n", 0, position)
 
     def notes(self) -> Iterator[tuple[str, str]]:
-        """Yield a heading and a text for each kind."""
+        """Yield a heading and a note for each kind of repair."""
         for kind, number in self.counts.items():
             times = f"{number} times, first on" if number > 1 else "on"
             yield kind, f"{times} line {self.lines[kind]}"
@@ -107,7 +107,7 @@ def pieces(stream: BinaryIO, repairs: Repairs) -> Iterator[str]:
 
 
 def _decoder(head: bytes, reader: "_Reader") -> Callable[[bytes, bool], str]:
-    """Return the function that decodes the file chunk by chunk.
+    """Return a function that decodes the file chunk by chunk.
 
     Raises:
         WxrError: The encoding is unknown.
@@ -138,7 +138,7 @@ def _beginning(text: str, repairs: Repairs) -> str:
 
 
 class _Reader:
-    """Repairs the text of one file. The unfinished end of a chunk is stored until the next chunk."""
+    """Repairs the text of one file. The unfinished end of a chunk is stored until the next chunk is read."""
 
     def __init__(self, repairs: Repairs) -> None:
         self.repairs = repairs
@@ -175,7 +175,7 @@ class _Reader:
         return "".join(letter(sequence) for sequence in _WRONG.finditer(data))
 
     def repaired(self, text: str, *, final: bool) -> str:
-        """Return text without the characters, references and entities that a parser rejects."""
+        """Return `text` without the characters, references and entities that a parser rejects."""
         text = self.text + text
         end = len(text)
         if not final and (unfinished := _UNFINISHED.search(text, max(end - 50, 0))):

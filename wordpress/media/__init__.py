@@ -1,1 +1,1 @@
-"""The old site's pictures: finding them in a folder, downloading them, and storing them in a gallery."""
+"""The old site's pictures: find them in a folder, download them, and store them in a gallery."""

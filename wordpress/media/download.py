@@ -1,4 +1,4 @@
-"""Downloads from the old site. Only its own hosts are allowed, and time and bytes are limited per file and per run."""
+"""Downloads from the old site. Only its own hosts are allowed, and time and size are limited per file and per run."""
 
 import http.client
 import socket
@@ -19,18 +19,18 @@ __all__ = ["DownloadError", "DownloadsStopped", "Downloader", "Limits", "is_publ
 # Timeout in seconds if no bytes arrive.
 STALL_SECONDS = 20
 PIECE = 64 * 1024
-# Maximum number of redirects per file. Redirects must stay on the same host, but can switch to https or to the name
-# with or without "www.".
+# Maximum number of redirects per file. Redirects must stay on the same host, but can switch to https, and can add or
+# remove "www.".
 MAX_REDIRECTS = 3
 LIMIT_REACHED = "the limit for one run was reached"
-# The assigned part of IPv6, and the prefix of addresses that represent IPv4 addresses (RFC 6052).
+# The assigned part of the IPv6 address space, and the prefix of addresses that represent IPv4 addresses (RFC 6052).
 _UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 SAFE = "/%:@!$&'()*+,;=~-._"
 
 
 class DownloadError(Exception):
-    """A file can't be downloaded. The message is the reason, as a clause."""
+    """A file can't be downloaded. The message is the reason, worded as a clause."""
 
 
 class DownloadsStopped(Exception):
@@ -99,7 +99,7 @@ class Downloader:
         raise DownloadError("it has too many redirects")
 
     def _fetch(self, url: str, into: BinaryIO, deadline: float) -> str:
-        """Download the file and return "", or return the new URL of a redirect."""
+        """Download the file and return "". If the response is a redirect, return its target URL instead."""
         parts = self._check_url(url)
         with closing(_Connection(parts, private=self.private)) as connection, _until(deadline, connection):
             query = f"?{quote(parts.query, safe=SAFE + '?')}" if parts.query else ""
@@ -186,7 +186,7 @@ class _Connection(http.client.HTTPConnection):
             self.sock.do_handshake()
 
     def interrupt(self) -> None:
-        """Shut down the connection. This interrupts all threads that wait for it."""
+        """Shut down the connection. This interrupts all threads that are waiting for it."""
         self.is_interrupted = True
         with suppress(OSError):
             if self.sock is not None:
@@ -203,7 +203,10 @@ def _connect_first(addresses: list[str], port: int) -> socket.socket:
 
 @contextmanager
 def _until(deadline: float, connection: _Connection) -> Iterator[None]:
-    """Shut down the connection at the deadline. Otherwise, a server could send single bytes for days."""
+    """Shut down the connection at the deadline.
+
+    Without a deadline, a server could keep sending single bytes for days.
+    """
     timer = threading.Timer(max(deadline - time.monotonic(), 0), connection.interrupt)
     timer.daemon = True
     timer.start()

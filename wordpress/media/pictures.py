@@ -1,4 +1,4 @@
-"""Conversion of the old site's pictures to photos. They are imported before the texts that show them."""
+"""Conversion of the old site's pictures to photos. Pictures are imported before the posts and pages that show them."""
 
 import re
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def with_file(export: Export) -> list[tuple[Attachment, Path]]:
 
 
 def without_file(export: Export) -> list[Attachment]:
-    """Return the attachments that are pictures, according to their URL, and whose files are missing."""
+    """Return the attachments whose URLs look like pictures and whose files are missing."""
     return [
         attachment
         for attachment in export.missing_files
@@ -47,16 +47,16 @@ def without_file(export: Export) -> list[Attachment]:
 
 
 def _file_name(attachment: Attachment) -> PurePosixPath:
-    """Return a file name for an attachment: the last part of its URL, with characters that all file systems accept."""
+    """Return the file name of an attachment: the last part of its URL, without unsafe characters."""
     name = unquote(attachment.url.split("?")[0].rsplit("/", 1)[-1])
     cleaned = re.sub(r"[^\w.-]", "-", name).encode()[-MAX_NAME_BYTES:]
     return PurePosixPath(cleaned.decode(errors="ignore"))
 
 
 class PictureImporter:
-    """Creates photos in `gallery`, and registers them in `export` so that texts can show them.
+    """Creates photos in `gallery`, and registers them in `export` so that posts and pages can show them.
 
-    With `dry_run`, photos are registered but not created.
+    If `dry_run` is true, photos are registered but not created.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class PictureImporter:
         self.dry_run = dry_run
 
     def upload(self, attachment: Attachment, path: Path) -> ObjectId | None:
-        """Upload a picture to the gallery if it is not there yet.
+        """Upload a picture to the gallery if the gallery doesn't contain it yet.
 
         If the picture is rejected, add a note to the report and return None.
         """
@@ -89,7 +89,7 @@ class PictureImporter:
         if alt := (plain(attachment.alt) or fields["summary"] or title)[:MAX_ALT]:
             fields |= {"detail.alt": alt, "published": self.export.publish_time(attachment, self.moment)}
         try:
-            # The gallery is created together with the first valid picture.
+            # The gallery is created along with the first valid picture.
             photo_id = importing.find_imported(self.gallery.id, path)
             if photo_id is None:
                 self.sections.create(self.gallery.id)
@@ -127,7 +127,7 @@ class PictureImporter:
             self.report.note("To be downloaded", f"{len(attachments)} pictures")
 
     def download(self, attachments: list[Attachment], downloader: Downloader, step: Callable[[int], object]) -> None:
-        """Download pictures of the old site and upload them.
+        """Download pictures from the old site, and upload them to the gallery.
 
         Raises:
             DownloadsStopped: The run has reached a limit.
@@ -151,7 +151,7 @@ class PictureImporter:
 
 
 def register_known(export: Export, report: Report, moment: datetime) -> set[int]:
-    """Register pictures from previous runs, so that texts can show them.
+    """Register pictures from previous runs, so that posts and pages can show them.
 
     Return the ids of the pictures without a file in this run.
     """
@@ -173,9 +173,9 @@ def register(export: Export, attachment: Attachment, photo_id: ObjectId, report:
 
 
 def register_at(export: Export, attachment: Attachment, photo_id: ObjectId, page: str, report: Report) -> None:
-    """Register the photo that replaces a picture of the old site, with its page.
+    """Register the photo that replaces a picture of the old site, and the photo's page.
 
-    `page` is "" if readers can't see the page.
+    `page` is the path of this page, or "" if readers can't see it.
     """
     export.old.set_file(attachment, f"{PHOTO}{photo_id}", page)
     if attachment.url in report.missing:

@@ -1,1 +1,1 @@
-"""The places of imported posts and pages: their sections and slugs, including those of previous runs."""
+"""The places (sections and slugs) of imported posts and pages, including those from previous runs."""

@@ -17,7 +17,7 @@ from wordpress.report import Report
 
 __all__ = ["TargetSection", "arrange", "missing_parent_label"]
 
-# The longest slug that the site allows, with room for a number.
+# The maximum length of a slug. It is lower than the site's limit, so that a number can be appended.
 MAX_SLUG = slugs.LONGEST - 10
 
 
@@ -72,7 +72,7 @@ def known_entries(export: Export) -> Iterator[Entry]:
 
 
 def _parents_first(pages: dict[int, Entry], report: Report) -> Iterator[Entry]:
-    """Yield every page after its parent.
+    """Yield the pages, each after its parent.
 
     A page is placed at the top level if its parent is not in the export, or if the page is part of a cycle.
     """
@@ -103,8 +103,8 @@ def _is_cycle(entry: Entry, pages: dict[int, Entry]) -> bool:
 def _choose_kinds(pages: dict[int, Entry], export: Export) -> None:
     """Determine which pages become folders.
 
-    Also determine which pages from previous runs move below a parent that this run has read. All other pages from
-    previous runs keep their place and type.
+    Also determine which pages from previous runs have a parent that this run has read. These pages move below their
+    parent. All other pages from previous runs keep their place and type.
     """
     for entry in pages.values():
         waits = missing_parent_label(entry.above) in export.incomplete.get(entry.number, ())
@@ -128,7 +128,7 @@ def missing_parent_label(number: int) -> str:
 def _parent(entry: Entry, pages: dict[int, Entry], top: TargetSection) -> ObjectId | None:
     """Return the id of a page's section, which is its parent page.
 
-    If the parent is in the trash, or is a plain page, which can't contain pages, return the section of the parent.
+    If the parent is in the trash, or is a plain page, return the parent's section. Plain pages can't contain pages.
     """
     while entry.above:
         entry = pages[entry.above]
@@ -150,7 +150,7 @@ def _choose_slugs(entries: list[Entry], top: TargetSection, blog: TargetSection,
             # Reserve the slug of a blog that will be created.
             used.add(blog.slug)
         counts: Counter[str] = Counter()
-        # Process entries with a slug from WordPress first, so that they keep it.
+        # Process entries that have a slug from WordPress first, so that they keep this slug.
         for entry in sorted(group, key=lambda entry: not entry.has_slug):
             stem = _stem(entry)
             entry.slug = _free(stem, parent_id, sections.get(parent_id), used, counts)
@@ -169,7 +169,7 @@ def _stem(entry: Entry) -> str:
 
 
 def _free(stem: str, parent_id: ObjectId | None, section: str | None, used: set[str], counts: Counter[str]) -> str:
-    """Return the stem, or the first of stem-2, stem-3… that is free and is not a route of the site."""
+    """Return the first of `stem`, stem-2, stem-3… that is free and is not a route of the site."""
     while True:
         counts[stem] += 1
         candidate = stem if counts[stem] == 1 else f"{stem}-{counts[stem]}"

@@ -1,4 +1,4 @@
-"""The sections of an import. They are planned first, and created together with their first page, post or photo."""
+"""The sections of an import. They are planned first, and created along with their first page, post or photo."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -32,8 +32,8 @@ class SectionError(Exception):
 class Sections:
     """Finds the sections of an import, or plans new ones.
 
-    A planned section is created by `create`, so an import that fails earlier leaves no empty section. With `dry_run`,
-    sections are counted but not created.
+    A planned section is created by `create`, so an import that fails earlier leaves no empty section. If `dry_run` is
+    true, sections are counted but not created.
     """
 
     def __init__(self, export: Export, report: Report, moment: datetime, *, dry_run: bool) -> None:
@@ -44,7 +44,7 @@ class Sections:
         self.planned: dict[ObjectId, Callable[[], None]] = {}
 
     def top(self, slug: str) -> TargetSection:
-        """Return the folder with a slug at the top level, or the top level itself for "".
+        """Return the top-level folder with this slug. If `slug` is "", return the top level itself.
 
         Raises:
             SectionError: The folder can't be used.
@@ -71,10 +71,10 @@ class Sections:
             self.planned.pop(id)()
 
     def _find(self, name: str, kind: str, slug: str, title: str, parent: TargetSection) -> TargetSection:
-        """Return the section from a previous run, an existing section with the slug, or a planned section.
+        """Return the section from a previous run, an existing section with this slug, or a planned section.
 
         Raises:
-            SectionError: The section is in the trash, has the wrong type, or has an invalid slug.
+            SectionError: The section is in the trash, has the wrong type, or its slug is invalid.
         """
         id = identifier(self.export.key, name, 0)
         sections = tree.fresh()

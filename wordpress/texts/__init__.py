@@ -1,1 +1,1 @@
-"""Conversion of texts from WordPress's HTML and shortcodes to this site's HTML and Markdown."""
+"""Convert posts and comments from WordPress's HTML and shortcodes to this site's HTML and Markdown."""

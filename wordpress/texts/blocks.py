@@ -1,8 +1,8 @@
 """Blocks from WordPress's editor. A block marker is an HTML comment with the name and the attributes of a block.
 
 The content of a block is between its markers. However, WordPress inserts the content of some blocks only when it shows
-the post. Of these blocks, this module expands synced patterns and footnotes if the export contains them. It reports all
-others.
+the post. Among these blocks, this module expands synced patterns and footnotes if the export contains them. It reports
+all others.
 """
 
 import json
@@ -25,12 +25,12 @@ __all__ = [
     "render_footnotes",
 ]
 
-# Maximum number of synced patterns in one text, and maximum nesting of patterns.
+# Maximum number of synced patterns in one post, and maximum nesting depth of patterns.
 MAX_PATTERNS = 200
 MAX_DEPTH = 5
 # Prefixes for blocks and synced patterns in the list of lost parts.
 LOST_BLOCK, LOST_PATTERN = "the block ", "the synced pattern "
-# Maximum number of characters. No real post is longer.
+# Maximum number of characters in a post. No real post is longer.
 MAX_LENGTH = 16 * 1024 * 1024
 
 _PATTERN = re.compile(r"<!--\s*wp:block\s+(\{[^<>]{0,20000}\})\s*/?-->")
@@ -62,14 +62,14 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Footnote:
-    """A footnote of a post: its id, which its mark in the text refers to, and its HTML."""
+    """A footnote of a post: its id, to which its mark in the post refers, and its HTML."""
 
     id: str
     html: str
 
 
 def parse(token: Token) -> Block | None:
-    """Return the block of a block marker, or None for other comments."""
+    """Return the block that a block marker describes, or None for other comments."""
     match = _BLOCK.match(token.source)
     if not match:
         return None
@@ -81,7 +81,10 @@ def parse(token: Token) -> Block | None:
 
 
 def expand_patterns(source: str, pattern: Callable[[int], str | None], lost: dict[str, None]) -> str:
-    """Insert the contents of synced patterns into a body. Patterns that can't be inserted are added to `lost`."""
+    """Insert the contents of synced patterns into the body of a post.
+
+    Patterns that can't be inserted are added to `lost`.
+    """
     patterns_left = MAX_PATTERNS
     characters_left = MAX_LENGTH
 
@@ -121,7 +124,7 @@ def read_footnotes(stored: str) -> list[Footnote] | None:
 
 
 def link_footnotes(text: str, notes: list[Footnote], lost: dict[str, None]) -> str:
-    """Link footnote marks in a text to the footnotes. The mark of a missing footnote becomes a plain number."""
+    """Link the footnote marks in `text` to the footnotes. The mark of a missing footnote becomes a plain number."""
     numbers = {note.id: number for number, note in enumerate(notes, 1)}
     seen: set[int] = set()
 

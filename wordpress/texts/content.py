@@ -1,8 +1,8 @@
 """Conversion of the body of a WordPress post to plain HTML that doesn't depend on WordPress.
 
 The conversion resolves block markers and shortcodes, adds paragraphs, and replaces links to the old site with links to
-the new URLs. Some content becomes inserts of this site (wordpress/texts/inserts.py). Content that can't be shown, such
-as missing pictures and unknown players, becomes a link. The result is not sanitized yet.
+the new URLs. Some content becomes inserts (wordpress/texts/inserts.py). Content that can't be shown, such as missing
+pictures and unknown players, becomes a link. The result is not sanitized yet.
 """
 
 import re
@@ -24,7 +24,7 @@ __all__ = ["Body", "File", "Library", "convert", "plain", "make_slug"]
 
 NEXT_PAGE = re.compile(r"<!--\s*nextpage\s*-->")
 BLOCK_MARKER = re.compile(r"<!--\s*wp:")
-# WordPress embeds the content of a URL on its own line.
+# A URL on its own line. WordPress embeds its content.
 LONE_URL = re.compile(r"^[ \t]*(https?://[^\s<>\"\[\]]+)[ \t]*$", re.MULTILINE)
 BLANK_LINES = re.compile(r"\n\s*\n")
 EMOJI = re.compile(r"\b(?:wp-smiley|emoji)\b")
@@ -42,7 +42,8 @@ LOST = {"form", "input", "select", "textarea", "svg", "canvas", "math"}
 SOURCES = ("src", "data-src", "data-lazy-src", "data-original", "data-orig-file")
 PICTURE_CLASS = re.compile(r"\bwp-image-(\d{1,18})\b")
 NUMBER = re.compile(r"(\d{1,18})\Z")
-# Background pictures of covers and groups, and the elements that show such a picture before their content instead.
+# The URL of a background picture, for example of a cover or a group. If one of the BACKED elements has such a picture,
+# the import shows it before the element's content.
 BACKGROUND = re.compile(r"""\bbackground(?:-image)?\s*:[^;]*?\burl\(\s*["']?([^"')]+)""", re.IGNORECASE)
 BACKED = {"div", "section", "figure", "header", "footer", "aside", "article", "main", "td", "p", "span"}
 FOOTNOTES = re.compile(r"<!--\s*wp:footnotes\s*/?-->")
@@ -56,7 +57,7 @@ class File:
 
     Attributes:
         url: The old URL.
-        src: The source on the new site, or "" if the file is missing there.
+        src: The source on the new site, or "" if the new site doesn't have the file.
         page: The URL of its page on the new site, or "" if readers can't see it.
     """
 
@@ -79,7 +80,7 @@ class Library(Protocol):
         """
 
     def gallery(self, ids: Sequence[int]) -> Sequence[File]:
-        """Return the pictures with these ids. Without ids, return the pictures of the post."""
+        """Return the pictures with these ids. If `ids` is empty, return the pictures of the post."""
 
     def pattern(self, number: int) -> str | None:
         """Return the content of a synced pattern, or None if it is missing."""
@@ -116,7 +117,7 @@ def convert(source: str, base: str, library: Library, footnotes: str = "") -> Bo
 
 
 def plain(html: str) -> str:
-    """Convert a title or an excerpt to text on one line, without tags and with resolved character references.
+    """Convert a title or an excerpt to a single line of text. Remove tags and resolve character references.
 
     A "<" that does not start a tag is kept.
     """
@@ -126,7 +127,7 @@ def plain(html: str) -> str:
 
 
 def make_slug(text: str) -> str:
-    """Convert `text` to a slug in any script: letters and digits in lowercase, joined with hyphens.
+    """Convert `text` to a slug: lowercase letters and digits of any script, joined with hyphens.
 
     URL escapes such as %ce%b5 are resolved. The result is "" if the text has no letters or digits.
     """
@@ -158,11 +159,11 @@ def _html(
         if gallery_inserts and gallery_count + len(gallery_inserts) <= Gallery.most:
             gallery_count += len(gallery_inserts)
             return "\n".join(gallery_inserts)
-        # Use the old URLs, as for all pictures in the text. The rewriter replaces them.
+        # Use the old URLs, as for all pictures in the post. The rewriter replaces them.
         rows = "".join(f'<li><img src="{escape(file.url)}" alt="{escape(file.title)}"></li>\n' for file in files)
         return f"<ul>\n{rows}</ul>" if rows else ""
 
-    # Blocks already contain paragraphs. WordPress does not add paragraphs to such bodies either.
+    # Blocks already contain paragraphs. WordPress does not add paragraphs to posts with blocks either.
     has_blocks = bool(BLOCK_MARKER.search(source))
     expanded = expand(NEXT_PAGE.sub("\n\n<hr>\n\n", source), gallery)
     lost |= dict.fromkeys(f"[{name}]" for name in expanded.dropped)
@@ -179,9 +180,10 @@ def _html(
 
 
 def _without_markers(text: str, lost: dict[str, None]) -> str:
-    """Return a text without HTML comments.
+    """Return `text` without HTML comments.
 
-    Block markers add their ids to pictures as attributes. Blocks whose content is not in the text are added to `lost`.
+    The ids in block markers are added to the pictures as attributes. Blocks whose content is not in `text` are added to
+    `lost`.
     """
     parts: list[str] = []
     number = 0
@@ -201,7 +203,11 @@ def _without_markers(text: str, lost: dict[str, None]) -> str:
 
 
 def _picture(file: File, missing: dict[str, None], alt: str = "", *, linked: bool = False) -> str:
-    """Return the HTML of a picture. If it is missing, return a link to its old URL, or only its text if `linked`."""
+    """Return the HTML of a picture.
+
+    If it is missing, return a link to its old URL. If `linked` is true, the missing picture is already inside a link,
+    so return only the text.
+    """
     text = alt or file.title or label_of(file.url)
     if file.src:
         return f'<img src="{escape(file.src)}" alt="{escape(alt or file.title)}">'
@@ -256,11 +262,14 @@ class _Rewriter:
             return ""
 
     def anchor(self, token: Token) -> str:
-        """Return the start tag of a link, with the new URL of an old page or the original URL."""
+        """Return the start tag of a link.
+
+        The URL of an old page is replaced with its new URL, and other URLs are kept.
+        """
         self.in_link = True
         values = attributes(token.rest)
         if name := values.pop("name", ""):
-            # Before HTML 4, `name` identified a position in a text.
+            # Before HTML 4, `name` identified a position in a page.
             values.setdefault("id", name)
         address = values.get("href", "")
         # Don't change links such as mailto:. The sanitizer decides which of them are allowed.
@@ -273,7 +282,7 @@ class _Rewriter:
     def image(self, token: Token) -> str:
         """Return a picture with its new URL.
 
-        If it is missing, return a link, because this site's pages show no external pictures.
+        If it is missing, return a link to it, because this site's pages show no external pictures.
         """
         values = attributes(token.rest)
         alt = values.get("alt", "").strip()
@@ -288,7 +297,7 @@ class _Rewriter:
         return _picture(file, self.missing, alt or values.get("title", "").strip(), linked=self.in_link)
 
     def background(self, token: Token) -> str:
-        """Return the background picture of an element, to show it before the content, or "" if there is none."""
+        """Return the background picture of an element as HTML to show before its content, or "" if there is none."""
         values = attributes(token.rest)
         match = BACKGROUND.search(values.get("style", ""))
         url = self.absolute(match[1]) if match else ""

@@ -1,4 +1,4 @@
-"""Inserts of this site that replace URLs, galleries and buttons rendered by WordPress."""
+"""Convert URLs, galleries and buttons from WordPress to inserts."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ _HREF = re.compile(r'(?:^|\s)href="([^"<>]*+)"')
 def place_inserts(html: str) -> str:
     """Replace buttons, and lone URLs of videos and posts, with inserts.
 
-    The number of inserts is limited to the maximum for a text.
+    The number of inserts of each type is limited to the maximum that is allowed in one body text.
     """
     embed = _at_most(Embed.most, _embed)
     html = _LONE_LINK.sub(embed, _BLOCK.sub(embed, html))
@@ -37,7 +37,7 @@ def place_inserts(html: str) -> str:
 
 
 def gallery_inserts(sources: Sequence[str]) -> list[str]:
-    """Return gallery inserts for photos.
+    """Return gallery inserts that show photos.
 
     The result is empty if one of the `sources` is not a photo of this site (`photo:ID`).
     """
@@ -66,7 +66,7 @@ def _at_most(limit: int, make: Callable[[re.Match[str]], str]) -> Callable[[re.M
 def _embed(match: re.Match[str]) -> str:
     url = unescape(match[1])
     label = unescape(match[2]).strip()
-    # A link with a different text is an ordinary link by the author.
+    # A link with different text is an ordinary link by the author.
     if players.find_player(url) is None or label != url:
         return ""
     caption = " ".join(unescape(match[3] or "").split()) if match.re is _BLOCK else ""

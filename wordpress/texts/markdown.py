@@ -1,7 +1,7 @@
 """Conversion of WordPress comments to Markdown, which commenters on this site can edit.
 
-WordPress comments are HTML with line breaks. Formatting that Markdown can't express reliably becomes plain text, for
-example emphasis next to punctuation inside a word. No text is lost.
+WordPress comments are HTML with line breaks. Formatting that Markdown can't express reliably is removed, for example
+emphasis next to punctuation inside a word. The text itself is always kept.
 """
 
 import re
@@ -15,12 +15,12 @@ __all__ = ["to_markdown"]
 
 SPECIAL = re.compile(r"[\\`*_\[\]<>~|#]|&(?=#?\w+;)")
 LINE_START = re.compile(r"^(\d{1,9})(?=[.)])|^(?=[-+=:])")
-# Longer URLs do not become links.
+# A URL. Longer URLs do not become links.
 URL = re.compile(r"https?://[^\s<>]{1,2000}+(?![^\s<>])")
 NESTING = {"blockquote", "ul", "ol"}
 MARKS = {"b": "**", "strong": "**", "em": "*", "i": "*", "cite": "*"}
 BREAK = "\\\n"
-# Quotations and lists at deeper levels are not nested further.
+# Quotations and lists are not nested more deeply than this.
 MAX_DEPTH = 12
 
 
@@ -44,7 +44,8 @@ class _Frame:
 
     def flush(self) -> None:
         """Add the current line to the blocks."""
-        # Every line end here is a hard break, which must not end a block, because its backslash would be visible.
+        # Each line end here is a hard break. A block must not end with a hard break, because its backslash would be
+        # visible.
         text = re.sub(r"(?:\\\n|\s)+\Z", "", "".join(self.line)).lstrip()
         self.line = []
         if text:
@@ -87,7 +88,7 @@ class _Writer:
             self.top.line.append(_code(_inner(token)))
 
     def block(self, text: str) -> None:
-        """Add a block other than a line of text."""
+        """Add a block that is not a line of text."""
         self.top.flush()
         self.top.blocks.append(text)
         self.top.holds_blocks = True
@@ -180,14 +181,15 @@ class _Writer:
         before = text[:start]
         inner = text[start:end]
         after = text[end:]
-        # A mark next to another mark, or around only one part of a pair, could be matched with the wrong mark.
+        # A Markdown character next to another one, or around only one half of a pair, could be matched with the wrong
+        # one.
         if re.search(r"[*_`\[\]<>\\]", self.written()[-1:] + before + after):
             return text
         return f"{before}{mark}{inner}{mark}{after}"
 
 
 def _without_punctuation(url: str) -> str:
-    """Return a URL without punctuation that belongs to the end of a sentence.
+    """Return a URL without trailing punctuation, which belongs to the sentence.
 
     A closing parenthesis is kept if the URL contains the opening parenthesis.
     """
@@ -236,7 +238,7 @@ def _item(kind: str, number: int, text: str) -> str:
 
 
 def _link(url: str, text: str) -> str:
-    """Return a link, or only its text if Markdown can't contain its URL."""
+    """Return a link, or only its text if the URL can't be written in Markdown."""
     if not re.fullmatch(r"(?:https?|mailto):[^\s<>\\]+", url):
         return text
     return f"[{text}](<{url}>)" if text.strip() else f"<{url}>"

@@ -1,10 +1,10 @@
-"""Paragraphs for texts from WordPress's classic editor.
+"""Add paragraphs to posts from WordPress's classic editor.
 
 Blank lines separate paragraphs, and line ends become line breaks.
 
-WordPress does this whenever it shows a post, but the import does it only once. The code is not derived from WordPress.
-It processes one tag after another, and takes into account what each element can contain, so the result is always well
-nested.
+WordPress does this whenever it shows a post, but the import does it only once. The code in this module is not derived
+from WordPress. It processes one tag after another, and checks what each element can contain, so the result is always
+well nested.
 """
 
 import re
@@ -14,8 +14,9 @@ from wordpress.texts.tokens import WHOLE, Token, attributes, end_tag, is_block, 
 
 __all__ = ["paragraphs"]
 
-# The layout of text directly inside an element. "all": Each run of text is a paragraph. "many": Runs are paragraphs if
-# there are several. "lines": Line ends become line breaks. "none": No text is expected. The body itself is "".
+# The layout of text directly inside an element. "all": Each run of text becomes a paragraph. "many": If there are
+# several runs, each becomes a paragraph. "lines": Line ends become line breaks. "none": No text is expected. The body
+# itself is "".
 LAYOUT = {
     **dict.fromkeys(("", "blockquote"), "all"),
     **dict.fromkeys(("caption", "dt", "figcaption", "h1", "h2", "h3", "h4", "h5", "h6", "hgroup", "legend"), "lines"),
@@ -23,7 +24,7 @@ LAYOUT = {
     **dict.fromkeys(("colgroup", "dl", "menu", "ol", "table", "tbody", "tfoot", "thead", "tr", "ul"), "none"),
     "p": "p",
 }
-# For each element: the open elements that its start tag closes, and the ancestors at which the search stops.
+# For each element: the open elements that its start tag closes, and the ancestors at which the search for them stops.
 ENDS = {
     "li": ({"li"}, {"ul", "ol", "menu"}),
     "dt": ({"dt", "dd"}, {"dl"}),
@@ -53,16 +54,17 @@ class _Writer:
     def __init__(self) -> None:
         self.out: list[str] = []
         self.run: list[Token] = []
-        # Open blocks as (name, start tag), and open formatting as (name, start tag, number of surrounding blocks).
+        # Open blocks are stored as (name, start tag), and open formatting as (name, start tag, number of surrounding
+        # blocks).
         self.blocks: list[tuple[str, str]] = []
         self.inline: list[tuple[str, str, int]] = []
-        # The number of open blocks by name, to avoid a search if there is none.
+        # The number of open blocks with each name. If it is 0, no search is needed.
         self.open: Counter[str] = Counter()
 
     def feed(self, token: Token) -> None:
         """Process the next token of the body."""
-        # Skip the start tag of an element such as <code> without an end tag. Otherwise, the element would contain the
-        # rest of the text.
+        # Skip start tags without an end tag, for example of <code>. Otherwise, the element would contain the rest of
+        # the post.
         if token.kind == "comment" or (token.kind == "open" and token.name in WHOLE):
             return
         if not is_block(token):
@@ -100,7 +102,7 @@ class _Writer:
             self.out.append(token.source + ("\n" if ends_line else ""))
 
     def close(self, name: str) -> None:
-        """Close the innermost element `name`, and all elements inside it. An end tag without a start tag is dropped."""
+        """Close the innermost element `name`, and all elements inside it. End tags without a start tag are dropped."""
         if self.open[name]:
             while self.pop() != name:
                 continue
@@ -128,7 +130,9 @@ class _Writer:
             self.out.extend(pieces)
 
     def pieces(self, *, split: bool) -> list[str]:
-        """Return the HTML of the collected inline tokens, with `split` in pieces between blank lines.
+        """Return the HTML of the collected inline tokens as a list.
+
+        If `split` is true, a new piece begins after each blank line.
 
         Each piece is well nested, and invisible pieces are omitted.
         """
@@ -155,7 +159,7 @@ class _Writer:
         return [text for text in pieces if text]
 
     def close_inline(self, name: str, piece: "_Piece") -> None:
-        """Close formatting. Other formatting that was opened later is closed and opened again."""
+        """Close formatting. Any formatting that was opened later is closed and opened again."""
         names = [entry[0] for entry in self.inline]
         if name not in names:
             return

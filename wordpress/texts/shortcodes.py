@@ -1,6 +1,6 @@
-"""Expansion of WordPress's shortcodes. They become HTML if possible, and are removed otherwise.
+"""Expansion of WordPress's shortcodes. Shortcodes become HTML if possible, and are removed otherwise.
 
-Any other brackets are kept as text.
+All other brackets are kept as text.
 
 Shortcodes are defined by a site's plugins, and the export does not list them. Therefore, in addition to WordPress's own
 names, the following count as shortcodes:
@@ -26,7 +26,7 @@ MEDIA = words(
     "tweet twitter video vimeo vine wpvideo youtube"
 )
 CODE = words("bash c code cpp csharp css html java javascript js php python ruby source sourcecode sql xml")
-# Shortcodes of WordPress and common plugins whose content is not part of the post, so it can't be imported.
+# Shortcodes from WordPress and common plugins. Their content is not part of the post, so it can't be imported.
 DROPPED = words(
     "archives contact contact-field contact-form contact-form-7 display-posts googlemaps jetpack_subscription_form "
     "polldaddy poll recent_posts sitemap slideshow toc wp_sitemap_page"
@@ -53,14 +53,14 @@ URL = re.compile(r"""https?://[^\s"'<>\[\]“”″]+""")
 # too long.
 PAIR = r"""\s++[\w-]++\s*+=\s*+(?>"[^"]*"|'[^']*'|[“”″][^“”″]*[“”″]|&quot;.*?&quot;|[^\s"']+)"""
 ONLY_PAIRS = re.compile(rf"(?:{PAIR})++\s*+/?\s*+\Z", re.DOTALL)
-# WordPress.com writes "id=12&doc=a-b". In a gist, the author may precede the number.
+# WordPress.com writes "id=12&doc=a-b". In a gist, the author's name may precede the number.
 NUMBER = re.compile(r"[\w-]+(?:/\w+)?(?=[&\s\"']|\Z)", re.ASCII)
 WORD = re.compile(r"[a-z][a-z0-9_-]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """The text without shortcodes, and the names of lost shortcodes, in order."""
+    """The text without shortcodes, and the names of lost shortcodes in their original order."""
 
     text: str
     dropped: tuple[str, ...]
@@ -78,13 +78,13 @@ def expand(source: str, gallery: Callable[[dict[str, str]], str]) -> Expanded:
 
 
 def label_of(url: str) -> str:
-    """Return the link text for a URL: the name of a file, or the URL itself."""
+    """Return the link text for a URL: the file name if there is one, otherwise the URL itself."""
     name = unquote(urlsplit(url).path.rsplit("/", 1)[-1])
     return name if re.search(r"\.\w{2,5}\Z", name) else url
 
 
 class _Expander:
-    """Expands the shortcodes of a text, using the indexes of its tokens."""
+    """Expands the shortcodes of a post, using the indexes of its tokens."""
 
     def __init__(self, tokens: list[Token], gallery: Callable[[dict[str, str]], str]) -> None:
         self.tokens = tokens
@@ -93,7 +93,7 @@ class _Expander:
         # A caption inside a caption does not become a figure. Authors never nest captions, and a thousand nested
         # captions would exceed the recursion limit.
         self.in_caption = False
-        # The index of the end tag for each opening shortcode, and the reverse.
+        # The index of the end tag for each opening shortcode, and the other way round.
         self.partner = _partners(tokens)
 
     def between(self, start: int, end: int) -> str:

@@ -1,6 +1,7 @@
 """A tokenizer for WordPress bodies that yields text, tags, comments and shortcodes.
 
-It accepts any input and runs in linear time. Nothing is lost: the joined sources of all tokens are the original text.
+It accepts any input and runs in linear time. Nothing is lost: the sources of all tokens, joined together, are the
+original text.
 """
 
 import re
@@ -42,7 +43,7 @@ class Token:
         kind: "text", "comment", "open", "close", "void", "whole" (an element with its content) or "shortcode".
         name: The name of the element, in lowercase, or of the shortcode.
         rest: The source after the name.
-        closing: Whether a shortcode is an end tag, [/name].
+        closing: Whether the shortcode is an end tag, [/name].
         escaped: Whether a bracket of a shortcode is doubled, at the beginning, the end or both.
     """
 
@@ -57,7 +58,7 @@ class Token:
 def tokens(source: str) -> Iterator[Token]:
     """Yield the tokens of `source`. A "<" or "[" that starts no token is text."""
     position = 0
-    # Names without an end tag in the rest of the text, so that each is searched for only once.
+    # Names that have no end tag in the rest of the text. They are stored so that each is searched for only once.
     unclosed: set[str] = set()
     while position < len(source):
         token = _token(source, position, unclosed)
@@ -104,7 +105,7 @@ def _end_of(source: str, position: int, name: str) -> int:
 
 
 def to_html(token: Token) -> str:
-    """Return a token as HTML. A "<" in text is escaped, because another parser might interpret it as a tag."""
+    """Return a token as HTML. Any "<" in text is escaped, because another parser might interpret it as a tag."""
     return token.source.replace("<", "&lt;") if token.kind == "text" else token.source
 
 
@@ -116,7 +117,7 @@ def is_block(token: Token) -> bool:
 def attributes(rest: str, *, decode: bool = True) -> dict[str, str]:
     """Return the attributes of a tag or shortcode as a dict, with names in lowercase and values without quotes.
 
-    The first of several attributes with the same name is used. With `decode`, character references are resolved.
+    The first of several attributes with the same name is used. If `decode` is true, character references are resolved.
     """
     values: dict[str, str] = {}
     for name, value in ATTRIBUTE.findall(rest):

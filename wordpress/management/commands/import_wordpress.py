@@ -105,7 +105,7 @@ class Command(MongoCommand):
 
 
 class Progress:
-    """A progress bar on a terminal, or messages at regular intervals in any other output."""
+    """Shows a progress bar on a terminal, or prints messages at regular intervals to any other output."""
 
     def __init__(self, stdout: Any, *, quiet: bool) -> None:
         self.stdout = stdout
@@ -116,7 +116,7 @@ class Progress:
         self.last_line = time.monotonic()
 
     def begin(self, total: int, unit: str) -> None:
-        """Start counting up to `total`. A previous count ends."""
+        """Start counting up to `total`. Any previous count ends."""
         self.end()
         self.total = total
         self.done = 0
@@ -136,7 +136,7 @@ class Progress:
             self.stdout.write(f"{self.done} of {self.total} {self.unit or 'posts and pages'}")
 
     def end(self) -> None:
-        """Remove the bar."""
+        """Remove the progress bar."""
         if self.bar is not None:
             self.bar.close()
             self.bar = None
