@@ -21,7 +21,7 @@ MAX_ENTRIES = 50
 def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
     """Return the feed of the newest comments, newest first.
 
-    It contains no personal data except the authors' names.
+    The feed contains no personal data except the authors' names.
     """
     target, obj = get_target_or_404(label, pk)
     origin = links.origin(request)
@@ -34,7 +34,8 @@ def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
     )
     urls = CommentUrls.for_target(target)
     for comment in selectors.newest(target, limit=MAX_ENTRIES):
-        # Names stored by older releases may contain control characters, which XML does not allow, not even escaped.
+        # Names stored by older releases may contain control characters, which XML does not allow even if they are
+        # escaped.
         name = scrub(comment.author.name) or _("Anonymous")
         feed.add_item(
             title=_("Comment by %(name)s") % {"name": name},

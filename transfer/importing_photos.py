@@ -1,7 +1,7 @@
 """Import photos. Their documents are imported like nodes (transfer/importing_nodes.py), and their bytes are streamed.
 
 A photo and each of its earlier files are separate files in GridFS. As in an upload, a file is locked while it is being
-written. If an import is interrupted, the next import deletes the incomplete file, because it uses the same id.
+written. If an import is interrupted, the next import deletes the incomplete file, because it needs the same id.
 """
 
 import hashlib

@@ -175,7 +175,7 @@ class ModerationAdmin(admin.ModelAdmin):
         return self._page(request, "published", _("Published comments"), **context)
 
     def comment(self, request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-        """Show a comment with its history. On POST, remove, restore or edit it, or delete its flags."""
+        """Show a comment and its history. On POST, remove, restore or edit it, or delete its flags."""
         target = Target(label, pk)
         comment = selectors.get(target, slug)
         is_reshown = forms.RESHOW in request.POST

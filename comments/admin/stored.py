@@ -182,7 +182,7 @@ class CommentAdmin(InDiscussion):
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
         """Find comments by discussion or author. Each search uses an index.
 
-        Django's own search would convert the author key of every comment.
+        Django's own search can't use an index, because it would convert the author key of each comment.
         """
         term = search_term.strip()
         if not term or ":" in term:

@@ -69,19 +69,19 @@ class Backend(Protocol):
         """
 
     def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
-        """Import comments with their own `posted` (default: now), `edited` and `state`.
+        """Import comments, and keep their `posted` (default: now), `edited` and `state`.
 
         If an imported comment is older than a stored comment, the discussion is renumbered by `(posted, slug)`.
 
         Args:
-            target: The target of the discussion. The discussion can be closed.
+            target: The target of the discussion, which can be closed.
             comments: The comments. Parents must come before their replies.
 
         Returns:
             The number of new comments.
 
         Raises:
-            InvalidParent: A parent does not exist. All comments before the invalid comment are stored.
+            InvalidParent: A parent does not exist. All comments before the comment that replies to it are stored.
         """
 
     def edit(self, target: Target, slug: str, *, source: str, html: str, rev: int, token: str, by: str = "") -> Comment:
@@ -129,7 +129,7 @@ class Backend(Protocol):
     def sweep_erasures(self) -> int:
         """Search again for comments by authors whose data was erased, and erase these comments.
 
-        An erasure is finished when no writer that was active at its start can still be writing.
+        An erasure is finished once no writer that was active when the erasure began can still be writing.
 
         Returns:
             The number of erasures that are not finished yet.
@@ -155,7 +155,7 @@ class Backend(Protocol):
 
         The comment gets the `number` and `posted` that a post would get, but does not use up the number. If a comment
         with the token was already posted or approved, the public comment is returned. An imported comment keeps its
-        `posted`, and can be held in a closed discussion.
+        `posted`, and can be held even if the discussion is closed.
 
         Args:
             target: The target of the discussion.
@@ -179,7 +179,8 @@ class Backend(Protocol):
             rev: The revision that the moderator saw, or 0 for any revision.
 
         Raises:
-            CommentNotFound: The queue has no such comment, it was withdrawn, or its author is being erased.
+            CommentNotFound: The queue has no such comment, the comment was withdrawn, or its author's data is being
+                erased.
             HeldChanged: The stored revision differs from `rev`.
         """
 

@@ -1,7 +1,7 @@
 """Discussion documents. Each contains counts, a claim for each active writer, and where the comments are stored.
 
-Every write has four steps: claim, look, write and commit. The claim records the write before any comment is touched.
-The commit removes the claim once the comment can be read. A single findAndModify assigns the number and the time, so no
+Each write has four steps: claim, look, write and commit. The claim records the write before any comment is touched. The
+commit removes the claim once the comment can be read. A single findAndModify assigns the number and the time, so no
 writer has to wait until another one has finished. Values in pipelines are wrapped in $literal, because MongoDB would
 evaluate a string that begins with $ as an expression.
 """
@@ -25,8 +25,8 @@ from marginalia.comments.types import Order, Target
 from marginalia.mongo.clock import now
 
 MAX_CLAIMS = 1_000
-# Maximum number of comments that a converter has to copy again. At this limit, writers have to wait, because every
-# write rewrites the list of these comments.
+# Maximum number of comments that a converter has to copy again. At this limit, writers have to wait, because each write
+# rewrites the list of these comments.
 MAX_TOUCHED = 300
 # Lifetimes of a claim in seconds. After LEASE, a writer has to claim again. After ABANDONED, a claim without a stored
 # comment is dropped, because no process can still be writing under it.
@@ -242,7 +242,7 @@ class Discussions:
 
 
 def new_document(target: Target, layout: str, order: Order, bucket: int) -> Document:
-    """Return the document of a discussion without comments.
+    """Return the document for a new discussion without comments.
 
     The first epoch is the current time, so it is higher than all epochs of an earlier discussion on the same target.
     Therefore, a stale writer of the earlier discussion can't change or delete anything in the new one.
@@ -275,7 +275,7 @@ def label_filter(label: str) -> Document:
 
 
 def is_dead() -> Document:
-    """Return the expression that is true if a conversion has no recent heartbeat, or if there is no conversion."""
+    """Return an expression that is true if a conversion has no recent heartbeat, or if there is no conversion."""
     return {"$lt": [{"$ifNull": ["$moving.beat", BEGINNING]}, {"$subtract": ["$$NOW", int(DEAD_AFTER * 1000)]}]}
 
 
@@ -286,7 +286,7 @@ def read_claims(document: Document) -> list[Claim]:
 
 
 def _announce(intent: Intent, change: ObjectId) -> list[Document]:
-    """Return the pipeline that adds a claim for `intent`.
+    """Return a pipeline that adds a claim for `intent`.
 
     If there is already a claim with the same op, its time is updated instead. The pipeline also ends a dead conversion.
     """

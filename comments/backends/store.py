@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class Store:
-    """The database that contains the comments, with its collections and layouts."""
+    """The database that contains the comments, and its collections and layouts."""
 
     def __init__(self, db: Database[Document] | None = None) -> None:
         self.db = database(conf.database_alias()) if db is None else db

@@ -35,7 +35,8 @@ class Stored(ReadOnlyModel):
 class StoredAuthor(EmbeddedModel):
     """The author of a stored comment. The model has no field for the email address."""
 
-    # Declared as the primary key only to keep Django from adding one. It is None for authors without an account.
+    # This field is the primary key only to keep Django from adding another one. It is None for authors without an
+    # account.
     key = models.CharField(primary_key=True, max_length=200, db_column="id")
     name = models.CharField(max_length=200)
     url = models.CharField(max_length=2_000, blank=True)
@@ -52,7 +53,7 @@ class StoredAuthor(EmbeddedModel):
 class StoredMoving(EmbeddedModel):
     """A conversion in progress: the new layout and the number of comments copied so far."""
 
-    # Declared as the primary key only to keep Django from adding one.
+    # This field is the primary key only to keep Django from adding another one.
     to = models.CharField(primary_key=True, max_length=20)
     done = models.BigIntegerField(null=True)
 

@@ -37,7 +37,7 @@ def approve(sender: Sender, held_id: str, *, rev: int) -> Comment:
 
     Raises:
         PermissionDenied: The sender is not a moderator.
-        CommentNotFound: The queue has no such comment, or it was withdrawn.
+        CommentNotFound: The queue has no such comment, or the comment was withdrawn.
         HeldChanged: The stored revision differs from `rev`.
         TargetNotFound: The target does not exist.
     """

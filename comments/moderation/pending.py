@@ -67,7 +67,7 @@ class Decisions:
 
 
 def available_to(by: str, size: int) -> tuple[HeldComment, ...]:
-    """Return up to `size` waiting comments, oldest first, except those that other moderators have leased.
+    """Return up to `size` pending comments, oldest first, except those that other moderators have leased.
 
     `by` is the primary key of the moderator.
     """
@@ -85,12 +85,12 @@ def next_after(held_id: str, by: str, verdict: Verdict) -> str:
 
 
 def leased_by(by: str, size: int) -> tuple[HeldComment, ...]:
-    """Return up to `size` waiting comments that the moderator `by` has leased, oldest first."""
+    """Return up to `size` pending comments that the moderator `by` has leased, oldest first."""
     return backend().held(leased_by=by, limit=size)
 
 
 def lease(by: str, size: int) -> tuple[HeldComment, ...]:
-    """Lease the oldest waiting comments to the moderator `by`, until this moderator has `size` leases.
+    """Lease the oldest pending comments to the moderator `by`, until this moderator has `size` leases.
 
     Returns:
         All comments leased to `by`.
@@ -183,7 +183,7 @@ def approve(held_id: str, *, by: str = "", rev: int = 0) -> Comment:
         rev: The revision that the moderator saw, or 0 for any revision.
 
     Raises:
-        CommentNotFound: The queue has no such comment, or it was withdrawn.
+        CommentNotFound: The queue has no such comment, or the comment was withdrawn.
         HeldChanged: The stored revision differs from `rev`.
         TargetNotFound: The target does not exist.
     """

@@ -30,7 +30,7 @@ MAX_TEXT = 2_000
 
 
 def notify_moderators(comment: HeldComment, origin: str) -> None:
-    """Enqueue an email to the moderators about a waiting comment. `origin` is the scheme and host for links."""
+    """Enqueue an email to the moderators about a pending comment. `origin` is the scheme and host for links."""
     if moderators():
         _enqueue(send_held, f"held:{comment.id}", held=comment.id, origin=origin)
 
@@ -57,7 +57,7 @@ def ask_to_confirm(target: Target, slug: str, email: str, origin: str) -> None:
 
 
 def moderators() -> list[str]:
-    """Return the email addresses for notices about waiting comments.
+    """Return the email addresses for notices about pending comments.
 
     These are the addresses in COMMENTS["MODERATORS"], or those in settings.MANAGERS if COMMENTS["MODERATORS"] is empty.
     """

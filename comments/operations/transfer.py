@@ -79,7 +79,7 @@ def rows(target: Target, *, addresses: bool = True) -> Rows:
 
 
 def held_rows(*, addresses: bool = True) -> Iterator[dict[str, Any]]:
-    """Yield the waiting comments as dicts that include their discussion and the reasons why they are waiting."""
+    """Yield the pending comments as dicts that include their discussion and the reasons why they are waiting."""
     after = ""
     while page := selectors.held(limit=PAGE_SIZE, after=after):
         for held in page:

@@ -93,7 +93,7 @@ class CommentForm(forms.Form):
         return str(self.user.email if self.user else self.cleaned_data.get("email", ""))
 
     def clean_name(self) -> str:
-        """Return the name on one line.
+        """Return the name as a single line.
 
         Raises:
             ValidationError: The name contains no visible characters.

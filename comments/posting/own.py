@@ -109,7 +109,7 @@ def list_own(sent: Iterable[SentComment], target: Target, user: Any, *, final: b
 
 
 def find_held(target: Target, slug: str, sent: Iterable[SentComment], user: Any) -> HeldComment | None:
-    """Return the waiting comment with `slug` if the user wrote it, otherwise None."""
+    """Return the pending comment with `slug` if the user wrote it, otherwise None."""
     held = selectors.find_held(target, slug)
     return held if held and _wrote(held, sent, user) else None
 

@@ -99,7 +99,7 @@ def render(source: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a name, a URL or an email address on one line.
+    """Return a name, a URL or an email address as a single line.
 
     Characters that don't belong in a page, a feed or an email are removed. The result is "" if nothing visible remains.
     """
@@ -108,7 +108,7 @@ def one_line(text: str) -> str:
 
 
 def clean(new: NewComment) -> NewComment:
-    """Return `new` with the author's data on one line.
+    """Return `new` with each field of the author's data as a single line.
 
     Raises:
         InvalidComment: The comment can't be stored.

@@ -129,7 +129,7 @@ def may_delete(sender: Sender, comment: Comment | HeldComment) -> bool:
 
 
 def delete(sender: Sender, comment: Comment | HeldComment, *, rev: int | None = None) -> None:
-    """Remove a public comment, or withdraw a waiting comment.
+    """Remove a public comment, or withdraw a pending comment.
 
     Args:
         sender: The sender of the request.
@@ -398,7 +398,7 @@ def _check_posted(posted: PostResult, new: NewComment) -> PostResult:
 
 
 def change_held(held_id: str, *, source: str, rev: int) -> HeldComment:
-    """Replace the text of a waiting comment on behalf of its author.
+    """Replace the text of a pending comment on behalf of its author.
 
     Raises:
         InvalidComment: The text is empty or too long.
@@ -410,7 +410,7 @@ def change_held(held_id: str, *, source: str, rev: int) -> HeldComment:
 
 
 def withdraw(held_id: str) -> HeldComment:
-    """Remove a waiting comment from the moderation queue on behalf of its author, and delete its IP hash.
+    """Remove a pending comment from the moderation queue on behalf of its author, and delete its IP hash.
 
     Raises:
         CommentNotFound: The comment is no longer waiting.

@@ -144,7 +144,7 @@ def _form_context(
         "is_closed": rules.is_closed(selectors.discussion(target)),
         "needs_login": rules.mode is Mode.MEMBERS and not forms.user_key(request.user),
         "own": own.list_own(sent_comments(request), target, request.user, final=final),
-        # If a script inserted the form into the page, the page also shows the waiting comment.
+        # If a script inserted the form into the page, the page also shows the pending comment.
         "is_in_place": "fragment" in request.GET or "in_place" in request.POST,
     }
 

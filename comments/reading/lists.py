@@ -49,7 +49,7 @@ class Subject:
         return self.object is not None and not conf.load("POLICY")(self.object).is_closed(discussion)
 
     def authors(self) -> Collection[str]:
-        """Return the primary keys of the authors of the object, from COMMENTS["AUTHORS"]."""
+        """Return the primary keys of the object's authors, as determined by COMMENTS["AUTHORS"]."""
         authors: Collection[str] = conf.load("AUTHORS")(self.object) if self.object is not None else ()
         return authors
 
@@ -142,7 +142,7 @@ def _fold(presenter: Presenter, pairs: Iterable[tuple[Comment, str]], slug: str)
 def present_across(comments: Iterable[tuple[Comment, Model]]) -> list[CommentView]:
     """Return comments from several discussions for templates.
 
-    Each has an attribute `obj`, the object of its discussion.
+    Each comment has an attribute `obj`, the object of its discussion.
     """
     return [_present_alone(comment, obj) for comment, obj in comments]
 

@@ -275,7 +275,10 @@ def _shipped_template(template: Any) -> Template | None:
 
 
 class Folds:
-    """The HTML for folded replies, using `comments/folded.html` or the project's template. Create it once per list."""
+    """The HTML for folded replies, using `comments/folded.html` or the project's template.
+
+    Create one instance per list.
+    """
 
     def __init__(self, target: Target) -> None:
         self._template = select_template(template_names(target, "folded"))

@@ -1,6 +1,6 @@
 """Times for readers: the exact time in their time zone, and how long ago it was.
 
-Results are cached by minute, because a page shows about 100 times.
+Results are cached by minute, because a page contains about 100 dates and times.
 """
 
 from datetime import datetime

@@ -240,7 +240,7 @@ def comment_form_target() -> str:
 
 @register.simple_tag(takes_context=True)
 def get_recent_comments(context: Context, limit: int = 10, label: str = "") -> list[CommentView]:
-    """Return the newest comments on objects that readers can see. Each has an attribute `obj`, the object."""
+    """Return the newest comments on objects that readers can see. Each comment has an attribute `obj`, the object."""
     if label:
         targets.check_registered(label.lower())
     return _read(context, partial(_recent, int(limit), label.lower()), [])

@@ -1,7 +1,7 @@
 """The interface of storage layouts: capabilities, and basic read and write operations.
 
-Every method works on one copy of one discussion, which is specified by a Place. It reads and writes only documents with
-the epoch of that place. The methods that are not abstract are correct for every layout. Layouts override them to
+Each method works on one copy of one discussion. A Place specifies the copy. The method reads and writes only documents
+with the epoch of that place. The methods that are not abstract are correct for every layout. Layouts override them to
 improve performance.
 """
 
@@ -83,7 +83,7 @@ class Layout(ABC):
     def put(self, place: Place, document: Document, lookup: Lookup) -> Document | None:
         """Store a comment, unless the slug already exists.
 
-        Return the existing comment, or None if the comment was stored.
+        Return the existing comment, or None if the new comment was stored.
 
         `lookup` is the result of a look that was done after the claim.
 

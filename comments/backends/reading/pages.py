@@ -1,9 +1,9 @@
 """Read operations for pages by number, by cursor or around one comment.
 
 Reading a page takes two commands, regardless of the length of the discussion. The first reads the discussion, and the
-second reads its current copy. A conversion keeps the old copy for an hour, so a reader that finds anything finds
-everything. A reader that finds nothing checks whether the copy has been replaced, and reads again. The reader gives up
-only if the discussion is converted repeatedly for longer than PATIENCE.
+second reads its current copy. A conversion keeps the old copy for an hour, so a reader finds either all comments of
+that copy or none. If a reader finds none, it checks whether the copy has been replaced, and reads again. The reader
+gives up only if the discussion is converted repeatedly for longer than PATIENCE.
 """
 
 import time

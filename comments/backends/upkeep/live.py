@@ -1,11 +1,12 @@
 """Conversion of a discussion to another layout, order or numbering while people post and change comments.
 
-A writer is listed in `claims` from before its write until it commits. During a conversion (while `moving` is set), the
-commit also adds the comment to `touched`. The converter copies all comments, compares the two copies, and copies the
-touched comments again. Then it switches to the new copy with one update, whose filter requires both lists to be empty.
+Each writer is listed in `claims` from before it writes until it commits. During a conversion (while `moving` is set),
+the commit also adds the comment to `touched`. The converter copies all comments, compares the two copies, and copies
+the touched comments again. Then it switches to the new copy with one update, whose filter requires both lists to be
+empty.
 
 This filter makes the conversion correct. Two other mechanisms only make sure that it finishes: the gate, which blocks
-new claims for about a second, and the limit on `touched`, at which writers have to wait. Every conversion has its own
+new claims for about a second, and the limit on `touched`, at which writers have to wait. Each conversion has its own
 epoch, so a dead or stalled converter writes only to a copy that is never read.
 """
 
@@ -191,7 +192,7 @@ class LiveConversion:
         return {**document, "number": Int64(self.numbers.new(document))} if self.renumber else document
 
     def compare(self) -> None:
-        """Compare all comments of both copies, and copy again those that differ.
+        """Compare all comments in both copies. Comments that differ are copied again.
 
         Both copies are read in the same order, as two streams.
         """

@@ -1,8 +1,8 @@
 """Erase all comments by an author, and all other data about the author.
 
-When an erasure returns, readers can no longer see the author's comments, because they have been erased from the current
-copies, the queue and the history. The worker erases comments that were being written at the same time. It repeats the
-search until all leases from that time have expired and a search finds nothing.
+Once `erase_author` returns, readers can no longer see the author's comments, because they have been erased from the
+current copies, the queue and the history. The worker erases comments that were being written at the same time. The
+worker repeats the search until all leases from that time have expired and a search finds nothing.
 """
 
 from collections.abc import Iterator, Mapping
@@ -88,7 +88,7 @@ class Erasing(Changing):
     def _clear_copies(self, query: Mapping[str, str]) -> None:
         """Delete copies that contain comments by an author, except the current copy and a copy in progress.
 
-        The running conversion erases the comments in its copy when it compares the two copies.
+        A running conversion erases the comments in its copy when it compares the two copies.
         """
         for layout in self.store.layouts.all:
             for discussion_id, epoch in {(discussion_id, epoch) for discussion_id, epoch, _ in layout.by_author(query)}:

@@ -71,7 +71,7 @@ class Pending(Posting):
     def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
         document = self._settle(held_id, rev)
         stored = self.publish(document)
-        # This raises CommentNotFound if the author has been erased.
+        # This raises CommentNotFound if the author's data has been erased.
         self._decide(document, Verdict.APPROVED, by)
         return read_comment(Target.from_id(document["discussion_id"]), stored)
 
@@ -175,7 +175,7 @@ class Pending(Posting):
         Return the comment.
 
         Raises:
-            CommentNotFound: The queue has no such comment, or it was withdrawn.
+            CommentNotFound: The queue has no such comment, or the comment was withdrawn.
             HeldChanged: The stored revision differs from `rev`.
         """
         seen = self._get(held_id)
