@@ -86,7 +86,7 @@ def entries(label: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def entry(label: str) -> dict[str, Any]:
-    """Return the settings for new discussions of `label`: DEFAULT, overridden by the entry for `label`."""
+    """Return the settings for new discussions on `label` objects: DEFAULT, overridden by the entry for `label`."""
     default, own = entries(label)
     return {**default, **own}
 

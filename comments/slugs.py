@@ -48,7 +48,7 @@ def join(parent: str, own: str) -> str:
 
 
 def parent_of(slug: str) -> str:
-    """Return the parent's path for `slug`, or "" for a root comment."""
+    """Return the path of the parent of `slug`, or "" for a root comment."""
     return slug.rpartition("/")[0]
 
 

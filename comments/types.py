@@ -73,8 +73,8 @@ class Target:
     def id(self) -> str:
         """Return the `_id` of the discussion document, "3fa9:app.model:pk".
 
-        The hash at the beginning distributes discussions evenly across the shards. Without it, keys that increase with
-        time would put all new discussions on one shard.
+        The hash at the beginning distributes discussions evenly across the shards. Without this hash, keys that
+        increase with time would put all new discussions on one shard.
         """
         return f"{blake2b(str(self).encode(), digest_size=2).hexdigest()}:{self}"
 

@@ -34,7 +34,7 @@ from marginalia.comments.views import handle_comment_errors
 __all__ = ["ModerationAdmin", "stored"]
 
 PAGE_SIZE = 25
-# Messages shown after a decision, by action.
+# Messages shown after an action, keyed by action.
 DONE = {
     "approve": lambda n: ngettext("%(n)d comment was published.", "%(n)d comments were published.", n),
     "reject": lambda n: ngettext("%(n)d comment was rejected.", "%(n)d comments were rejected.", n),

@@ -54,8 +54,8 @@ class Backend(Protocol):
         """Store a comment and return it. A token creates only one comment, even if it is posted several times.
 
         `number` is one more than the highest number assigned so far. `posted` is the server's time, at least 1 ms later
-        than every `posted` assigned so far. A reply below MAX_DEPTH is stored under the deepest allowed ancestor, and
-        its `answers` contains the slug of the comment that it replies to.
+        than every `posted` assigned so far. A reply that would be deeper than MAX_DEPTH is stored under the deepest
+        allowed ancestor, and its `answers` contains the slug of the comment that it replies to.
 
         Returns:
             The stored comment. `new` is False if the comment had already been stored, even if it has been removed
@@ -85,7 +85,7 @@ class Backend(Protocol):
         """
 
     def edit(self, target: Target, slug: str, *, source: str, html: str, rev: int, token: str, by: str = "") -> Comment:
-        """Replace the text of a public comment. The replaced text is added to `history`.
+        """Replace the text of a public comment. The old text is added to the comment's history.
 
         Returns:
             The comment with `rev` increased by one and `edited` set to the current time.
@@ -154,7 +154,7 @@ class Backend(Protocol):
         """Add a comment to the moderation queue. A token adds only one comment.
 
         The comment gets the `number` and `posted` that a post would get, but does not use up the number. If a comment
-        with the token was already posted or approved, the public comment is returned. An imported comment keeps its
+        with this token was already posted or approved, the public comment is returned. An imported comment keeps its
         `posted`, and can be held even if the discussion is closed.
 
         Args:
@@ -195,7 +195,7 @@ class Backend(Protocol):
         """
 
     def withdraw(self, held_id: str) -> HeldComment:
-        """Withdraw a pending comment for its author. An empty entry is kept, so that its token can't be used again.
+        """Withdraw a pending comment for its author. An empty entry is kept, so the token can't be used again.
 
         Raises:
             CommentNotFound: The comment is no longer pending, or is being approved.
@@ -215,7 +215,7 @@ class Backend(Protocol):
 
         Args:
             **wanted: Filters.
-                `verdict` is WAITING by default; None selects all.
+                `verdict` is WAITING by default. None selects all comments.
                 `target`, `author_id` and `slug` select comments in this discussion, by this author, or with this slug.
                 `leased_by` selects comments that are leased to this moderator.
                 `available_to` excludes comments that are leased to other moderators.
@@ -250,7 +250,7 @@ class Backend(Protocol):
     # Reading ---------------------------------------------------------------------------------------------------------
 
     def discussion(self, target: Target) -> Discussion:
-        """Return the discussion of a target. If it is not stored yet, its `begun` is False."""
+        """Return the discussion of a target. If the discussion is not stored yet, `begun` is False."""
 
     def discussions(self, targets: Iterable[Target]) -> dict[Target, Discussion]:
         """Return the discussions of many targets with one query, including discussions that are not stored yet."""
@@ -302,7 +302,7 @@ class Backend(Protocol):
         Memory use is constant if `order` is the order in which the discussion is stored (OLDEST or THREADED).
 
         Raises:
-            DiscussionBusy: The discussion was converted during the iteration and the old copy was deleted.
+            DiscussionBusy: The discussion was converted during the iteration, and the old copy was deleted.
         """
 
     def recent(self, limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
@@ -317,7 +317,7 @@ class Backend(Protocol):
         Args:
             author_id: The primary key of the account.
             limit: The maximum number of comments.
-            before: The `posted` of the last comment on the previous page.
+            before: The value of `posted` in the last comment on the previous page.
         """
 
     def written_by(self, *, id: str = "", email: str = "") -> Iterator[Comment | HeldComment | ReplacedComment]:
@@ -333,7 +333,7 @@ class Backend(Protocol):
         """
 
     def iterate_with_emails(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[tuple[Comment, str]]:
-        """Yield comments like `iterate`, each with the email address of its author, or "".
+        """Yield the same comments as `iterate`, each with the email address of its author, or "".
 
         Use this only for exports.
         """

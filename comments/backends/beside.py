@@ -16,7 +16,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Flags:
-    """Flags by readers, one document per comment. `who` identifies a reader, and each reader is counted once."""
+    """Flags set by readers, one document per comment. `who` identifies a reader, and each reader is counted once."""
 
     def __init__(self, db: Database[Any]) -> None:
         self.stored = db["comments.flags"]

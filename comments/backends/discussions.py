@@ -58,8 +58,7 @@ class Intent:
     Attributes:
         op: An id derived from the token. While a write is in progress, another claim with the same op joins the
             existing claim.
-        number: True to assign a new number and time, None to assign neither. An int is used unchanged, together with
-            `posted`.
+        number: True assigns a new number and time, None assigns neither. An int is used unchanged, along with `posted`.
         delta: The number that the commit adds to `count`.
         rev: The revision that the user saw, if the write is a change.
         slugs: The slugs of a batch. The batch gets one number per slug. The claim contains the highest number.
@@ -212,8 +211,8 @@ class Discussions:
 
         If another process has since joined the claim, the claim is kept.
 
-        This also changes the version, because the writer of an existing comment may have stopped before it set a new
-        version.
+        Dropping the claim also changes the version, because the writer of an existing comment may have stopped before
+        it set a new version.
         """
         self._remove(claim, 0, None, self.collection, at=claim.at)
 
@@ -270,7 +269,7 @@ def new_document(target: Target, layout: str, order: Order, bucket: int) -> Docu
 
 
 def label_filter(label: str) -> Document:
-    """Return the filter for discussions of `label`, or {} if `label` is ""."""
+    """Return the filter for discussions on `label` objects, or {} if `label` is ""."""
     return {"label": label} if label else {}
 
 

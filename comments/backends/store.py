@@ -78,8 +78,8 @@ class Part(Backend):
     def promote(self, target: Target, layout: str) -> bool:
         """Convert a discussion that has outgrown its layout to `layout`. Do nothing if `layout` is "".
 
-        Return whether it was converted. If the conversion fails, the comment is stored anyway, and the next writer
-        tries to convert the discussion again.
+        Return whether the discussion was converted. If the conversion fails, the comment is stored anyway, and the next
+        writer tries to convert the discussion again.
         """
         try:
             if layout:

@@ -37,7 +37,7 @@ FIELDS = ("slug", "full_slug", "number", "posted", "parent_id", "answers", "kind
 
 @dataclass(frozen=True)
 class Place:
-    """The place of one copy of a discussion, read from the discussion document or from a claim."""
+    """The location of one copy of a discussion, as read from the discussion document or from a claim."""
 
     target: Target
     layout: str
@@ -48,10 +48,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Storage:
-    """The storage that new discussions of one label use.
+    """The storage settings for new discussions on the objects of one model.
 
     Attributes:
-        layout: The name of the layout, which stored documents call "schema".
+        layout: The name of the layout. In stored documents, the field is called "schema".
         order: The order in which comments are stored.
         shown: The order in which comments are shown by default.
         bucket: The number of comments per bucket.
@@ -168,7 +168,7 @@ _HELD_FORM: dict[str, tuple[type, ...]] = {
 
 
 def check_comment(document: Any) -> Document:
-    """Return a stored comment unchanged after checking its format.
+    """Check the format of a stored comment, and return the comment unchanged.
 
     Raises:
         Malformed: A field is missing or has the wrong type.

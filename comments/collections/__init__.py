@@ -1,8 +1,8 @@
 """The MongoDB collections of the comments app, on the connection COMMENTS["DATABASE"].
 
 Each copy of a discussion has its own `epoch`. All indexes on comments begin with the discussion, so that a read needs
-only one range of the index. They also contain the epoch, so that reads never mix a copy in progress with the current
-copy.
+only one range of the index. The indexes also contain the epoch, so that reads never mix a copy in progress with the
+current copy.
 """
 
 from marginalia.comments import conf

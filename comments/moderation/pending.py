@@ -55,7 +55,7 @@ class Decisions:
 
     Attributes:
         done: The ids of the comments that the action was applied to.
-        failed: Pairs (id, reason).
+        failed: A pair (id, reason) for each comment for which the action failed.
         published: The published comments.
         removed: The comments whose publication was undone.
     """
@@ -107,7 +107,7 @@ def release(by: str) -> int:
 
 
 def cases(pending: Iterable[HeldComment]) -> list[Case]:
-    """Return pending comments with their context."""
+    """Return a Case for each pending comment."""
     pending = list(pending)
     objects = targets.resolve_many({held.target for held in pending})
     return [
@@ -202,7 +202,7 @@ def reject(held_id: str, *, by: str = "", verdict: Verdict = Verdict.REJECTED) -
 def counts() -> dict[str, int]:
     """Return the number of comments in each group: waiting, spam, rejected and flagged.
 
-    Each number is counted with an index, up to MAX_COUNTED.
+    Each count uses an index, and stops at MAX_COUNTED.
     """
     states = (Verdict.WAITING, Verdict.SPAM, Verdict.REJECTED)
     counted = {state.value: backend().count_held(state, MAX_COUNTED) for state in states}

@@ -124,7 +124,7 @@ def _was_written_by(subscription: Subscription, comment: Comment) -> bool:
 def _account_email(key: str) -> str:
     """Return the email address of an account, or "" if there is none.
 
-    It is read from the account, because comments by accounts are stored without an email address.
+    The address is read from the account, because comments by accounts are stored without an email address.
     """
     accounts = get_user_model()
     try:

@@ -65,7 +65,7 @@ def get(subscription_id: str) -> Subscription:
 def token(subscription_id: str, purpose: str) -> str:
     """Return a signed token for a link in an email.
 
-    It is valid for a single `purpose`, CONFIRM or LEAVE, and expires after the number of days in DAYS.
+    The token is valid for a single `purpose`, CONFIRM or LEAVE, and expires after the number of days in DAYS.
     """
     return signing.dumps(subscription_id, salt=f"{SALT}.{purpose}")
 

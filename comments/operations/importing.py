@@ -18,8 +18,8 @@ def import_(target: Model | Target, comments: Iterable[NewComment]) -> int:
 
     Args:
         target: The target of the discussion.
-        comments: The comments, parents before their replies. Each is identified by `slug` or `token`, and its `html`
-            must already be clean.
+        comments: The comments, parents before their replies. Each comment is identified by `slug` or `token`, and its
+            `html` must already be clean.
 
     Returns:
         The number of new comments.
@@ -32,9 +32,9 @@ def import_(target: Model | Target, comments: Iterable[NewComment]) -> int:
 
 
 def hold_imported(target: Model | Target, new: NewComment, *, reasons: Iterable[str] = ()) -> PostResult:
-    """Add a comment that was waiting for moderation elsewhere to the moderation queue.
+    """Add a comment that is waiting for moderation on another site to this site's moderation queue.
 
-    Each token is added only once. The comment keeps its `posted`, and the discussion can be closed.
+    Each token is added only once. The comment keeps its `posted`, and is added even if the discussion is closed.
 
     Raises:
         InvalidComment: The comment is empty or too long.

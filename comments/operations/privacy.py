@@ -29,7 +29,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Erased:
-    """The numbers of erased items."""
+    """The number of erased items of each kind."""
 
     comments: int
     ip_hashes: int
@@ -94,7 +94,7 @@ def erase_author(*, id: str = "", email: str = "") -> int:
 
 
 def count(author: Person) -> int:
-    """Return the number of comments, queued comments and previous versions that `erase` would erase or delete."""
+    """Return the number of comments, queued comments and previous versions that `erase` would affect."""
     return sum(row["kept_as"] in ("comment", "queue", "history") for row in export(author))
 
 

@@ -40,7 +40,7 @@ class BrokenFile(Exception):
 
 @dataclass
 class Counts:
-    """The counts of an import."""
+    """The number of discussions, comments and new comments in an import."""
 
     discussions: int = 0
     comments: int = 0
@@ -123,7 +123,7 @@ def import_(lines: Iterable[bytes], *, dry_run: bool = False, step: Callable[[],
         step: A function that is called for each line.
 
     Returns:
-        The counts of discussions, comments and new comments.
+        The number of discussions, comments and new comments.
 
     Raises:
         BrokenFile: A line can't be imported. The lines before it were imported.
@@ -153,8 +153,8 @@ class _Reading:
 
     Attributes:
         head: The line that begins the next discussion, or None at the end of the file.
-        answering: The number of the first line in the current discussion that replies to a comment, keyed by the
-            comment's slug.
+        answering: For each comment that has a reply in the current discussion, the number of the first line that
+            replies to it. The key is the comment's slug.
     """
 
     lines: Iterable[bytes]

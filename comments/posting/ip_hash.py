@@ -1,7 +1,7 @@
 """The IP address of a request, and the hash that is stored instead.
 
-The address itself is never stored. A keyed hash of its network is stored separately from the comments. A TTL index
-deletes it after 30 days.
+The address itself is never stored. A keyed hash of the address's network is stored separately from the comments. A TTL
+index deletes the hash after 30 days.
 """
 
 import ipaddress
@@ -13,7 +13,7 @@ from marginalia.comments import conf
 from marginalia.comments.backends import backend
 from marginalia.comments.types import Target
 
-# The length of the address prefix to hash, by IP version. It identifies a household, not a device.
+# The length of the address prefix to hash, for each IP version. The prefix identifies a household, not a device.
 PREFIX_BITS = {4: 24, 6: 48}
 
 

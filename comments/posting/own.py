@@ -16,9 +16,9 @@ from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, HeldComment, Target
 from marginalia.mongo.clock import now
 
-# Number of an account's newest comments among which changeable ones are searched for.
+# To find comments that can still be changed, this many of an account's newest comments are searched.
 MAX_SEARCHED = 10
-# Maximum number of changes per comment, because every previous version is stored.
+# Maximum number of changes per comment. It is limited because every previous version is stored.
 MAX_CHANGES = 20
 
 
@@ -82,7 +82,7 @@ def list_own(sent: Iterable[SentComment], target: Target, user: Any, *, final: b
     """Return a user's own comments in one discussion that are waiting for a moderator or can still be changed.
 
     Args:
-        sent: The comments in the browser's cookie.
+        sent: The comments that the browser's cookie lists.
         target: The target of the discussion.
         user: The user, whose account may have written comments that are not in the cookie.
         final: Whether public comments can only be deleted, not edited.

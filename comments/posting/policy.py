@@ -56,7 +56,7 @@ def policy_for(obj: Model) -> Policy:
 
 
 def stock(obj: Model) -> Policy:
-    """Return a policy with COMMENTS["MODE"] for every object. This is the default of COMMENTS["POLICY"]."""
+    """Return a policy with COMMENTS["MODE"] for any object. This is the default of COMMENTS["POLICY"]."""
     return Policy(Mode(conf.get("MODE")))
 
 

@@ -20,7 +20,7 @@ from marginalia.markup.text import is_empty
 # Maximum number of bytes in a stored comment, not counting its text and names: paths with 8 levels, times and keys.
 OVERHEAD = 1_500
 MAX_NAME = 200
-# NUL and unpaired surrogates. JSON can contain them, but they can't be stored.
+# NUL and unpaired surrogates. JSON can contain these characters, but they can't be stored.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -48,8 +48,7 @@ def new_token() -> str:
 def hash_text(token: str, source: str) -> str:
     """Return a keyed hash of the text that is sent with `token`.
 
-    The hash is stored with the comment, to detect whether a form that is sent again contains the same text or different
-    text.
+    The hash is stored with the comment. If a form is sent again, the hash shows whether the text is still the same.
     """
     # Text that can't be stored is rejected elsewhere.
     text = f"{token}\0{source}".encode(errors="surrogatepass")

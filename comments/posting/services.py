@@ -1,4 +1,4 @@
-"""Services that post, change and moderate comments. If a comment is rejected, its text is not lost.
+"""Services that post, change and moderate comments. If a comment is not accepted, its text is not lost.
 
 Forms use `submit` and `revise`, which apply policies, spam rules and vetoes. The other functions store comments without
 these checks, and are for moderators and programs.
@@ -124,7 +124,10 @@ def may_edit(sender: Sender, obj: Model, comment: Comment | HeldComment) -> bool
 
 
 def may_delete(sender: Sender, comment: Comment | HeldComment) -> bool:
-    """Return whether the sender can delete a comment. Authors can for a limited time, and moderators always can."""
+    """Return whether the sender can delete a comment.
+
+    Authors can do so for a limited time, and moderators always can.
+    """
     return sender.is_moderator or own.may_change(comment, sender.sent, sender.request.user)
 
 
@@ -138,7 +141,7 @@ def delete(sender: Sender, comment: Comment | HeldComment, *, rev: int | None = 
 
     Raises:
         Refused: The sender can't delete the comment.
-        CommentNotFound: The comment no longer exists, or is no longer waiting.
+        CommentNotFound: The comment no longer exists, or is no longer pending.
         EditConflict: The stored revision differs from `rev`.
     """
     if not may_delete(sender, comment):
@@ -254,7 +257,7 @@ def _follow_up(request: HttpRequest, submission: Submission, posted: PostResult)
 
 
 def find_earlier(submission: Submission) -> PostResult | None:
-    """Return the earlier result of the same form, or None if it was not sent before.
+    """Return the earlier result of the same form, or None if the form was not sent before.
 
     An author can go back in the browser and send the same form with different text. Neither version of the text may be
     lost.
@@ -276,7 +279,7 @@ def find_earlier(submission: Submission) -> PostResult | None:
 
 
 def find_posted(token: FormToken) -> PostResult | None:
-    """Return the result of a form, or None if it was not sent before."""
+    """Return the result of a form, or None if the form was not sent before."""
     try:
         return PostResult(selectors.get(token.target, slug_of(token)), new=False)
     except CommentNotFound:
@@ -402,7 +405,7 @@ def change_held(held_id: str, *, source: str, rev: int) -> HeldComment:
 
     Raises:
         InvalidComment: The text is empty or too long.
-        CommentNotFound: The comment is no longer waiting.
+        CommentNotFound: The comment is no longer pending.
         HeldChanged: The stored revision differs from `rev`.
     """
     new = preparation.prepare(author=CommentAuthor(""), source=source, token="held")
@@ -413,7 +416,7 @@ def withdraw(held_id: str) -> HeldComment:
     """Remove a pending comment from the moderation queue on behalf of its author, and delete its IP hash.
 
     Raises:
-        CommentNotFound: The comment is no longer waiting.
+        CommentNotFound: The comment is no longer pending.
     """
     withdrawn = backend().withdraw(held_id)
     ip_hash.erase(withdrawn.target, withdrawn.slug)

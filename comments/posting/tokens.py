@@ -69,7 +69,7 @@ class FormToken:
 
 
 def read_form(signed: str) -> FormToken:
-    """Return the token of a submitted form. If the token is too old, its `expired` is True.
+    """Return the token of a submitted form. If the token is too old, `expired` is True.
 
     Raises:
         BadToken: The token was not signed by this site, or was modified.

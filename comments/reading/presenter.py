@@ -89,7 +89,7 @@ class CommentUrls:
     def for_target(cls, target: Target, order: str = "") -> "CommentUrls":
         """Return the URL prefixes for comments on `target`.
 
-        Permalinks open the page in `order`, or in the discussion's own order if it is "".
+        Permalinks open the page in `order`, or in the discussion's own order if `order` is "".
         """
 
         def before_slug(name: str) -> str:
@@ -112,7 +112,7 @@ OLD_NAMES = {"user_name": "name", "user_url": "url", "submit_date": "posted", "i
 class CommentView:
     """A comment with the values that templates need.
 
-    Other attributes are those of the comment (see `types.Comment`).
+    All other attributes are taken from the comment (see `types.Comment`).
     """
 
     # The object of the discussion, if comments from several discussions are shown together.

@@ -22,7 +22,7 @@ from marginalia.mongo.engine.read_tracking import tracked_reads
 
 @tracked_reads()
 def discussion(target: Model | Target) -> Discussion:
-    """Return the discussion of a target. If there are no comments yet, its `begun` is False.
+    """Return the discussion of a target. If there are no comments yet, `begun` is False.
 
     Call this function before reading the comments: see `Discussion.version`.
     """

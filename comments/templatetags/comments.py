@@ -167,7 +167,7 @@ def get_comment_count(context: Context, subject: Subject) -> int:
 
 @register.simple_tag(takes_context=True)
 def get_comment_counts(context: Context, objects: Iterable[Model | Target]) -> list[tuple[Model | Target, int | str]]:
-    """Return a pair (object, number of public comments) for each object, read with one command.
+    """Return a pair (object, number of public comments) for each object. All numbers are read with one command.
 
     The number is "" while the comments database is unavailable, as with `get_comment_count`.
     """
@@ -263,7 +263,7 @@ def render_recent_comments(context: Context, limit: int = 10, label: str = "") -
 def get_comments_by(context: Context, user: Any, limit: int = 50) -> list[CommentView]:
     """Return a user's comments on objects that readers can see, newest first.
 
-    Each has an attribute `obj`, the object.
+    Each comment has an attribute `obj`, the object.
     """
     if not getattr(user, "pk", None):
         return []

@@ -28,7 +28,7 @@ def register(layout: type[Layout]) -> type[Layout]:
 
 
 def unregister(layout: type[Layout]) -> None:
-    """Unregister a layout class. Used in tests."""
+    """Unregister a layout class. This function is used in tests."""
     for order in layout.supported_orders:
         del _registered[layout.name, order]
 
@@ -46,7 +46,7 @@ for _layout in (Documents, Embedded, Buckets, ThreadedBuckets):
 
 
 def storage(label: str) -> Storage:
-    """Return the storage for new discussions of `label`, as configured in COMMENTS.
+    """Return the storage for new discussions on `label` objects, as configured in COMMENTS.
 
     Raises:
         ImproperlyConfigured: COMMENTS specifies a layout that does not exist.
@@ -87,7 +87,7 @@ def _check_name(layout: str, owner: str) -> str:
 
 
 def can_store(layout: str, label: str) -> bool:
-    """Return whether a layout can store discussions of `label`. Only some labels support embedding."""
+    """Return whether a layout can store discussions on `label` objects. Only some models support embedding."""
     layout_class = layout_classes()[layout]
     return not layout_class.in_target or layout_class.is_configured_for(label)
 
@@ -98,7 +98,7 @@ def stock(target: Target) -> str:
 
 
 def bucket_size(label: str) -> int:
-    """Return the number of comments per bucket in new discussions of `label`, from the SIZE option."""
+    """Return the number of comments per bucket in new discussions on `label` objects, from the SIZE option."""
     return int(Buckets.options_of(label)["SIZE"])
 
 

@@ -23,7 +23,7 @@ from marginalia.mongo.reading import Malformed
 
 @dataclass(frozen=True)
 class Lookup:
-    """The result of `Layout.look`: the comments found, by slug.
+    """The result of `Layout.look`: the comments found, keyed by slug.
 
     Attributes:
         hint: Where the comments are stored. Only the layout that created the hint can interpret it.
@@ -49,13 +49,13 @@ class Layout(ABC):
     # another layout, or "" if there is no such key.
     setting: ClassVar[str] = ""
     # Whether comments are stored in the documents of their targets. If so, there is only one copy, which is deleted
-    # together with the target.
+    # along with the target.
     in_target: ClassVar[bool] = False
     # Whether `put` rejects a slug that exists anywhere in the discussion. If so, a root comment can be posted without a
     # look.
     put_checks_slug: ClassVar[bool] = False
-    # The collection that contains all copies, distinguished by (discussion_id, epoch), and additional collections to
-    # declare.
+    # The collection that contains all copies, and additional collections to declare. The fields (discussion_id, epoch)
+    # distinguish the copies.
     collection: ClassVar[str] = ""
     extra_collections: ClassVar[tuple[Collection, ...]] = ()
     # Maximum number of stored documents per delete command.
@@ -77,7 +77,7 @@ class Layout(ABC):
 
     @abstractmethod
     def look(self, place: Place, wanted: Sequence[str]) -> Lookup:
-        """Find the comments whose slugs are in `wanted` with a single command."""
+        """Find the comments whose slugs are in `wanted`, using a single command."""
 
     @abstractmethod
     def put(self, place: Place, document: Document, lookup: Lookup) -> Document | None:
@@ -89,7 +89,7 @@ class Layout(ABC):
 
         Raises:
             TargetNotFound: Comments are stored in the target, which no longer exists.
-            DiscussionFull: Comments are stored in the target, which has no room for another one.
+            DiscussionFull: Comments are stored in the target, which has no room for another comment.
             DiscussionBusy: Comments are stored in the target, which was moved too often during the call.
         """
 
@@ -170,7 +170,7 @@ class Layout(ABC):
         return (comments[::-1] if backwards else comments)[:limit]
 
     def below(self, place: Place, top: Document, after: str, limit: int) -> list[Document]:
-        """Return up to `limit` descendants of the comment `top` with a full slug above `after`, in threaded order."""
+        """Return up to `limit` descendants of `top` whose full slugs are above `after`, in threaded order."""
         low, high = slugs.descendants(top["full_slug"])
         return self.by_path(place, max(after, low), high, limit)
 
@@ -203,7 +203,7 @@ class Layout(ABC):
 
     @classmethod
     def options_of(cls, label: str) -> dict[str, Any]:
-        """Return the options of this layout for discussions of `label`, even if new discussions use another layout."""
+        """Return the options of this layout for `label` objects, even if new discussions use another layout."""
         merged = dict(cls.options)
         for entry in conf.entries(label):
             if entry.get("LAYOUT", cls.name) == cls.name:
@@ -219,7 +219,7 @@ class Layout(ABC):
 
     @classmethod
     def collections_of(cls, label: str) -> tuple[str, ...]:
-        """Return the collections of other apps whose documents can contain discussions of `label`.
+        """Return the collections of other apps whose documents can contain discussions on `label` objects.
 
         Raises:
             ImproperlyConfigured: There is no model for `label`.
@@ -256,7 +256,7 @@ def only(condition: Document) -> Document:
 
 
 def elements(document: Mapping[str, Any]) -> list[Any]:
-    """Return the comments in a bucket or target, or [] if they are not an array."""
+    """Return the comments in a bucket or target, or [] if `comments` is not an array."""
     comments = document.get("comments")
     return comments if isinstance(comments, list) else []
 

@@ -201,5 +201,5 @@ class Buckets(InBuckets):
 
 
 def page_of(number: int, size: int) -> int:
-    """Return which bucket (or page) contains `number` if each contains `size` numbers. The first one is 1."""
+    """Return the 1-based index of the bucket (or page) that contains `number`, if each contains `size` numbers."""
     return (int(number) - 1) // size + 1

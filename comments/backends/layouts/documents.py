@@ -60,11 +60,11 @@ class Documents(Layout):
         return self._in_order(Order.THREADED, query, limit, DESCENDING if backwards else ASCENDING)
 
     def _in_order(self, order: Order, query: Document, limit: int = 0, direction: int = ASCENDING) -> list[Document]:
-        """Return comments of one copy, sorted with the index for `order`.
+        """Return comments of one copy, sorted by the index for `order`.
 
-        The query has a hint. Without it, the server would plan the query again whenever it takes ten times as long as
-        the cached plan predicts. If reads of short and long discussions alternate, reading a long page would take 1.5
-        times as long.
+        The query has a hint. Without this hint, the server would plan the query again whenever it takes ten times as
+        long as the cached plan predicts. If reads of short and long discussions alternate, reading a long page would
+        take 1.5 times as long.
         """
         sort = [(path, direction) for path, _ in SORT[order]]
         index = [("discussion_id", ASCENDING), ("epoch", ASCENDING), *SORT[order]]

@@ -154,7 +154,7 @@ class ThreadedBuckets(InBuckets):
             starts_right = upwards[-1]["until"] >= bound if backwards else upwards[0]["page"] <= bound
             if starts_right and all(a["until"] == b["page"] for a, b in pairwise(upwards)):
                 return chain
-        # The damage was not caused by a split. `check_comments` reports it.
+        # The gap between the buckets was not caused by a split, but by damage. `check_comments` reports the damage.
         return chain
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:

@@ -167,7 +167,8 @@ def _find_comment(slug: str, discussion: Discussion, place: Place, layout: Layou
 def _empty_discussion(target: Target) -> Discussion:
     """Return the discussion of a target before its first post.
 
-    Its layout is the configured one. COMMENTS["CHOOSE_LAYOUT"] is not called, because readers don't need its result.
+    The discussion has the configured layout. COMMENTS["CHOOSE_LAYOUT"] is not called, because readers don't need its
+    result.
     """
     default = storage(target.label)
     return Discussion(target, default.layout, default.order)

@@ -47,7 +47,7 @@ LONGEST_GATE = 10
 
 @dataclass
 class LiveConversion:
-    """A single conversion of a discussion. The options are those of `Backend.convert`."""
+    """A single conversion of a discussion. The options are the same as for `Backend.convert`."""
 
     store: Store
     source: Place
@@ -103,7 +103,7 @@ class LiveConversion:
         return {"_id": self.source.target.id, "moving.id": self.conversion_id}
 
     def acquire(self) -> int:
-        """Start the conversion and return the epoch of its copy. A dead conversion is replaced.
+        """Start the conversion and return the epoch of its copy. A conversion whose process died is replaced.
 
         Raises:
             ConversionFailed: Another process is converting the discussion.
@@ -139,7 +139,7 @@ class LiveConversion:
         return int(document["moving"]["epoch"])
 
     def _beat(self, changes: Mapping[str, Any] = NO_CHANGES) -> None:
-        """Record that this converter is alive.
+        """Record that this converter is still running.
 
         Raises:
             ConversionFailed: Another process has ended the conversion.
@@ -155,7 +155,7 @@ class LiveConversion:
     def copy(self) -> None:
         """Copy all comments in the order of the new copy, so that no comment has to be inserted between others.
 
-        Comments that are touched before `compare` begins are copied again by `compare`.
+        If comments are touched before `compare` begins, `compare` copies them again.
         """
         if self.renumber:
             documents = self.source_layout.iterate(self.source, self.source_layout.orders[0])
@@ -182,7 +182,7 @@ class LiveConversion:
         self._beat({"touched": [], "moving.done": self.copied})
 
     def _with_heartbeat(self, documents: Iterator[Document], pulse: Callable[[], object]) -> Iterator[Document]:
-        """Yield the documents, and regularly call `pulse`, which records that this converter is alive."""
+        """Yield the documents, and regularly call `pulse`, which records that this converter is still running."""
         for count, document in enumerate(documents):
             if count % BATCH == 0:
                 pulse()

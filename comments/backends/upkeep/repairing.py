@@ -1,8 +1,8 @@
 """Audits of discussions, and repairs of claims, counts and unused copies after a crash.
 
-No repair changes the text of a comment. If the comment of a claim is stored, the claim is committed once its writer
-should have finished, because either the writer stopped before the commit, or a server failure lost the commit. Any
-other claim is dropped when it is so old that no process can still be writing under it.
+No repair changes the text of a comment. If a claim's comment is stored, the claim is committed once its writer should
+have finished. In this case, either the writer stopped before the commit, or a server failure lost the commit. Any other
+claim is dropped when it is so old that no process can still be writing under it.
 """
 
 import logging
@@ -68,7 +68,7 @@ def _repair(store: Store, claim: Claim, *, is_abandoned: bool) -> bool:
 def drop_orphans(store: Store, target: Target, *, accept_loss: bool = False) -> bool:
     """Delete copies that were left behind by earlier conversions. Return whether any were deleted.
 
-    A copy with a comment that is missing from the current copy is kept, unless `accept_loss` is True.
+    If a copy contains a comment that is missing from the current copy, the copy is kept unless `accept_loss` is True.
     """
     document = store.discussions.find(target)
     if document is None:
@@ -83,7 +83,7 @@ def drop_orphans(store: Store, target: Target, *, accept_loss: bool = False) -> 
 
 
 def _orphans(store: Store, document: Document) -> Iterator[tuple[Layout, int]]:
-    """Yield (layout, epoch) of the copies that the discussion document does not mention.
+    """Yield (layout, epoch) for each copy that the discussion document does not mention.
 
     The document mentions the current copy, the copy in progress, and old copies that are waiting to be deleted.
     """
@@ -108,7 +108,7 @@ def _count_unique(store: Store, document: Document, layout: Layout, epoch: int) 
 
 
 class Repairing(Part):
-    """Audits and repairs."""
+    """Audits and repairs of discussions."""
 
     def repair_claims(self, target: Target, *, older_than: float | None = None) -> int:
         return repair_claims(self.store, target, older_than=older_than)

@@ -1,8 +1,8 @@
 """Change a comment exactly once. As for a post, this takes a claim and a commit.
 
-A change matches the slug and the revision that the user saw, and increases the revision by one. Before that, the old
-version is written to comments.history, from which it can be restored. If the change then fails, its history entry is
-ignored, because it belongs to no version of the comment.
+A change selects the comment by its slug and the revision that the user saw, and increases the revision by one. Before
+that, the old version is written to comments.history, from which it can be restored. If the change then fails, its
+history entry is ignored, because it belongs to no version of the comment.
 """
 
 from collections.abc import Mapping

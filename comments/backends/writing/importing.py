@@ -1,6 +1,7 @@
 """Import comments in batches. Each batch has a single claim, so it takes about as long as one post.
 
-The claim contains the slugs of the batch and a range of numbers. Both identify the comments that were written under it.
+The claim contains the slugs of the batch and a range of numbers. Both identify the comments that were written under the
+claim.
 """
 
 from collections.abc import Iterable, Mapping
