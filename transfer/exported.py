@@ -38,7 +38,7 @@ class Selection:
     """The nodes and photos to export.
 
     Attributes:
-        ids: The ids to export, or None for all.
+        ids: The ids to export, or None to export everything.
         since: Only changes since this time are exported. If it is None, all changes are exported.
     """
 
@@ -124,7 +124,7 @@ def photos(selection: Selection) -> Iterator[Document]:
 
 
 def revisions(selection: Selection, node_ids: Iterable[ObjectId]) -> Iterator[Document]:
-    """Yield the revisions of some nodes and photos, sorted by descending node id, oldest revision first.
+    """Yield the revisions of some nodes and photos, sorted by node id in descending order, then from oldest to newest.
 
     The index has the same order. If the server had to sort documents that include the complete body text, the cursor
     would time out.

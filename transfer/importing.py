@@ -322,7 +322,10 @@ def _digests(rows: transfer.Rows) -> dict[str, bytes]:
 
 
 def _digest(row: dict[str, Any]) -> bytes:
-    """Return a hash of a row without "moderator", because accounts may be created or become moderators later."""
+    """Return a hash of a row.
+
+    The hash leaves out "moderator", because accounts may be created or become moderators later.
+    """
     hashed = {name: value for name, value in row.items() if name != "moderator"}
     return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).digest()
 

@@ -1,4 +1,4 @@
-"""Import nodes, with the ids and nonces that they have in the export.
+"""Import nodes with the same ids and nonces as in the export.
 
 A stored node is replaced only if its version is in the exported node's history. The replacement is a compare-and-set on
 this version. Nodes that have also been changed on this site are skipped and reported.
@@ -61,9 +61,9 @@ class ImportResult:
 
     Attributes:
         label: A description of the document.
-        reason: The reason why it was skipped.
-        id: The id of its node or photo.
-        replaced: A description of the earlier version that it replaces.
+        reason: The reason why the document was skipped.
+        id: The id of the document's node or photo.
+        replaced: A description of the earlier version that the document replaces.
     """
 
     outcome: Outcome

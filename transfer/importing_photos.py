@@ -53,12 +53,13 @@ def import_photo(
     dry_run: bool = False,
     unstored: Unstored | None = None,
 ) -> ImportResult:
-    """Store an exported photo, or one of its other files. Its gallery, or its photo, must already be stored.
+    """Store an exported photo, or one of its other files. A photo's gallery, or a file's photo, must already be stored.
 
     Args:
         record: The exported photo or file.
         pieces: The bytes of the file.
-        replace: Whether to replace an earlier version of the photo. This requires that its current file is stored.
+        replace: Whether to replace an earlier version of the photo. This requires that the photo's current file is
+            stored.
         dry_run: Whether to return the result that the import would have, without storing anything.
         unstored: Documents that a dry run treats as stored.
     """

@@ -179,7 +179,7 @@ class Importer:
     def _write_all(self, export: Export, sections: Sections) -> None:
         """Write all entries, parents first.
 
-        The file is read again and again until no more entries can be written.
+        The file is read repeatedly until no more entries can be written.
         """
         paths = {entry.number: entry.path for entry in export.entries.values() if entry.is_live and entry.path}
         discussions = Discussions(export.key, self.report, self.moment, dry_run=self.options.dry_run)
@@ -350,7 +350,7 @@ class Importer:
     def _source(self, export: Export, entry: Entry, item: Item) -> dict[str, Any]:
         """Return the origin of a node, for later runs and for editors.
 
-        For unpublished nodes, it includes the old status.
+        For unpublished nodes, the origin includes the old status.
         """
         source: dict[str, Any] = {
             "site": export.key,

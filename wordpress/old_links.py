@@ -1,6 +1,6 @@
 """Old URLs of imported nodes: permalinks, and URLs that contain "?p=" and an id.
 
-Each is stored along with the node's id, so it redirects to the node's current URL even after the node is moved.
+Each URL is stored along with the node's id, so it redirects to the node's current URL even after the node is moved.
 """
 
 import re
@@ -23,7 +23,7 @@ __all__ = ["NUMBER_PARAMETERS", "all_links", "exist", "find", "find_numbers", "i
 # WordPress accepts an id in any of these parameters.
 NUMBER_PARAMETERS = ("p", "page_id", "attachment_id")
 NUMBER = re.compile("[0-9]{1,18}")
-# Maximum number of characters. Permalinks in WordPress are never longer.
+# Maximum number of characters in a path. Permalinks in WordPress are never longer.
 MAX_PATH = 1_000
 # Maximum number of imported sites that used the same path.
 MAX_SOURCES = 20

@@ -1,1 +1,1 @@
-"""The comments of imported posts: preparing threads and storing comments."""
+"""The comments of imported posts: prepare threads, and store comments."""

@@ -38,7 +38,7 @@ class PreparedComment:
 def approved_comments(comments: Sequence[Comment], posted: datetime | None) -> Iterator[PreparedComment]:
     """Yield the approved comments, sorted by time but with each reply after its parent.
 
-    Their order in the file doesn't matter.
+    The order of the comments in the file doesn't matter.
 
     A reply to a comment that is not approved is attached to its nearest approved ancestor.
 
@@ -82,7 +82,7 @@ def _by_id(comments: Sequence[Comment]) -> dict[int, Comment]:
 
 
 def public_name(name: str) -> str:
-    """Return a name that can be shown in public: on one line, and without the domain of an email address."""
+    """Return a name that can be shown in public: on a single line, and without the domain of an email address."""
     return EMAIL.sub(lambda match: match[1], plain(name))[:MAX_NAME].strip()
 
 

@@ -1,4 +1,4 @@
-"""The URLs of the old site, to find the post, page or file that a URL in a post refers to."""
+"""Find the post, page or file that a URL of the old site refers to."""
 
 import re
 import unicodedata
@@ -93,7 +93,7 @@ class OldSite:
         Args:
             attachment: The file on the old site.
             src: The source on the new site.
-            page: The path of its page on the new site.
+            page: The path of the file's page on the new site.
         """
         number = attachment.id or self.files.get(_normalize_file(attachment.url), 0)
         if file := self.by_id.get(number):
@@ -157,7 +157,7 @@ class OldSite:
 
 @dataclass(frozen=True, slots=True)
 class PostLibrary:
-    """The old site from the perspective of one post. Implements `content.Library`.
+    """The old site from the perspective of one post. This class implements `content.Library`.
 
     Attributes:
         paths: The new paths of public posts and pages, keyed by id.
@@ -172,7 +172,7 @@ class PostLibrary:
     def page(self, url: str) -> str:
         """Return the new URL of an old page or of a picture's page. For any other URL, return "".
 
-        Only pages that readers can see are returned. The fragment of the URL is kept.
+        Only URLs of pages that readers can see are returned. The fragment of the URL is kept.
         """
         page_id = self.site.find_page(url)
         file = None

@@ -27,7 +27,7 @@ VERSIONS = ("1.0", "1.1", "1.2")
 # Limits that no real export exceeds. A file that exceeds a limit is rejected, so that it can't use up all memory.
 # MAX_RECORD limits the number of characters in one record. MAX_TAG limits the number of characters in one tag or
 # comment, which the parser reads again with each chunk. MAX_DEPTH limits the number of nested elements. MAX_PREFIXES
-# limits the number of namespace prefixes in one place.
+# limits the number of namespace prefixes that are declared at any one point.
 MAX_RECORD = 64 * 1024 * 1024
 MAX_TAG = 1024 * 1024
 MAX_DEPTH = 100
@@ -368,7 +368,7 @@ class _Handler(ContentHandler):
     def _moment(self, gmt: str, local: str, published: str = "") -> datetime | None:
         """Return a time in UTC.
 
-        It is read from `gmt`, the RSS date `published`, or the local time with the latest offset.
+        The time is read from `gmt`, the RSS date `published`, or the local time with the latest offset.
         """
         moment = _timestamp(gmt)
         local_time = _timestamp(local)

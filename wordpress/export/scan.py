@@ -48,7 +48,7 @@ PATTERN = "wp_block"
 _PICTURES = re.compile(
     r'\bwp-image-(\d{1,18})\b|<!-- wp:(?:image|cover) \{[^<>]*?"id":(\d{1,18})\b|\bids="([\d, ]{1,10000})"'
 )
-# Statuses of visible files. With "inherit", the status of the post that the file was uploaded to applies.
+# Statuses of visible files. For "inherit", the status of the post to which the file was uploaded applies.
 VISIBLE = {"inherit", "publish"}
 
 
@@ -56,7 +56,8 @@ VISIBLE = {"inherit", "publish"}
 class Entry:
     """A post or page in the export.
 
-    The fields in the second half describe its place on this site, which is determined when all entries are known.
+    The fields in the second half describe the entry's place on this site, which is determined once all entries are
+    known.
     """
 
     number: int
@@ -129,7 +130,7 @@ class Export:
     old: OldSite = field(default_factory=OldSite)
     # Attachments whose files exist, with their paths.
     files: list[tuple[Attachment, Path]] = field(default_factory=list)
-    # Attachments with a URL whose files are missing.
+    # Attachments that have a URL, but whose files are missing.
     missing_files: list[Attachment] = field(default_factory=list)
     # The ids of all items that were not public, and the ids of pictures in public items, as they are written in the
     # export.

@@ -55,7 +55,7 @@ class Limits:
 class Downloader:
     """Downloads files of the site whose front page is `site`.
 
-    Hosts in private networks are allowed only if `private` is True.
+    Hosts on private networks are allowed only if `private` is True.
     """
 
     def __init__(self, site: str, limits: Limits, *, private: bool = False) -> None:
@@ -156,7 +156,7 @@ def is_public(address: str) -> bool:
 
 
 class _Connection(http.client.HTTPConnection):
-    """A connection whose address is checked before anything is sent. It uses no proxy."""
+    """A connection whose address is checked before anything is sent. The connection uses no proxy."""
 
     def __init__(self, parts: SplitResult, *, private: bool) -> None:
         super().__init__(
@@ -181,7 +181,7 @@ class _Connection(http.client.HTTPConnection):
             raise TimeoutError
         if self.secure:
             context = ssl.create_default_context()
-            # Start the handshake only after the socket is stored, so that a deadline can shut it down.
+            # Start the handshake only after the socket is stored, so that a deadline can shut down the socket.
             self.sock = context.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
             self.sock.do_handshake()
 

@@ -153,7 +153,7 @@ class PictureImporter:
 def register_known(export: Export, report: Report, moment: datetime) -> set[int]:
     """Register pictures from previous runs, so that posts and pages can show them.
 
-    Return the ids of the pictures without a file in this run.
+    Return the ids of those pictures that have no file in this run.
     """
     existing = importing.existing(
         old_links.find_numbers(export, [attachment.id for attachment in export.missing_files])

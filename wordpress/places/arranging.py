@@ -37,7 +37,7 @@ class TargetSection:
 
 
 def arrange(export: Export, top: TargetSection, blog: TargetSection, report: Report, moment: datetime) -> None:
-    """Determine the place of every entry: posts in `blog`, pages in their hierarchy below `top`.
+    """Determine the place of each entry: posts in `blog`, pages in their hierarchy below `top`.
 
     Nodes from previous runs keep their current places.
     """

@@ -7,7 +7,7 @@ from wordpress.export.scan import Export
 
 __all__ = ["SourceError", "find_known"]
 
-# Maximum difference between local times without a zone in two exports.
+# Maximum difference between two exports' local times, which have no time zone.
 TOLERANCE = timedelta(days=1)
 
 

@@ -36,7 +36,7 @@ PLAYERS = {"audio", "video", "iframe", "object", "embed"}
 # Parameters of an <object> that contain the URL of its content.
 MOVIE = {"movie", "src", "url"}
 NEVER_SHOWN = {"script", "style", "template", "noscript"}
-# Elements that the sanitizer removes together with their content.
+# Elements that the sanitizer removes along with their content.
 LOST = {"form", "input", "select", "textarea", "svg", "canvas", "math"}
 # Attributes with the URL of a picture. All except `src` are used by plugins that put a placeholder in `src`.
 SOURCES = ("src", "data-src", "data-lazy-src", "data-original", "data-orig-file")
@@ -88,7 +88,7 @@ class Library(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A converted body.
+    """The converted body of a post.
 
     Attributes:
         missing: The URLs of pictures and players that became links.
@@ -216,7 +216,7 @@ def _picture(file: File, missing: dict[str, None], alt: str = "", *, linked: boo
 
 
 class _Rewriter:
-    """Rewrites the links, pictures and players in a body."""
+    """Rewrites the links, pictures and players in the body of a post."""
 
     def __init__(self, base: str, library: Library, missing: dict[str, None], lost: dict[str, None]) -> None:
         self.base = base

@@ -15,8 +15,8 @@ from wordpress.texts.tokens import WHOLE, Token, attributes, end_tag, is_block, 
 __all__ = ["paragraphs"]
 
 # The layout of text directly inside an element. "all": Each run of text becomes a paragraph. "many": If there are
-# several runs, each becomes a paragraph. "lines": Line ends become line breaks. "none": No text is expected. The body
-# itself is "".
+# several runs, each becomes a paragraph. "lines": Line ends become line breaks. "none": No text is expected. The key ""
+# is for the body itself.
 LAYOUT = {
     **dict.fromkeys(("", "blockquote"), "all"),
     **dict.fromkeys(("caption", "dt", "figcaption", "h1", "h2", "h3", "h4", "h5", "h6", "hgroup", "legend"), "lines"),

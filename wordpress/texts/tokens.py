@@ -1,7 +1,7 @@
-"""A tokenizer for WordPress bodies that yields text, tags, comments and shortcodes.
+"""A tokenizer for the bodies of WordPress posts. It yields text, tags, comments and shortcodes.
 
-It accepts any input and runs in linear time. Nothing is lost: the sources of all tokens, joined together, are the
-original text.
+The tokenizer accepts any input and runs in linear time. Nothing is lost: the sources of all tokens, joined together,
+are the original text.
 """
 
 import re
@@ -44,7 +44,7 @@ class Token:
         name: The name of the element, in lowercase, or of the shortcode.
         rest: The source after the name.
         closing: Whether the shortcode is an end tag, [/name].
-        escaped: Whether a bracket of a shortcode is doubled, at the beginning, the end or both.
+        escaped: Whether the shortcode's opening bracket, closing bracket or both are doubled.
     """
 
     kind: str
@@ -56,7 +56,7 @@ class Token:
 
 
 def tokens(source: str) -> Iterator[Token]:
-    """Yield the tokens of `source`. A "<" or "[" that starts no token is text."""
+    """Yield the tokens of `source`. A "<" or "[" that doesn't start a token is text."""
     position = 0
     # Names that have no end tag in the rest of the text. They are stored so that each is searched for only once.
     unclosed: set[str] = set()
@@ -133,5 +133,5 @@ def end_tag(name: str) -> str:
 
 
 def link(url: str, text: str) -> str:
-    """Return a link with escaped URL and text."""
+    """Return an HTML link. The URL and the text are escaped."""
     return f'<a href="{escape(url)}">{escape(text, quote=False)}</a>'
