@@ -221,7 +221,7 @@ class Archive:
     @classmethod
     @contextmanager
     def open(cls, path: Path) -> Iterator["Archive"]:
-        """Yield the archive at `path`, which is a folder or a zip. A zip is closed after the block.
+        """Yield the archive at `path`, which is a folder or a zip. A zip is closed after the `with` block.
 
         Raises:
             BadArchive: There is no readable archive at `path`.

@@ -52,8 +52,8 @@ class Selection:
     def changed_filter(self) -> dict[str, Any]:
         """Return the filter for nodes and photos that have changed since `since`.
 
-        The filter also compares the nonce, which contains the time of the save. Therefore, it finds nodes whose dates
-        were set to earlier values by an import, and uploads that began earlier.
+        The filter also compares the nonce, which contains the time of the save. Therefore, the filter finds nodes whose
+        dates were set to earlier values by an import, and uploads that began earlier.
         """
         if self.since is None:
             return {}

@@ -287,7 +287,8 @@ def read_claims(document: Document) -> list[Claim]:
 def _announce(intent: Intent, change: ObjectId) -> list[Document]:
     """Return a pipeline that adds a claim for `intent`.
 
-    If there is already a claim with the same op, its time is updated instead. The pipeline also ends a dead conversion.
+    If there is already a claim with the same op, the time of that claim is updated instead. The pipeline also ends a
+    dead conversion.
     """
     number: Any = Int64(intent.number or 0)
     posted: Any = intent.posted or "$last_posted"

@@ -75,7 +75,7 @@ def available_to(by: str, size: int) -> tuple[HeldComment, ...]:
 
 
 def next_after(held_id: str, by: str, verdict: Verdict) -> str:
-    """Return the id of the comment that follows `held_id` in the list of the moderator `by`, or "" if it is the last."""
+    """Return the id of the comment after `held_id` in the list of the moderator `by`, or "" if there is none."""
     query: HeldQuery = {"available_to": by} if verdict is Verdict.WAITING else {"verdict": verdict}
     try:
         following = backend().held(**query | {"after": held_id, "limit": 1})

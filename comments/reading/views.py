@@ -22,7 +22,7 @@ MAX_OWN = 50
 
 
 def get_comment_or_404(label: str, pk: str, slug: str) -> tuple[Comment, Model]:
-    """Return a comment, which can be a tombstone, and its object.
+    """Return a comment and its object. The comment can be a tombstone.
 
     Raises:
         Http404: The comment does not exist, or readers can't see the object.

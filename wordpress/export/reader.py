@@ -151,7 +151,7 @@ class _Handler(ContentHandler):
         self.channel: dict[str, str] = {}
         self.namespace_version = ""
         self.site: Site | None = None
-        # The current record and its current part (a comment or a metadata field), with their names.
+        # The current record and its current part (a comment or a metadata field), and their names.
         self.record: dict[str, Any] | None = None
         self.record_name = ""
         self.part: dict[str, str] | None = None

@@ -128,7 +128,7 @@ class Export:
     authors: dict[str, str] = field(default_factory=dict)
     entries: dict[int, Entry] = field(default_factory=dict)
     old: OldSite = field(default_factory=OldSite)
-    # Attachments whose files exist, with their paths.
+    # The attachments whose files exist, and the paths of these files.
     files: list[tuple[Attachment, Path]] = field(default_factory=list)
     # Attachments that have a URL, but whose files are missing.
     missing_files: list[Attachment] = field(default_factory=list)

@@ -103,7 +103,7 @@ def bucket_size(label: str) -> int:
 
 
 def may_embed(label: str) -> bool:
-    """Return whether comments on objects of `label` can be embedded, in new discussions or by conversion."""
+    """Return whether comments on objects of `label` can be embedded, in new discussions or through conversion."""
     return any(layout.in_target and layout.is_configured_for(label) for layout in layout_classes().values())
 
 

@@ -42,7 +42,7 @@ class Layout(ABC):
     orders: ClassVar[tuple[Order, ...]] = (Order.OLDEST, Order.THREADED)
     # The order in which `copy` expects comments, or None for any order.
     copy_order: ClassVar[Order | None] = Order.OLDEST
-    # Options that COMMENTS can set, with their defaults. CAP is the maximum number of comments that are sorted in
+    # The options that COMMENTS can set, and their defaults. CAP is the maximum number of comments that are sorted in
     # memory to show them in another order.
     options: ClassVar[Mapping[str, Any]] = {"CAP": 1_000}
     # The key of COMMENTS["TARGETS"][label] in which options of this layout can be set even if new discussions use
