@@ -1,1 +1,1 @@
-"""The lowest layer above MongoDB: the database engine, and collections that are declared as data."""
+"""The lowest layer above MongoDB: the database engine, and the declarations of collections."""

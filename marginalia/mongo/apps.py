@@ -26,8 +26,8 @@ def _set_up(*, using: str, verbosity: int = 1, stdout: Any = None, **kwargs: Any
     new_collections: set[str] = set()
 
     def report(change: indexes.Change) -> None:
-        # Indexes of new collections are reported only with --verbosity 2, because operators need to see changes to
-        # collections that contain documents.
+        # Operators need to see the changes to collections that may contain documents. Changes to new collections are
+        # reported only with --verbosity 2.
         if change.makes_collection:
             new_collections.add(change.collection)
         if verbosity > 1 or (verbosity and change.collection not in new_collections):

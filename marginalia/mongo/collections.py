@@ -67,10 +67,10 @@ class ShardKey:
 
     Attributes:
         keys: Pairs (dotted path, 1 | "hashed").
-        reason: The reason for choosing this key, which is shown in plans.
+        reason: Why this key was chosen. Plans show this reason.
         least: A function that returns the smallest value (for a hashed field, the smallest hash) that begins with four
-            given hexadecimal digits. It is set only if the first digits of the first field are evenly distributed. Such
-            a collection can be split into ranges while it is empty.
+            given hexadecimal digits. It is set only if the first digits of the first field are evenly distributed. A
+            collection whose key has this function can be split into ranges while it is empty.
     """
 
     keys: Keys
@@ -98,10 +98,10 @@ class Collection:
         indexes: The indexes, except the one on _id.
         shard_key: The shard key. If it is None, the collection isn't sharded.
         validator: The $jsonSchema for documents.
-        unsharded_because: The reason why there is no shard key.
+        unsharded_because: Why there is no shard key.
         shared: Whether Django's migrations also create indexes in the collection. If so, undeclared indexes are kept.
-        former: A filter for documents in an old format that this code can't read. A database that contains only such
-            documents is rejected.
+        former: A filter that matches documents in an old format, which this code can't read. If all documents in the
+            collection match, the site doesn't use the database.
     """
 
     name: str
@@ -115,7 +115,7 @@ class Collection:
 
 @dataclass(frozen=True)
 class DeclaredCollection:
-    """A collection, with the alias of its connection."""
+    """A collection and the alias of its connection."""
 
     alias: str
     collection: Collection
@@ -124,8 +124,8 @@ class DeclaredCollection:
 def declared_collections() -> list[DeclaredCollection]:
     """Return every collection that the installed apps declare, in the order of INSTALLED_APPS.
 
-    If an app declares indexes on another app's collection, the two declarations are merged. Aliases aren't checked
-    here, because it is up to the system checks to report aliases that don't exist.
+    If an app declares indexes on another app's collection, the two declarations are merged. This function doesn't check
+    aliases, because the system checks report aliases that don't exist.
     """
     merged: dict[tuple[str, str], Collection] = {}
     for module in app_modules("collections"):
@@ -167,13 +167,16 @@ def mongodb_aliases() -> list[str]:
 def app_modules(name: str) -> Iterator[ModuleType]:
     """Yield the module called `name` of each installed app that has one, in the order of INSTALLED_APPS."""
     for app in apps.get_app_configs():
-        # This app is skipped, because its own `collections` and `doctor` modules call this function.
+        # The loop skips this app, because its own `collections` and `doctor` modules call this function.
         if app.name != __package__ and module_has_submodule(app.module, name):
             yield import_module(f"{app.name}.{name}")
 
 
 def shard_key_of(collection: str) -> tuple[str, ...]:
-    """Return the dotted paths of a collection's shard key, or () if it has none. Targeted updates must contain them."""
+    """Return the dotted paths in a collection's shard key, or () if it has none.
+
+    The filter of a targeted update must contain these paths.
+    """
     for item in declared_collections():
         if item.collection.name == collection and item.collection.shard_key:
             return tuple(path for path, _ in item.collection.shard_key.keys)

@@ -1,4 +1,4 @@
-"""Access to the MongoDB client of Django's connection, with aware datetimes."""
+"""Access to MongoDB through Django's connections, with aware datetimes."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -28,8 +28,8 @@ UNAUTHORIZED, DUPLICATE_KEY = 13, 11000
 # A collection is sampled if it has more documents than the sample size times this factor.
 SAMPLING_FACTOR = 20
 
-# Python can't represent times before the year 1 or after the year 9999. No service writes such times. They are clamped,
-# because otherwise a single such value would make the driver reject the whole batch.
+# Python can't represent times before the year 1 or after the year 9999. Services never write such times. They are
+# clamped because a single such value would otherwise make the driver reject the whole batch.
 AWARE: CodecOptions[Document] = CodecOptions(
     tz_aware=True, tzinfo=UTC, datetime_conversion=DatetimeConversion.DATETIME_CLAMP
 )
@@ -38,8 +38,8 @@ AWARE: CodecOptions[Document] = CodecOptions(
 def database(alias: str = DEFAULT_DB_ALIAS) -> Database[Document]:
     """Return the pymongo database of a Django connection, configured to read datetimes as aware UTC datetimes.
 
-    The ORM uses Django's own handle, which must keep returning naive datetimes, because DateTimeField fails on aware
-    values.
+    The ORM uses Django's own database object. It must keep returning naive datetimes, because DateTimeField can't read
+    aware values.
     """
     read_tracking.note_read()
     wrapper = connections[alias]
@@ -82,16 +82,16 @@ def insert_new(collection: Collection[Document], documents: Sequence[Document]) 
 
 
 def non_duplicate_errors(error: BulkWriteError) -> list[Document]:
-    """Return the errors of a bulk write ({index, code, …}), except duplicate key errors."""
+    """Return the errors in a bulk write ({index, code, …}), except duplicate key errors."""
     return [failure for failure in error.details["writeErrors"] if failure["code"] != DUPLICATE_KEY]
 
 
 def first_batch(command: str, collection: str, **arguments: Any) -> list[Document]:
     """Run a "find" or "aggregate" command, and return the documents in its first batch.
 
-    The first batch must contain all documents. Every request begins with such a command, which takes 10% less time
-    without a cursor. If the connection is lost or the primary changes, the command is retried once, as the driver does
-    for find() and aggregate().
+    All results must fit in the first batch. Every request begins with such a command, and the command takes 10% less
+    time without a cursor. If the connection is lost or the primary changes, the command is retried once, as the driver
+    does for find() and aggregate().
 
     Raises:
         PyMongoError: The command failed twice, or failed for another reason.
@@ -113,7 +113,7 @@ def first_batch(command: str, collection: str, **arguments: Any) -> list[Documen
 
 
 def sample_stages(collection: Collection[Document], sample: int) -> list[Document]:
-    """Return the initial stages for a pipeline on a collection.
+    """Return the initial stages for a pipeline that reads a collection.
 
     If the collection is too large to be read completely, the stages select `sample` random documents. Otherwise, the
     list is empty.
@@ -124,9 +124,9 @@ def sample_stages(collection: Collection[Document], sample: int) -> list[Documen
 def transaction(work: Callable[[ClientSession], T], alias: str = DEFAULT_DB_ALIAS) -> T:
     """Run `work(session)` in a transaction, and return its result.
 
-    The driver calls `work` again after a write conflict or a change of primary, so `work` must have no other effects.
-    The transaction uses snapshot reads and the connection's write concern, or majority if none is set. The data that
-    `work` read is therefore still current when the transaction commits.
+    The driver calls `work` again after a write conflict or a change of primary, so `work` must have no effects outside
+    the transaction. The transaction uses snapshot reads and the connection's write concern, or majority if none is set.
+    The data that `work` read is therefore still current when the transaction commits.
     """
     concern = client(alias).write_concern
     with client(alias).start_session() as session:
@@ -141,12 +141,12 @@ def transaction(work: Callable[[ClientSession], T], alias: str = DEFAULT_DB_ALIA
 def time_limit(seconds: float, alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
     """Limit the time for the commands in a block to `seconds`, plus one round trip.
 
-    The round trip is added because the driver doesn't send a command if less time is left (apply_timeout in pymongo
-    4.20). After a server has hung, the driver assumes a round trip of several seconds until its next check of that
-    server.
+    The round trip is added because the driver doesn't send a command if less time than one round trip is left
+    (apply_timeout in pymongo 4.20). After a server has hung, the driver assumes a round trip of several seconds until
+    its next check of that server.
     """
     with pymongo.timeout(seconds):
-        # In each process, the first call connects to the server here.
+        # The first call in each process connects to the server here.
         servers = client(alias).topology_description.server_descriptions().values()
     with pymongo.timeout(seconds + max((server.min_round_trip_time for server in servers), default=0.0)):
         yield
@@ -155,7 +155,7 @@ def time_limit(seconds: float, alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
 def server_selection_time_limit() -> AbstractContextManager[Any]:
     """Limit the time for the commands in a block to the connection's serverSelectionTimeoutMS.
 
-    Requests begin with such a block, so that they fail soon if no server is found or the server hangs. The driver
+    Each request begins with such a block, so it fails quickly if no server is found or the server hangs. The driver
     ignores serverSelectionTimeoutMS if timeoutMS is set (get_server_selection_timeout in pymongo 4.20). Without this
     limit, every request during an outage would wait for timeoutMS.
     """

@@ -21,12 +21,12 @@ class ReadOnlyQuerySet(models.QuerySet):
     acreate = aget_or_create = aupdate_or_create = abulk_create = abulk_update = aupdate = adelete = _refuse
 
     def estimated_total(self) -> int:
-        """Return MongoDB's estimate of the collection's size, because an exact count would read every document."""
+        """Return MongoDB's estimate of the number of documents. An exact count would read every document."""
         return database(self.db)[self.model._meta.db_table].estimated_document_count()
 
 
 class ReadOnlyModel(models.Model):
-    """Base class for models that only services write, because saving through the ORM would undo concurrent changes."""
+    """Base class for models that only services write. Saving through the ORM would undo concurrent changes."""
 
     objects = ReadOnlyQuerySet.as_manager()
 

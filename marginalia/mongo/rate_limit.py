@@ -93,7 +93,7 @@ def count(
 
 
 def refund(key: str, *, token: str, alias: str = DEFAULT_DB_ALIAS) -> None:
-    """Undo a call to `allow`, because the allowed action didn't take place."""
+    """Undo a call to `allow`. Call this function if the allowed action didn't take place."""
     database(alias)[COLLECTION].update_one({"_id": key}, {"$pull": {"passed": {"token": token}}})
 
 

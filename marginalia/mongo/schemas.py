@@ -55,7 +55,10 @@ def document(fields: dict[str, Schema], also: dict[str, Schema] | None = None) -
 
 
 def several_types(schema: Schema, path: str) -> bool:
-    """Return whether a schema allows several non-null types at a path such as "exif[].v", or False if unknown."""
+    """Return whether a schema allows several non-null types at a path such as "exif[].v".
+
+    Return False if this is unknown.
+    """
     found = _parts(schema)
     for name in path.replace("[]", ".[]").split("."):
         below = [part.get("items") if name == "[]" else part.get("properties", {}).get(name) for part in found]

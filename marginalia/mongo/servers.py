@@ -105,8 +105,8 @@ def unsuitable(hello: dict[str, Any], version: list[int]) -> str:
 def unmet_write_concern(database: Mapping[str, Any]) -> str:
     """Return an error message if MongoDB can't meet the write concern of an entry in DATABASES.
 
-    Return "" if it can, or if it doesn't respond. If it can't, every write fails, even though it is stored. The check
-    uses its own client, which is closed before processes fork.
+    Return "" if it can, or if it doesn't respond. If MongoDB can't meet it, every write raises an error, even though
+    the data is stored. The check uses its own client, which is closed before processes fork.
     """
     w = database["OPTIONS"].get("w", "majority")
     if w == "majority":
@@ -243,7 +243,7 @@ def primary_answers(*, seconds: float = 1.0) -> bool:
 
 
 def secondary_answers(*, seconds: float = 1.0) -> bool:
-    """Return whether a secondary can currently be read, after waiting at most `seconds`."""
+    """Return whether a secondary currently responds to reads, after waiting at most `seconds`."""
     return bool(_hello(Secondary(), seconds).get("secondary"))
 
 

@@ -1,7 +1,7 @@
 """The status of the MongoDB servers.
 
-Functions return None if the site's database user lacks the permission, or if the server doesn't have this status. They
-raise PyMongoError if no server responds.
+A function returns None if the site's database user lacks the permission, or if this kind of server has no such status.
+If no server responds, it raises PyMongoError.
 """
 
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ class Members:
 
 @dataclass(frozen=True)
 class Server:
-    """The primary's number of open connections, and the maximum number."""
+    """The number of open connections to the primary, and the maximum number."""
 
     connections: int
     max_connections: int

@@ -38,7 +38,7 @@ def problem(uri: str) -> str:
             return f"must set {option} to {wanted}, not {value!r}, because {reason}"
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # the driver only warns about unknown options
+            warnings.simplefilter("error")  # by default, the driver only warns about unknown options
             MongoClient[dict[str, Any]](uri, connect=False).close()
     except (InvalidURI, ValueError) as error:
         # If a "/" in the password isn't encoded, the driver treats part of the password as the database name and quotes

@@ -8,7 +8,7 @@ from marginalia.mongo.doctor.findings import WARNING, Examination, Finding, chec
 
 MAX_LAG_SECONDS = 60.0  # seconds
 MIN_OPLOG_SECONDS = 24 * 60 * 60.0  # seconds
-# The time span of an oplog matters only if the oplog is nearly full. Otherwise it hasn't lost any entries yet.
+# The period that an oplog covers matters only if the oplog is nearly full. Otherwise it hasn't lost any entries yet.
 FULL_OPLOG = 0.9
 # Free space is low if it is less than this share of the disk's size and less than ENOUGH_FREE_BYTES.
 MIN_FREE_SHARE = 0.1
@@ -28,7 +28,7 @@ def replication(examination: Examination) -> Iterator[Finding]:
             )
             fix = "Check its disk, its load and its network."
             yield Finding(WARNING, "replication-lag", name, message, fix)
-    # If a set has no secondaries, no member can be down and catch up later.
+    # In a replica set without secondaries, no member has to catch up after downtime.
     if members and members.lag and oplog and oplog.filled > FULL_OPLOG and oplog.seconds < MIN_OPLOG_SECONDS:
         hours = oplog.seconds / 3600
         message = f"The oplog covers only {hours:,.1f} hours. A member that is down for longer has to copy all data."

@@ -15,7 +15,7 @@ MAX_JUMBO_CHUNKS = 1_000
 
 @check
 def shards(examination: Examination) -> Iterator[Finding]:
-    """Check a cluster's balancer, that no chunk is too large to move, and that every shard has a reachable primary."""
+    """Check that the balancer is on, that every chunk can be moved, and that every shard has a reachable primary."""
     if not sharding.is_mongos(examination.alias):
         return
     server = client(examination.alias)

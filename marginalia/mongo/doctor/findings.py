@@ -1,7 +1,7 @@
 """Findings, and functions that register and run checks.
 
-Every check has a time limit, so that the doctor finishes however large the collections are. It reports checks that
-exceed the limit. Checks of collections that can grow without limit use a random sample.
+Every check has a time limit, so the doctor finishes even if collections are very large. It reports the checks that
+exceed their limit. Checks of collections that can grow without limit use a random sample.
 """
 
 import logging
@@ -51,7 +51,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Examination:
-    """The subject of checks: a database, the collections declared for it, and whether the site is in production."""
+    """The input for checks: a database, the collections declared for it, and whether the site is in production."""
 
     alias: str
     db: Database[Document]
@@ -67,7 +67,10 @@ class Examination:
         return ERROR if self.production else ADVICE
 
     def sample_stages(self, name: str, sample: int = 0) -> list[Document]:
-        """Return the initial stages for a pipeline on a collection, which sample the collection if it is large."""
+        """Return the initial stages for a pipeline that reads a collection.
+
+        If the collection is large, they select a sample.
+        """
         return sample_stages(self.db[name], sample or self.sample)
 
     def declared(self, *names: str) -> list[str]:
@@ -75,7 +78,7 @@ class Examination:
         return [collection.name for collection in self.collections if collection.name in names]
 
     def present(self, name: str, ids: Iterable[Any]) -> set[Any]:
-        """Return the `ids` that exist in the collection `name`."""
+        """Return the subset of `ids` that exists in the collection called `name`."""
         return {document["_id"] for document in self.db[name].find({"_id": {"$in": list(ids)}}, {"_id": 1})}
 
 
@@ -108,7 +111,8 @@ def examine(
     Args:
         production: Whether the site is in production. If so, risks are reported as errors.
         progress: A function that is called with the name of each check.
-        checks: The database checks to run instead of the registered ones. Collection checks aren't affected.
+        checks: The database checks to run instead of the registered ones. All registered collection checks are still
+            run.
     """
     _discover()
     findings: list[Finding] = []
@@ -162,7 +166,7 @@ def _run_in_time(name: str, where: str, work: Callable[[], Iterable[Finding]]) -
     try:
         with pymongo.timeout(CHECK_SECONDS):
             for finding in work():
-                findings.append(finding)  # noqa: PERF402 - keeps the findings from before a timeout
+                findings.append(finding)  # noqa: PERF402 - keeps the findings that precede a timeout
     except PyMongoError as error:
         if isinstance(error, OperationFailure) and error.code == UNAUTHORIZED:
             message = f"The site's database user doesn't have permission for the check “{name}”."

@@ -1,4 +1,4 @@
-"""Checks for indexes that are missing, undeclared, unused, or prevent sharding."""
+"""Checks for indexes that are missing, undeclared or unused, or that prevent sharding."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ MIN_OBSERVATION = timedelta(days=7)
 
 @check
 def declared_indexes(examination: Examination) -> Iterator[Finding]:
-    """Check that only the declared indexes exist, that none are missing, and that the stored format is current."""
+    """Check that the database has exactly the declared indexes, and that this release can read the stored documents."""
     try:
         changes = indexes.plan(alias=examination.alias)
     except indexes.FormerFormat as error:
@@ -47,7 +47,7 @@ def declared_indexes(examination: Examination) -> Iterator[Finding]:
 
 @check
 def unused_indexes(examination: Examination) -> Iterator[Finding]:
-    """Check for indexes that haven't been used for a week, because every index slows down writes."""
+    """Check for indexes that haven't been used for a week. Every index slows down writes."""
     for row in status.indexes(alias=examination.alias):
         if row.name == "_id_" or row.enforces or row.uses or row.since is None:
             continue

@@ -16,7 +16,7 @@ from marginalia.mongo.sharding.targeting import is_targeted
 READS_PER_RESULT = 2
 # If a query reads fewer documents than this, the ratio is meaningless.
 _MIN_READS = 20
-# Maximum number of stored documents to try until a query can be built from one.
+# Maximum number of stored documents to try when building a query from a stored document.
 _MAX_EXAMPLES = 5
 
 
@@ -29,7 +29,7 @@ class HotQuery:
         collection: The collection that the query reads.
         query: A function that builds {filter, sort, limit…} from a stored document of `collection`.
         example: A filter that selects documents from which to build the query.
-        broadcast_because: The reason why the query can be sent to every shard, or "" if it must not be.
+        broadcast_because: Why it is acceptable to send the query to every shard, or "" if it isn't acceptable.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Explanation:
     """How a query was executed: the stages of its plan, and how many documents were read and returned.
 
     `sorts` is True if every plan that the server considered sorts in memory. If there are few documents, all plans cost
-    the same, so the chosen plan by itself doesn't mean anything.
+    the same, so the chosen plan alone doesn't show a problem.
     """
 
     stages: frozenset[str]
@@ -59,7 +59,7 @@ def hot_queries() -> list[HotQuery]:
 
 
 def explain(db: Database[Document], collection: str, find: dict[str, Any]) -> Explanation:
-    """Explain the query `find` ({filter, sort, limit, projection}), and return its plan and cost."""
+    """Explain a query (`find`: {filter, sort, limit, projection}), and return its plan and cost."""
     answer = db.command("explain", {"find": collection, **find}, verbosity="executionStats")
     figures = answer["executionStats"]
     planner = answer["queryPlanner"]
@@ -101,13 +101,13 @@ def build_queries(
 
 
 def asks_every_shard(find: Mapping[str, Any], collection: Collection) -> bool:
-    """Return whether mongos would send the query `find` to every shard that contains data of `collection`."""
+    """Return whether mongos would send a query (`find`) to every shard that contains data from `collection`."""
     key = collection.shard_key
     return key is not None and not is_targeted(find.get("filter", {}), key.keys)
 
 
 def judge(query: HotQuery, find: dict[str, Any], explained: Explanation) -> Iterator[Finding]:
-    """Yield the problems of an explained query."""
+    """Yield a finding for each problem with an explained query."""
     fix = "Run manage.py setup_indexes, or declare an index for this query."
     if "COLLSCAN" in explained.stages:
         yield Finding(ERROR, "query-scan", query.collection, f"“{query.name}” reads the whole collection: {find}.", fix)

@@ -30,7 +30,8 @@ def promises(examination: Examination) -> Iterator[Finding]:
     asked = options.write_concern.document
     fix = "Set w=majority, journal=true and retryWrites=true in the URI, or remove these options."
     members = asked.get("w", "majority")
-    # A write concern that is a number or a tag can require more members than a majority.
+    # A write concern that is a number or a tag isn't necessarily weak, because it can require more members than a
+    # majority.
     if members in (0, 1) or asked.get("j") is False:
         message = f"Writes are acknowledged with {asked}, so saved data can be lost."
         yield Finding(ERROR, "weak-writes", examination.alias, message, fix)

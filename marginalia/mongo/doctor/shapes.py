@@ -20,7 +20,7 @@ MAX_ARRAY_LENGTH = 1_000
 _MAX_ELEMENTS = 20
 # If at least this many collections have names with the same pattern, there may be one collection per user.
 MAX_ALIKE_COLLECTIONS = 20
-# Maximum number of documents per large collection whose size or validity the server checks.
+# In a large collection, the server checks the size and validity of at most this many documents.
 MAX_SAMPLED = 5_000
 _MAX_REPORTED = 3
 _NUMBERS = {"int", "Int64", "float", "Decimal128"}
@@ -67,7 +67,7 @@ def shapes(examination: Examination, collection: Collection) -> Iterator[Finding
 
 @collection_check
 def big_documents(examination: Examination, collection: Collection) -> Iterator[Finding]:
-    """Check for documents larger than 100 KB. The server determines the sizes."""
+    """Check for documents larger than 100 KB. The server computes the sizes."""
     name = collection.name
     too_big: list[Document] = [
         *examination.sample_stages(name, MAX_SAMPLED),

@@ -72,14 +72,15 @@ class DatabaseWrapper(BaseDatabaseWrapper):
         return {"datetime_conversion": "DATETIME_CLAMP", **super().get_connection_params()}
 
     def check_database_version_supported(self) -> None:
-        """Skip the check, because it would make every process wait if the server is unreachable (see servers.check)."""
+        """Skip the check. Otherwise, every process would wait if the server is unreachable (see servers.check)."""
 
     @property
     def database(self) -> Any:
-        """The pymongo database. Every read and write uses this property, so test runners can block all of them.
+        """The pymongo database. Every read and write uses this property, so test runners can block all database access.
 
         To block database access, pytest-django replaces ensure_connection(). Django's test cases also replace cursor(),
-        because a connection that an earlier test opened remains open. django-mongodb-backend calls neither of the two.
+        because a connection that an earlier test opened remains open. django-mongodb-backend calls neither of these
+        methods.
         """
         self.ensure_connection()
         self.cursor()

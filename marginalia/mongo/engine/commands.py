@@ -1,4 +1,4 @@
-"""Reports on the commands sent to MongoDB, which are used to count commands and to log slow commands."""
+"""Report the commands that are sent to MongoDB, so that they can be counted and slow commands can be logged."""
 
 import threading
 from typing import Protocol
@@ -26,7 +26,7 @@ class CommandObserver(Protocol):
 
 
 class CommandReporter(monitoring.CommandListener):
-    """A listener that reports commands to a CommandObserver, without their contents and responses."""
+    """A listener that reports commands to a CommandObserver, without their contents or responses."""
 
     def __init__(self, observer: CommandObserver) -> None:
         self._observer = observer

@@ -39,7 +39,7 @@ def _class_of(field: models.Field) -> Any:
 
 
 class ProjectingQuery(MongoQuery):
-    """A query that projects the model's own columns in its last stage, after the sort, which can then use an index."""
+    """A query that projects the model's own columns in its last stage, so that the sort before it can use an index."""
 
     model_columns: tuple[str, ...] = ()
 

@@ -9,7 +9,10 @@ T = TypeVar("T")
 
 
 class Recorder(Generic[T]):
-    """A manager for records of one kind. Each nested block has its own record."""
+    """The current record of one kind, for example of database reads.
+
+    Each `with` block has its own record, even if it is nested.
+    """
 
     def __init__(self, name: str, begin: Callable[[], T]) -> None:
         """Create a recorder.

@@ -1,4 +1,4 @@
-"""Reads from secondaries while there is no primary. Their data can be old, so it must never be cached.
+"""Reads from secondaries while there is no primary. The data can be old, so it must never be cached.
 
 Reads return majority-committed data, which can't be rolled back. A member that is more than MAX_STALENESS_SECONDS
 behind the most recent member is never used. Two reads in a block can use different members, and therefore see different
@@ -39,5 +39,5 @@ def is_reading() -> bool:
 
 
 def options() -> dict[str, Any]:
-    """Return the options with which databases and collections currently have to be opened."""
+    """Return the options with which databases and collections must currently be opened."""
     return _OPTIONS if _reading.get() else {}

@@ -1,4 +1,4 @@
-"""Plans that turn the existing indexes and validators into the declared ones. Plans are data, applied step by step."""
+"""Plans that make the existing indexes and validators match the declarations. A plan is a list of steps."""
 
 from marginalia.mongo.indexes.changes import Change
 from marginalia.mongo.indexes.planning import (

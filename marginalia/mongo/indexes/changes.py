@@ -12,7 +12,10 @@ Work = Callable[[Database[Document]], None]
 
 
 def no_obstacles(db: Database[Document]) -> str:
-    """Return "", because stored documents can't cause most steps to fail."""
+    """Return "".
+
+    This is the default for `Change.obstacles`, because stored documents can't cause most steps to fail.
+    """
     return ""
 
 

@@ -22,9 +22,9 @@ def is_same(index: Index, details: Mapping[str, Any]) -> bool:
 
 
 def are_twins(index: Index, details: Mapping[str, Any]) -> bool:
-    """Return whether the server doesn't allow both indexes in the same collection.
+    """Return whether the server rejects having both indexes in the same collection.
 
-    It rejects a second text index in a collection, and an index that differs too little from another index.
+    The server rejects a second text index in a collection, and an index that differs too little from another index.
     """
     if index.is_text:
         return ("_fts", "text") in _key_pairs(details)

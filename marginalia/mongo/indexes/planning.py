@@ -36,7 +36,7 @@ class CannotBuild(Exception):
 
 
 class FormerFormat(CannotBuild):
-    """The stored documents were written by an older release and can't be read. The message says what to do."""
+    """The stored documents were written by an older release and can't be read. The message explains what to do."""
 
 
 def require_present_format(alias: str = "") -> None:
@@ -220,7 +220,7 @@ def _create_collection(db: Database[Document], name: str) -> None:
     try:
         db.create_collection(name)
     except OperationFailure as error:
-        if error.code != _NAMESPACE_EXISTS:  # otherwise, another process has created it in the meantime
+        if error.code != _NAMESPACE_EXISTS:  # otherwise, another process has just created it
             raise
 
 
@@ -264,7 +264,7 @@ def _cannot_build_message(collection: str, index: Index, offenders: str) -> str:
 
 
 def _find_offenders(db: Database[Document], collection: str, index: Index) -> str:
-    """Return the first documents that violate a unique index, with one line per key, or "" if there are none."""
+    """Describe the first documents that violate a unique index, one line per key. Return "" if there are none."""
     paths = [path for path, _way in index.keys]
     key = {str(n): {"$ifNull": [f"${path}", None]} for n, path in enumerate(paths)}
     matches: list[Document] = [{"$match": index.partial}] if index.partial else []

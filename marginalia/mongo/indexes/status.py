@@ -17,7 +17,7 @@ class IndexStatus:
 
     Attributes:
         size: The size in bytes.
-        uses: The number of uses since `since`, when the server began to count.
+        uses: How often the index has been used since `since`, which is when the server began to count.
         enforces: Whether the index does more than support queries, because it is unique or makes documents expire.
     """
 
@@ -57,7 +57,7 @@ def indexes(collections: Iterable[str] = (), alias: str = "") -> list[IndexStatu
 
 
 def build_progress(alias: str) -> int:
-    """Return the progress of the current index build in percent, or 0 if no build is running or visible to the user."""
+    """Return the progress of the current index build in percent, or 0 if no build is running or visible."""
     building: list[Document] = [
         {"$currentOp": {"allUsers": True}},
         {"$match": {"progress.total": {"$gt": 0}, "msg": {"$regex": "^Index Build"}}},

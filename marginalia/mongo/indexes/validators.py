@@ -15,7 +15,8 @@ from marginalia.mongo.connection import Document, database, no_time_limit
 from marginalia.mongo.indexes.changes import Change
 
 TITLE = "declared by the application"
-# "moderate" allows changes to documents that already violate the schema, so that old errors don't stop the site.
+# "moderate" allows changes to documents that already violate the schema, so old errors don't prevent the site from
+# saving these documents.
 SETTINGS: dict[str, Any] = {"validationLevel": "moderate", "validationAction": "error"}
 # The server's defaults. The server doesn't list options that have these values.
 DEFAULTS: dict[str, Any] = {"validationLevel": "strict", "validationAction": "error"}
@@ -98,10 +99,10 @@ def _parent(path: str) -> str:
 def _fields(
     schema: Mapping[str, Any], path: str = "", label: str = "", *, is_alternative: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """Yield each field's path in a schema (such as "metadata.detail.doors (event)"), and a description of its types.
+    """Yield (path, description of the types) for each field in a schema.
 
-    Array items have the path of the array. Alternatives are labelled with the value that selects them. Conditions that
-    select among alternatives aren't fields.
+    A path is, for example, "metadata.detail.doors (event)". Array items have the path of the array. Alternatives are
+    labelled with the value that selects them. Conditions that select among alternatives aren't fields.
     """
     for name, field in schema.get("properties", {}).items():
         below = f"{path}.{name}".strip(".")

@@ -49,7 +49,7 @@ class MongoCommand(BaseCommand):
 class AuditCommand(MongoCommand):
     """A command that looks for problems.
 
-    If the command can't do that, it exits with code 2 and doesn't report any problems.
+    If the command can't complete its search, it exits with code 2 and doesn't report any problems.
     """
 
     def add_arguments(self, parser: ArgumentParser) -> None:

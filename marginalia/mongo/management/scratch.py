@@ -44,6 +44,6 @@ def scratch_database() -> Iterator[None]:
             try:
                 client(alias).drop_database(names[alias])
             except OperationFailure as error:
-                # A user without permission to create the database doesn't have permission to drop it, either.
+                # A user who isn't allowed to create the database isn't allowed to drop it, either.
                 if error.code != UNAUTHORIZED:
                     raise

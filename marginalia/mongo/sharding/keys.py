@@ -31,7 +31,7 @@ class CannotShard(Exception):
 
 @dataclass(frozen=True)
 class Statement:
-    """A command for mongos. `command` is run on the admin database. `index` must exist before that."""
+    """A command for mongos. `command` is run on the admin database. `index` must exist before the command is run."""
 
     alias: str
     collection: str
@@ -70,7 +70,7 @@ class Distribution:
 def shard_key_problems(collection: Collection) -> list[str]:
     """Return why `collection` can't be sharded by its key: the unique indexes that don't begin with the key.
 
-    Each shard can enforce uniqueness only among its own documents, so the server rejects other unique indexes.
+    Each shard can enforce uniqueness only among its own documents, so every unique index must begin with the key.
     """
     if collection.shard_key is None:
         return []

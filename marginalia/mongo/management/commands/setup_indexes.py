@@ -90,7 +90,7 @@ class Command(MongoCommand):
         return len(wanted)
 
     def _try(self, change: indexes.Change, pretend: bool) -> str:
-        """Apply one change, or check whether it is possible. If it isn't, return the reason, or "" otherwise."""
+        """Apply one change, or only check whether it is possible. Return why it isn't possible, or "" if it is."""
         if pretend:
             return change.obstacles(database(change.alias))
         try:

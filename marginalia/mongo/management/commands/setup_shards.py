@@ -111,7 +111,10 @@ class Command(MongoCommand):
         self.stdout.write(self.style.SUCCESS(f"{len(steps)} splits and moves made."))
 
     def _show_broadcasts(self, alias: str) -> None:
-        """Show the queries that are sent to every shard, with the declared reason or a note that there is none."""
+        """Show the queries that are sent to every shard.
+
+        For each, show the declared reason, or a note that there is none.
+        """
         collections = [item.collection for item in mongodb_collections(alias)]
         for query, collection, find in queries.build_queries(database(alias), collections):
             if queries.asks_every_shard(find, collection):
