@@ -13,12 +13,15 @@ from typing import Any
 
 from marginalia.local.processes import is_alive
 
-NOTICING_SECONDS = 5.0  # how long a process on a busy machine may take to notice that it should end
-ENDING_SECONDS = 60.0  # how long a process and its child processes may take to end
+NOTICING_SECONDS = 5.0  # how long a process on a busy machine may take to notice that it should exit
+ENDING_SECONDS = 60.0  # how long a process and its child processes may take to exit
 
 
 class Claimed(Exception):
-    """Another process owns the claim. `facts` is what the owner recorded, including its "pid", or {} if unknown."""
+    """Another process owns the claim.
+
+    `facts` contains the facts that the owner recorded, including its "pid", or {} if unknown.
+    """
 
     def __init__(self, facts: dict[str, Any]) -> None:
         super().__init__(f"Claimed by process {facts.get('pid', 'unknown')}")
@@ -28,8 +31,8 @@ class Claimed(Exception):
 class Claim:
     """The exclusive right to run something, implemented as a lock on a file (mode 0600).
 
-    The kernel releases the lock even after kill -9. A guard that inherits `descriptor` also owns the claim until the
-    guard ends. The lock isn't part of the file's content, so a claim isn't copied with its folder.
+    The kernel releases the lock even after kill -9. A guard process that inherits `descriptor` also owns the claim
+    until it exits. The lock isn't part of the file's content, so a claim isn't copied with its folder.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,8 +43,8 @@ class Claim:
         """Acquire the claim and return the facts that its last owner recorded.
 
         Args:
-            patience: How many seconds to wait if another process owns the claim. If that process is ending or was
-                killed, the wait is longer.
+            patience: How many seconds to wait if another process owns the claim. If that process is shutting down or
+                was killed, the wait is longer.
 
         Raises:
             Claimed: Another process still owns the claim.

@@ -1,9 +1,10 @@
 """The embedded MongoDB server of a var folder: a single mongod, for the demo and for development.
 
-The process that starts the server owns it, restarts it and stops it. While the owner is running, other processes read
-the server's URI from var/mongod.json, which has mode 0600 because the URI contains the password. If there is no owner,
-the first process that needs the server starts it. Clients need the user's password, which is regenerated on every
-start, or the key file var/mongod.key. In any case, mongod's own lock on its data folder prevents a second server.
+The process that starts the server is its owner, and also restarts and stops it. While the owner is running, other
+processes read the server's URI from var/mongod.json, which has mode 0600 because the URI contains the password. If
+there is no owner, the first process that needs the server starts it. Clients need the user's password, which is
+regenerated on every start, or the key file var/mongod.key. In any case, mongod's own lock on its data folder prevents a
+second server.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Embedded:
         self.log = self.var / "log" / "mongod.log"
         self._claim = Claim(self.var / "mongod.json")
         self._server: Mongod | None = None
-        self._owner = 0  # the id of the process that started the server, which differs in forked children
+        self._owner = 0  # the id of the process that started the server; forked children have other ids
         self._password = ""
         self._not_before = 0.0
 
@@ -66,8 +67,8 @@ class Embedded:
         """Start the server and own it until `stop` is called.
 
         Args:
-            patience: How many seconds to wait for another owner to end. If that owner is already ending, the wait is
-                longer.
+            patience: How many seconds to wait for another owner to exit. If that owner is already shutting down, the
+                wait is longer.
 
         Raises:
             OwnedElsewhere: Another process owns the server.
@@ -98,9 +99,9 @@ class Embedded:
             raise
 
     def ensure_running(self, report: Callable[[str], None]) -> None:
-        """Restart mongod if it has ended and the next attempt is due, and describe the result with `report`.
+        """Restart mongod if it has exited and the next attempt is due. Pass a description of the result to `report`.
 
-        The owner calls this method regularly.
+        The process that started the server calls this method regularly.
         """
         assert self._server is not None
         if self._server.alive or time.monotonic() < self._not_before:
@@ -114,7 +115,7 @@ class Embedded:
         self._not_before = time.monotonic() + PAUSE_SECONDS
 
     def stop(self) -> None:
-        """Stop the server if this process owns it, and wait until the server has ended."""
+        """Stop the server if this process owns it, and wait until the server has exited."""
         if self._owner != os.getpid():
             return
         if self._server:
@@ -158,7 +159,10 @@ _instances: dict[Path, Embedded] = {}
 
 
 def for_folder(var: Path) -> Embedded:
-    """Return this process's only Embedded for the folder `var`. Its server stops when the process ends."""
+    """Return the Embedded instance for the `var` folder, and create at most one per process.
+
+    The server that the instance starts stops when the process exits.
+    """
     if var not in _instances:
         _instances[var] = Embedded(var)
         atexit.register(_instances[var].stop)
@@ -166,9 +170,9 @@ def for_folder(var: Path) -> Embedded:
 
 
 def uri_for(var: Path) -> str:
-    """Return the URI of the embedded server of the folder `var`.
+    """Return the URI of the embedded server for the `var` folder.
 
-    If no server is running, the function starts one that stops when this process ends. The database engine calls this
+    If no server is running, the function starts one that stops when this process exits. The database engine calls this
     function on its first connection, so commands that never use the database don't start a server.
 
     Raises:
@@ -192,7 +196,7 @@ def uri_for(var: Path) -> str:
 
 
 def _wait_for_data_folder(server: Mongod) -> None:
-    """Wait until a mongod that is ending or was killed has released the data folder.
+    """Wait until a mongod that is shutting down or was killed has released the data folder.
 
     Raises MongodError after a while.
     """

@@ -1,9 +1,10 @@
-"""A guard process between a server and the process that started it. When that process ends, the guard stops the server.
+"""A guard process between a server and the process that started it.
 
-The guard runs as a script (``python -I -S guard.py GRACE SIGNAL FOLDER COMMAND …``), so it can't import modules of this
-package. Its standard input is a pipe from the process that started it. The kernel closes the other end even if that
-process is killed with kill -9. When the pipe is closed or a signal arrives, the guard sends SIGNAL to the command, and
-SIGKILL after GRACE seconds. Then it deletes FOLDER, unless FOLDER is "".
+When that process exits, the guard stops the server. The guard runs as a script (``python -I -S guard.py GRACE SIGNAL
+FOLDER COMMAND …``), so it can't import modules of this package. Its standard input is a pipe from the process that
+started it. The kernel closes the other end even if that process is killed with kill -9. When the pipe is closed or a
+signal arrives, the guard sends SIGNAL to the command, and SIGKILL after GRACE seconds. Then it deletes FOLDER, unless
+FOLDER is "".
 """
 
 import contextlib
@@ -20,7 +21,7 @@ STARTER_PIPE = 0  # standard input
 
 
 def main() -> int:
-    """Run the command until it ends, its starter ends or a signal arrives. Return the command's exit status."""
+    """Run the command until it exits, its starter exits or a signal arrives. Return the command's exit status."""
     grace, signal_name, folder, *command = sys.argv[1:]
     death_signal = signal.Signals[signal_name]
     wakeup_read, wakeup_write = os.pipe()
@@ -28,7 +29,7 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
         signal.signal(number, lambda *_: None)
     signal.set_wakeup_fd(wakeup_write)  # Python writes the number of each signal to the pipe, as one byte
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)  # on Linux, the command also ends if the guard is killed
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)  # on Linux, the command is also killed if the guard is killed
     child = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -41,7 +42,7 @@ def main() -> int:
             child.send_signal(death_signal)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(timeout=float(grace))
-            child.kill()  # has no effect if the child has ended
+            child.kill()  # has no effect if the child has exited
             child.wait()
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)  # kills workers that a killed master left behind

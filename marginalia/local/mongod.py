@@ -67,14 +67,14 @@ def locate() -> Path:
 
 @dataclass(eq=False)
 class Mongod:
-    """A mongod process. When this process ends, the guard stops mongod.
+    """A mongod process. A guard stops mongod when the current process exits.
 
     Attributes:
         port: The port on the loopback interface. 0 selects a free port.
         replset: The name of the replica set, or "" for a standalone server.
         key: The key file with which the server authenticates its clients. If it is None, every local user can connect.
-        claims: File descriptors of claims that last until mongod has ended (see `start_guarded`).
-        remove: A folder that the guard deletes after mongod has ended.
+        claims: File descriptors of claims that are held until mongod has exited (see `start_guarded`).
+        remove: A folder that the guard deletes after mongod has exited.
     """
 
     dbpath: Path
@@ -100,7 +100,7 @@ class Mongod:
 
     @property
     def pid(self) -> int | None:
-        """The process id from mongod's lock file, or None if mongod ended cleanly or never ran."""
+        """The process id from mongod's lock file, or None if mongod exited cleanly or never ran."""
         with contextlib.suppress(FileNotFoundError, ValueError):
             return int((self.dbpath / "mongod.lock").read_text().strip())
         return None
@@ -129,7 +129,7 @@ class Mongod:
         """Start mongod, and return as soon as it accepts connections.
 
         Raises:
-            MongodError: mongod ended or didn't respond in time. The message contains the reason.
+            MongodError: mongod exited or didn't respond in time. The message contains the reason.
         """
         self.binary = self.binary or locate()
         self.port = self.port or free_port()  # the port never changes, because clients reconnect to it after a crash
@@ -140,7 +140,7 @@ class Mongod:
         return self
 
     def stop(self) -> None:
-        """Stop mongod cleanly, or kill it after STOP_SECONDS. The method does nothing if mongod has already ended."""
+        """Stop mongod cleanly, or kill it after STOP_SECONDS. The method does nothing if mongod has already exited."""
         if self.guard is not None:
             stop(self.guard)
             self.guard = None

@@ -1,4 +1,4 @@
-"""Child processes that end with the process that started them."""
+"""Child processes that are stopped when the process that started them exits."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 GUARD = Path(__file__).with_name("guard.py")
-PAUSE_SECONDS = 5.0  # minimum time between two starts of a process that keeps ending
+PAUSE_SECONDS = 5.0  # minimum time between two starts of a process that keeps exiting
 LOG_BYTES = 10_000_000
 
 
@@ -27,14 +27,14 @@ def start_guarded(
 ) -> subprocess.Popen[bytes]:
     """Start `command` under a guard (see guard.py). Return the guard's process, which exits with the command's status.
 
-    The guard ends the command when this process ends or `stop` is called.
+    The guard stops the command when this process exits or `stop` is called.
 
     Args:
         command: The program and its arguments.
         grace: The number of seconds between `death_signal` and SIGKILL.
-        death_signal: The first signal that the guard sends to end the command.
-        claims: File descriptors of claims (see claims.py) that last until the guard has ended.
-        remove: A folder that the guard deletes after the command has ended.
+        death_signal: The first signal that the guard sends to stop the command.
+        claims: File descriptors of claims (see claims.py) that are held until the guard has exited.
+        remove: A folder that the guard deletes after the command has exited.
         output: The file for the command's output.
         environment: Environment variables to add.
     """
@@ -51,14 +51,14 @@ def start_guarded(
 
 
 def stop(guard: subprocess.Popen[bytes]) -> None:
-    """End a guarded command and wait until it has ended."""
+    """Stop a guarded command and wait until it has exited."""
     assert guard.stdin is not None
     guard.stdin.close()
     guard.wait()
 
 
 class RestartingProcess:
-    """A guarded command that is restarted whenever it ends. Its output is written to a log file."""
+    """A guarded command that is restarted whenever it exits. Its output is written to a log file."""
 
     def __init__(self, command: Sequence[str], *, log: Path, grace: float, claims: Sequence[int] = ()) -> None:
         self._command = command
@@ -77,7 +77,7 @@ class RestartingProcess:
         self._not_before = time.monotonic() + PAUSE_SECONDS
 
     def end(self) -> None:
-        """End the command and wait until it has ended."""
+        """Stop the command and wait until it has exited."""
         if self._process is not None:
             stop(self._process)
 
@@ -94,7 +94,7 @@ def open_log(path: Path) -> IO[bytes]:
 
 
 def command_line(pid: int) -> str:
-    """Return the command line of the process `pid`, joined with spaces, or "" if the process has ended."""
+    """Return the command line of the process `pid`, joined with spaces, or "" if the process has exited."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
     return ""

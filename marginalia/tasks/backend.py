@@ -18,7 +18,7 @@ from marginalia.tasks.queue import Job
 
 # Default number of retries. The last of the eight attempts takes place after about an hour.
 RETRIES = 7
-# Number of retries for emails. They continue for a day, so that no email is lost if the mail server is down overnight.
+# Number of retries for emails. They continue for a day, so emails aren't lost if the mail server is down overnight.
 RETRIES_FOR_A_DAY = 30
 MAX_RETRIES = 100
 # The priority of tasks that people are waiting for. Each worker has a second thread for priorities above 0.
@@ -125,7 +125,8 @@ class MongoDBBackend(tasks.backends.base.BaseTaskBackend):
         """Return the result with the id `result_id`.
 
         Raises:
-            TaskResultDoesNotExist: There is no such result. Results are deleted 30 days after their job has ended.
+            TaskResultDoesNotExist: There is no such result. Results are deleted 30 days after their job is done or has
+                failed.
         """
         try:
             job = queue.get(ObjectId(result_id), self.database)
@@ -230,7 +231,7 @@ def _retries(task: Any) -> Any:
 
 
 def _errors(job: Job) -> list[Any]:
-    """Return the errors of all attempts. The queue stores only the text of the last error."""
+    """Return the errors from all attempts. The queue stores only the last error's message."""
     texts = [*([""] * len(job.errors))[1:], job.error]
     return [
         tasks.base.TaskError(exception_class_path=path, traceback=text)

@@ -86,8 +86,8 @@ LEASE = timedelta(minutes=5)
 SILENT = timedelta(minutes=3)
 FIRST_WAIT = timedelta(seconds=30)
 LONGEST_WAIT = timedelta(hours=1)
-# Maximum number of characters of an error message that are stored with the job. Email addresses are removed, so that
-# errors don't contain data that was erased elsewhere.
+# Maximum number of characters of an error message that the queue stores with a job. Email addresses are removed, so
+# stored errors don't contain data that was erased elsewhere.
 LONGEST_ERROR = 500
 _ADDRESS = re.compile(r"[^\s@<>\"'(]+@[^\s@<>\"')]+")
 
@@ -98,8 +98,8 @@ logger = logging.getLogger(__name__)
 class Job:
     """A stored job.
 
-    `tries` includes the current attempt. Only the owner of `lease` renews or ends the job. `errors` lists the exception
-    class of each failed attempt, and `returned` is the task's return value.
+    `tries` includes the current attempt. Only the owner of `lease` can renew the lease or end the job. `errors` lists
+    the exception class of each failed attempt, and `returned` is the task's return value.
     """
 
     id: ObjectId
@@ -246,7 +246,7 @@ def renew(job: Job) -> bool:
 
 
 def done(job: Job, returned: Any = None) -> Job | None:
-    """Mark `job` as done and delete its arguments.
+    """Mark `job` as done, and delete the job's arguments.
 
     Return the stored job, or None if the worker no longer owned its lease.
     """
@@ -267,7 +267,7 @@ def done(job: Job, returned: Any = None) -> Job | None:
 
 
 def failed(job: Job, error: str, *, path: str, is_final: bool) -> Job | None:
-    """Schedule another attempt at `job`, or mark it as failed after the last. The delay doubles with each attempt.
+    """Schedule another attempt at `job`, or mark it as failed after the last attempt. The delay doubles each time.
 
     Args:
         job: The job that failed.
@@ -321,7 +321,7 @@ def once(job_id: ObjectId, alias: str = DEFAULT_DB_ALIAS) -> bool:
 
 
 def once_more(job_id: ObjectId, alias: str = DEFAULT_DB_ALIAS) -> None:
-    """Undo `once`. Call this function only if the work certainly wasn't done."""
+    """Undo `once`. Call this function only if you know that the work wasn't done."""
     _jobs(alias).update_one({"_id": job_id}, {"$unset": {"once": 1}})
 
 
@@ -367,7 +367,7 @@ def report(alias: str = DEFAULT_DB_ALIAS) -> None:
 
 
 def leave(alias: str = DEFAULT_DB_ALIAS) -> None:
-    """Remove this worker's report before the worker ends, so that the doctor doesn't report it as missing."""
+    """Remove this worker's report before the worker exits, so that the doctor doesn't report the worker as missing."""
     database(alias)[WORKERS].delete_one({"_id": _worker_id()})
 
 

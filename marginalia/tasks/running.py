@@ -1,4 +1,4 @@
-"""Helpers for task functions, with which a task can postpone itself or do something only once."""
+"""Helpers with which a task function can postpone its task or do something only once."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,7 +41,7 @@ def once(context: Any) -> bool:
 
 
 def once_more(context: Any) -> None:
-    """Undo `once`. Call this function only if the work certainly wasn't done."""
+    """Undo `once`. Call this function only if you know that the work wasn't done."""
     backend = tasks.task_backends[context.task_result.backend]
     if isinstance(backend, MongoDBBackend):
         queue.once_more(ObjectId(context.task_result.id), backend.database)

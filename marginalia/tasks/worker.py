@@ -34,7 +34,7 @@ _beside: list[Callable[[threading.Event], object]] = []
 def work(alias: str = DEFAULT_DB_ALIAS, *, queues: Sequence[str] = (), urgent_only: bool = False) -> Job | None:
     """Claim one job and run its task. Return the job, or None if no job was due.
 
-    If the task raises an exception, it is stored with the job.
+    If the task raises an exception, the exception is stored with the job.
 
     Args:
         alias: The alias of the connection.
@@ -132,13 +132,15 @@ def beside(work: Callable[[threading.Event], object]) -> Callable[[threading.Eve
 
 
 def begin_beside(stopping: threading.Event) -> None:
-    """Start the continuous work in threads. The worker doesn't wait for these threads when it ends."""
+    """Start the continuous work in threads. The worker doesn't wait for these threads when it exits."""
     for work in _beside:
         threading.Thread(target=work, args=(stopping,), daemon=True).start()
 
 
 def tend(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:
-    """Report that a worker is running, and do the regular work. If some work fails, log it and retry it next round.
+    """Report that a worker is running, and do the regular work.
+
+    If any of it fails, log the error and retry in the next round.
 
     Args:
         aliases: The aliases of the connections that have queues.
@@ -154,7 +156,7 @@ def tend(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:
 
 
 def follow() -> None:
-    """Do the frequent work. If some work fails, log it and retry it next round."""
+    """Do the frequent work. If any of it fails, log the error and retry in the next round."""
     _do(_frequent)
 
 

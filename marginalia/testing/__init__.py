@@ -24,7 +24,7 @@ __all__ = ["MarginaliaTestMixin", "check_test_databases", "empty_collections", "
 class MarginaliaTestMixin:
     """A mixin for subclasses of Django's SimpleTestCase, such as TestCase. Put it first in the list of base classes.
 
-    Each test starts without comments, pending comments, tasks or rate limits. The connections that store these are
+    Each test starts without comments, pending comments, tasks or rate limits. The connections that store this data are
     added to `databases`.
     """
 

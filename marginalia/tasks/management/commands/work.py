@@ -76,7 +76,8 @@ class Command(MongoCommand):
     def run(self, aliases: list[str], stopping: threading.Event) -> int:
         """Run jobs until `stopping` is set. Return the number of jobs that were run.
 
-        A separate thread also runs urgent jobs. An exception in one of the two loops ends the other loop and is raised.
+        A second thread runs only urgent jobs. If one of the two threads raises an exception, the other thread stops,
+        and this method raises the exception.
         """
         with ThreadPoolExecutor(1) as pool:
             urgent = pool.submit(self._urgent, aliases, stopping)
