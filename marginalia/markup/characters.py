@@ -5,8 +5,8 @@ import re
 import unicodedata
 from typing import Final
 
-# Parts of character classes for scripts without spaces between words. In the scripts of IDEOGRAPHS, one character is
-# about one word. In the others, one character is one letter.
+# Parts of character classes for scripts without spaces between words. In the scripts in IDEOGRAPHS, one character is
+# about one word. In the other scripts, one character is one letter.
 IDEOGRAPHS: Final = (
     "\u3040-\u30ff\u3100-\u312f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uf900-\ufaff\uff66-\uff9d"
     "\U00020000-\U0003ffff"
@@ -20,12 +20,13 @@ _ZERO_WIDTH = re.compile(
 # The typewriter apostrophe, quotation marks that are used as apostrophes, and letters that look like an apostrophe.
 _APOSTROPHES = re.compile("['\u2018\u201b\u02bb\u02bc\uff07]")
 
-# Control characters that XML forbids, C1 controls and noncharacters. Also bidirectional embeddings, overrides and
-# isolates, which can reverse the text after them ("Trojan Source", CVE-2021-42574). The marks U+200E, U+200F and U+061C
-# aren't included, because they have only a local effect.
+# Matches control characters that XML forbids, C1 controls and noncharacters. It also matches bidirectional embeddings,
+# overrides and isolates, which can reverse the text after them ("Trojan Source", CVE-2021-42574). The marks U+200E,
+# U+200F and U+061C aren't included, because they affect only the text next to them.
 _UNWANTED = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
-# All characters except white space, controls, code points that programs should ignore (Default_Ignorable_Code_Point),
-# annotation marks, and two symbols without a visible glyph: the blank Braille pattern and the null notehead.
+# Matches all characters except white space, controls, code points that programs should ignore
+# (Default_Ignorable_Code_Point), annotation marks, and two symbols without a visible glyph: the blank Braille pattern
+# and the null notehead.
 _VISIBLE = re.compile(
     "[^\\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u2800\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U0001bca0-\U0001bca3\U0001d159"

@@ -1,8 +1,9 @@
-"""Syntax highlighting of code with Pygments when a text is shown.
+"""Syntax highlighting of code with Pygments when text is shown.
 
-Highlighting adds CSS classes, and the theme sets their colours. Pygments lexers can be slow on malicious input: for
-some, the time is quadratic in the length of a line or of a run of spaces. The site therefore uses only lexers that took
-less than 0.1 s for each of about 100 inputs within the limits below. Other code isn't highlighted.
+Highlighting adds CSS classes, and the theme sets their colours. Pygments lexers can be slow on malicious input. For
+example, the time that some lexers take is quadratic in the length of a line or of a run of spaces. The site therefore
+uses only lexers that took less than 0.1 s for each of about 100 inputs within the limits below. Other code isn't
+highlighted.
 """
 
 import re

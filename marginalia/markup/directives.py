@@ -23,7 +23,7 @@ _INDENT: Final = re.compile(r" {0,3}(?=:)")
 
 
 class Line(NamedTuple):
-    """A directive line. `source` is the name with the attributes, or "" for the end of a container."""
+    """A directive line. `source` consists of the name and the attributes, or is "" for the end of a container."""
 
     source: str
     is_container: bool
@@ -90,7 +90,7 @@ def _quote_value(value: str) -> str:
 class Fences(NamedTuple):
     """Spans of characters that a merge must not split, and whether all containers are closed.
 
-    The spans are the outermost closed containers in a text, and code blocks that show a container.
+    The spans are the outermost closed containers, and the code blocks that show a container.
     """
 
     spans: tuple[tuple[int, int], ...]
@@ -98,7 +98,7 @@ class Fences(NamedTuple):
 
 
 def find_fences(text: str) -> Fences:
-    """Return the containers in the Markdown `text`.
+    """Return the containers in `text`, which is Markdown.
 
     Containers inside lists and quotations are ignored, because merges compare only whole lines.
     """
@@ -134,7 +134,7 @@ def find_fences(text: str) -> Fences:
                 open_starts.append(line_start)
             elif open_starts:
                 start = open_starts.pop()
-                # Containers inside this one aren't outermost.
+                # Containers inside this container aren't outermost.
                 while spans and spans[-1][0] > start:
                     spans.pop()
                 spans.append((start, line_start + len(text_line)))

@@ -5,7 +5,7 @@ style sheet shows only one of the two. A note inside a paragraph contains no blo
 follows the block that refers to it.
 
 This module only adds spans and asides around whole elements, so clean and balanced HTML remains clean and balanced.
-Users who type HTML can use the same classes. The text isn't changed if its footnote list differs from the form that
+Authors can also type HTML with the same classes. The text isn't changed if its footnote list differs from the form that
 `marginalia.markup.markdown` writes, or if a note has no reference.
 """
 
@@ -110,7 +110,7 @@ def _note(element: str, reference: re.Match[str], note: str) -> str:
 
 
 def _list_for_paper(html: str) -> str:
-    """Return the list without its ids and back links, because the notes for screens have the ids."""
+    """Return the footnote list for print, without ids and back links. The notes for screens already have these ids."""
     bare = _TAG.sub(lambda tag: _ATTRIBUTE.sub(_unless_id, tag[0]), _BACK.sub("", html))
     return bare.replace(START, '<div class="footnotes for-paper">', 1)
 

@@ -1,4 +1,4 @@
-"""Conversion of TeX to MathML when a text is shown. Browsers display MathML without a script.
+"""Conversion of TeX to MathML when text is shown. Browsers display MathML without a script.
 
 The output of latex2mathml is cleaned with a separate allowlist. MathML elements that authors type are never accepted.
 """

@@ -26,7 +26,10 @@ def unspaced_runs(words: str) -> list[str]:
 
 
 def unspaced_pieces(words: str, size: int) -> list[str]:
-    """Return, for each character of a script without spaces, the piece of its run that starts there, `size` long."""
+    """For each character in the unspaced runs of `words`, return the piece of its run that starts there.
+
+    A piece has up to `size` characters.
+    """
     return [run[start : start + size] for run in unspaced_runs(words) for start in range(len(run))]
 
 

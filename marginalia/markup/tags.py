@@ -1,7 +1,7 @@
 """A tokenizer that splits HTML into tags and text in one linear pass, by the rules of the HTML standard (§13.2.5).
 
-The tokenizer doesn't build a tree. If a closing ">" or "-->" is missing, the standard hides the rest of the input. Here
-the rest is treated as text, so that everything the author typed remains visible and no input is read twice.
+The tokenizer doesn't build a tree. If a closing ">" or "-->" is missing, the standard hides the rest of the input. This
+tokenizer treats the rest as text, so everything that the author typed remains visible and no input is read twice.
 """
 
 import re
@@ -12,7 +12,7 @@ from marginalia.markup.characters import unescape
 
 
 def tag_set(text: str) -> frozenset[str]:
-    """Return the tag names in `text`, which are separated by spaces."""
+    """Return the tag names in `text`. They are separated by spaces."""
     return frozenset(text.split())
 
 

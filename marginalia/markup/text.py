@@ -23,12 +23,12 @@ _LISTS: Final = frozenset({"dl", "ol", "ul"})
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 # Elements that are visible without text.
 _VISIBLE_WITHOUT_TEXT: Final = tags.tag_set("audio embed hr iframe img input math object picture svg video")
-# These elements mean little out of context, at the start of an excerpt.
+# These elements mean little out of context, so excerpts skip them.
 _NO_PROSE: Final = _HEADINGS | {"figcaption", "pre", "table"}
 # The numbers of footnote references, and the arrows back to the references, aren't part of the text.
 _NOTE_LINKS: Final = re.compile(r'\bclass="footnote-(?:ref|back)"')
 _LINKING: Final = frozenset({"a", "sup"})
-# Footnotes are at the end of the text, so the excerpt of a short text would include them.
+# Footnotes are at the end of the text, so the excerpt of short text would include them.
 _NOTES: Final = 'class="footnotes"'
 _SPACES: Final = re.compile(r"[ \t\n\r\f]+")
 
@@ -43,7 +43,7 @@ _MAX_WORD_LENGTH: Final = 40
 _WORDS_PER_MINUTE: Final = 220
 _CHARACTERS_PER_MINUTE: Final = 400
 # Diacritics of Latin, Greek, Cyrillic, Hebrew and Arabic letters. In other scripts, such as Japanese or Hindi, a mark
-# makes it a different letter.
+# turns a letter into a different letter.
 _ACCENTS: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]")
 _RUN: Final = re.compile(r"[\x00-\x7f]+|[^\x00-\x7f]")
 _MAX_EXCERPT_SOURCE: Final = 20_000  # characters of HTML, from the start of the text
@@ -52,8 +52,8 @@ _MAX_TERM_LENGTH: Final = 100
 _MAX_SEARCHED: Final = 200_000  # characters
 _MAX_MATCHES: Final = 1_000
 
-# Placeholders used while text is being collected, because the separator depends on the whole line. They can't occur in
-# the text itself, because scrub() removes these characters.
+# Separators, and placeholders for them while text is being collected, because the right separator depends on the whole
+# line. The placeholders can't occur in the text itself, because scrub() removes these characters.
 _CELLS, _ROWS = " · ", " / "
 _LINE: Final = "\x01"
 _PARAGRAPH: Final = "\x02"
@@ -69,7 +69,7 @@ def html_to_text(html: str, most: int | None = None) -> str:
 
     Args:
         html: Clean HTML.
-        most: The approximate number of characters to read. None reads the entire text.
+        most: The approximate number of characters to read. If it is None, the entire text is read.
     """
     return _html_to_text(html, frozenset(), most)
 
@@ -99,7 +99,7 @@ def excerpt(html: str, words: int = 50) -> str:
 
 
 def highlight(text: str, terms: Sequence[str], around: int = 80, extracts: int = 3) -> list[tuple[str, bool]]:
-    """Return extracts of `text` around `terms` as one line, in pieces (piece, whether it is a term).
+    """Return extracts of `text` around `terms` as one line, as a list of (piece, whether it is a term).
 
     Terms are matched at the start of words, regardless of case and accents. If no term is found, the result is the
     start of the text. Pieces are plain text, so the template has to escape them.
@@ -137,7 +137,7 @@ def highlight(text: str, terms: Sequence[str], around: int = 80, extracts: int =
 def fold(text: str) -> str:
     """Return `text` in the form in which `highlight` compares terms: case-folded and without accents.
 
-    The length of the result can differ. For example, a combining accent becomes "", and "ß" becomes "ss".
+    The length of the result can differ. For example, combining accents are removed, and "ß" becomes "ss".
     """
     if text.isascii():
         return _fold_ascii(text)
@@ -171,7 +171,7 @@ def slugify(text: str) -> str:
     """Return `text` as a URL segment: lower-case letters and digits of any script, in NFC, with hyphens between words.
 
     The result has at most SLUG_LENGTH characters. It ends after a whole word, unless that would remove more than half
-    of them. If nothing is left, the result is "". The function is idempotent.
+    of these characters. If nothing is left, the result is "". The function is idempotent.
     """
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", scrub(text)).lower())
     kept: list[str] = []
@@ -239,7 +239,7 @@ def _preformatted(text: str) -> str:
 def _one_line(text: str) -> str:
     """Return the plain `text` as one line. Dots separate table cells, and slashes separate table rows.
 
-    A dot also follows a line without final punctuation before an empty line, such as a heading.
+    If a line without final punctuation (such as a heading) precedes an empty line, a dot is added after it.
     """
     parts: list[str] = []
     between = ""
@@ -268,7 +268,7 @@ def _find_matches(text: str, terms: Sequence[str]) -> list[tuple[int, int]]:
     wanted = {"".join(map(_fold_cached, scrub(term).strip()))[:_MAX_TERM_LENGTH] for term in terms[:_MAX_TERMS]} - {""}
     if not wanted:
         return []
-    # The longest term comes first, so that it is the one marked if two terms start in the same place.
+    # The longest term comes first, so if two terms start in the same place, the longer term is marked.
     ordered = sorted(wanted, key=lambda term: (-len(term), term))
     pattern = "|".join(
         ("" if _SINGLE.match(term) or not term[0].isalnum() else r"(?<!\w)") + re.escape(term) for term in ordered

@@ -1,4 +1,4 @@
-"""The words in titles, for suggesting pages while an editor types."""
+"""Functions that split titles into words, so that pages can be suggested while an editor types."""
 
 import re
 import unicodedata
@@ -11,7 +11,7 @@ MAX_STORED = 100
 MAX_SEARCHED = 5
 # Maximum length of a stored word, in characters.
 MAX_WORD_LENGTH = 40
-# Length of the pieces into which text in scripts without spaces is split, because a word can begin at any character.
+# Text in scripts without spaces is split into pieces of this length, because a word can begin at any character.
 _PIECE_LENGTH = 8
 _WORD = re.compile(r"[^\W_]+")
 # Appended to a prefix, this character gives an upper bound for all words that begin with the prefix.
@@ -35,6 +35,6 @@ def query_prefixes(query: str) -> list[str]:
 
 
 def _fold(text: str) -> str:
-    """Return `text` with case, accents and character widths removed, so that "zur" finds "Zürich"."""
+    """Return `text` without differences in case, accents and character width, so that "zur" finds "Zürich"."""
     apart = unicodedata.normalize("NFKD", text.casefold())
     return "".join(character for character in apart if not unicodedata.combining(character))

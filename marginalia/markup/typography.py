@@ -1,6 +1,6 @@
-"""Functions that add a language's typographic quotation marks, apostrophes, dashes and ellipses when a text is shown.
+"""Functions that add a language's typographic quotation marks, apostrophes, dashes and ellipses when text is shown.
 
-The stored text stays as typed, and code isn't changed. Each text is processed in one pass.
+The stored text remains as typed, and code isn't changed. Text is processed in one pass.
 """
 
 import re
@@ -13,7 +13,7 @@ from marginalia.markup import tags
 
 _NARROW_SPACE: Final = "\u202f"
 _ENGLISH_MARKS: Final = ("“", "”", "‘", "’")
-# The double and single quotation marks (opening and closing) by language. Other languages use the English marks.
+# The double and single quotation marks (opening and closing) for each language. Other languages use the English marks.
 _MARKS: Final = {
     "cs": ("„", "“", "‚", "‘"),
     "de": ("„", "“", "‚", "‘"),
@@ -158,7 +158,7 @@ def _replace_signs(signs: Sequence[_Sign], marks: tuple[str, str, str, str]) -> 
 
 
 def _close(opened: list[tuple[str, int]], count: Counter[str], typed: str, written: list[str]) -> None:
-    """Close the open quotation marks, back to the last `typed`.
+    """Close the open quotation marks, back to the last mark that was typed as `typed`.
 
     Single marks that were never closed become apostrophes, as in ’tis.
     """

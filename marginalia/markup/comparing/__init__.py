@@ -1,1 +1,1 @@
-"""Functions that compare texts word by word, and three-way merge them paragraph by paragraph."""
+"""Functions that compare text word by word, and that merge text paragraph by paragraph (three-way merge)."""

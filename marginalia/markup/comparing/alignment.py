@@ -1,4 +1,4 @@
-"""Functions that align two versions of a text in rows of corresponding paragraphs or list items."""
+"""Functions that align old and new text in rows of corresponding paragraphs or list items."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -26,7 +26,10 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A row with the pieces of the old and the new version. If one version has no such part, its side is empty."""
+    """A row with the pieces of the old and the new version.
+
+    If one version has no corresponding part, its side is empty.
+    """
 
     kind: Kind
     pair: Pair
@@ -35,7 +38,7 @@ class Row:
 
 
 def align_items(olds: Sequence[str], news: Sequence[str], budget: Budget | None = None) -> list[Row]:
-    """Return the rows for two versions of a list of texts, with the changed words marked.
+    """Return the rows for two versions of a list of strings, with the changed words marked.
 
     Args:
         olds: The items of the old version.
@@ -55,7 +58,7 @@ def align_items(olds: Sequence[str], news: Sequence[str], budget: Budget | None 
 
 
 def whole_change(before: str, after: str) -> list[Change]:
-    """Return the pieces of a text that is marked as a whole, because it is short or exists in only one version."""
+    """Return the pieces for text that is marked as a whole because it is short or exists in only one version."""
     if before == after:
         return [Change("equal", after)]
     pieces = (Change("delete", before), Change("insert", after))
@@ -124,7 +127,7 @@ def _take_moved(moved: Counter[Hashable], part: Hashable) -> bool:
 def _pairs_in_region(
     region: Region, pairs: Sequence[tuple[int, int]], left: set[int], came: set[int]
 ) -> Iterator[Pair]:
-    """Yield the pairs of a region. Before each pair come the removed parts, then the added parts."""
+    """Yield the pairs in a region. Each pair is preceded by the removed parts, and then the added parts, before it."""
     at_old = region.old_start
     at_new = region.new_start
     end_old = region.old_end

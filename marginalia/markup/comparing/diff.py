@@ -1,4 +1,4 @@
-"""Differences between two texts, word by word."""
+"""Word-by-word differences between old and new text."""
 
 import re
 from collections import Counter
@@ -64,7 +64,7 @@ def match_paragraphs(olds: Sequence[str], news: Sequence[str], budget: Budget | 
 
     Paragraphs are matched by the words they share (Dice's coefficient of their bags of words), if there are few enough
     paragraphs and the `budget` suffices. Otherwise, they are paired one to one if both sides have the same number of
-    paragraphs, and there aren't too many.
+    paragraphs, unless there are too many.
     """
     budget = budget or Budget()
     in_order = pair_in_order(len(olds), len(news))

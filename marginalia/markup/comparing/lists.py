@@ -14,9 +14,9 @@ T = TypeVar("T", bound=Hashable)
 
 @dataclass(frozen=True)
 class MergedList(Generic[T]):
-    """The merged list as each side would have it.
+    """The merged list, in one version for each side.
 
-    The two lists differ only in items that both sides changed in different ways.
+    The two versions differ only in items that both sides changed in different ways.
     """
 
     mine: tuple[T, ...]

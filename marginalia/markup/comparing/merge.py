@@ -1,4 +1,4 @@
-"""Three-way merge of texts, paragraph by paragraph.
+"""Three-way merge of text, paragraph by paragraph.
 
 The algorithm is based on diff3 (S. Khanna, K. Kunal, B. Pierce, "A formal investigation of diff3", FSTTCS 2007). Both
 versions are compared with their common base. Changes that only one side made are accepted. If both sides changed the
@@ -27,8 +27,8 @@ Side = Literal["base", "mine", "theirs", "both"]
 _GAP: Final = re.compile(r"(\n(?:[ \t]*\n)+)")
 _LEAD: Final = re.compile(r"(?:[ \t]*\n)*")
 _USUAL_GAP: Final = "\n\n"
-# Maximum number of steps for comparing one side with the base. Only texts with about 10,000 very different paragraphs
-# reach it.
+# Maximum number of steps for comparing one side with the base. Only text with about 10,000 very different paragraphs
+# reaches this limit.
 STEPS: Final = 120_000
 
 
@@ -75,9 +75,9 @@ class Merged:
 def merge(base: str, mine: str, theirs: str) -> Merged:
     """Merge `mine` and `theirs`, which both derive from `base`, paragraph by paragraph. Line ends become newlines.
 
-    Swapping `mine` and `theirs` only swaps the sides of the result. Each paragraph of either side that isn't in `base`
-    is in a chunk of the result. Comparisons take a limited number of steps. Text beyond that limit counts as changed,
-    and becomes one conflict if both sides changed it.
+    Swapping `mine` and `theirs` only swaps the sides of the result. Each paragraph that a side added to `base` is in a
+    chunk of the result. Comparisons take a limited number of steps. Text beyond that limit counts as changed, and
+    becomes one conflict if both sides changed it.
     """
     texts = [_Text.of(text) for text in (base, mine, theirs)]
     budgets = Budget(STEPS), Budget(STEPS)
@@ -117,7 +117,7 @@ def _pick_side(chunk: Chunk, pick: Side) -> str:
 
 
 class _Text(NamedTuple):
-    """A text split into paragraphs. `gaps` contains the text after each paragraph except the last, then None."""
+    """Text that is split into paragraphs. `gaps` contains the text after each paragraph except the last, then None."""
 
     lead: str
     paragraphs: list[str]
@@ -193,7 +193,10 @@ def _edits(base: Sequence[str], side: Sequence[str], budget: Budget) -> Iterator
 
 
 def _edits_conflict(one: _Edit, other: _Edit) -> bool:
-    """Return whether edits from the two sides conflict, because there is no obvious order in which to apply both."""
+    """Return whether edits from the two sides conflict.
+
+    They conflict if there is no obvious order in which to apply both.
+    """
     if one.start == one.end and other.start == other.end:
         return one.start == other.start
     if one.start == one.end or other.start == other.end:
@@ -295,7 +298,7 @@ def _changed_chunk(base: _Text, mine: _Text, theirs: _Text, spans: _Spans, clust
 
 
 def _slice_versions(base: _Text, mine: _Text, theirs: _Text, spans: _Spans) -> list[_Text]:
-    """Return the part of each version within its span."""
+    """Return the part of each version that is inside the version's span."""
     parts = zip((base, mine, theirs), spans, strict=True)
     return [_Text("", text.paragraphs[start:end], text.gaps[start:end], "") for text, (start, end) in parts]
 
@@ -308,7 +311,7 @@ def _join_paragraphs(paragraphs: Sequence[str], gaps: Sequence[str | None]) -> s
 
 
 def _merge_gap(base: str | None, mine: str | None, theirs: str | None) -> str:
-    """Return the merged empty lines after a paragraph. None means that the paragraph is the last of its version."""
+    """Return the merged empty lines after a paragraph. None means that the paragraph is the last one in its version."""
     if mine is None or theirs is None:
         return mine or theirs or base or _USUAL_GAP
     return _merge_space(base, mine, theirs)

@@ -28,7 +28,7 @@ class Budget:
     steps: int = 400_000
 
     def spend(self, steps: int) -> bool:
-        """Use up `steps` steps if that many are left. Return whether they were."""
+        """Use up `steps` steps if that many are left. Return whether enough steps were left."""
         if steps > self.steps:
             return False
         self.steps -= steps
@@ -174,7 +174,10 @@ class _Comparison:
         return Region(a, b, c, d)
 
     def _anchors(self, region: Region) -> list[tuple[int, int]]:
-        """Return the positions of parts that occur once on each side, as the longest list in the same order on both."""
+        """Return the positions of parts that occur once on each side.
+
+        They form the longest list that has the same order on both sides.
+        """
         old = self._old[region.old_start : region.old_end]
         new = self._new[region.new_start : region.new_end]
         in_old = Counter(old)

@@ -1,4 +1,4 @@
-"""Absolute URLs in clean HTML, because feed readers show the text outside the site."""
+"""A function that makes the URLs in clean HTML absolute, for feed readers, which show the text outside the site."""
 
 import re
 from html import escape, unescape

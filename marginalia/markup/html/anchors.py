@@ -11,8 +11,8 @@ from marginalia.markup.html import links
 from marginalia.markup.tags import attributes, quote
 from marginalia.markup.text import html_to_text, slugify
 
-# All ids in a text have this prefix, so that they can't shadow a script's variable ("DOM clobbering") or an id that the
-# surrounding page uses.
+# All ids in sanitized text have this prefix, so that they can't shadow a script's variable ("DOM clobbering") or an id
+# that the surrounding page uses.
 ID_PREFIX: Final = "s-"
 
 # In the sanitizer's output, all names are in lower case, all values are in double quotes, and values contain no "<" or
@@ -34,7 +34,7 @@ _LINK_OR_HEADING: Final = re.compile(rf'<(/?)a(?=[ >])|<h([2-4]){_BEFORE} id="([
 
 
 class Heading(NamedTuple):
-    """A heading in a text: its level (1 to 6), its unescaped id, and its plain text."""
+    """A heading: its level (1 to 6), its unescaped id, and its plain text."""
 
     level: int
     id: str
@@ -89,7 +89,7 @@ def add_anchors(html: str) -> str:
 def _with_prefixed_id(found: re.Match[str], used: dict[str, int]) -> str:
     """Return a start tag with a prefixed id. A heading without an id gets one.
 
-    If the id is already in use, a number is appended to a heading's id, and other elements lose their id.
+    If the id is already in use, headings get an id with a number at the end, and other elements lose their id.
     """
     name = found[1]
     text = found[2]

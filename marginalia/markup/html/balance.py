@@ -1,9 +1,9 @@
 """Conversion of any HTML to balanced HTML, which the sanitizer parses in linear time without changing its structure.
 
-HTML parsers repair bad nesting by rules that can multiply the tags, so 1 MB of unclosed tags can cost minutes or
-gigabytes. To avoid this, the balancer closes each tag properly and limits the nesting to MAX_DEPTH levels. It drops
-unknown tags but keeps their text, and replaces obsolete tags with current ones. Balancing doesn't make HTML safe. The
-sanitizer then decides what is allowed.
+HTML parsers repair bad nesting by rules that can multiply the tags, so 1 MB of unclosed tags can take minutes of time
+or gigabytes of memory. To avoid this, the balancer closes each tag properly and limits the nesting to MAX_DEPTH levels.
+It drops unknown tags but keeps their text, and replaces obsolete tags with current ones. Balancing doesn't make HTML
+safe. The sanitizer then decides what is allowed.
 """
 
 import re
@@ -15,8 +15,8 @@ from marginalia.markup import tags
 from marginalia.markup.html import links
 
 MAX_DEPTH: Final = 100
-# Maximum number of start tags in a text, including the tags that the balancer adds. Later tags are dropped, but their
-# text is kept.
+# Maximum number of start tags in the output, including the tags that the balancer adds. Later tags are dropped, but
+# their text is kept.
 MAX_TAGS: Final = 100_000
 MAX_ATTRIBUTES: Final = 200  # characters; if the attributes of a tag are longer, only the first 50 are kept
 
@@ -32,8 +32,8 @@ _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _BLOCKS: Final = _HEADINGS | tags.tag_set(
     "blockquote details div dl dd dt figcaption figure hr li ol p pre summary table ul"
 )
-# For each element, its start tag closes the nearest open tag in the first set, unless a tag in the second set is open
-# between them.
+# The start tag of each of these elements closes the nearest open tag from the first set, unless a tag from the second
+# set has been opened since that tag.
 _ENDS: Final = {
     "li": (frozenset({"li"}), _TABLE_WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
     "dt": (frozenset({"dt", "dd"}), _TABLE_WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
@@ -42,7 +42,8 @@ _ENDS: Final = {
     "rp": (frozenset({"rp", "rt"}), _TABLE_WALLS | {"ruby"}),
     "rt": (frozenset({"rp", "rt"}), _TABLE_WALLS | {"ruby"}),
 }
-# For each element, the open tags beyond which its end tag doesn't look for a tag to close.
+# For each of these elements, the open tags at which the search for the tag to close stops when the element's end tag is
+# read.
 _BARRIERS: Final = {
     "li": _TABLE_WALLS | _LISTS,
     "dt": _TABLE_WALLS | {"dl"},
@@ -52,7 +53,7 @@ _BARRIERS: Final = {
 
 
 class Balancer:
-    """A writer for the tags in one text. It closes each tag once and in the right order."""
+    """A writer that balances the tags in one piece of HTML. It closes each tag once and in the right order."""
 
     def __init__(self, allowed: frozenset[str], renamed: Mapping[str, tuple[str, ...]], *, images: bool) -> None:
         """Create a balancer.
@@ -71,7 +72,7 @@ class Balancer:
         self.steps = 0
         self._started = 0
         self._dropped: Counter[str] = Counter()
-        # The searches in which _close_nearest found nothing since the last tag was opened or closed, so that they
+        # The searches in which _close_nearest has found nothing since the last tag was opened or closed. These searches
         # aren't repeated.
         self._missing: set[tuple[frozenset[str], frozenset[str]]] = set()
         self._written: list[str] = []

@@ -29,7 +29,7 @@ class Placeholder:
     Attributes:
         source: The directive, for `directives.parse`.
         line: The directive's line number in the text, or 0 if unknown.
-        fault: The reason why the directive is misplaced, or "".
+        fault: Why the directive is misplaced, or "" if it isn't.
     """
 
     source: str

@@ -1,4 +1,4 @@
-"""The URLs that links in a text can have."""
+"""Checks of the URLs in links."""
 
 import re
 from typing import Final
@@ -36,7 +36,7 @@ def is_allowed(url: str, schemes: frozenset[str] = LINK_SCHEMES) -> bool:
 
 
 def is_external(url: str) -> bool:
-    """Return whether `url` contains a host, so that the link may leave the site."""
+    """Return whether `url` contains a host, which means that the link may lead to another site."""
     found = scheme(url)
     if found is not None:
         return found in {"http", "https"}

@@ -1,6 +1,7 @@
-"""References from a text to its own site: embedded photos (`photo:`) and links (`node:`, `photo:`).
+"""References in body text to content of the same site: embedded photos (`photo:`) and links (`node:`, `photo:`).
 
-The sanitizer keeps these URLs, so a text can be cleaned when it is saved, and its references resolved when it is shown.
+The sanitizer keeps these URLs, so text can be cleaned when it is saved, and its references can be resolved when the
+text is shown.
 """
 
 import re
@@ -25,18 +26,18 @@ _TOKEN: Final = re.compile(
 
 @dataclass(frozen=True)
 class ImageRef:
-    """A photo embedded in a text. The author typed all fields, so escape them."""
+    """A photo that is embedded in body text. The author typed all fields, so escape them."""
 
     slug: str
     alt: str
     title: str
     block: bool  # whether the photo is alone in its paragraph, so that a <figure> can replace the paragraph
-    linked: bool = False  # whether the photo is inside a link, so that it can't be a link itself
+    linked: bool = False  # whether the photo is inside a link, and therefore can't be a link itself
 
 
 @dataclass(frozen=True)
 class LinkRef:
-    """The target of a link in a text. `scheme` is NODE or PHOTO. `name` and `anchor` are as the author typed them."""
+    """The target of a link. `scheme` is NODE or PHOTO. `name` and `anchor` are as the author typed them."""
 
     scheme: str
     name: str
@@ -45,7 +46,7 @@ class LinkRef:
     _after: str = ""
 
     def to(self, address: str) -> tuple[str, str]:
-        """Return the start and end tags that link to `anchor` at the URL `address`."""
+        """Return the start and end tags of a link to `anchor` on the page with the URL `address`."""
         href = f"{address}#{self.anchor}" if self.anchor else address
         return f'<a{self._before} href="{quote(href)}"{self._after}>', "</a>"
 
@@ -60,11 +61,11 @@ NO_TAGS: Final = ("", "")
 
 @dataclass(frozen=True)
 class ReferencedNames:
-    """Names of photos (shown or linked) and ids of nodes in a text, as typed, in order and without duplicates."""
+    """Names of photos (shown or linked) and ids of nodes in body text, as typed, in order and without duplicates."""
 
     photos: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
-    # The photos that are embedded in the text, a subset of `photos`.
+    # The names of the photos that are embedded in the text. They are a subset of `photos`.
     shown: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
@@ -73,7 +74,7 @@ class ReferencedNames:
 
 @dataclass(frozen=True)
 class Mention:
-    """A reference in a text, with its link text or the photo's alternative text."""
+    """A reference, with its link text or the photo's alternative text."""
 
     scheme: str
     name: str

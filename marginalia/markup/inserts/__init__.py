@@ -1,7 +1,7 @@
-"""Inserts: elements that editors add to a text with a directive, such as `::gallery{section=node:…}`.
+"""Inserts: elements that editors add to body text with a directive, such as `::gallery{section=node:…}`.
 
 An insert is a class with attributes (Django form fields) and a template. `base` contains the registry, `shipped`
-contains the built-in inserts, and `reading` finds the inserts in a text.
+contains the built-in inserts, and `reading` finds the inserts in clean HTML.
 """
 
 from marginalia.markup.inserts import shipped  # noqa: F401 - registers them

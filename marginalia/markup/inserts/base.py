@@ -32,7 +32,10 @@ class Site(Protocol):
         """Return up to `most` of a gallery's newest photos."""
 
     def tagged(self, tag: str, most: int) -> Sequence[Any]:
-        """Return up to `most` of the newest pages, posts and photos with `tag`, or of the newest posts if it is ""."""
+        """Return up to `most` of the newest pages, posts and photos with `tag`.
+
+        If `tag` is "", return the newest posts.
+        """
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Context:
 
 @dataclass(frozen=True)
 class References:
-    """The ids of the nodes and photos that a text uses."""
+    """The ids of the nodes and photos that text or an insert refers to."""
 
     nodes: frozenset[ObjectId] = frozenset()
     photos: frozenset[ObjectId] = frozenset()
@@ -77,11 +80,11 @@ class Insert(forms.Form):
     help: ClassVar[str | Promise] = ""
     template: ClassVar[str] = ""
     # The attribute values for example directives. Set them for fields that accept only certain values, and for fields
-    # that are needed although they aren't required.
+    # that an insert needs although they aren't required.
     examples: ClassVar[Mapping[str, str]] = {}
     # Whether the insert contains text, between `:::name` and `:::`.
     is_container: ClassVar[bool] = False
-    # The maximum number per text, because the cost of rendering adds up.
+    # The maximum number of these inserts in body text. It is limited because the cost of rendering adds up.
     most: ClassVar[int] = 50
 
     def values(self) -> dict[str, Any]:

@@ -16,13 +16,13 @@ from marginalia.markup.html.inserts import Placeholder
 from marginalia.markup.inserts import base
 from marginalia.markup.inserts.base import Context, Insert, References, Site
 
-# Maximum number of inserts per text, including invalid ones. Rendering an insert takes about 0.2 ms.
+# Maximum number of inserts in body text, including invalid inserts. Rendering an insert takes about 0.2 ms.
 MAX_INSERTS = 200
 
 
 @dataclass(frozen=True)
 class Fault:
-    """An error in an insert, for editors. `line` is the line number in the text, or 0 if unknown."""
+    """An error in an insert, to be shown to editors. `line` is the line number in the text, or 0 if unknown."""
 
     line: int
     text: str
@@ -42,12 +42,15 @@ class UnknownInsert(Fault):
 
 
 def may_have_inserts(text: str) -> bool:
-    """Return whether `text`, as typed, may contain inserts. Other text doesn't have to be rendered to find them."""
+    """Return whether `text`, as typed, may contain inserts.
+
+    If it can't, there is no need to render it to find inserts.
+    """
     return "::" in text or "data-insert" in text
 
 
 class TextInserts:
-    """The inserts in one clean text. Each insert is parsed only once."""
+    """The inserts in one piece of clean HTML. Each insert is parsed only once."""
 
     def __init__(self, html: str) -> None:
         self.html = html
@@ -68,7 +71,7 @@ class TextInserts:
     def faults(self) -> list[Fault]:
         """The errors, including unknown names, in the order in which they occur in the text.
 
-        If there are too many inserts, the last error says so.
+        If there are too many inserts, the last error reports this.
         """
         faults = sorted((entry for entry in self._entries if isinstance(entry, Fault)), key=lambda fault: fault.line)
         return faults[: MAX_INSERTS + 1]
@@ -83,7 +86,7 @@ class TextInserts:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of the inserts in the text, including unknown ones."""
+        """The names of the inserts in the text, including unknown names."""
         return frozenset(entry.name for entry in self._entries if isinstance(entry, Insert | UnknownInsert))
 
     @property

@@ -115,7 +115,7 @@ class Button(Insert):
 
 @insert("posts")
 class Posts(Insert):
-    """A list of the newest posts, optionally with one tag."""
+    """A list of the newest posts, which can be limited to one tag."""
 
     label = _("Newest posts")
     help = _("A list of the newest posts, optionally only those with a tag.")
@@ -153,7 +153,7 @@ class Contents(Insert):
 
 @insert("embed")
 class Embed(Insert):
-    """A video or post from another site. It is loaded when a reader clicks."""
+    """A video or post from another site. It is loaded only when a reader clicks it."""
 
     label = _("Video or post from another site")
     help = _(

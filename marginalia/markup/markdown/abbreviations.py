@@ -8,8 +8,8 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-MAX_ABBREVIATIONS: Final = 100  # definitions per text
-# Maximum number of marked occurrences per text. Each occurrence becomes an element that repeats the meaning.
+MAX_ABBREVIATIONS: Final = 100  # maximum number of definitions
+# Maximum number of marked occurrences. Each occurrence becomes an element that repeats the meaning.
 MAX_MARKED: Final = 200
 _DEFINITION: Final = re.compile(r"\*\[([^\]\\]{1,60})\]:[ \t]+(\S.{0,199})")
 # Matches words that can be defined. Each word in the text is looked up, so that one pass suffices for any number of

@@ -1,8 +1,8 @@
 """Links for bare URLs in running text, as in GitHub Flavored Markdown: http://, https:// and www.
 
-In articles, email addresses also become links. The module doesn't use linkify-it-py, because its search takes quadratic
-time (16 s for 80 KB of "http://("), and it treats "README.md" as a host. Each pattern here examines a limited number of
-characters.
+In articles, email addresses also become links. The module doesn't use linkify-it-py, because linkify-it-py takes
+quadratic time (16 s for 80 KB of "http://(") and treats "README.md" as a host. Each pattern here examines a limited
+number of characters.
 """
 
 import re
@@ -35,8 +35,8 @@ def autolink(lines: MarkdownIt, texts: MarkdownIt, *, mail: bool) -> None:
 
     Args:
         lines: The parser for inline content.
-        texts: The parser for entire texts.
-        mail: Whether to link email addresses, too.
+        texts: The parser for the entire Markdown source.
+        mail: Whether to link email addresses as well.
     """
     lines.inline.ruler.before("linkify", "http", _link_http)
     bare = re.compile(f"{_WWW}|{_MAIL}" if mail else _WWW, re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Footnotes: `[^name]` in a text refers to the note `[^name]: …`. The notes become a list at the end of the text.
+"""Footnotes: `[^name]` in the text refers to the note `[^name]: …`. The notes become a list at the end of the text.
 
 In clean HTML, each reference is a link to a list item, and the item has links back to the references, so notes can also
 be shown elsewhere. Ids are derived from names, so they don't change when another note is added.
@@ -18,7 +18,7 @@ from mdit_py_plugins.footnote.index import footnote_def, footnote_ref
 
 _MAX_NAME_LENGTH: Final = 60  # characters; without a limit, the plugin would search the entire text for a name's end
 _PLAIN: Final = re.compile(r"[\w-]+")
-_BACK: Final = "\u21a9\ufe0e"  # an arrow with a variation selector, because some devices would show it as an emoji
+_BACK: Final = "\u21a9\ufe0e"  # an arrow; without the variation selector, some devices would show it as an emoji
 
 
 def install(lines: MarkdownIt, blocks: MarkdownIt) -> None:

@@ -1,8 +1,8 @@
 """Limits that keep the Markdown parser's time linear, even for malicious input.
 
-Parsing and cleaning together take about 10 µs per mark (a character that can begin or end an element). A construct that
-creates several elements counts as several marks. Four constructs could still multiply the work or the output, so each
-of them has its own limit.
+Parsing and cleaning together take about 10 µs per mark (a character that can begin or end an element). Syntax that
+creates several elements counts as several marks. Four kinds of syntax could still multiply the work or the output, so
+each of these kinds has its own limit.
 """
 
 import re
@@ -19,7 +19,7 @@ from markdown_it.rules_inline.image import image
 MAX_DEPTH: Final = 60  # levels of quotations and lists; a list counts as two levels
 MAX_MARKS: Final = 150_000
 _MAX_NESTED_IMAGES: Final = 3
-_MAX_PADDING: Final = 2_000  # number of cells missing from table rows, in all tables in a text
+_MAX_PADDING: Final = 2_000  # maximum number of cells missing from table rows, in all tables together
 # A position where a bare link may begin costs as much as this number of marks.
 LINK_MARKS: Final = 5
 # The cost, in marks, of a list item or definition (which may begin its own list), and of a table cell (which may have
@@ -29,7 +29,7 @@ _CELL_MARKS: Final = 6
 # The cost, in marks, of a footnote reference and its back link.
 _NOTE_MARKS: Final = 6
 _MARKS: Final = re.compile(r"[&!\]\\:]")
-# Line ends, and characters that form an element in pairs, as in emphasis, code, tags, headings and maths.
+# Matches line ends, and characters that form elements in pairs, as in emphasis, code, tags, headings and maths.
 _DOUBLE: Final = re.compile(r"[\n*_~`<#^$]|==")
 _QUOTES: Final = re.compile(r"(?<![^\s>])>")
 _ITEMS: Final = re.compile(r"(?<![^\s>])(?:[-+*:~]|\d{1,9}[.)])(?=\s)")
@@ -55,14 +55,14 @@ def count_marks(source: str) -> int:
 def is_excessive(source: str) -> bool:
     """Return whether parsing `source` would take more than about two seconds.
 
-    No text that was written by hand has that many marks.
+    Text that was written by hand never has that many marks.
     """
     # No character costs more than a list item's asterisk, not even the two characters of a footnote reference.
     return len(source) > MAX_MARKS // (_ITEM_MARKS + 2) and count_marks(source) > MAX_MARKS
 
 
 class LimitedReferences(dict[str, Any]):
-    """The link definitions in one text. Once the resolved links exceed `budget` characters, no more links are resolved.
+    """Link definitions with a limit. Once the resolved links exceed `budget` characters, no more links are resolved.
 
     Without a budget, 100,000 references to one long URL would create gigabytes of output. cmark has the same limit.
     """
@@ -90,7 +90,7 @@ def install_limits(md: MarkdownIt) -> None:
 def _flatten_deep_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Parse blocks that are nested too deeply as one paragraph.
 
-    The parser would drop these blocks, but no text may disappear.
+    The parser would drop these blocks, but the text must not disappear.
     """
     if silent or state.level < MAX_DEPTH:
         return False
@@ -104,9 +104,9 @@ def _flatten_deep_block(state: StateBlock, start: int, end: int, silent: bool) -
 
 
 def _limited_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Reject a table if the tables in the text have many more cells than bars, because only bars count as marks.
+    """Reject a table if the tables in the text have many more cells than bars. Only bars count as marks.
 
-    For example, 18 KB of "|" and short lines created 6 MB of empty cells.
+    Without this limit, 18 KB of "|" and short lines created 6 MB of empty cells.
     """
     if start + 2 > end:
         return False
@@ -123,7 +123,7 @@ def _limited_table(state: StateBlock, start: int, end: int, silent: bool) -> boo
 def _lines(state: StateBlock) -> tuple[list[int], list[int]]:
     """Return, for each line, the line number of the next empty line, and the number of bars before the line.
 
-    The result is computed only once per text, because the parser looks for a table at every line.
+    The result is computed only once per Markdown source, because the parser looks for a table at every line.
     """
     known = state.env.get("lines")
     if known is None:
@@ -138,7 +138,7 @@ def _lines(state: StateBlock) -> tuple[list[int], list[int]]:
 
 
 def _limit_nesting(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
-    """Wrap `rule` to limit images inside image descriptions, because the parser parses descriptions recursively."""
+    """Wrap `rule` to limit images inside image descriptions. The parser parses descriptions recursively."""
 
     def limited(state: StateInline, silent: bool) -> bool:
         depth = state.env.get("images", 0)

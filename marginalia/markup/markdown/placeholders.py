@@ -58,7 +58,7 @@ def _directive(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 def _pair_containers(state: StateCore) -> None:
     """Pair the first and last lines of containers.
 
-    A container becomes an element if both lines are in the same block. Otherwise, each of the lines is an error.
+    A container becomes an element if both lines are in the same block. Otherwise, each of the two lines is an error.
     """
     frames: list[list[Token]] = [[]]
     for token in state.tokens:

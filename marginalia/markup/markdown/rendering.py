@@ -27,7 +27,7 @@ class _Markdown(MarkdownIt):
         limits.install_limits(self)
 
     def validateLink(self, url: str) -> bool:
-        """Return whether `url` can become a link. Otherwise, it is shown as typed."""
+        """Return whether `url` can become a link. If it can't, the link is shown as typed."""
         return links.is_allowed(url, _SCHEMES)
 
 
@@ -57,7 +57,7 @@ def _parser(*, html: bool, breaks: bool, article: bool) -> MarkdownIt:
 
 
 def _align(state: StateCore) -> None:
-    """Write the alignment of table columns as attributes, because style attributes aren't allowed."""
+    """Write the alignment of table columns as `align` attributes. The sanitizer doesn't allow `style` attributes."""
     for token in state.tokens:
         if token.type in {"th_open", "td_open"} and (found := _ALIGNMENT.fullmatch(str(token.attrGet("style")))):
             token.attrs = {"align": found[1]}
@@ -76,13 +76,14 @@ def render(source: str, profile: Profile = "comment") -> str:
 
     In an article, `![alt](photo:slug)` becomes <img src="photo:slug">, and `[words](node:id)` becomes <a
     href="node:id">. A directive (`markup.directives`) becomes <div data-insert="…">. All of these are resolved when the
-    text is shown (`markup.html.references`, `markup.html.inserts`). Maths becomes a code element of language "math".
+    text is shown (`markup.html.references`, `markup.html.inserts`). Maths becomes a code element with the language
+    "math".
 
-    Comments support none of these. They also don't support footnotes, definition lists, abbreviations or marks, because
-    ids in several comments on a page would collide.
+    Comments support none of these, nor footnotes, definition lists, abbreviations or the syntax in
+    `markup.markdown.signs`. The ids of footnotes in several comments on a page would collide.
 
-    The function never raises an exception. It takes about 10 µs per mark. In the worst case, the result has 30
-    characters per character of `source`, plus 50,000.
+    The function never raises an exception. It takes about 10 µs per mark (a character that can begin or end an
+    element). In the worst case, the result has 30 characters for each character of `source`, plus 50,000.
     """
     return clean(_html(normalize_newlines(scrub(source)), profile), profile)
 

@@ -1,8 +1,8 @@
 """Inline syntax for ==marked==, H~2~O, x^2^, `$maths$` and task list boxes, and blocks of maths between lines of `$$`.
 
-Maths is stored as a code element of language "math", with its TeX as typed. The site converts it to formulas when it
-shows the text. The module doesn't use the rules of mdit-py-plugins, because they take seconds for runs of backslashes
-or dollar signs. Each rule here examines a limited number of characters.
+Maths is stored as a code element with the language "math", which contains the TeX as typed. The site converts it to
+formulas when it shows the text. The module doesn't use the rules of mdit-py-plugins, because they take seconds for runs
+of backslashes or dollar signs. Each rule here examines a limited number of characters.
 """
 
 import re
@@ -19,7 +19,7 @@ _MAX_LINES: Final = 50  # lines per block of maths
 _SCRIPT: Final = re.compile(r"\^((?:\\.|[^\s\\^]){1,100}+)\^|~((?:\\.|[^\s\\~]){1,100}+)~(?!~)")
 _SCRIPTS: Final = {"^": "sup", "~": "sub"}
 _ESCAPED: Final = re.compile(r"\\([ \\!\"#$%&'()*+,./:;<=>?@[\]^_`{|}~-])")
-# Prices such as "from $5 to $10" and "$10, US$" aren't maths. To exclude them, there must be no space directly inside
+# Prices such as "from $5 to $10" and "$10, US$" aren't maths. To exclude prices, there must be no space directly inside
 # the dollar signs, no letter or digit directly after them, and no words after a leading number.
 _PRICE: Final = r"\d[^$]{0,200}?\s[a-zA-Z]{2}"
 _MATHS: Final = re.compile(rf"\$(?![\s$]|{_PRICE})((?:[^$\\\n]|\\.){{1,{MAX_MATHS_LENGTH}}}+)(?<!\s)\$(?![\w$])")
@@ -109,7 +109,7 @@ def _maths_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _tasks(state: StateCore) -> None:
-    """Write the boxes of task lists as characters, so that they are read aloud and appear in feeds and excerpts."""
+    """Write the boxes in task lists as characters, so that they are read aloud and appear in feeds and excerpts."""
     for item, paragraph, words in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
         if item.type != "list_item_open" or paragraph.type != "paragraph_open" or words.type != "inline":
             continue
