@@ -127,7 +127,7 @@ def _take_moved(moved: Counter[Hashable], part: Hashable) -> bool:
 def _pairs_in_region(
     region: Region, pairs: Sequence[tuple[int, int]], left: set[int], came: set[int]
 ) -> Iterator[Pair]:
-    """Yield the pairs in a region. Each pair is preceded by the removed parts, and then the added parts, before it."""
+    """Yield the pairs in a region. Before each pair, yield the removed parts, and then the added parts."""
     at_old = region.old_start
     at_new = region.new_start
     end_old = region.old_end

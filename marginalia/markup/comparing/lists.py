@@ -14,7 +14,7 @@ T = TypeVar("T", bound=Hashable)
 
 @dataclass(frozen=True)
 class MergedList(Generic[T]):
-    """The merged list, in one version for each side.
+    """The merged list, with one version for each side.
 
     The two versions differ only in items that both sides changed in different ways.
     """

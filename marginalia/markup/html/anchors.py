@@ -89,7 +89,7 @@ def add_anchors(html: str) -> str:
 def _with_prefixed_id(found: re.Match[str], used: dict[str, int]) -> str:
     """Return a start tag with a prefixed id. A heading without an id gets one.
 
-    If the id is already in use, headings get an id with a number at the end, and other elements lose their id.
+    If the id is already in use, a heading gets a number at the end of its id, and any other element loses its id.
     """
     name = found[1]
     text = found[2]

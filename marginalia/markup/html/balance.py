@@ -42,8 +42,8 @@ _ENDS: Final = {
     "rp": (frozenset({"rp", "rt"}), _TABLE_WALLS | {"ruby"}),
     "rt": (frozenset({"rp", "rt"}), _TABLE_WALLS | {"ruby"}),
 }
-# For each of these elements, the open tags at which the search for the tag to close stops when the element's end tag is
-# read.
+# When the end tag of one of these elements is read, the balancer searches the open tags for the tag to close. The
+# search stops at these barriers.
 _BARRIERS: Final = {
     "li": _TABLE_WALLS | _LISTS,
     "dt": _TABLE_WALLS | {"dl"},
