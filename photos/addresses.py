@@ -1,4 +1,4 @@
-"""URLs for the files of photos, and photos as HTML for templates, texts and feeds."""
+"""Functions that return URLs for photos' files, and HTML that shows photos on pages, in body text and in feeds."""
 
 import math
 import re
@@ -17,13 +17,13 @@ from photos.assets.limits import limits
 from photos.assets.renditions import Spec
 
 ORIGINAL = "original"
-# URL parameter for files that only editors can get: a file that was replaced, or the uncropped file of a cropped photo.
+# URL parameter for files that only editors can download: replaced files, and the uncropped files of cropped photos.
 FORMER = "former"
 # The width, in pixels, of the copy for browsers that don't support srcset.
 DEFAULT_WIDTH = 960
-# The default value for the `sizes` attribute: the width of the text, or of the window if it is narrower. On phones, the
-# margins take 40 pixels. With 88vw, a window of nearly 640 pixels can use the 640-pixel copy instead of the 960-pixel
-# copy.
+# The default value for the `sizes` attribute: the width of the text, or of the window if the window is narrower. On
+# phones, the margins take 40 pixels. With 88vw, a window of nearly 640 pixels can use the 640-pixel copy instead of the
+# 960-pixel copy.
 SIZES = "(min-width: 50rem) 46rem, 88vw"
 _LAZY = SafeString(' loading="lazy" decoding="async"')
 
@@ -34,7 +34,7 @@ def cut(photo: Photo) -> Cut:
 
 
 def focal(photo: Photo) -> Focal | None:
-    """Return the photo's focal point in the whole image, or None if it has none."""
+    """Return the photo's focal point in the whole image, or None if the photo has none."""
     point = photo.metadata.detail.focal
     return (point[0], point[1]) if point else None
 
@@ -50,26 +50,32 @@ def is_whole(photo: Photo) -> bool:
 
 
 def original_path(photo: Photo) -> str:
-    """Return the path of the best file that readers can get: the stored file, or a cropped photo's largest copy."""
+    """Return the path of the best file for readers: the stored file, or the largest copy if the photo is cropped."""
     return file_path(photo, original_name(photo))
 
 
 def original_name(photo: Photo) -> str:
-    """Return the last segment of `original_path`. Only editors can see parts that were cropped away."""
+    """Return the last segment of `original_path`.
+
+    For a cropped photo, this is a copy, because readers must not see the parts that were cropped away.
+    """
     if is_whole(photo):
         return ORIGINAL
     return str(Spec(renditions.widths(size(photo), "jpg")[-1], "jpg", cut=cut(photo)))
 
 
 def uncut_path(photo: Photo, width: int = 0) -> str:
-    """Return the path, for editors, of an uncropped copy about `width` wide, or of the stored file if `width` is 0."""
+    """Return the path of an uncropped copy that is about `width` pixels wide.
+
+    If `width` is 0, return the stored file's path. The path is only for editors.
+    """
     widths = renditions.widths(photo.metadata.detail.resolution, "jpg")
     path = file_path(photo, str(Spec(_sufficient_width(widths, width), "jpg")) if width else ORIGINAL)
     return path if is_whole(photo) else f"{path}?{FORMER}=1"
 
 
 def _sufficient_width(widths: Sequence[int], width: int) -> int:
-    """Return the first of the ascending `widths` that is at least `width`, or the last if there is none."""
+    """Return the first of the ascending `widths` that is at least `width`, or the last one if all are smaller."""
     return next((available for available in widths if available >= width), widths[-1])
 
 
@@ -103,7 +109,7 @@ def srcset(photo: Photo, extension: str, limit: int | None = None) -> str:
 
 @dataclass(frozen=True)
 class ShareImage:
-    """A photo's copy for link previews and search engines, with its size in pixels."""
+    """The copy of a photo for link previews and search engines, with the copy's size in pixels."""
 
     path: str
     width: int
@@ -116,7 +122,10 @@ SHARE_WIDTH = 1200
 
 
 def share_image(photo: Photo) -> ShareImage:
-    """Return the photo's copy for link previews, a JPEG that is at least SHARE_WIDTH wide if the photo is."""
+    """Return the photo's copy for link previews, a JPEG.
+
+    It is at least SHARE_WIDTH wide, unless the photo is smaller.
+    """
     widths = renditions.widths(size(photo), "jpg")
     width = _sufficient_width(widths, SHARE_WIDTH)
     return ShareImage(copy_path(photo, width), *scaled(size(photo), width), photo.metadata.detail.alt)
@@ -153,7 +162,9 @@ def picture(
 
 
 def thumbnail(photo: Photo, width: int, *, alt: str | None = None, eager: bool = False) -> SafeString:
-    """Return the photo as a square <picture> element. High-resolution screens get a larger copy if there is one.
+    """Return the photo as a square <picture> element.
+
+    Browsers on high-resolution screens load a larger copy if there is one.
 
     Args:
         photo: The photo.
@@ -180,8 +191,7 @@ def thumbnail(photo: Photo, width: int, *, alt: str | None = None, eager: bool =
     )
 
 
-# The widest aspect ratio (width to height) of photos in lists, and the width, in pixels, of the largest copy that lists
-# need.
+# The widest aspect ratio (width to height) of photos in lists, and the width, in pixels, of the largest copy for lists.
 WIDEST_IN_LISTS = 1.5
 LARGEST_IN_LISTS = 1280
 # The centre of photos without a focal point, in tenths of width and height.
@@ -273,7 +283,7 @@ ICONS = {"icon": 32, "touch-icon": 180, "large-icon": 512}
 def icon_path(photo: Photo, name: str) -> str:
     """Return the path of an icon made from a logo.
 
-    The path contains the photo's cut, so browsers can cache the icon forever.
+    The path contains the photo's crop and rotation, so browsers can cache the icon forever.
     """
     return reverse("look-icon", args=[photo.metadata.content_id, f"{name}{cut(photo)}"])
 
@@ -293,6 +303,9 @@ def admin_path(photo_id: Any) -> str:
 
 
 def markdown(photo: Photo) -> str:
-    """Return Markdown that embeds the photo in a text. It contains the id, so the photo can be moved or renamed."""
+    """Return Markdown that embeds the photo in text.
+
+    It contains the photo's id, so it still works after the photo is moved or renamed.
+    """
     alt = re.sub(r"([\\`*_\[\]<>&])", r"\\\1", " ".join(photo.metadata.detail.alt.split()))
     return f"![{alt}](photo:{photo.pk})"

@@ -1,4 +1,4 @@
-"""Detection of damaged photos and copies, in which chunks are missing or short, or whose file is missing."""
+"""Detection of damaged photos and copies: their chunks are missing or too short, or their file is missing."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -20,12 +20,12 @@ CHUNKS_OF = {name: f"{name.removesuffix('.files')}.chunks" for name in (ASSET_FI
 def find_damaged(
     db: Database[Document], documents: Iterable[Document], chunks: str = f"{ASSETS}.chunks"
 ) -> Iterator[tuple[Document, str]]:
-    """Yield (document, reason) for each files document that can't be shown. Uploads in progress are skipped.
+    """Yield (document, reason) for each document whose file can't be shown. Uploads in progress are skipped.
 
     Args:
         db: The database.
-        documents: The files documents, which must have been read with PROJECTION.
-        chunks: The name of the collection that contains their chunks.
+        documents: The documents of the files. They must have been read with PROJECTION.
+        chunks: The name of the collection that contains the files' chunks.
     """
     for batch in batched(documents, BATCH):
         totals = _chunk_totals(db, [document["_id"] for document in batch], chunks)
@@ -47,7 +47,7 @@ def _chunk_totals(db: Database[Document], ids: list[Any], chunks: str) -> dict[A
 
 
 def _existing_contents(db: Database[Document], batch: Iterable[Document]) -> set[Any]:
-    """Return the ids of the existing files that photos in the batch show."""
+    """Return the ids of the files that the photos in the batch show and that exist."""
     ids = [document.get("metadata", {}).get("content_id") for document in batch]
     query = {"_id": {"$in": [id for id in ids if id is not None]}, "length": {"$gt": 0}}
     return {content["_id"] for content in db[ASSET_FILES].find(query, {"_id": 1})} if any(ids) else set()

@@ -28,7 +28,7 @@ def stalled_uploads(examination: Examination) -> Iterator[Finding]:
 
 @check
 def orphan_chunks(examination: Examination) -> Iterator[Finding]:
-    """Check for chunks whose file doesn't exist, in a random sample if there are many chunks."""
+    """Check for chunks whose file doesn't exist. If there are many chunks, only a random sample is checked."""
     for files, chunks in ((ASSET_FILES, ASSET_CHUNKS), (RENDITION_FILES, RENDITION_CHUNKS)):
         if not examination.declared(files):
             continue
@@ -37,7 +37,7 @@ def orphan_chunks(examination: Examination) -> Iterator[Finding]:
             {"$group": {"_id": "$files_id"}},
         ]
         ids = {group["_id"] for group in examination.db[chunks].aggregate(pipeline)}
-        # If a file is moved to or from the trash in the meantime, one of the three queries finds it.
+        # If a file is moved to or from the trash during the check, one of the three queries finds it.
         for name in (files, TRASH, files):
             ids -= examination.present(name, ids)
         if ids:
@@ -48,7 +48,7 @@ def orphan_chunks(examination: Examination) -> Iterator[Finding]:
 
 @check
 def photo_files(examination: Examination) -> Iterator[Finding]:
-    """Check for photos and copies with missing bytes, in a random sample of SAMPLED_FILES files."""
+    """Check for photos and copies with missing bytes. Only a random sample of SAMPLED_FILES files is checked."""
     for name in examination.declared(ASSET_FILES, RENDITION_FILES):
         pipeline: list[Document] = [{"$sample": {"size": SAMPLED_FILES}}, {"$project": damage.PROJECTION}]
         documents = examination.db[name].aggregate(pipeline)

@@ -1,4 +1,4 @@
-"""Checks of the stored files of photos and their copies, for `check_nodes --files`."""
+"""Checks of the stored files of photos and of their copies, for `check_nodes --files`."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Labels for the properties that cameras write to files, and queries by these properties."""
+"""Labels for the properties that cameras write to files, and queries for photos with given properties."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -37,9 +37,9 @@ def _year(text: str) -> int:
     return int(text)
 
 
-# In millimetres. This is longer than any lens. The limit also excludes infinity.
+# Maximum focal length in millimetres. No lens is longer. The limit also excludes infinity.
 LONGEST_LENS = 100_000
-# The properties by which photos can be found, and the functions that convert their URL parameters.
+# The properties that can be used to find photos, and the functions that convert the values of their URL parameters.
 SEARCHABLE: dict[str, Callable[[str], Any]] = {"camera": str, "lens": str, "focal_length": _length, "year": _year}
 
 

@@ -15,7 +15,7 @@ from photos import texts
 
 
 def attach(nodes: Iterable[BaseNode]) -> None:
-    """Set `node.picture` on all nodes in a list with one query, whose result is cached in the process."""
+    """Set `node.picture` on all nodes in a list. All photos are read with one query, and cached in the process."""
     rows = list(nodes)
     photos = _public_photos([row.picture_id for row in rows if row.picture_id])
     for row in rows:
@@ -41,8 +41,8 @@ def lead(node: BaseNode) -> Photo | None:
 def share_photo(node: BaseNode, listed: Sequence[Photo] = ()) -> Photo | None:
     """Return the photo that represents a node in link previews.
 
-    It is the first of these that exists: the node itself if it is a photo, the chosen photo, the first of the `listed`
-    photos, and the default.
+    It is the first of these photos that exists: the node itself if it is a photo, the chosen photo, the first of the
+    `listed` photos, or the default photo.
     """
     if isinstance(node, Photo):
         return node
@@ -50,7 +50,10 @@ def share_photo(node: BaseNode, listed: Sequence[Photo] = ()) -> Photo | None:
 
 
 def default(node: BaseNode) -> Photo | None:
-    """Return the default photo for a node without a chosen photo: the first photo in another field or in its text."""
+    """Return the default photo for a node without a chosen photo.
+
+    It is the first photo in another field or in the body text.
+    """
     detail = node.metadata.detail
     fields = (field for _path, field in declared_fields.own_fields(node.metadata.type))
     values = [getattr(detail, field.attname, None) for field in fields if isinstance(field, PhotoField)]
@@ -61,7 +64,7 @@ def default(node: BaseNode) -> Photo | None:
 
 
 def site_default() -> Photo | None:
-    """Return the site's photo for link previews of pages that have none, or None if it isn't set or isn't public."""
+    """Return the site's photo for link previews of pages without a photo, or None if it isn't set or isn't public."""
     photo_id = stored_site.current().settings.share_picture
     return _public_photos([photo_id]).get(photo_id) if photo_id else None
 
@@ -69,7 +72,7 @@ def site_default() -> Photo | None:
 def logos() -> tuple[Photo | None, Photo | None]:
     """Return the site's logos for light and dark mode. Each logo is None if it isn't set or readers can't see it.
 
-    If there is no logo for light mode, there is none for dark mode, either.
+    If there is no logo for light mode, the logo for dark mode is also None.
     """
     settings = stored_site.current().settings
     ids = [photo_id for photo_id in (settings.logo, settings.logo_dark) if photo_id]

@@ -1,8 +1,8 @@
-"""Texts as readers see them, with inserts, photos (`![alt](photo:…)`), and links to the current URLs of nodes.
+"""Functions that render body text with inserts, photos (`![alt](photo:…)`), and links to the current URLs of nodes.
 
-A text refers to a photo by its id, its slug, or "gallery/slug", and to a node by its id (`[words](node:…)`). These
+Body text refers to a photo by its id, its slug, or "gallery/slug", and to a node by its id (`[words](node:…)`). These
 references are called names. All names are looked up with one query for nodes, and one query for photos (two if there
-are slugs). The results are cached in the process, under the site's version `lists`.
+are slugs). The results are cached in the process, under the site's `lists` version.
 """
 
 import re
@@ -31,7 +31,7 @@ from nodes.selectors.listing import is_public
 from nodes.selectors.references import State
 from photos import addresses
 
-# The reasons, shown to editors, why readers see only the link text of a reference.
+# Reasons, shown to editors, why readers see only the link text of a reference.
 REASONS = {
     State.HIDDEN: gettext_lazy("not public"),
     State.TRASHED: gettext_lazy("in the trash"),
@@ -41,12 +41,12 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Targets:
-    """The targets of the references in a text. If a reference has no target, readers see only its link text.
+    """The targets of the references in body text. If a reference has no target, readers see only its link text.
 
     Attributes:
-        photos: The photos, by name.
-        nodes: The paths of nodes, by name.
-        marks: The reasons, shown to editors, why there is no target, by name.
+        photos: The photos, keyed by name.
+        nodes: The paths of nodes, keyed by name.
+        marks: The reasons, shown to editors, why a reference has no target, keyed by name.
     """
 
     photos: Mapping[str, Photo]
@@ -55,14 +55,14 @@ class Targets:
 
 
 NO_TARGETS = Targets({}, {})
-# Maximum number of broken references to list per text.
+# Maximum number of broken references to list.
 MAX_BROKEN = 50
-# Matches a reference in the source of a text, which can be in a link, a photo or an attribute.
+# Matches a reference in the Markdown source. The reference can be in a link, a photo or an attribute.
 _REFERENCE = re.compile(r"(?i)\b(?:node|photo):\s*([^\s#()<>\[\]\"',}]+)")
 
 
 def body(node: BaseNode, *, is_feed: bool = False) -> SafeString:
-    """Return the node's text as HTML, with the photos and inserts that readers can currently see.
+    """Return the node's body text as HTML, with the photos and inserts that readers can currently see.
 
     On pages, footnotes are in the margin, and headings have links to themselves. In feeds, footnotes are at the end.
     """
@@ -79,7 +79,7 @@ def iframe_origins(node: BaseNode) -> list[str]:
 
 
 def field_insert_names(node: BaseNode) -> frozenset[str]:
-    """Return the names of the inserts in the node's Markdown fields that its type declares."""
+    """Return the names of the inserts in the Markdown fields that the node's type declares."""
     return frozenset().union(*(inserts.names for inserts in _field_inserts(node)))
 
 
@@ -99,14 +99,14 @@ def clean_html(node: BaseNode) -> str:
 
 
 def render_for_readers(html: str, *, is_feed: bool = False, is_page: bool = False) -> SafeString:
-    """Return a clean text with its references and inserts resolved.
+    """Return clean HTML with its references and inserts resolved.
 
     For references to hidden nodes and photos, only the link text is shown. Lookups are cached in the process.
 
     Args:
-        html: The clean text.
+        html: The clean HTML.
         is_feed: Whether the text is for feed readers.
-        is_page: Whether the text is the body of a page.
+        is_page: Whether the text is a page's body text.
     """
     inserts = TextInserts(rendering.for_readers(html, get_language() or "en", is_page=is_page))
     names = find_names(inserts)
@@ -115,14 +115,17 @@ def render_for_readers(html: str, *, is_feed: bool = False, is_page: bool = Fals
 
 
 def first_photo(html: str) -> Photo | None:
-    """Return the first photo in a clean text that readers can see, or None. Lookups are cached in the process."""
+    """Return the first photo in clean HTML that readers can see, or None if there is none.
+
+    Lookups are cached in the process.
+    """
     names = find_names(TextInserts(html))
     photos = public_targets(names).photos if names.shown else {}
     return next((photos[name] for name in names.shown if name in photos), None)
 
 
 def find_names(inserts: TextInserts) -> ReferencedNames:
-    """Return the names in a clean text. Names from inserts come last. Names beyond the lookup limit are omitted."""
+    """Return the names in clean HTML. Names from inserts come last. Names beyond the lookup limit are omitted."""
     limit = reference_selectors.MOST_REFERENCES
     in_text = references.find_names(inserts.html, limit)
     in_inserts = inserts.references
@@ -151,7 +154,7 @@ def public_targets(names: ReferencedNames) -> Targets:
 
 
 def render_for_editor(node: BaseNode, *, sees_photos: bool, sees_all: bool) -> SafeString:
-    """Return the node's text for an editor. Photos and links that readers can't see are marked, as are invalid inserts.
+    """Return the node's text for an editor. Invalid inserts, and photos and links that readers can't see, are marked.
 
     Args:
         node: The node.
@@ -167,7 +170,7 @@ def render_for_editor(node: BaseNode, *, sees_photos: bool, sees_all: bool) -> S
 
 
 def _marks(names: ReferencedNames, photos: Mapping[str, Photo], *, sees_all: bool) -> dict[str, str]:
-    """Return, by name, why readers can't see a target. Targets that readers can see are omitted."""
+    """Return the reasons why readers can't see targets, keyed by name. Targets that readers can see are omitted."""
     ids = {name: ObjectId(name) for name in (*names.nodes, *names.photos) if ObjectId.is_valid(name)}
     ids |= {name: photo.pk for name, photo in photos.items()}
     by_id = reference_selectors.states(tree.current(), set(ids.values()), now())
@@ -185,7 +188,7 @@ class BrokenReference:
         words: The link text, or the photo's alternative text.
         line: The line number, starting at 1, or 0 if unknown.
         title: The target's title, or "" if the editor isn't allowed to see it.
-        reason: The reason why readers can't see the target.
+        reason: Why readers can't see the target.
     """
 
     name: str
@@ -196,12 +199,14 @@ class BrokenReference:
 
     @property
     def label(self) -> str:
-        """The label for editors: the link text, or the target's title, or the name, whichever exists first."""
+        """The label for editors: the link text, the target's title or the name, whichever exists first."""
         return self.words or self.title or self.name
 
 
 def find_broken(source: str, render: Callable[[], str], *, sees_photos: bool, sees_all: bool) -> list[BrokenReference]:
-    """Return up to MAX_BROKEN references, in a text and its inserts, whose targets readers can't see, sorted by line.
+    """Return up to MAX_BROKEN broken references in text and its inserts, sorted by line.
+
+    A reference is broken if readers can't see its target.
 
     Args:
         source: The text as typed.
@@ -231,7 +236,7 @@ def find_broken(source: str, render: Callable[[], str], *, sees_photos: bool, se
     broken = []
     for name, reason in marks.items():
         own_lines = lines.get(name) or [0]
-        # Inserts have no link text. If a name has more link texts than lines, the remaining ones get the last line.
+        # Inserts have no link text. If a name occurs in more links than lines, the remaining links get the last line.
         places = [
             (own_lines[min(number, len(own_lines) - 1)], phrase) for number, phrase in enumerate(words.get(name, []))
         ] or [(line, "") for line in own_lines]
@@ -242,7 +247,9 @@ def find_broken(source: str, render: Callable[[], str], *, sees_photos: bool, se
 
 @dataclass(frozen=True)
 class InsertSource:
-    """The content that inserts show to readers (`marginalia.markup.inserts.base.Site`). Each process caches the lists.
+    """The content that inserts show to readers (`marginalia.markup.inserts.base.Site`).
+
+    Each process caches the lists of nodes and photos that inserts request.
 
     Attributes:
         photos: The photos to which the text refers, by id.
@@ -263,7 +270,7 @@ class InsertSource:
         return stored_nodes.live_by_id(tree.current(), node_id, now())
 
     def photos_of(self, gallery_id: ObjectId, most: int) -> Sequence[Any]:
-        """Return up to `most` of a gallery's newest photos, or none if the gallery isn't live."""
+        """Return up to `most` of a gallery's newest photos, or an empty list if the gallery isn't live."""
         moment = now()
 
         def read() -> tuple[Sequence[Any], datetime | None]:

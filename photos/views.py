@@ -1,4 +1,4 @@
-"""The view that sends the files of photos to users with permission to see them."""
+"""The view that sends photos' files to users with permission to see them."""
 
 from bson import ObjectId
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
@@ -18,8 +18,8 @@ from photos.assets.errors import BadPicture
 from photos.assets.framing import WHOLE, Cut
 from photos.assets.responses import FOR_EVER, FOR_NOW, NO_STORE, File, FileRequest, plan_response
 
-# Until copies have been made, files of up to this many bytes are sent instead, so that photos are visible as soon as a
-# page is published.
+# Until a copy has been made, the photo's file is sent instead if it has at most this many bytes. Photos are therefore
+# visible as soon as a page is published.
 MAX_INSTEAD_OF_COPY = 2 * 2**20
 SUPPORTED_EVERYWHERE = frozenset({"image/jpeg", "image/png", "image/gif"})
 
@@ -28,10 +28,11 @@ SUPPORTED_EVERYWHERE = frozenset({"image/jpeg", "image/png", "image/gif"})
 def file(
     request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: str, gallery_id: ObjectId | None = None
 ) -> HttpResponseBase:
-    """Send a photo's file, or a copy, to users who can see the photo. For other users, return a 404 response."""
+    """Send a photo's file, or a copy, to users who can see the photo. Return a 404 response to other users."""
     photo = stored_photos.get(photo_id, gallery_id)
     public = photo is not None and is_public(photo, tree.current(), now())
-    # The user is accessed even if there is no photo, so that the headers are the same for hidden and missing photos.
+    # `request.user` is read even if there is no photo, so that the response headers are the same for hidden and missing
+    # photos.
     if not public and (not may_see_photos(request.user) or photo is None):
         raise Http404
     assert photo is not None
@@ -48,7 +49,7 @@ def file(
         return HttpResponse(status=503, headers={"Retry-After": "5", "Cache-Control": NO_STORE})
     except (BadPicture, reader.MissingChunk) as error:
         raise Http404 from error
-    # Even if the photo is public, only editors get replaced files and the parts that were cropped away.
+    # Even if the photo is public, only editors can download replaced files and the parts that were cropped away.
     cache = (FOR_EVER if is_exact else FOR_NOW) if public and is_current else NO_STORE
     return send(request, stored, served, cache=cache)
 
@@ -70,7 +71,10 @@ def send_current(request: HttpRequest, photo: Photo, *, cache: str) -> HttpRespo
 
 
 def _current_spec(photo: Photo, spec: str) -> str:
-    """Return `spec`, or the spec that replaces it if it shows an outdated part of the photo or the uncropped file."""
+    """Return `spec`.
+
+    If it is for an outdated part of the photo or the uncropped file, return the spec that replaces it.
+    """
     if spec == ORIGINAL:
         return addresses.original_name(photo)
     current = renditions.current_spec(spec, addresses.focal(photo), addresses.cut(photo))
@@ -78,7 +82,7 @@ def _current_spec(photo: Photo, spec: str) -> str:
 
 
 def _find_file(photo: Photo, content_id: ObjectId, spec: str, cut: Cut) -> tuple[contents.StoredFile, File, bool]:
-    """Return the stored file, its description, and whether it is exactly the requested file, not the nearest copy.
+    """Return the stored file, its description, and whether it is the requested file (True) or the nearest copy.
 
     The function may raise Http404 and the exceptions of renditions.get_or_make.
     """

@@ -1,4 +1,4 @@
-"""User actions that change the files of photos. Each action checks permissions and rules, and then writes.
+"""User actions that change photos' files. Each action checks permissions and rules, and then writes.
 
 Photos are nodes, so the actions in `nodes.actions` change their fields and tags, and publish, move and trash them.
 """

@@ -1,4 +1,4 @@
-"""Actions that change the file of a photo."""
+"""Actions that change a photo's file."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from photos.services.photos import Replacement
 
 @dataclass(frozen=True, kw_only=True)
 class ReplaceFile:
-    """The action that replaces the file of a photo. The photo keeps its URL, text, tags and comments.
+    """The action that replaces a photo's file. The photo keeps its URL, text, tags and comments.
 
     Attributes:
         user: The user who performs the action.
@@ -32,12 +32,12 @@ class ReplaceFile:
     seen: ObjectId | None = None
 
     def check(self) -> None:
-        """Raise PermissionDenied if the user can't change photos. The permission applies to all photos."""
+        """Raise PermissionDenied if the user can't change photos. The permission isn't specific to one photo."""
         if not access.may_change_photos(self.user):
             raise PermissionDenied
 
     def begin(self) -> Replacement:
-        """Check permissions, then lock the photo. Return the upload, which receives the bytes of the file.
+        """Check permissions, then lock the photo. Return the upload, which receives the file's bytes.
 
         Raises:
             PermissionDenied: The user can't change photos.

@@ -17,7 +17,7 @@ from photos.services.photos import Upload, Uploaded
 
 @dataclass(frozen=True, kw_only=True)
 class UploadPhoto:
-    """The action that uploads a photo into a gallery. The photo is a draft unless `fields` publish it.
+    """The action that uploads a photo into a gallery. The photo is a draft unless `fields` makes it public.
 
     Attributes:
         user: The user who performs the action.
@@ -27,7 +27,7 @@ class UploadPhoto:
         slug: The slug, or "" to derive it from the title.
         fields: Other fields by path, such as "detail.alt" and "published".
         tags: The tags.
-        photo_id: An id chosen by the caller. It must not be in use by a photo or another upload.
+        photo_id: An id chosen by the caller. It must not be the id of an existing photo or another upload.
     """
 
     user: Any

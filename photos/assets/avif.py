@@ -2,7 +2,7 @@
 
 The parser keeps the items that make up the visible image: its coded data, its grid and cells, its alpha channel, and
 its EXIF data after `exif.clean`. Each coded item must be a single still frame of the size that the container specifies.
-A decoder therefore can't allocate more memory than the container's size suggests, or decode hidden frames.
+This prevents decoders from allocating more memory than the specified size requires, and from decoding hidden frames.
 """
 
 from collections.abc import Generator
@@ -47,14 +47,20 @@ class Coded:
 
     @property
     def memory(self) -> int:
-        """Twice the size of the decoded planes in bytes, because film grain and grid cells are copied once."""
+        """The memory for decoding, in bytes.
+
+        It is twice the size of the planes, because film grain and grid cells are copied once.
+        """
         samples = 3 * self.size[0] * self.size[1] // (1 if self.profile else 2)
         return 2 * samples * (2 if self.is_deep else 1)
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A piece of the file to keep. `type` is the type of its item. If the item is coded, `coded` is its properties."""
+    """A piece of the file to keep. `type` is the type of its item.
+
+    If the item is coded, `coded` contains its properties.
+    """
 
     start: int
     stop: int
@@ -64,7 +70,10 @@ class Segment:
 
 
 def parse(source: Source, facts: ImageFacts, keep: bool) -> Parser:
-    """Yield the image, with other data zeroed. If `keep` is true, leave EXIF, XMP and colour profiles unchanged."""
+    """Yield the image, and replace other data with zeros.
+
+    If `keep` is true, leave EXIF, XMP and colour profiles unchanged.
+    """
     head = yield from source.read(12)
     at = int.from_bytes(head[:4], "big")
     if not 16 <= at <= LONGEST_HEAD:
@@ -93,7 +102,8 @@ def parse(source: Source, facts: ImageFacts, keep: bool) -> Parser:
             segments = _cleaned(body, facts, keep)
             yield head + body
         elif name == b"mdat" and segments is not None:
-            # Pillow reads the entire box in pieces.
+            # Pillow reads the entire file into memory, in pieces that it then joins. The pieces and the joined bytes
+            # together need twice the size of this box.
             facts.extra_memory += 2 * size
             yield head
             yield from _data(source, facts, keep, segments, at, at + size)
@@ -119,7 +129,7 @@ def _cleaned(body: bytearray, facts: ImageFacts, keep: bool) -> list[Segment]:
     if len(sizes) != 1:
         raise damaged()
     facts.size = sizes.pop()
-    # If there is an alpha channel, Pillow copies the colours once more.
+    # If there is an alpha channel, Pillow makes another copy of the colours.
     facts.extra_memory += 4 * facts.size[0] * facts.size[1] * (len(shown) - 1)
     notes = _notes(known, keep)
     segments = {_segment(known, item) for item in (*grids, *notes)}
@@ -176,7 +186,7 @@ def _segment(known: Meta, item: int, coded: Coded | None = None) -> Segment:
 
 
 def _notes(known: Meta, keep: bool) -> list[int]:
-    """Return the EXIF items (and the XMP items if `keep` is true) that have a suitable position and length."""
+    """Return the EXIF items, and if `keep` is true the XMP items, that have a suitable position and length."""
     lengths = {item: one.stop - one.start for item, one in known.extents.items() if not one.in_idat}
     fitting = [item for item, length in lengths.items() if BEFORE + len(NO_EXIF) <= length <= MAX_PIECE]
     block = [item for item in fitting if item in known.items and known.items[item].type == b"Exif"][:1]
@@ -193,7 +203,7 @@ def _blank_boxes(body: bytearray, known: Meta, kept: set[Segment]) -> None:
                 part = slice(one.start, min(one.stop, len(before)))
                 body[box.body + part.start : box.body + part.stop] = before[part]
         elif box.name == b"hdlr":
-            # This is the name of the handler.
+            # These bytes contain the name of the handler.
             _zero(body, box.body + 24, box.stop)
         elif box.name not in (b"pitm", b"iinf", b"iloc", b"iref", b"iprp"):
             _free(body, box)
@@ -243,7 +253,7 @@ def _free(body: bytearray, box: Box) -> None:
 
 
 def _data(source: Source, facts: ImageFacts, keep: bool, segments: list[Segment], at: int, stop: int) -> Parser:
-    """Yield a data box with zeros outside its segments, and remove these segments from `segments`."""
+    """Yield a data box in which all bytes outside its segments are zeros. Remove the box's segments from `segments`."""
     while segments and segments[0].start < stop:
         one = segments.pop(0)
         if one.start < at or one.stop > stop:
@@ -310,7 +320,7 @@ def _frame(source: Source, length: int, coded: Coded) -> Parser:
 
 
 def _leb128(source: Source) -> Generator[bytes | None, None, tuple[bytes, int]]:
-    """Return a number of up to four bytes (AV1, 4.10.5), both as the bytes in the file and as a value."""
+    """Return a number of up to four bytes (AV1, 4.10.5), as (bytes in the file, value)."""
     taken = b""
     value = 0
     while len(taken) < 4:

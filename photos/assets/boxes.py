@@ -11,7 +11,8 @@ from django.utils.translation import gettext as _
 
 from photos.assets.errors import BadPicture
 
-# Maximum number of items and of properties. Decoders compare each item and property with all others.
+# Maximum number of items and of properties. The number is limited because decoders compare each item and each property
+# with all others.
 MOST_ITEMS = 1_000
 
 
@@ -179,7 +180,7 @@ def _extents(data: bytes | bytearray, box: Box, found: Meta) -> None:
         elsewhere = numbers.next(2)
         base = numbers.next(base_size)
         count = numbers.next(2)
-        # If the size were missing, there could be any number of pieces.
+        # Without a size, there could be any number of pieces.
         if number in known or len(known) > MOST_ITEMS or version > 2 or not length_size:
             raise damaged()
         known.add(number)
@@ -225,7 +226,7 @@ def _associations(data: bytes | bytearray, box: Box, found: Meta) -> None:
         must = 0x8000 if wide else 0x80
         if item in found.associations:
             raise damaged()
-        # The number 0 means that there is no property.
+        # The number 0 means that the entry has no property.
         found.associations[item] = [(word & (must - 1), bool(word & must)) for word in words if word & (must - 1)]
 
 

@@ -12,8 +12,7 @@ from photos.assets.limits import Limits, limits
 from photos.assets.stream import Cleaner, ImageFacts, Source
 
 logger = logging.getLogger(__name__)
-# The maximum number of bytes by which cleaning can enlarge a file, because rewritten EXIF data and colour profiles can
-# be longer.
+# Cleaning can enlarge a file by up to this many bytes, because rewritten EXIF data and colour profiles can be longer.
 SLACK = 4096
 
 
@@ -91,7 +90,7 @@ class Cleaning:
         try:
             yield from parts
         except BROKEN as error:
-            # This is a bug in the parser. The user sees an error message, and the cause is logged.
+            # Any other exception is a bug in the parser. The user sees an error message, and the cause is logged.
             logger.exception("A photo could not be parsed.")
             raise BadPicture(_("This file is damaged and can't be shown. Export it again.")) from error
 

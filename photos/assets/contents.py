@@ -1,4 +1,4 @@
-"""The files of photos, which are stored in GridFS: functions that find them and delete them with their copies."""
+"""Functions that find photos' files in GridFS, and that delete these files and their copies."""
 
 import io
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ class StoredFile:
 
 
 def place_filter(photo_id: ObjectId, content_id: ObjectId) -> dict[str, Any]:
-    """Return a shard key filter for a replacement file, so that queries target one shard."""
+    """Return a shard key filter for a replacement file, so that each query is sent to only one shard."""
     return {"metadata.parent_id": photo_id, "metadata.slug": str(content_id)}
 
 
@@ -60,7 +60,8 @@ def find(photo_id: ObjectId, content_id: ObjectId, gallery_id: ObjectId | None =
     Args:
         photo_id: The photo's id.
         content_id: The file's id.
-        gallery_id: The gallery to search first for an original file, whose document is the photo's own document.
+        gallery_id: The gallery in which to search first for an original file. An original file's document is the
+            photo's own document.
     """
     query = {**selector(photo_id, content_id), "metadata.doomed": None, "length": {"$gt": 0}, **_READABLE}
     for place in gallery_filters(gallery_id if content_id == photo_id else None):
@@ -70,7 +71,7 @@ def find(photo_id: ObjectId, content_id: ObjectId, gallery_id: ObjectId | None =
 
 
 def delete(photo_id: ObjectId, content_id: ObjectId) -> None:
-    """Delete a replacement file and its copies. The document is deleted last, so that no crash leaves orphan chunks."""
+    """Delete a replacement file and its copies. The document is deleted last, so a crash can't leave orphan chunks."""
     delete_renditions(content_id)
     database()[ASSET_CHUNKS].delete_many({"files_id": content_id})
     database()[ASSET_FILES].delete_one({**selector(photo_id, content_id), "metadata.type": CONTENT})

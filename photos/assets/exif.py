@@ -86,7 +86,7 @@ def clean(block: bytes) -> bytes:
 
 
 def to_store(block: bytes, keep_metadata: bool) -> bytes:
-    """Return the block to store: cleaned, or unchanged if `keep_metadata` is true. Unreadable blocks become b""."""
+    """Return the block to store: cleaned, or unchanged if `keep_metadata` is true. An unreadable block becomes b""."""
     if not keep_metadata:
         return clean(block)
     return block if (exif := load(block)) and _has_readable_orientation(exif) else b""
@@ -102,7 +102,7 @@ def _has_readable_orientation(exif: Image.Exif) -> bool:
 
 
 def _value(values: Mapping[int, Any], tag: int) -> Any:
-    """Return the value of `tag`, or None if it is missing or unreadable."""
+    """Return the value of `tag`, or None if the value is missing or unreadable."""
     try:
         return values.get(tag)
     except BROKEN:
@@ -166,7 +166,7 @@ def _properties(exif: Image.Exif, inner: Mapping[int, Any]) -> dict[str, Any]:
         "iso": _number(_first(_value(inner, Base.ISOSpeedRatings))),
         "artist": _text(_value(exif, Base.Artist)),
         "copyright": _text(_value(exif, Base.Copyright)),
-        # This is the camera's local time, because its time zone is unknown.
+        # This is the camera's local time, because the camera's time zone is unknown.
         "taken": taken.isoformat(sep=" ") if taken else None,
         "year": taken.year if taken else None,
     }
@@ -185,7 +185,10 @@ def _first(value: Any) -> Any:
 
 
 def _number(value: Any) -> float | int | None:
-    """Return a rational as a number with one decimal, or as an int if it is whole, or None if it is out of range."""
+    """Return a rational as a number with one decimal place, or as an int if it is whole.
+
+    Return None if it is out of range.
+    """
     number = round(_real(value), 1)
     if not 0 < number < 1e6:
         return None

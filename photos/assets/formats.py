@@ -1,4 +1,7 @@
-"""Detection of a file's format from its first bytes. The extension must match. The type sent by clients is ignored."""
+"""Detection of a file's format from its first bytes. The file's extension must match.
+
+The type sent by clients is ignored.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

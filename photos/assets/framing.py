@@ -30,7 +30,7 @@ class Cut:
 
     @classmethod
     def of(cls, crop: Sequence[float] | None, rotation: int | None) -> Self:
-        """Return the cut for the values in a photo's `detail`."""
+        """Return the Cut for a photo's `crop` and `rotation`."""
         return cls((crop[0], crop[1], crop[2], crop[3]) if crop else None, rotation or 0)
 
     def __str__(self) -> str:
@@ -43,14 +43,14 @@ class Cut:
         return self.rotation in (90, 270)
 
     def size(self, whole: Sequence[int]) -> Size:
-        """Return the size, in pixels, of the visible part of an image of size `whole`."""
+        """Return the size, in pixels, of the visible part of an image whose full size is `whole`."""
         _left, _top, width, height = self.crop or EVERYTHING
         across = max(round(whole[0] * width), 1)
         down = max(round(whole[1] * height), 1)
         return (down, across) if self.swaps_sides else (across, down)
 
     def point(self, focal: Focal | None) -> Focal:
-        """Convert a point of the whole image to a point of the visible part. If it is None, return the centre.
+        """Convert a point in the whole image to a point in the visible part. If `focal` is None, return the centre.
 
         If the point was cropped away, it is moved to the edge.
         """
@@ -70,7 +70,7 @@ class Cut:
         return x + left * width, y + top * height, (right - left) * width, (bottom - top) * height
 
     def _unrotate(self, across: float, down: float) -> Focal:
-        """Convert a point of the visible part to a point of the same part before rotation."""
+        """Convert a point in the visible part to the same point before rotation."""
         return {90: (down, 1 - across), 180: (1 - across, 1 - down), 270: (1 - down, across)}.get(
             self.rotation, (across, down)
         )
@@ -80,7 +80,7 @@ WHOLE = Cut()
 
 
 def scaled(size: Size, width: int) -> Size:
-    """Return the size, in pixels, of a copy of this width. It never exceeds the image's size or MAX_PIXELS."""
+    """Return the size, in pixels, of a copy with this width. It never exceeds the image's size or MAX_PIXELS."""
     across, down = size
     factor = min(width / across, 1, math.sqrt(MAX_PIXELS / (across * down)))
     return max(round(across * factor), 1), max(round(down * factor), 1)

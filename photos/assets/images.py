@@ -18,26 +18,26 @@ from photos.assets.framing import EVERYTHING, WHOLE, Crop, Cut, Focal, Size, sca
 from photos.assets.limits import Limits
 from photos.assets.stream import ImageFacts
 
-# A process decodes one image at a time, so that it needs memory for only one.
+# A process decodes only one image at a time, so it needs memory for only one decoded image.
 decoder_slot = threading.BoundedSemaphore(1)
 # How many seconds to wait for the decoder. Even the largest allowed image takes less time.
 DECODER_TIMEOUT = 10
 # How many seconds an upload waits for the decoder, which is enough time for several other images. After that, the user
 # has to upload the file again.
 UPLOAD_DECODER_TIMEOUT = 50
-# The maximum total number of pixels in all frames of an animation, as a multiple of the pixel limit for one image,
-# because browsers decode all frames.
+# The maximum total number of pixels in all frames of an animation, as a multiple of the pixel limit for one image. It
+# is limited because browsers decode all frames.
 MAX_FRAMES_FACTOR = 4
 # The maximum total number of pixels that the scans of a progressive JPEG can cover, as a multiple of the pixel limit
-# for one image, because each scan takes time.
+# for one image. It is limited because each scan takes time.
 MAX_SCANS_FACTOR = 12
 # The maximum width and height of a WebP in pixels (RFC 9649, section 2.5.2: 14 bits).
 MAX_WEBP_SIDE = 16_383
 # Pillow can decode a JPEG at as little as an eighth of its width and height, which requires little memory.
 MAX_DRAFT_DIVISOR = 8
-# The number of pixels that are converted and scaled at once, so that only a band of the image is in memory twice.
+# The number of pixels that are converted and scaled at once. Only this band of the image is in memory twice.
 BAND_PIXELS = 2_000_000
-# Filters, and how many pixels of the smaller image each filter reads on either side of a pixel.
+# Resampling filters, and how many pixels of the smaller image each filter reads on either side of a pixel.
 LANCZOS = (Image.Resampling.LANCZOS, 3)
 BOX = (Image.Resampling.BOX, 0)
 WHITE = (255, 255, 255)
@@ -105,7 +105,7 @@ def open_image(
         timeout: How many seconds to wait for the decoder. The default is DECODER_TIMEOUT.
 
     Raises:
-        BadPicture: The image can't be read, either when it is opened or in the block.
+        BadPicture: The image can't be read when it is opened, or in the `with` block.
         DecoderBusy: Other images occupied the decoder for too long.
     """
     Image.MAX_IMAGE_PIXELS = limits.max_pixels
@@ -146,8 +146,8 @@ def check_size(facts: ImageFacts, format: Format, limits: Limits) -> None:
         )
     if pixels * facts.scans > MAX_SCANS_FACTOR * limits.max_pixels:
         raise BadPicture(_("This progressive JPEG has too many scans for its size. Save it as a baseline JPEG."))
-    # A JPEG is never decoded at a larger size than its copies need. Other formats are decoded at full size, with a
-    # second frame for blending.
+    # A JPEG is never decoded at a larger size than its copies need. Other formats are decoded at full size, and a
+    # second frame is needed for blending.
     if format.name == "JPEG":
         memory = facts.extra_memory + (4 * pixels // MAX_DRAFT_DIVISOR**2)
     elif format.name == "AVIF":
@@ -174,7 +174,7 @@ def too_many_pixels(limits: Limits) -> BadPicture:
 
 
 def inspect(file: BinaryIO, format: Format, facts: ImageFacts, limits: Limits) -> ImageProperties:
-    """Decode the image and return its properties.
+    """Decode the image, and return its properties.
 
     The frames of an animation are decoded only up to the pixel limit for one image, because a frame of a few bytes can
     cover the whole image.
@@ -187,14 +187,14 @@ def inspect(file: BinaryIO, format: Format, facts: ImageFacts, limits: Limits) -
         if image.size != facts.size:
             raise BadPicture(_("This file is damaged: its dimensions are missing or wrong. Export it again."))
         image.draft("RGB", (max(facts.size[0] // MAX_DRAFT_DIVISOR, 1), max(facts.size[1] // MAX_DRAFT_DIVISOR, 1)))
-        # The parser has removed any images that followed the JPEG, even if its metadata still refers to them.
+        # The parser has removed any images that followed the JPEG, even if the metadata still refers to these images.
         frames = 1 if format.name == "JPEG" else getattr(image, "n_frames", 1)
         for frame in range(min(frames, limits.max_pixels // (facts.size[0] * facts.size[1]))):
             if frame:
                 image.seek(frame)
             image.load()
         image.seek(0)
-        # For AVIF, the container sets the orientation, and Pillow returns it. EXIF data has no effect.
+        # For AVIF, the container specifies the orientation, and Pillow returns it. EXIF data has no effect.
         is_avif = format.name == "AVIF"
         orientation = _orientation(image) if is_avif else exif.orientation(facts.exif)
         tiny = _scale(image, (0, 0, *image.size), GRID, BOX)
@@ -234,15 +234,17 @@ def resize(
     to: str,
     cut: Cut = WHOLE,
 ) -> bytes:
-    """Return a copy of the visible part of the image, upright and resized. If `height` is None, it is never enlarged.
+    """Return a copy of the visible part of the image, upright and resized.
+
+    If `height` is None, the part is never enlarged.
 
     Args:
         file: The stored file.
         format_name: Pillow's name for the file's format.
         limits: The limits for photos.
         width: The width of the copy in pixels.
-        height: The height of the copy in pixels. The copy is cropped to this aspect ratio around `focal`. None keeps
-            the aspect ratio.
+        height: The height of the copy in pixels. The copy is cropped to this aspect ratio around `focal`. If the height
+            is None, the aspect ratio doesn't change.
         focal: The focal point, as fractions of the width and height of the visible part.
         to: The format of the copy, "WEBP" or "JPEG".
         cut: The visible part of the image.
@@ -255,7 +257,7 @@ def resize(
         orientation = _orientation(image)
         upright_size = image.size[::-1] if orientation >= 5 else image.size
         shown_size = cut.size(upright_size)
-        # Smaller images are enlarged to fill a square, so that grids are even.
+        # Images that are too small are enlarged to fill a square, so that grids look even.
         size = (width, height) if height else scaled(shown_size, width)
         if to == "WEBP" and max(size) > MAX_WEBP_SIDE:
             raise BadPicture("This WebP copy would be too tall.")
@@ -283,7 +285,8 @@ def render_icon(
         format_name: Pillow's name for the file's format.
         limits: The limits for photos.
         width: The width of the icon in pixels.
-        background: The background colour. The icon then also gets a margin. None makes the background transparent.
+        background: The background colour. If it is set, the icon also gets a margin. If it is None, the background is
+            transparent.
 
     Raises:
         BadPicture: The file can't be read.
@@ -313,7 +316,7 @@ def _orientation(image: Image.Image) -> int:
 
 
 def _largest_part(shape: Size, within: Size, focal: Focal) -> Crop:
-    """Return the largest part of an image of size `within` that has the aspect ratio of `shape`, around `focal`."""
+    """Return the largest part of an image (of size `within`) around `focal` that has the aspect ratio of `shape`."""
     pixels = min(within[0] / shape[0], within[1] / shape[1])
     width = pixels * shape[0] / within[0]
     height = pixels * shape[1] / within[1]
@@ -321,7 +324,10 @@ def _largest_part(shape: Size, within: Size, focal: Focal) -> Crop:
 
 
 def _stored_box(part: Crop, orientation: int, size: Size) -> Box:
-    """Convert a part of the upright image to a box of pixels in the file, which is at least one pixel wide and high."""
+    """Convert a part of the upright image to a box of pixels in the file.
+
+    The box is at least one pixel wide and high.
+    """
     left, top, width, height = part
     corners = [(left, top), (left + width, top + height)]
     if orientation in _TO_STORED:
@@ -339,10 +345,10 @@ def _pixels(start: float, stop: float, length: int) -> tuple[float, float]:
 
 
 def _set_draft_size(image: Image.Image, box: Box, size: Size, limits: Limits) -> None:
-    """Let Pillow decode a JPEG at a half, a quarter or an eighth of its width and height, if the copy is smaller.
+    """Let Pillow decode a JPEG at a half, a quarter or an eighth of its width and height, if the copy is small enough.
 
-    The decoded image is at least twice as wide as the copy, so that the copy looks good. If there isn't enough memory,
-    the decoded image is smaller.
+    So that the copy looks good, the decoded image is at least twice as wide as the copy, unless this would need too
+    much memory.
     """
     scale = min((box[2] - box[0]) / size[0], (box[3] - box[1]) / size[1])
     # If there isn't enough memory, even a small part is decoded at the size that the largest copy needs.
@@ -364,9 +370,9 @@ def _scale(
     *,
     on_white: bool = False,
 ) -> Image.Image:
-    """Return a box of a decoded image, scaled to `size` pixels, as RGB, or as RGBA if it may have transparency.
+    """Return part of a decoded image, scaled to `size` pixels, as RGB, or as RGBA if it may have transparency.
 
-    Pixels outside the box don't affect the result, because an editor may have cropped them away.
+    Pixels outside the box don't affect the result. An editor may have cropped them away.
     """
     left, top, right, bottom = box
     first = math.floor(left)
@@ -404,11 +410,11 @@ def _to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _to_eight_bits(image: Image.Image) -> Image.Image:
-    """Convert an image with 16-bit greyscale values to 8 bits, because Pillow would clip the values."""
+    """Convert an image with 16-bit greyscale values to 8 bits. Pillow would clip the values."""
     if not image.mode.startswith("I"):
         return image
     grey = image.convert("I").point(_HIGH_BYTES, "L")
-    # The transparent grey is now the same value as 255 other greys, so the transparency is dropped.
+    # The transparent grey now has the same value as 255 other greys, so the transparency is dropped.
     grey.info.pop("transparency", None)
     return grey
 

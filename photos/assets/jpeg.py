@@ -23,13 +23,13 @@ PROGRESSIVE = frozenset({0xC2, 0xC6, 0xCA, 0xCE})
 # Matches the marker that ends coded data. Stuffed zeros and restart markers don't end it. 0xFF can be repeated as fill.
 _MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7]")
 ICC = b"ICC_PROFILE\0"
-# The number of bytes of a colour profile per segment.
+# The number of bytes of a colour profile that each segment contains.
 PART = 65_000
 # The maximum number of scans. A progressive image has about ten scans, and thousands of scans would keep a decoder busy
 # for hours.
 MAX_SCANS = 100
-# The maximum size, in bytes, of the tables before a scan. An image with larger tables would replace some before using
-# them.
+# The maximum size, in bytes, of the tables before a scan. If the tables were larger, some of them would be replaced
+# before they are used.
 MAX_TABLES = 4096
 
 
@@ -111,11 +111,14 @@ class _Frame:
     def __init__(self) -> None:
         self._components = self._coded = 0
         self._is_progressive = False
-        # The size, in bytes, of all coefficients, which a decoder keeps in memory until the last scan has arrived.
+        # The size, in bytes, of all coefficients. A decoder keeps them in memory until the last scan has arrived.
         self._coefficients = 0
 
     def begin(self, code: int, body: bytes, facts: ImageFacts) -> None:
-        """Record the image's size, and the memory that it needs if it has several scans. May raise BadPicture."""
+        """Record the image's size, and the memory that decoding needs if there are several scans.
+
+        May raise BadPicture.
+        """
         if len(body) < 6 or self._components or len(body) != 6 + 3 * body[5]:
             raise damaged()
         self._components = body[5]
@@ -149,7 +152,7 @@ class _Profile:
         self._is_whole = False
 
     def add_part(self, body: bytes) -> bytes:
-        """Add a part. If it is the last part, return all clean segments, or b"" otherwise.
+        """Add a part. If it is the last part, return all clean segments. Otherwise, return b"".
 
         Raise BadPicture if there are too many parts.
         """

@@ -1,9 +1,10 @@
-"""The specified length of each part of an image file. A longer part could contain more than the image.
+"""The length that the standards specify for each part of an image file.
 
-Parts that contain no pixels and aren't listed here are removed.
+A longer part could contain data that doesn't belong to the image. Parts that contain no pixels and aren't listed here
+are removed.
 """
 
-# The maximum length that fits into one JPEG segment.
+# The lengths that fit into one JPEG segment.
 EXIF = range(65_520)
 
 
@@ -17,11 +18,12 @@ DHT = 0xC4
 DAC = 0xCC
 DRI = 0xDD
 JPEG = {DQT: range(65, 4 * 129 + 1), DHT: range(18, 8 * 273 + 1), DAC: range(2, 65), DRI: _exactly(2)}
-# JFIF 1.02 without the thumbnail, and Adobe technical note 5116 with the transform flag.
+# The length of a JFIF 1.02 segment without the thumbnail, and of an Adobe segment with the transform flag (Adobe
+# technical note 5116).
 JFIF = 14
 ADOBE = 12
-# PNG chunks (third edition). Suggested palettes and histograms are removed, because they don't affect pixels and can
-# contain text.
+# PNG chunks (third edition). Suggested palettes and histograms aren't listed, so they are removed. They don't affect
+# pixels and can contain text.
 PNG = {
     b"IHDR": _exactly(13),
     b"PLTE": range(3, 769, 3),

@@ -1,4 +1,4 @@
-"""Locks on files documents. `metadata.locked` is a time that the owner of the lock renews while it is writing.
+"""Locks on files' documents. `metadata.locked` is a time that the owner of the lock renews while it is writing.
 
 Every write that relies on the lock includes the lock in its filter, so a writer that has lost its lock can't change
 anything.
@@ -35,7 +35,7 @@ def stale_filter(moment: datetime) -> dict[str, Any]:
 
 
 class Lock:
-    """This process's lock on a files document. `moment` is the stored time."""
+    """This process's lock on a file's document. `moment` is the stored time."""
 
     def __init__(self, collection: Collection[Document], selector: Mapping[str, Any], moment: datetime) -> None:
         self._collection = collection
@@ -70,7 +70,7 @@ class Lock:
 
 
 class Heartbeat:
-    """A thread that renews locks, so that a slow upload keeps its locks for as long as its request lasts."""
+    """A thread that renews locks, so that a slow upload keeps its locks until its request ends."""
 
     def __init__(self, locks: Sequence[Lock]) -> None:
         self._locks = tuple(locks)
@@ -96,6 +96,6 @@ class Heartbeat:
                     self.lost = True
                     return
             except PyMongoError:
-                # The next beat tries again. If the database is unavailable for too long, the last write detects that
-                # the lock has been lost.
+                # The thread tries again at the next interval. If the database is unavailable for too long, the last
+                # write detects that the lock has been lost.
                 continue

@@ -15,9 +15,10 @@ TEXTS = frozenset({b"tEXt", b"zTXt", b"iTXt", b"tIME", b"dSIG"})
 FRAME = b"fcTL"
 REQUIRED = frozenset({b"IHDR", b"PLTE", b"IEND"})
 PIECE = 1 << 16
-# The maximum number of bytes by which a colour profile can grow, because other software may compress better.
+# A compressed colour profile can grow by up to this many bytes, because other software may have compressed it better.
 MAX_PROFILE_GROWTH = 1024
-# Samples per pixel by colour type, and the passes of an interlaced image (left, top, horizontal step, vertical step).
+# Samples per pixel for each colour type, and the passes of an interlaced image (left, top, horizontal step, vertical
+# step).
 SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 
@@ -77,7 +78,7 @@ class _Picture:
         self._size = (0, 0)
         self._bits = 0
         self._is_interlaced = False
-        # The pixels of the still image, and of the current frame.
+        # The expected pixels of the still image, and of the current frame.
         self._still: _Pixels | None = None
         self._frame: _Pixels | None = None
         self._frames = 0

@@ -13,11 +13,13 @@ BATCH = 8
 
 
 class MissingChunk(Exception):
-    """A chunk is missing, because the file has since been replaced and swept, or was never complete."""
+    """A chunk is missing. The file has since been replaced and swept, or it was never complete."""
 
 
 def read_range(bucket: str, file_id: ObjectId, chunk_size: int, start: int, stop: int) -> Iterator[bytes]:
-    """Yield the bytes of a file from `start` up to `stop` (exclusive), with one query. The bytes are always correct.
+    """Yield the bytes of a file from `start` up to `stop` (exclusive), with one query.
+
+    Incorrect bytes are never returned.
 
     Raises:
         MissingChunk: A chunk is missing or too short.
@@ -61,7 +63,7 @@ def open_range(bucket: str, file_id: ObjectId, chunk_size: int, start: int, stop
 
 
 class SeekableFile(io.RawIOBase):
-    """A stored file with the interface that Pillow needs. It reads ahead sequentially. Seeking costs a query."""
+    """A stored file with the interface that Pillow needs. It reads ahead sequentially. Each seek costs a query."""
 
     def __init__(self, bucket: str, file_id: ObjectId, chunk_size: int, length: int) -> None:
         self._bucket = bucket

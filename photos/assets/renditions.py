@@ -1,7 +1,8 @@
 """Resized copies of photos. The worker makes the usual copies after an upload, and requests make any missing copies.
 
-Each copy is made only once. Only a few threads per process make copies or wait for them. Other requests get the nearest
-existing copy. photos/assets/limits.py sets the sizes, and photos/addresses.py adds the copies' URLs to pages.
+Each copy is made only once. Only a few threads per process make copies or wait for them. For other requests, the site
+sends the nearest existing copy. photos/assets/limits.py sets the sizes, and photos/addresses.py adds the copies' URLs
+to pages.
 """
 
 import re
@@ -38,22 +39,23 @@ _SPEC = re.compile(
     r"(?P<cut>(?:-c\d{1,5}x\d{1,5}x\d{1,5}x\d{1,5})?(?:-r\d{2,3})?)\.(?P<extension>webp|jpg)",
     re.ASCII,
 )
-# How many seconds to wait for another process that is making the same copy, and how many seconds between queries.
+# How many seconds to wait for another process that is making the same copy, and how many seconds to wait between
+# queries.
 TIMEOUT = 25
 POLL_INTERVAL = 0.05
-# Maximum number of threads per process that make copies or wait for them. Pages need the other threads.
+# Maximum number of threads per process that make copies or wait for them. The other threads are needed for pages.
 MAX_MAKERS = 2
 _maker_slots = threading.BoundedSemaphore(MAX_MAKERS)
 
 
 @dataclass(frozen=True)
 class Spec:
-    """The specification of a copy, which is `width` pixels wide, and may be a square around a point.
+    """The specification of a copy. The copy is `width` pixels wide, and may be a square around a point.
 
     In URLs, it is written as "w640.webp" or "s160-50x33.jpg". It includes the crop and rotation, and the focal point
     relative to the visible part, so that a URL always returns the same image. For example,
-    "w640-c1000x0x5000x10000-r90.webp" is rotated by 90°. The visible part starts at 10% of the width, and is half as
-    wide as the whole image and equally high.
+    "w640-c1000x0x5000x10000-r90.webp" is rotated by 90°. The visible part starts at 10% of the width, and covers half
+    the width and the full height of the image.
     """
 
     width: int
@@ -79,19 +81,19 @@ class Spec:
 
 
 def parse(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
-    """Return the spec in `text`, or None if the site doesn't make this copy for a photo with this focal point and cut.
+    """Return the spec in `text`, or None if the site doesn't make this copy for a photo with these values.
 
-    The site makes only copies with the configured sizes and the photo's own focal point and cut, so that requests can't
-    make it store arbitrary copies.
+    The site makes only copies with the configured sizes, and with the photo's own focal point, crop and rotation.
+    Requests therefore can't make the site store arbitrary copies.
     """
     spec = _parse_size(text, focal, cut)
     return spec if str(spec) == text else None
 
 
 def current_spec(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
-    """Return the spec with the size in `text`, and with the photo's current focal point and cut.
+    """Return the spec with the size in `text`, and with the photo's current focal point, crop and rotation.
 
-    Return None if `text` is invalid or already has the current cut.
+    Return None if `text` is invalid or already has the current crop and rotation.
     """
     match = _SPEC.fullmatch(text)
     return _parse_size(text, focal, cut) if match and match["cut"] != str(cut) else None
@@ -139,7 +141,7 @@ def usual_specs(size: Sequence[int], focal: Focal | None, cut: Cut) -> list[Spec
 
 
 def get_or_make(source: StoredFile, content_type: str, spec: Spec) -> StoredFile:
-    """Return the copy. If it doesn't exist, one process makes it, and the others wait.
+    """Return the copy. If it doesn't exist, one process makes it, and other processes wait.
 
     Raises:
         BadPicture: The source can't be read.
@@ -170,7 +172,7 @@ def find_nearest(source: StoredFile, spec: Spec) -> tuple[StoredFile, Spec] | No
         text = document["metadata"]["spec"]
         size = _parse_size(text, None, WHOLE)
         other = replace(spec, width=size.width, extension=size.extension) if size else None
-        # The copy must have the same aspect ratio, focal point and cut.
+        # The copy must have the same aspect ratio, focal point, crop and rotation.
         if other is None or str(other) != text or other.extension not in (spec.extension, "jpg"):
             continue
         rank = other.width < spec.width, abs(other.width - spec.width), other.extension != spec.extension

@@ -11,7 +11,7 @@ from email.utils import format_datetime, parsedate_to_datetime
 from urllib.parse import quote
 
 FOR_EVER = "public, max-age=31536000, immutable"
-# For a copy of a different size that is sent until the requested copy has been made.
+# Cache-Control for a copy with a different size, which is sent until the requested copy has been made.
 FOR_NOW = "public, max-age=10"
 NO_STORE = "private, no-store"
 # With these headers, the file can't run or load anything, even if a browser interprets it as a different type.
@@ -24,7 +24,7 @@ _RANGE = re.compile(
     r"bytes\s*=\s*(?:(?P<first>\d+)\s*-\s*(?P<last>\d*)|-\s*(?P<suffix>\d+))\s*", re.IGNORECASE | re.ASCII
 )
 _TAG = re.compile(r'\s*(W/)?"([\x21\x23-\x7e\x80-\xff]*)"\s*(?:,|$)')
-# This is more digits than any file length has. int() is slow for thousands of digits.
+# Maximum number of digits in a range. No file length has that many digits, and int() is slow for thousands of digits.
 _MAX_DIGITS = 18
 
 
@@ -113,7 +113,7 @@ def _check_preconditions(request: FileRequest, file: File) -> int | None:
 
 
 def _if_range_matches(request: FileRequest, file: File) -> bool:
-    """Return whether If-Range is absent or matches the file by a strong tag or the exact date (13.1.5)."""
+    """Return whether If-Range is absent, or matches the file's strong tag or exact date (13.1.5)."""
     condition = request.headers.get("if-range")
     if condition is None:
         return True
@@ -165,7 +165,7 @@ def _date(moment: datetime) -> str:
 
 
 def _disposition(filename: str, download: bool) -> str:
-    """Return Content-Disposition with the name in ASCII, and also in UTF-8 if it has other characters (RFC 6266)."""
+    """Return a Content-Disposition header. It has the name in ASCII, and also in UTF-8 if necessary (RFC 6266)."""
     disposition = "attachment" if download else "inline"
     ascii_name = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%' else "_" for c in filename)
     if ascii_name == filename:

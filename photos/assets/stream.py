@@ -1,6 +1,7 @@
 """Parsing of files as their bytes arrive. A parser is a generator that yields bytes to store, or None if it needs more.
 
-Each parser can therefore read its format from start to end, as if from a file, but the whole file is never in memory.
+Each parser can therefore read its format from start to end, as if from a file, although the whole file is never in
+memory.
 """
 
 from collections.abc import Generator, Iterator
@@ -15,10 +16,11 @@ Reading = Generator[bytes | None, None, bytes]
 
 # Maximum number of bytes to read at once. EXIF data and colour profiles are much smaller.
 MAX_PIECE = 4 * 1024 * 1024
-# A file can have up to MAX_PARTS parts, and one more for every BYTES_PER_PART bytes. Even short parts take time.
+# A file can have up to MAX_PARTS parts, and one more for every BYTES_PER_PART bytes. The number is limited because even
+# short parts take time to process.
 MAX_PARTS = 50_000
 BYTES_PER_PART = 32
-# Signs of a web page or a script in metadata. An attacker would hope that the file is served as a web page or script.
+# Signs of a web page or a script in metadata. An attacker might try to have the file served as a web page or script.
 _CODE = (b"<script", b"<?php", b"<!doctype html", b"<html", b"<svg", b"<iframe", b"javascript:")
 
 
@@ -96,7 +98,7 @@ class Source:
 
 
 class Cleaner:
-    """A driver that feeds a parser with the bytes as they arrive."""
+    """An object that passes bytes to a parser as they arrive."""
 
     def __init__(self, source: Source, parser: Parser) -> None:
         self._source = source

@@ -1,7 +1,7 @@
 """Streaming writes to GridFS. The locked document is inserted first, then the chunks. The last update sets the length.
 
-The last update also releases the lock. The driver's own writer inserts the document at the end, so the lock would be
-invisible until then. It also buffers 48 MB. Any GridFS driver can read the files written by this module.
+The last update also releases the lock. The driver's own writer isn't used. It inserts the document at the end, so the
+lock would be invisible until then, and it buffers 48 MB. Any GridFS driver can read the files written by this module.
 """
 
 import io
@@ -26,7 +26,7 @@ from photos.assets.locks import Heartbeat, Lock
 from photos.assets.reader import SeekableFile
 
 CHUNK = 255 * 1024
-# The number of chunks per insert (2 MB). This is 90% as fast as the driver's 48 MB.
+# The number of chunks per insert (2 MB). This is 90% as fast as the driver's batches of 48 MB.
 BATCH = 8
 
 
@@ -140,7 +140,7 @@ class Writer:
 
         The lock is renewed before the file is deleted. If `finish` completed the file but the server's response was
         lost, the file has no lock, so it isn't deleted. Swept files are left to the sweeper. Chunks are deleted before
-        the document, so that a crash in between leaves a stalled upload that the sweeper finds.
+        the document, so a crash between the two steps leaves a stalled upload that the sweeper finds.
         """
         if self._ended:
             return
@@ -171,7 +171,7 @@ class Writer:
 
 @dataclass(frozen=True)
 class ReceivedPhoto:
-    """A valid photo that has been stored but isn't shown yet. `sha256` is the hash of the stored bytes."""
+    """The stored file of a valid photo, before the photo shows the file. `sha256` is the hash of the stored bytes."""
 
     properties: ImageProperties
     sha256: str

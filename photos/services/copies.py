@@ -1,4 +1,4 @@
-"""The job that makes the usual copies of a photo after it is uploaded, so that the first readers don't have to wait."""
+"""The job that makes a photo's usual copies after the upload, so that the first readers don't have to wait."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ CUT_FIELDS = frozenset({"detail.crop", "detail.rotation"})
 
 
 def enqueue(photo_id: ObjectId, content_id: ObjectId, cut: Cut = WHOLE) -> None:
-    """Queue the job that makes the copies of a file with this cut.
+    """Queue the job that makes the copies of a file with this crop and rotation.
 
     If the job doesn't run, each copy is made on the first request for it.
     """
@@ -37,7 +37,10 @@ def enqueue_after_save(node_id: ObjectId, changed: frozenset[str], **_kwargs: An
 
 @task(stored_as=COPIES)
 def make_copies(photo: str, content: str) -> None:
-    """Make the missing copies that pages use. Do nothing if the photo no longer shows the file `content`."""
+    """Make the missing copies that pages use.
+
+    If the photo no longer shows the file with the id `content`, do nothing.
+    """
     stored = stored_photos.get(ObjectId(photo))
     content_id = ObjectId(content)
     if stored is None or stored.metadata.content_id != content_id:

@@ -1,4 +1,7 @@
-"""Functions for importing photos from local files: find and read files, and recognize photos already imported."""
+"""Functions for importing photos from local files.
+
+They find and read files, and recognize photos that were already imported.
+"""
 
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -14,7 +17,8 @@ from photos.assets.cleaning import Cleaning
 # The number of bytes to read at once, which is as many as one insert sends to the database.
 PIECE = 2 * 1024 * 1024
 EXTENSIONS = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".avif", ".gif"})
-# Image formats that the site rejects. Commands list these files, so that operators know which are missing and why.
+# Image formats that the site rejects. Commands list these files, so that operators know which files are missing and
+# why.
 REFUSED_EXTENSIONS = frozenset(
     {".heic", ".heif", ".hif", ".tif", ".tiff", ".bmp", ".dng", ".jxl", ".jp2", ".psd", ".svg", ".ico"}
 )
@@ -72,7 +76,7 @@ def files(folder: Path) -> Iterator[Path]:
 def find_file(folder: Path, *names: str) -> Path | None:
     """Return the file at the path `names` below `folder`, or None if it can't be read.
 
-    The names can be in any Unicode form, because macOS decomposes accented letters and other systems compose them.
+    The names can be in any Unicode form, because macOS decomposes accented letters, whereas other systems compose them.
     """
     path = folder
     for name in names:
@@ -103,7 +107,10 @@ def _find_in_any_form(folder: Path, name: str) -> Path | None:
 
 @lru_cache(maxsize=16)
 def _names(folder: Path, _modified_ns: int) -> dict[str, str]:
-    """Return the names in a folder, by their composed form. `_modified_ns` invalidates the cache after changes."""
+    """Return the names in a folder, keyed by their composed form.
+
+    `_modified_ns` invalidates the cache after changes.
+    """
     return {unicodedata.normalize("NFC", path.name): path.name for path in folder.iterdir()}
 
 

@@ -1,4 +1,4 @@
-"""Services that upload photos, replace their files, and restore earlier files.
+"""Services that upload photos, replace photos' files, and restore earlier files.
 
 The services for nodes change the tags of photos, and trash and restore photos.
 """
@@ -72,7 +72,7 @@ class Uploaded:
 class IncomingFile(ABC, Generic[Result]):
     """A file that is being received. Call `feed` with its bytes, then call `finish` or `abort`.
 
-    Instead, you can call `write` with all of its bytes.
+    To process a whole file at once, call `write` instead.
     """
 
     @abstractmethod
@@ -119,7 +119,7 @@ class Upload(IncomingFile[Uploaded]):
         slug: The slug, or "" to derive it from the title.
         fields: Other fields by path, such as "detail.alt" and "published".
         tags: The tags.
-        photo_id: An id chosen by the caller. It must not be in use by a photo or another upload.
+        photo_id: An id chosen by the caller. It must not be the id of an existing photo or another upload.
 
     Raises:
         InvalidPlace: The gallery can't contain the photo.
@@ -175,9 +175,10 @@ class Upload(IncomingFile[Uploaded]):
         self._incoming.feed(data)
 
     def finish(self, fields: Mapping[str, Any] | None = None, tags: tuple[str, ...] = ()) -> Uploaded:
-        """Check the received file, and complete the photo. It is a draft unless `fields` publish it.
+        """Check the received file, and complete the photo. The photo is a draft unless `fields` makes it public.
 
-        `fields` and `tags` are added to those passed to the constructor, because in a form, fields can follow files.
+        `fields` and `tags` are added to the values passed to the constructor, because in a submitted form, fields can
+        follow files.
 
         Raises:
             BadPicture: The file isn't a photo that the site accepts.
@@ -196,7 +197,10 @@ class Upload(IncomingFile[Uploaded]):
             raise
 
     def _complete(self, received: ReceivedPhoto, tags: tuple[str, ...]) -> Uploaded | None:
-        """Complete the stored photo. Return None if it has changed in the meantime, or if its slug was taken."""
+        """Complete the stored photo.
+
+        Return None if the photo has changed since it was read, or if its slug is already in use.
+        """
         stored = self._writer.lock.find({"metadata": 1})
         if stored is None:
             raise UploadLost
@@ -211,7 +215,7 @@ class Upload(IncomingFile[Uploaded]):
         try:
             is_done = self._writer.finish(changes, **{"metadata.nonce": before["nonce"]})
         except DuplicateKeyError:
-            # Another node has taken the slug that was derived from the title.
+            # Another node already uses the slug that was derived from the title.
             return None
         if not is_done:
             return None
@@ -233,7 +237,10 @@ class Upload(IncomingFile[Uploaded]):
         return {**default, **fields, **_content_fields(received, self._filename), "content_id": self.id}
 
     def _new_slug(self, metadata: Mapping[str, Any]) -> dict[str, str]:
-        """Return the slug for a title that came after the file, or {} if there is no such title or the slug was set."""
+        """Return the slug for a title that followed the file in the form.
+
+        Return {} if no title followed or if the slug was set explicitly.
+        """
         if self._explicit_slug or "slug" in self._fields or self._late_title in ("", self.title):
             return {}
         return {"slug": slugs.find_free(self._late_title, metadata["parent_id"], ASSET_FILES)}
@@ -276,7 +283,7 @@ class Replacement(IncomingFile[Saved]):
             raise
 
     def finish(self) -> Saved:
-        """Check the received file, and make the photo show it with a single compare-and-set.
+        """Check the received file, and make the photo show it, with a single compare-and-set operation.
 
         After an exception, a complete file is kept, because an editor may already have restored it. If it isn't used,
         the sweeper deletes it.
@@ -286,7 +293,7 @@ class Replacement(IncomingFile[Saved]):
             UploadLost: The upload was swept because it had stalled, or another upload owns the lock.
             NodeGone: The photo no longer exists.
             TooBusy: Other writers kept changing the photo.
-            ChangedSince: The photo no longer has the nonce `seen_nonce`.
+            ChangedSince: The photo's nonce is no longer `seen_nonce`.
         """
         try:
             received = self._incoming.end()
@@ -343,9 +350,9 @@ def restore_content(actor: Actor, photo_id: ObjectId, content_id: ObjectId) -> S
 def _protect(photo_id: ObjectId, content_id: ObjectId) -> None:
     """Protect an earlier file from the sweeper before the photo shows it.
 
-    If the sweeper got there first, raise NodeGone. The sweeper's update filters by the value of `superseded` that it
-    read, so only one of the two updates matches. If the photo doesn't show the protected file after all, the file's
-    grace period starts again.
+    If the sweeper has already marked the file, raise NodeGone. The sweeper's update filters by the value of
+    `superseded` that it read, so only one of the two updates matches. If the photo doesn't show the protected file in
+    the end, the file's grace period starts again.
     """
     result = database()[ASSET_FILES].update_one(
         {**contents.selector(photo_id, content_id), "metadata.doomed": None}, {"$unset": {"metadata.superseded": ""}}
@@ -364,9 +371,9 @@ def _show(
 ) -> Saved:
     """Make the photo show a complete file.
 
-    This process must still own the lock, and the photo must still have `seen_nonce` (if set). The update filters by the
-    photo's nonce, so that the history contains every save. It sets a new nonce, so that results cached under the old
-    nonce aren't used again. May raise NodeGone, UploadLost, ChangedSince or TooBusy.
+    This process must still own the lock, and the photo must still have `seen_nonce` (if set). The update's filter
+    contains the photo's nonce, so that the history contains every save. The update sets a new nonce, so that results
+    cached under the old nonce aren't used again. May raise NodeGone, UploadLost, ChangedSince or TooBusy.
     """
     files = database()[ASSET_FILES]
 
@@ -396,9 +403,9 @@ def _show(
 
 
 def _mark_superseded(photo_id: ObjectId, former: ObjectId, shown: ObjectId) -> None:
-    """Store the time at which the photo stopped showing the former file, which is when the file's grace period starts.
+    """Store the time at which the photo stopped showing the `former` file. The file's grace period starts at this time.
 
-    If this process dies before it can do so, the sweeper does the same later.
+    If this process dies before it stores the time, the sweeper stores the time later.
     """
     files = database()[ASSET_FILES]
     if former not in (photo_id, shown):
@@ -413,7 +420,7 @@ def _lock(photo_id: ObjectId) -> Lock:
     """Acquire the photo's lock. May raise NodeGone, or PhotoLocked if an upload in progress owns the lock."""
     moment = now()
     files = database()[ASSET_FILES]
-    # The filter contains the _id and not the slug, so that the lock remains valid if the photo is renamed.
+    # The filter contains the _id rather than the slug, so that the lock remains valid if the photo is renamed.
     photo = {"_id": photo_id, **node_filter(ASSET_FILES)}
     result = files.update_one({**photo, **free_or_stale_filter(moment)}, {"$set": {"metadata.locked": moment}})
     if not result.matched_count:

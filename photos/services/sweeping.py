@@ -1,9 +1,9 @@
-"""The sweeper, which deletes what uploads leave behind: stalled uploads, replaced files, and orphan chunks.
+"""The sweeper, which deletes files that are no longer needed: stalled uploads, replaced files, and orphan chunks.
 
-Every step can be interrupted and repeated. A document is marked with a compare-and-set before its bytes are deleted. A
-writer that resumes therefore can't store anything, and an earlier file can't be restored while its bytes are being
-deleted. Files are read in batches. Filters include the first field of the shard key, so that each write is sent only to
-the shards that it affects.
+Every step can be interrupted and repeated. A document is marked with a compare-and-set operation before its bytes are
+deleted. A writer that resumes therefore can't store anything, and an earlier file can't be restored while its bytes are
+being deleted. Files are read in batches. Filters include the first field of the shard key, so that each write is sent
+only to the shards that it affects.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,8 @@ MIN_AGE = timedelta(hours=1)
 BATCH = 100
 LEASE = "sweep_uploads"
 LEASE_TIME = timedelta(minutes=10)
-# Matches files that have a gallery and a slug. Other files are damaged, so they are kept, and doctor reports them.
+# Matches files that have a gallery and a slug. Other files are damaged. The sweeper keeps them, and the doctor reports
+# them.
 _PLACED = {"metadata.parent_id": {"$type": "objectId"}, "metadata.slug": {"$type": "string"}}
 PROJECTION = {
     "metadata.type": 1,
@@ -47,7 +48,7 @@ PROJECTION = {
     "metadata.locked": 1,
     "metadata.content_id": 1,
 }
-# Used as the id of the file if the photo's document is damaged and doesn't contain the id.
+# Used instead of a file's id if the photo's document is damaged and doesn't contain the id.
 DAMAGED = ObjectId("0" * 24)
 
 
@@ -71,7 +72,7 @@ def exclusively() -> Iterator[bool]:
 
 
 def sweep(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
-    """Delete everything that uploads left behind. Return the number of files.
+    """Delete everything that uploads left behind. Return the number of deleted files.
 
     Args:
         dry_run: Whether to count the files without deleting them.
@@ -125,15 +126,15 @@ def _is_photo(document: Document) -> bool:
 
 
 def count_stalled(moment: datetime | None = None) -> int:
-    """Return, for operators, the number of uploads that had stalled at `moment`. The default is now."""
+    """Return the number of uploads that had stalled at `moment` (by default, now), for operators."""
     return database()[ASSET_FILES].count_documents(stale_filter(moment or now()))
 
 
 def _delete_stalled(documents: list[Document], stalled: Document) -> None:
     """Delete new files whose upload process died. `stalled` is the filter with which the files were found.
 
-    The sweeper first takes over their locks. A writer that resumes then can't change anything, because all its filters
-    contain its lock.
+    The sweeper first takes over the locks on these files. A writer that resumes then can't change anything, because all
+    its filters contain its lock.
     """
     own_lock = now()
     files = database()[ASSET_FILES]
@@ -146,7 +147,10 @@ def _delete_stalled(documents: list[Document], stalled: Document) -> None:
 
 
 def _targeted_filter(documents: list[Document]) -> Document:
-    """Return a filter for these documents that includes the first field of the shard key, to target their shards."""
+    """Return a filter for these documents.
+
+    It includes the first field of the shard key, so each command is sent only to the documents' shards.
+    """
     parents = {document["metadata"].get("parent_id") for document in documents}
     return {"_id": {"$in": [document["_id"] for document in documents]}, "metadata.parent_id": {"$in": list(parents)}}
 
@@ -170,7 +174,8 @@ def _sweep_content(content: Document, shown: ObjectId | None, moment: datetime, 
     selector = contents.selector(photo_id, content_id)
     if shown == content_id:
         if superseded and not dry_run:
-            # An editor has restored this file. The old time would shorten its next grace period.
+            # An editor has restored this file. The old time is removed, because it would shorten the file's next grace
+            # period.
             files.update_one(selector, {"$unset": {"metadata.superseded": ""}})
         return
     if shown is not None and superseded is None and "doomed" not in metadata:
@@ -232,7 +237,7 @@ def _sweep_own_content(photo: Document, moment: datetime, swept: Swept, dry_run:
 
 
 def _sweep_renditions(moment: datetime, swept: Swept, dry_run: bool) -> None:
-    """Delete copies whose process died while making them, copies of missing files, and copies that no URL refers to."""
+    """Delete unfinished copies whose process died, copies of missing files, and copies that no URL refers to."""
     for stalled in database()[RENDITION_FILES].find(stale_filter(moment), {"metadata.locked": 1}):
         swept.renditions += 1
         if not dry_run:
@@ -250,8 +255,9 @@ def _sweep_renditions(moment: datetime, swept: Swept, dry_run: bool) -> None:
 def _unwanted(sources: list[ObjectId], moment: datetime) -> list[Document]:
     """Return the copies of `sources` that are no longer needed.
 
-    A copy isn't needed if its source file is missing, or if no URL contains its spec because the sizes or the focal
-    point have changed. However, recent copies of existing files are kept, because clients may be about to request them.
+    A copy isn't needed if its source file is missing, or if no URL contains its spec any longer, because the sizes or
+    the photo's focal point, crop or rotation have changed. Recent copies of existing files are kept anyway, because
+    clients may be about to request them.
     """
     query = {"metadata.source": {"$in": sources}}
     copies = list(database()[RENDITION_FILES].find(query, {"metadata": 1, "uploadDate": 1}))
@@ -278,7 +284,7 @@ def _subdocument(document: Document, name: str) -> Document:
 
 
 def _source(copy: Document) -> Any:
-    """Return the id of the file from which a copy was made, or None if the copy's document is damaged and lacks it."""
+    """Return the id of the file from which a copy was made, or None if the copy's document doesn't contain the id."""
     return _subdocument(copy, "metadata").get("source")
 
 
@@ -303,19 +309,19 @@ def _has_no_url(copy: Document, photo: Document | None) -> bool:
         cut = Cut.of(detail.get("crop"), detail.get("rotation"))
         return not isinstance(spec, str) or renditions.parse(spec, tuple(focal) if focal else None, cut) is None
     except MALFORMED:
-        # The photo is damaged, so its cut is unknown.
+        # The photo is damaged, so its crop and rotation are unknown.
         return False
 
 
 def _orphans(files: str, ids: list[ObjectId]) -> list[ObjectId]:
-    """Return those file ids for which there are chunks but no document. `ids` are the ids of files that have chunks.
+    """Return the file ids for which there are chunks but no document. `ids` contains the ids of files that have chunks.
 
     A document is always inserted before its chunks, so these chunks don't belong to any file. Photos in the trash keep
     their chunks. If a photo's original file was deleted, its document has length 0, and any chunks were left behind by
     an interrupted sweep.
     """
     existing: set[ObjectId] = set()
-    # If a file is moved to or from the trash in the meantime, one of the three queries finds it.
+    # If a file is moved to or from the trash during the sweep, one of the three queries finds it.
     for collection in (files, TRASH, files):
         existing |= _existing(collection, [id for id in ids if id not in existing])
     return [id for id in ids if id not in existing] + list(_existing(files, list(existing), _EMPTIED))
@@ -335,7 +341,7 @@ def _distinct(collection: str, path: str) -> Iterator[ObjectId]:
 
 
 def _existing(collection: str, ids: list[ObjectId], condition: Document | None = None) -> set[ObjectId]:
-    """Return the `ids` for which the collection contains a document that matches `condition`."""
+    """Return the subset of `ids` for which the collection contains a document that matches `condition`."""
     if not ids:
         return set()
     documents = database()[collection].find({"_id": {"$in": ids}, **(condition or {})}, {"_id": 1})

@@ -1,4 +1,4 @@
-"""The template tags for `{% load photos %}`, which show photos as HTML in the sizes that the layout needs."""
+"""Template tags (`{% load photos %}`) that show photos as HTML in the sizes that the layout needs."""
 
 from typing import Any
 
@@ -70,7 +70,7 @@ def photo_in_row(photo: Photo, *, eager: bool = False) -> SafeString:
 
 @register.filter
 def photo_shape(photo: Photo) -> int:
-    """Return the closest aspect ratio (in hundredths) with a class in the style sheet: `{{ photo|photo_shape }}`."""
+    """Return the closest aspect ratio that has a class in the style sheet, in hundredths: `{{ photo|photo_shape }}`."""
     return addresses.nearest_shape(photo)
 
 
@@ -83,7 +83,7 @@ def share_picture() -> ShareImage | None:
 
 @register.simple_tag
 def photo_logo(photo: Photo, alt: str, css_class: str) -> SafeString:
-    """Show the photo as a logo, which keeps its transparency: `{% photo_logo photo site.name "logo" %}`."""
+    """Show the photo as a logo, and keep its transparency: `{% photo_logo photo site.name "logo" %}`."""
     return addresses.logo_picture(photo, alt=alt, css_class=css_class)
 
 
@@ -122,7 +122,7 @@ def photo_facts(photo: Photo) -> list[tuple[Any, Any, str]]:
 
 @register.inclusion_tag("editor/_pictures.html", takes_context=True)
 def picture_dialog(context: Any, new_photo: Any) -> dict[str, Any]:
-    """Show a form for the alternative text of each photo that is added to a text: `{% picture_dialog form %}`."""
+    """Show a form for the alternative text of each photo that an editor adds: `{% picture_dialog form %}`."""
     user = context["user"]
     galleries = section_choices(user, PHOTO) if access.may_add_photos(user) else []
     return {
