@@ -74,7 +74,7 @@ class Claim:
         self.descriptor = -1
 
     def owner(self) -> dict[str, Any] | None:
-        """Return the facts of the process that owns the claim, or None if no process owns it."""
+        """Return the facts recorded by the process that owns the claim, or None if no process owns it."""
         return _read(self.path) if is_locked(self.path) else None
 
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-# "<microseconds> <period>", or "max <period>": the CPU limit of a container (cgroup v2).
+# This file contains the CPU limit of a container (cgroup v2), as "<microseconds> <period>" or "max <period>".
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 

@@ -116,7 +116,7 @@ class Mongod:
         If there is a key, the client has all permissions.
         """
         member: dict[str, Any] = {}
-        if self.key:  # mongod's own user, whose password is the key, doesn't need a user in the database
+        if self.key:  # the key is the password of mongod's internal user, which doesn't have to be created
             member = {"username": "__system", "password": self.key.read_text(), "authSource": "local"}
         return MongoClient(self.uri_direct, serverSelectionTimeoutMS=1000, connectTimeoutMS=1000, **member)
 
@@ -175,7 +175,8 @@ class Mongod:
         deadline = time.monotonic() + START_SECONDS
         while self.alive and time.monotonic() < deadline:
             with contextlib.suppress(OSError, PyMongoError):
-                socket.create_connection((LOOPBACK, self.port), timeout=1).close()  # fails at once; a client would wait
+                # A plain connection fails immediately, whereas MongoClient would wait for the server.
+                socket.create_connection((LOOPBACK, self.port), timeout=1).close()
                 with self.client() as client:
                     options = client.admin.command("getCmdLineOpts")["parsed"]
                 if options.get("storage", {}).get("dbPath") == str(self.dbpath):
@@ -254,7 +255,7 @@ def last_error(log: Path) -> str:
         try:
             entry = json.loads(line)
         except ValueError:
-            if line.strip() and not line.startswith("try '"):  # the dynamic linker and option errors write plain text
+            if line.strip() and not line.startswith("try '"):  # linker and option errors are plain text
                 return line.strip()
             continue
         if entry.get("s") in ("E", "F") and "error" in (attributes := entry.get("attr", {})):

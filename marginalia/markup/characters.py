@@ -44,7 +44,7 @@ def is_blank(text: str) -> bool:
 
 
 def scrub(text: str) -> str:
-    """Return `text` without characters that no page should contain: controls and bidirectional overrides.
+    """Return `text` without characters that no page should contain: control characters and bidirectional overrides.
 
     A lone surrogate can't be encoded, so it becomes U+FFFD. A form feed becomes a space. Tabs and line ends are kept.
     The function is idempotent.
@@ -100,7 +100,10 @@ def _continues(text: str, index: int) -> bool:
 
 
 def _follows_odd_indicators(text: str, index: int) -> bool:
-    """Return whether the regional indicator at `index` completes a flag, because an odd number of them precedes it."""
+    """Return whether an odd number of regional indicators precedes `index`.
+
+    If so, the indicator at `index` completes a flag.
+    """
     start = index
     while start > 0 and "\U0001f1e6" <= text[start - 1] <= "\U0001f1ff":
         start -= 1

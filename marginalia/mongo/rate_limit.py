@@ -103,5 +103,5 @@ def reset(key: str, alias: str = DEFAULT_DB_ALIAS) -> int:
 
 
 def _literal(value: str) -> dict[str, Any]:
-    # In a pipeline, a string that begins with $ would be an expression.
+    # In a pipeline, a string that begins with $ would be treated as an expression.
     return {"$literal": value}

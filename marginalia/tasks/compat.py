@@ -1,6 +1,6 @@
 """Django's Tasks framework: `django.tasks` on Django 6, or the `django-tasks` package on Django 5.2.
 
-All code imports the framework from here.
+All other code imports the framework from this module.
 """
 
 try:

@@ -51,7 +51,7 @@ def jumbo_chunks(config: Database[Document]) -> dict[str, int]:
 
 
 def unreachable_shards(config: Database[Document], pools: Mapping[str, Any]) -> list[str]:
-    """Return the shards of a cluster without a reachable primary.
+    """Return a cluster's shards that have no reachable primary.
 
     Args:
         config: The cluster's `config` database.

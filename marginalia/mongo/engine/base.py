@@ -31,7 +31,7 @@ class DatabaseOperations(BaseOperations):
 class DatabaseIntrospection(BaseIntrospection):
     """Introspection that also supports text, hashed and 2d indexes."""
 
-    # django-mongodb-backend lacks these kinds, so it raises KeyError for collections with such an index.
+    # django-mongodb-backend doesn't support these kinds of index, so it raises KeyError for collections that have one.
     ORDER_DIR = {**BaseIntrospection.ORDER_DIR, "text": "TEXT", "hashed": "HASHED", "2d": "2D"}
 
 

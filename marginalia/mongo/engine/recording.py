@@ -1,4 +1,7 @@
-"""Records per thread and task. A block starts a record, and code that runs in the block can access and extend it."""
+"""Separate records for each thread and task.
+
+A `with` block starts a record, and code in the block can extend the record.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

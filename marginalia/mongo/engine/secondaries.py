@@ -1,8 +1,8 @@
 """Reads from secondaries while there is no primary. The data can be old, so it must never be cached.
 
 Reads return majority-committed data, which can't be rolled back. A member that is more than MAX_STALENESS_SECONDS
-behind the most recent member is never used. Two reads in a block can use different members, and therefore see different
-points in time.
+behind the most recent member is never used. Two reads in a block can use different members, so they can return data
+from different points in time.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The steps of an index plan. Each step is a difference between a database and what the apps declare."""
+"""The steps of an index plan. Each step is a difference between a database and the apps' declarations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Change:
         description: A description of the step.
         apply: The function that applies the step.
         obstacles: A function that returns a message listing the stored documents that would cause the step to fail, or
-            "" if there are none. It may read the whole collection.
+            "" if there are none. The function may read the whole collection.
         optional: Whether the step is applied only on request.
         before: The existing validator, if the step changes the validator.
         after: The declared validator, if the step changes the validator.

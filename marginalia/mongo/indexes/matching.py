@@ -38,7 +38,7 @@ def are_twins(index: Index, details: Mapping[str, Any]) -> bool:
 
 
 def enforces(details: Mapping[str, Any]) -> bool:
-    """Return whether an index does more than support queries, because it is unique or makes documents expire."""
+    """Return whether an index is unique or makes documents expire. Such an index does more than support queries."""
     return "unique" in details or "expireAfterSeconds" in details
 
 

@@ -18,7 +18,7 @@ class IndexStatus:
     Attributes:
         size: The size in bytes.
         uses: How often the index has been used since `since`, which is when the server began to count.
-        enforces: Whether the index does more than support queries, because it is unique or makes documents expire.
+        enforces: Whether the index is unique or makes documents expire. Such an index does more than support queries.
     """
 
     collection: str

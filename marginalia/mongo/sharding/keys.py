@@ -26,7 +26,7 @@ from marginalia.mongo.connection import Document, client, database, no_time_limi
 
 
 class CannotShard(Exception):
-    """A collection can't be sharded as planned. The message contains its name and the server's error."""
+    """A collection can't be sharded as planned. The message contains the collection's name and the server's error."""
 
 
 @dataclass(frozen=True)
