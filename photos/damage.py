@@ -64,7 +64,8 @@ def _missing_fields(document: Document) -> str:
 def _missing_content(document: Document, existing: set[Any]) -> str:
     metadata = document["metadata"]
     content_id = metadata.get("content_id")
-    # The document of a photo in the trash isn't in the collection that was searched, so its length is checked instead.
+    # The document of a photo in the trash isn't in the collection that was searched, so the document's length is
+    # checked instead.
     exists = content_id in existing or (content_id == document["_id"] and document["length"] > 0)
     if metadata.get("type") == PHOTO and content_id is not None and not exists:
         return f"shows {content_id}, which doesn't exist"

@@ -12,7 +12,8 @@ COLOURS = frozenset(
     b" B2D1 B2D2 B2D3 rig0 rig2".split()
 )
 TYPES = frozenset((b"XYZ ", b"curv", b"para", b"sf32", b"mft1", b"mft2", b"mAB ", b"mBA ", b"cicp", b"mpet", b"sig "))
-# Tags that some programs require. EMPTY contains, for each of their types, an empty value without the type name.
+# Tags that some programs require. EMPTY contains an empty value (without the type name) for each type that these tags
+# can have.
 REQUIRED = frozenset((b"desc", b"cprt"))
 EMPTY = {b"desc": bytes(4) + b"\0\0\0\1" + bytes(79), b"mluc": bytes(4) + struct.pack(">II", 0, 12), b"text": bytes(5)}
 # Ranges in the header: the date, the manufacturer and model, the creator, and the hash of the whole profile.

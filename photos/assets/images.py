@@ -46,7 +46,7 @@ Box = tuple[float, float, float, float]
 # The number of columns and rows in the tiny image from which the hash and the average colour are computed.
 GRID = (9, 8)
 _HIGH_BYTES = [value >> 8 for value in range(1 << 16)]
-# The transposition that makes an image upright, by the image's orientation (EXIF 2.32, tag 0x0112).
+# For each orientation (EXIF 2.32, tag 0x0112), the transposition that makes an image upright.
 _TRANSPOSITIONS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -56,7 +56,7 @@ _TRANSPOSITIONS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-# Functions that convert a point (across, down) in the upright image to the point in the file, by orientation.
+# For each orientation, a function that converts a point (across, down) in the upright image to the point in the file.
 _TO_STORED: dict[int, Callable[[float, float], tuple[float, float]]] = {
     2: lambda across, down: (1 - across, down),
     3: lambda across, down: (1 - across, 1 - down),

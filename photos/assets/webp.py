@@ -15,9 +15,10 @@ JUNK = b"JUNK"
 
 
 def parse(source: Source, facts: ImageFacts, keep_metadata: bool) -> Parser:
-    """Yield the image at the same length, with blanked XMP, zeroed unknown chunks, and clean EXIF data (`exif.clean`).
+    """Yield the image without changing its length.
 
-    If `keep_metadata` is true, EXIF data and XMP aren't changed. EXIF data can follow the pixels.
+    XMP is replaced with spaces, unknown chunks are replaced with zeros, and EXIF data is cleaned (`exif.clean`). If
+    `keep_metadata` is true, EXIF data and XMP aren't changed. EXIF data can follow the pixels.
     """
     head = yield from source.read(12)
     yield head

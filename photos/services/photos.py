@@ -36,7 +36,7 @@ from photos.assets.writer import IncomingPhoto, ReceivedPhoto, Writer, new_id
 from photos.services import copies
 
 MAX_NAME_LENGTH = 200
-# The fields of `detail` that describe the file and change with it.
+# The fields of `detail` that describe the file. They change when the file is replaced.
 CONTENT_FIELDS = (
     "content_type",
     "filename",

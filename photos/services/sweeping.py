@@ -100,7 +100,7 @@ def sweep(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
 
 
 def sweep_stalled(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
-    """Delete only stalled uploads, which is fast for sites of any size. The arguments are the same as for `sweep`."""
+    """Delete only stalled uploads. This is fast for sites of any size. The arguments are the same as for `sweep`."""
     swept = Swept()
     stalled = stale_filter(moment or now())
     for batch in batched(database()[ASSET_FILES].find(stalled, PROJECTION), BATCH):
@@ -217,7 +217,7 @@ def _own_content_replaced(moment: datetime) -> dict[str, Any]:
 def _sweep_own_content(photo: Document, moment: datetime, swept: Swept, dry_run: bool) -> None:
     """Delete a photo's original file, but keep its document, which is the photo's own document.
 
-    A single update sets the mark and the length. Its filter ensures that the photo shows a different file.
+    A single update sets the deletion mark and the length. Its filter ensures that the photo shows a different file.
     """
     swept.superseded += 1
     if dry_run:
