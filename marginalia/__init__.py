@@ -6,7 +6,7 @@ It doesn't import anything from the site's apps.
 from importlib import metadata
 
 try:
-    # The wheel's version, which is that of the commit from which it was built.
+    # The wheel's version, which is the version of the commit that the wheel was built from.
     __version__ = metadata.version("django-marginalia")
 except metadata.PackageNotFoundError:
     # A clone of the repository, where the package isn't installed.

@@ -276,7 +276,7 @@ def logo_picture(photo: Photo, *, alt: str, css_class: str) -> SafeString:
     )
 
 
-# The sizes of icons in pixels, by name: for browser tabs, for phone home screens, and for larger icons.
+# The names of icons and their sizes in pixels: for browser tabs, for phone home screens, and for larger icons.
 ICONS = {"icon": 32, "touch-icon": 180, "large-icon": 512}
 
 
@@ -305,7 +305,7 @@ def admin_path(photo_id: Any) -> str:
 def markdown(photo: Photo) -> str:
     """Return Markdown that embeds the photo in text.
 
-    It contains the photo's id, so it still works after the photo is moved or renamed.
+    The Markdown contains the photo's id, so it still works after the photo is moved or renamed.
     """
     alt = re.sub(r"([\\`*_\[\]<>&])", r"\\\1", " ".join(photo.metadata.detail.alt.split()))
     return f"![{alt}](photo:{photo.pk})"

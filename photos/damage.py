@@ -39,7 +39,7 @@ def find_damaged(
 
 
 def _chunk_totals(db: Database[Document], ids: list[Any], chunks: str) -> dict[Any, Document]:
-    """Return the number and the total size of each file's chunks, by file id."""
+    """Return the number and the total size of each file's chunks, keyed by file id."""
     size = {"$cond": [{"$eq": [{"$type": "$data"}, "binData"]}, {"$binarySize": "$data"}, 0]}
     group = {"_id": "$files_id", "count": {"$sum": 1}, "bytes": {"$sum": size}}
     totals = db[chunks].aggregate([{"$match": {"files_id": {"$in": ids}}}, {"$group": group}])

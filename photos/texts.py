@@ -252,7 +252,7 @@ class InsertSource:
     Each process caches the lists of nodes and photos that inserts request.
 
     Attributes:
-        photos: The photos to which the text refers, by id.
+        photos: The photos to which the text refers, keyed by id.
     """
 
     photos: Mapping[str, Photo]

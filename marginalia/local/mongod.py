@@ -44,7 +44,7 @@ def locate() -> Path:
     If the file in the wheel lacks the execute permission, the function adds it.
 
     Raises:
-        MongodError: No mongod was found. The message lists the three places.
+        MongodError: No mongod was found. The message lists the three places that were searched.
     """
     if configured_path := os.environ.get("MONGOD"):
         if not os.access(configured_path, os.X_OK) or os.path.isdir(configured_path):
@@ -171,7 +171,10 @@ class Mongod:
         return [*command, *self.extra_args]
 
     def _listens(self) -> bool:
-        """Wait until this mongod, and no other server, responds on the port. Return False if it doesn't in time."""
+        """Wait until this mongod, and no other server, responds on the port.
+
+        Return False if there is no response in time.
+        """
         deadline = time.monotonic() + START_SECONDS
         while self.alive and time.monotonic() < deadline:
             with contextlib.suppress(OSError, PyMongoError):

@@ -80,7 +80,7 @@ def _elements(clean: str) -> Iterator[_Element]:
 
 
 def _notes(html: str) -> dict[str, str]:
-    """Return the HTML of each note in a footnote list, by id, or {} if the list has an unexpected form."""
+    """Return the HTML of each note in a footnote list, keyed by id, or {} if the list has an unexpected form."""
     match = _LIST.fullmatch(html)
     if not match:
         return {}

@@ -52,8 +52,8 @@ _MAX_TERM_LENGTH: Final = 100
 _MAX_SEARCHED: Final = 200_000  # characters
 _MAX_MATCHES: Final = 1_000
 
-# Separators, and placeholders that are replaced once the text has been collected, because the right separator depends
-# on the whole line. The placeholders can't occur in the text itself, because scrub() removes these characters.
+# Separators, and placeholders that are replaced once the text has been collected. The right separator depends on the
+# whole line. The placeholders can't occur in the text itself, because scrub() removes these characters.
 _CELLS, _ROWS = " · ", " / "
 _LINE: Final = "\x01"
 _PARAGRAPH: Final = "\x02"

@@ -158,7 +158,7 @@ def _replace_signs(signs: Sequence[_Sign], marks: tuple[str, str, str, str]) -> 
 
 
 def _close(opened: list[tuple[str, int]], count: Counter[str], typed: str, written: list[str]) -> None:
-    """Close the open quotation marks, back to the last mark that was typed as `typed`.
+    """Close the open quotation marks, back to the last mark that equals `typed`.
 
     Single marks that were never closed become apostrophes, as in ’tis.
     """

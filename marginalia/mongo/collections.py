@@ -31,7 +31,7 @@ class Index:
 
     Attributes:
         name: The name of the index.
-        keys: Pairs (dotted path, 1 | -1 | "text" | "hashed").
+        keys: The keys, as pairs (dotted path, 1 | -1 | "text" | "hashed").
         options: Other options for createIndexes.
     """
 
@@ -66,7 +66,7 @@ class ShardKey:
     """The key by which a collection is sharded.
 
     Attributes:
-        keys: Pairs (dotted path, 1 | "hashed").
+        keys: The keys, as pairs (dotted path, 1 | "hashed").
         reason: Why this key was chosen. Plans show this reason.
         least: A function that returns the smallest value (for a hashed field, the smallest hash) that begins with four
             given hexadecimal digits. It is set only if the first digits of the first field are evenly distributed. A

@@ -47,7 +47,10 @@ def array_of(items: Schema) -> Schema:
 
 
 def document(fields: dict[str, Schema], also: dict[str, Schema] | None = None) -> Schema:
-    """Return the schema for a document with required `fields`, optional fields (`also`), and any other fields."""
+    """Return the schema for a document with required `fields` and optional fields (`also`).
+
+    It allows any other fields.
+    """
     known = {name: schema for name, schema in (fields | (also or {})).items() if schema}
     # The server rejects an empty list.
     required = {"required": list(fields)} if fields else {}

@@ -105,8 +105,9 @@ def unsuitable(hello: dict[str, Any], version: list[int]) -> str:
 def unmet_write_concern(database: Mapping[str, Any]) -> str:
     """Return an error message if MongoDB can't meet the write concern of an entry in DATABASES.
 
-    Return "" if it can, or if it doesn't respond. If MongoDB can't meet it, every write raises an error, even though
-    the data is stored. The check uses its own client, which is closed before processes fork.
+    Return "" if MongoDB can meet the write concern or doesn't respond. If MongoDB can't meet the write concern, every
+    write raises an error, even though the data is stored. The check uses its own client, which is closed before
+    processes fork.
     """
     w = database["OPTIONS"].get("w", "majority")
     if w == "majority":
@@ -195,7 +196,7 @@ def report_outage(alias: str = DEFAULT_DB_ALIAS) -> None:
 
 
 def is_cut_off() -> bool:
-    """Return whether MongoDB rejects the login, or this process didn't find a primary within its first FIRST_SECONDS.
+    """Return whether MongoDB rejects the login, or this process didn't find a primary within FIRST_SECONDS.
 
     A process that has already found a primary waits until an election has ended. A process that has never found a
     primary might wait for hours.

@@ -39,7 +39,7 @@ class Members:
     Attributes:
         term: The election term of the current primary.
         down: The members that are down.
-        lag: The replication lag of each secondary, in seconds. Empty while there is no primary.
+        lag: The replication lag of each secondary, in seconds. It is empty while there is no primary.
     """
 
     term: int

@@ -37,7 +37,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.fixture
 def marginalia_db(db: None) -> Iterator[None]:
-    """Start the test without comments, pending comments, tasks or rate limits, and delete these afterwards."""
+    """Start the test without comments, pending comments, tasks or rate limits.
+
+    After the test, delete those that it stored.
+    """
     prepare_databases()
     yield
     empty_collections()

@@ -25,7 +25,7 @@ class UploadPhoto:
         filename: The name of the file.
         title: The title, or "" to use the name of the file.
         slug: The slug, or "" to derive it from the title.
-        fields: Other fields by path, such as "detail.alt" and "published".
+        fields: Other fields, keyed by path, such as "detail.alt" and "published".
         tags: The tags.
         photo_id: An id chosen by the caller. It must not be the id of an existing photo or another upload.
     """
@@ -45,7 +45,7 @@ class UploadPhoto:
         Raises:
             PermissionDenied: The user can't upload photos into the gallery.
             FieldForbidden: The user can't set one of the fields.
-            NotReady: The photo would be published without an alternative text.
+            NotReady: The photo would be published without alternative text.
         """
         if not access.may_add_photos(self.user) or not access.may_place(self.user, self.gallery_id):
             raise PermissionDenied
@@ -65,7 +65,7 @@ class UploadPhoto:
         Raises:
             PermissionDenied: The user can't upload photos into the gallery.
             FieldForbidden: The user can't set one of the fields.
-            NotReady: The photo would be published without an alternative text.
+            NotReady: The photo would be published without alternative text.
             InvalidPlace: The gallery can't contain the photo.
             IdTaken: Another document has the id.
             InvalidSlug: The slug can't be part of a URL, or it is reserved.

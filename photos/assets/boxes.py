@@ -51,7 +51,7 @@ class Meta:
 
     Attributes:
         boxes: The boxes in the meta box.
-        items: The entries of the iinf box, by item number.
+        items: The entries of the iinf box, keyed by item number.
         extents: The locations of the items.
         properties: The property boxes. Their numbers start at 1.
         associations: For each item, the numbers of its properties, and whether a reader must support each property.
@@ -74,7 +74,7 @@ class Meta:
         ]
 
     def property(self, item: int, name: bytes) -> Box:
-        """Return the only property of an item with this name.
+        """Return an item's only property with this name.
 
         Raises:
             BadPicture: The item has no such property, or it has several.

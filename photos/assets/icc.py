@@ -22,7 +22,7 @@ MAX_TAGS = 100
 
 
 def clean(profile: bytes) -> bytes:
-    """Return a profile of the same length that contains only the colours, or b"" if the profile is invalid."""
+    """Return a profile of the same length that contains only the colour data, or b"" if the profile is invalid."""
     if len(profile) < HEADER + 4 or profile[36:40] != b"acsp":
         return b""
     count = int.from_bytes(profile[HEADER : HEADER + 4], "big")

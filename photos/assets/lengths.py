@@ -12,7 +12,7 @@ def _exactly(length: int) -> range:
     return range(length, length + 1)
 
 
-# The length of a segment's body, by marker (ISO/IEC 10918-1, annex B). One segment can contain several tables.
+# For each marker, the length of a segment's body (ISO/IEC 10918-1, annex B). One segment can contain several tables.
 DQT = 0xDB
 DHT = 0xC4
 DAC = 0xCC

@@ -59,7 +59,7 @@ class Lock:
     def find(self, projection: Mapping[str, Any]) -> Document | None:
         """Return the document if this process owns the lock, or None otherwise.
 
-        If another thread is renewing the lock, the method waits until it has done so.
+        If another thread is renewing the lock, the method waits until the lock has been renewed.
         """
         with self._renewing:
             return self._collection.find_one(self.as_filter(), projection)

@@ -81,10 +81,11 @@ class Spec:
 
 
 def parse(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
-    """Return the spec in `text`, or None if the site doesn't make this copy for a photo with these values.
+    """Return the spec in `text`, if the site makes this copy.
 
-    The site makes only copies with the configured sizes, and with the photo's own focal point, crop and rotation.
-    Requests therefore can't make the site store arbitrary copies.
+    Return None if the site doesn't make this copy for a photo with this `focal` and `cut`. The site makes only copies
+    with the configured sizes, and with the photo's own focal point, crop and rotation. Requests therefore can't make
+    the site store arbitrary copies.
     """
     spec = _parse_size(text, focal, cut)
     return spec if str(spec) == text else None
@@ -114,10 +115,10 @@ def _parse_size(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
 
 
 def widths(size: Size, extension: str) -> tuple[int, ...]:
-    """Return the widths of the copies of an image whose visible part has this size in pixels, in ascending order.
+    """Return the widths of an image's copies, in ascending order.
 
-    These are the configured widths that are smaller than the image, and the next larger width. Copies that would exceed
-    WebP's maximum size are omitted.
+    `size` is the size of the image's visible part in pixels. These are the configured widths that are smaller than the
+    image, and the next larger width. Copies that would exceed WebP's maximum size are omitted.
     """
     width, _height = size
     configured = sorted(limits().widths)

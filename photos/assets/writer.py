@@ -51,7 +51,7 @@ class Writer:
         place: Mapping[str, Any],
         other_locks: Sequence[Lock] = (),
     ) -> None:
-        """Insert the files document.
+        """Insert the file's document.
 
         Args:
             bucket: The name of the GridFS bucket.
@@ -113,7 +113,7 @@ class Writer:
         self._insert()
 
     def finish(self, changes: Mapping[str, Any] | None = None, **more_filter: Any) -> bool:
-        """Store the length and `changes` (by dotted path), and release the lock, in a single update.
+        """Store the length and `changes` (keyed by dotted path), and release the lock, in a single update.
 
         Returns:
             True, or False if `more_filter` doesn't match. In that case, nothing is changed and the file is unfinished.

@@ -95,7 +95,7 @@ class IncomingFile(ABC, Generic[Result]):
     def write(self, pieces: Iterable[bytes]) -> Result:
         """Store a file from its pieces, and make the photo show it.
 
-        If `feed` or `finish` raises an exception, everything is deleted.
+        If `feed` or `finish` raises an exception, everything that was stored is deleted.
         """
         try:
             for piece in pieces:
@@ -117,7 +117,7 @@ class Upload(IncomingFile[Uploaded]):
         filename: The name of the file.
         title: The title, or "" to use the name of the file.
         slug: The slug, or "" to derive it from the title.
-        fields: Other fields by path, such as "detail.alt" and "published".
+        fields: Other fields, keyed by path, such as "detail.alt" and "published".
         tags: The tags.
         photo_id: An id chosen by the caller. It must not be the id of an existing photo or another upload.
 
@@ -431,7 +431,7 @@ def _lock(photo_id: ObjectId) -> Lock:
 
 
 def _content_fields(received: ReceivedPhoto, filename: str) -> dict[str, Any]:
-    """Return the fields that describe the file, by path."""
+    """Return the fields that describe the file, keyed by path."""
     properties = received.properties
     return {
         "detail.content_type": properties.content_type,

@@ -349,7 +349,7 @@ def _existing(collection: str, ids: list[ObjectId], condition: Document | None =
 
 
 def _shown_contents(ids: list[ObjectId]) -> dict[ObjectId, ObjectId]:
-    """Return the id of the file that each photo shows, by photo id. Photos in the trash are included.
+    """Return the id of the file that each photo shows, keyed by photo id. Photos in the trash are included.
 
     The id is DAMAGED if the photo is damaged.
     """

@@ -86,7 +86,7 @@ def align(
 ) -> Iterator[Pair]:
     """Yield the pairs of two sequences in row order. Equal parts are paired, and `match` pairs the parts between them.
 
-    If a part equals a part elsewhere in the other version, it was moved, so it isn't paired.
+    A part that equals a part elsewhere in the other version was moved, so these two parts aren't paired.
 
     Args:
         olds: The parts of the old version.
@@ -117,7 +117,7 @@ def align(
 
 
 def _take_moved(moved: Counter[Hashable], part: Hashable) -> bool:
-    """Use up one of the moved copies of `part`. Return whether there was one left."""
+    """Use up one of the moved copies of `part`. Return whether a copy was left."""
     if not moved[part]:
         return False
     moved[part] -= 1

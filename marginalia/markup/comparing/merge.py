@@ -228,7 +228,7 @@ def _within_reach(edit: _Edit, others: Sequence[_Edit]) -> Iterator[_Edit]:
     """Yield the edits in `others` that end at or after the start of `edit`.
 
     No edit in `others` may start later than `edit`. The edits of each side are in order and don't overlap, so the
-    function yields only a few.
+    function yields only a few edits.
     """
     for other in reversed(others):
         if other.end < edit.start:

@@ -94,8 +94,8 @@ def best_pairs(
 ) -> list[tuple[int, int]]:
     """Return pairs of old and new parts, in order, that maximize the sum of `similarity` (0 to 1).
 
-    If both sides have the same number of parts, the parts are paired one to one, unless that matches them badly and
-    another pairing matches them well. If there are too many parts (see `are_comparable`), they aren't compared.
+    If both sides have the same number of parts, the parts are paired one to one, unless these pairs match badly and
+    other pairs match well. If there are too many parts (see `are_comparable`), they aren't compared.
 
     Args:
         count_old: The number of old parts.
@@ -176,7 +176,7 @@ class _Comparison:
     def _anchors(self, region: Region) -> list[tuple[int, int]]:
         """Return the positions of parts that occur once on each side.
 
-        They form the longest list that has the same order on both sides.
+        The positions form the longest list that is in the same order on both sides.
         """
         old = self._old[region.old_start : region.old_end]
         new = self._new[region.new_start : region.new_end]

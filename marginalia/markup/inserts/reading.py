@@ -44,7 +44,7 @@ class UnknownInsert(Fault):
 def may_have_inserts(text: str) -> bool:
     """Return whether `text`, as typed, may contain inserts.
 
-    If it can't, there is no need to render it to find inserts.
+    If it can't, the text doesn't have to be rendered to look for inserts.
     """
     return "::" in text or "data-insert" in text
 

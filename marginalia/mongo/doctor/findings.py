@@ -69,12 +69,12 @@ class Examination:
     def sample_stages(self, name: str, sample: int = 0) -> list[Document]:
         """Return the initial stages for a pipeline that reads a collection.
 
-        If the collection is large, they select a sample.
+        If the collection is large, the stages select a sample.
         """
         return sample_stages(self.db[name], sample or self.sample)
 
     def declared(self, *names: str) -> list[str]:
-        """Return the collection names in `names` that apps declare for this database."""
+        """Return the subset of `names` that apps declare as collections in this database."""
         return [collection.name for collection in self.collections if collection.name in names]
 
     def present(self, name: str, ids: Iterable[Any]) -> set[Any]:

@@ -86,7 +86,7 @@ class SQLCompiler(stock.SQLCompiler):
                 yield converted
 
     def _own_columns(self) -> list[tuple[int, models.Field]]:
-        """Return the index and field of each of the model's own columns whose values must have a certain class."""
+        """Return (index, field) for each of the model's own columns whose values must have a certain class."""
         columns = [column for column, *_rest in self.select[: self.col_count]]
         return [
             (index, column.target)

@@ -1,9 +1,9 @@
 """Plans with the steps that make each collection match its declaration.
 
 A plan is data, and applying a plan twice has no further effect. If the keys of an index change, the new index is built
-alongside the old index, because queries of the running version may use the old index as a hint. If its options change,
-the new index is built before the old index is dropped, provided that the server allows both. Undeclared indexes are
-dropped only on request. Indexes are identified by their keys and options, not by their names.
+alongside the old index, because queries of the running version may use the old index as a hint. If the options of an
+index change, the new index is built before the old index is dropped, provided that the server allows both. Undeclared
+indexes are dropped only on request. Indexes are identified by their keys and options, not by their names.
 """
 
 from collections.abc import Callable, Iterable, Mapping

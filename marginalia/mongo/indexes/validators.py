@@ -148,7 +148,10 @@ def violations(collections: Iterable[str] = ()) -> Iterator[Violation]:
 
 
 def violations_in(db: Database[Document], collection: Collection, part: Iterable[Document] = ()) -> Iterator[Violation]:
-    """Yield documents of one collection that violate its validator. The pipeline stages `part` can select a sample."""
+    """Yield documents of one collection that violate its validator.
+
+    `part` contains pipeline stages that can select a sample.
+    """
     stages: list[Document] = [
         *part,
         {"$match": {"$nor": [{"$jsonSchema": collection.validator}]}},

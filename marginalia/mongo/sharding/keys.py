@@ -68,7 +68,7 @@ class Distribution:
 
 
 def shard_key_problems(collection: Collection) -> list[str]:
-    """Return why `collection` can't be sharded by its key: the unique indexes that don't begin with the key.
+    """Return the reasons why `collection` can't be sharded by its key, or [] if it can.
 
     Each shard can enforce uniqueness only among its own documents, so every unique index must begin with the key.
     """
@@ -183,7 +183,7 @@ def shards(alias: str) -> tuple[str, ...]:
 
 
 def sharded(alias: str) -> dict[str, Document]:
-    """Return the config servers' entries for the sharded collections in a connection's database, by namespace."""
+    """Return the config servers' entries for the sharded collections in a database, keyed by namespace."""
     prefix = f"{database(alias).name}."
     entries: Iterable[Document] = client(alias)["config"]["collections"].find({"dropped": {"$ne": True}})
     return {
