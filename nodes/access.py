@@ -1,10 +1,10 @@
 """Permissions on nodes. Every admin page uses these checks, including previews and links.
 
-Authors can edit their own nodes until the nodes are published. After that, they can only edit drafts of them. Editors
-(users with permission to publish) can do everything except delete permanently, which needs an administrator. Other
-users get 404, so that they can't find out whether a node exists. Photos have no owner. Writers can see the photo
-library and add photos to it. Users with permission to publish, or to change photos, can change the photos in the
-library.
+Authors can edit their own nodes directly until a node is published. After that, they can edit only its draft. Editors
+(users with permission to publish) can do everything except delete nodes permanently, which only administrators can do.
+If a user can't see a node, the response is 404, so that it doesn't reveal whether the node exists. Photos have no
+owner. Writers can see the photo library and add photos to it. Users with permission to publish, or to change photos,
+can change the photos in the library.
 """
 
 import enum
@@ -29,7 +29,7 @@ from nodes.selectors.editable_nodes import Editable
 from nodes.selectors.listing import live
 from nodes.types import Actor
 
-# The message doesn't reveal whether there is a section that the user can't see.
+# The message is also used for sections that the user can't see, so it doesn't reveal whether such a section exists.
 NO_SUCH_SECTION = gettext_lazy("Choose an existing section that can contain this page.")
 # The value of the top level in lists of choices.
 TOP = "top"
@@ -52,7 +52,7 @@ class NodePermission(enum.StrEnum):
 _DATES = frozenset({"published", "expires"})
 # Only users with permission to publish can set these fields.
 PUBLISHER_FIELDS = _DATES | {"author", "detail.comments"}
-# Only commands and imports can set these fields, as well as fields that the content type declares as not editable.
+# Only commands and imports can set these fields, and the fields that a content type declares as not editable.
 _SYSTEM_FIELDS = frozenset({"created", "updated"})
 # Until a photo is published, the user who uploaded it can change these fields.
 DESCRIBING_FIELDS = frozenset({"title", "summary", "tags", "detail.alt", "detail.focal"})
@@ -89,12 +89,12 @@ class System:
         return True
 
 
-# Actions with these permissions need the node's fields, so they are refused if the node's type isn't installed.
+# Actions that need these permissions use the node's fields, so they are refused if the node's type isn't installed.
 _CHANGING = frozenset({NodePermission.EDIT, NodePermission.DRAFT, NodePermission.PUBLISH, NodePermission.MOVE})
 
 
 def allowed(user: Any, node: Node, permission: NodePermission) -> bool:
-    """Return whether `user` has `permission` for `node`, which can be a photo in the trash."""
+    """Return whether `user` has `permission` for `node`. The node can be a photo, and it can be in the trash."""
     if not _is_staff(user):
         return False
     if not node.content_type.is_installed and permission in _CHANGING:
@@ -182,7 +182,7 @@ def trashed(user: Any, node_id: ObjectId, permission: NodePermission) -> Editabl
 
 
 def trash_seen_by(user: Any) -> dict[str, Any] | None:
-    """Return a filter for the documents in the trash that `user` can see, or None if `user` can't open the trash.
+    """Return a filter for the trashed documents that `user` can see. If `user` can't open the trash, return None.
 
     The filter follows the same rules as `allowed`.
     """
@@ -204,17 +204,17 @@ def _checked(user: Any, editable: Editable | None, permission: NodePermission) -
 
 
 def changes_unpublished_only(user: Any) -> bool:
-    """Return whether `user` can only change unpublished nodes. Services check this again when they write."""
+    """Return whether `user` can change only unpublished nodes. Services check this again when they write."""
     return not user.has_perm("nodes.publish_node")
 
 
 def bound_to_unpublished(user: Any, node: Node | Photo) -> bool:
-    """Return whether `user` can change `node`, which can be a photo, only until it is published."""
+    """Return whether `user` can change `node` only until it is published. The node can be a photo."""
     return not may_change_photos(user) if node.content_type.is_file else changes_unpublished_only(user)
 
 
 def check_fields(user: Any, type: str, paths: Collection[str]) -> None:
-    """Raise FieldForbidden if `user` can't set one of the fields `paths` of a node of `type`.
+    """Raise FieldForbidden if any of the fields in `paths`, on a node of `type`, can't be set by `user`.
 
     Some fields need permission to publish. Users with permission to change photos can also publish photos, so they can
     set the dates of photos. Only commands and imports can set fields that aren't in any form.
@@ -229,12 +229,12 @@ def check_fields(user: Any, type: str, paths: Collection[str]) -> None:
 
 
 def sees_all(user: Any) -> bool:
-    """Return whether `user` can see every node. Other users can see only their own nodes."""
+    """Return whether `user` can see every node. Other users see only public nodes and their own nodes."""
     return bool(user.has_perm("nodes.publish_node") or user.has_perm("nodes.view_node"))
 
 
 def seen_by(user: Any) -> dict[str, Any]:
-    """Return a filter for the nodes that `user` can know about: all nodes, or public nodes and the user's own nodes."""
+    """Return a filter for the nodes that `user` can see: all nodes, or only public nodes and the user's own nodes."""
     return {} if sees_all(user) else {"$or": [live(now()), {"metadata.author._id": user.pk}]}
 
 
@@ -260,7 +260,7 @@ def may_create(user: Any, type: str) -> bool:
 
 
 def check_may_type(user: Any, type: str, node_id: ObjectId | None) -> None:
-    """Raise PermissionDenied unless `user` can fill in the form of a node of `type`. For a new node, `node_id` is None.
+    """Raise PermissionDenied unless `user` can fill in the form for a node of `type`. New nodes have no `node_id`.
 
     If the node no longer exists, or the user can no longer see it, the form is treated like the form of a new node.
     The typed text isn't lost, and the form reveals nothing about the stored node.

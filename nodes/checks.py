@@ -15,8 +15,8 @@ from nodes.content.upgrading import FIRST
 from nodes.models.stored_site import COMMENT_POLICIES
 
 POLICIES = tuple(dict(COMMENT_POLICIES))
-# Readers can't filter by long text, documents or ids. The date of a datetime depends on the time zone. Times and
-# durations are stored as datetimes and numbers, and readers would see these stored values.
+# Fields of these classes can't be facets. Long text, documents and ids aren't useful as filters. The date in a datetime
+# depends on the time zone. Times and durations are stored as datetimes and numbers, which readers would see.
 _NOT_FACETS = (
     *(models.TextField, models.JSONField, ObjectIdField),
     *(models.DateTimeField, models.TimeField, models.DurationField),
@@ -34,8 +34,8 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
     - nodes.E003: two types have the same name.
     - nodes.E004: a field has a reserved name.
     - nodes.E005: fields of this class can't be stored in a document.
-    - nodes.E006: no section can contain the type.
-    - nodes.E007: lists can't be filtered by a facet.
+    - nodes.E007: a name in `facets` isn't a field by which lists can be filtered.
+    - nodes.E008: a version of a type has no upgrade function, or more than one.
     - nodes.E008: a version of a type has no upgrade function, or several.
     - nodes.E009: an upgrade function is for a version that doesn't exist.
     - nodes.E010: an attribute of a section type has an invalid value.

@@ -51,7 +51,7 @@ def damaged_nodes(examination: Examination) -> Iterator[Finding]:
         for document in examination.db[name].aggregate(pipeline):
             faults += [f"{document['_id']} {fault}" for fault in damage.faults(MODELS.get(name, Node), document)]
             if name == TRASH:
-                # A section is moved to the trash after its pages, and can be deleted before its pages.
+                # Pages are moved to the trash before their section, but the section can be deleted before its pages.
                 continue
             if isinstance(metadata := document.get("metadata"), dict) and metadata.get("parent_id") is not None:
                 parents[document["_id"]] = metadata["parent_id"]
@@ -63,7 +63,7 @@ def damaged_nodes(examination: Examination) -> Iterator[Finding]:
             yield Finding(
                 ERROR, "node-damaged", name, f"Pages have {len(faults)} problems: {'; '.join(faults[:NAMED])}.", fix
             )
-        # NODES is queried again after TRASH to find sections that are restored between the first two queries.
+        # NODES is queried again after TRASH, to find sections that are restored between the first two queries.
         homes = (NODES, TRASH, NODES)
         existing = {id for home in homes for id in examination.present(home, set(parents.values()))}
         if lost := [str(node_id) for node_id, parent_id in parents.items() if parent_id not in existing]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class NodeError(Exception):
-    """Base class for exceptions that are raised if a write is refused. Nothing was changed."""
+    """Base class for the exceptions that reject a write. If one of them is raised, nothing has been changed."""
 
 
 class NodeGone(NodeError):
@@ -26,7 +26,7 @@ class NodeGone(NodeError):
 
 
 class IdTaken(NodeError):
-    """The id for a new node, which a form can generate in advance, already belongs to another document.
+    """The id for a new node already belongs to another document. A form can generate such an id in advance.
 
     Trying again with a different id is safe.
     """
@@ -129,7 +129,7 @@ class InvalidSlug(NodeError):
 
 
 class InvalidPlace(NodeError):
-    """The section can't contain the node: the section has the wrong type, is inside the node, or doesn't exist."""
+    """The section can't contain the node. It has the wrong type, is inside the node, or doesn't exist."""
 
 
 class FieldRefused(NodeError):
@@ -141,12 +141,12 @@ class FieldRefused(NodeError):
 
     @property
     def errors(self) -> Mapping[str, str]:
-        """Return the message of each refused field by its path. The path is "" for a message about the whole node."""
+        """Return the error messages of the rejected fields, keyed by path. The path "" stands for the whole node."""
         return {self.path: str(self)}
 
 
 class FieldsRefused(FieldRefused):
-    """The `clean` method of the node's type refused the combination of its fields."""
+    """The `clean` method of the node's type rejected the combination of its field values."""
 
     def __init__(self, errors: Mapping[str, str]) -> None:
         self._errors = errors
@@ -154,7 +154,7 @@ class FieldsRefused(FieldRefused):
 
     @property
     def errors(self) -> Mapping[str, str]:
-        """Return the message of each refused field by its path."""
+        """Return the error messages of the rejected fields, keyed by path."""
         return self._errors
 
 

@@ -1,6 +1,6 @@
-"""Form fields, without widgets, for the fields that all nodes have.
+"""Form fields for the fields that all nodes have. They have no widgets.
 
-The admin forms and the API use them for validation.
+The admin forms and the API use these form fields for validation.
 """
 
 import re
@@ -50,7 +50,7 @@ class TitleField(LineField):
 
 
 class SlugField(forms.CharField):
-    """A field for the last part of a node's URL. If it is empty, the services generate the slug from the title."""
+    """A field for the last part of a node's URL. If it is left empty, the services generate the slug from the title."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=200, required=False, **kwargs)
@@ -132,7 +132,7 @@ class ReferenceField(forms.CharField):
 
 
 def format_reference(node_id: ObjectId, *, photos: bool) -> str:
-    """Return a reference as editors see it: the target's URL if readers can see the target, and its id otherwise."""
+    """Return a reference as editors see it: the target's URL if readers can see the target, otherwise its id."""
     target = stored_nodes.live_by_id(tree.current(), node_id, now())
     return unquote(target.get_absolute_url()) if target else f"{'photo' if photos else 'node'}:{node_id}"
 

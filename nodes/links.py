@@ -23,7 +23,7 @@ def origin(request: HttpRequest) -> str:
 
 
 def canonical(request: HttpRequest, query: str = "") -> str:
-    """Return the canonical URL of the requested page: its path, `query`, and the position in a list (`from`)."""
+    """Return the canonical URL of the requested page, including `query` and the position in a list (`from`)."""
     place = request.GET.get("from")
     query = "&".join(filter(None, (query, f"from={quote(place, safe='')}" if place else "")))
     return origin(request) + quote(request.path) + (f"?{query}" if query else "")

@@ -1,8 +1,9 @@
-"""Merge concurrent edits of a node. If both sides changed the same part of a field, the editor has to choose.
+"""Merge concurrent edits of a node. If both sides changed the same part of a field, the editor chooses a version.
 
 Fields are identified by their path under `metadata`, such as "title" and "detail.text". All functions are pure. The
-class of a field determines how two edits are merged. Text is merged by paragraph, lists by item, lists of parts by the
-parts' ids, and parts by field. Other fields are single values, which can't be merged.
+class of a field determines how two edits are merged. Text is merged paragraph by paragraph, lists item by item, and
+parts field by field. In lists of parts, the parts are matched by their ids. Other fields contain a single value, which
+can't be merged.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from marginalia.markup.comparing import merge as text_merge
 from nodes.content import declared_fields, upgrading
 from nodes.content.declared_fields import ITEMS, PART, PARTS, TEXT
 
-# Fields that services set themselves or save as differences (`tags`).
+# Metadata that isn't merged. Services set it themselves, or save changes as differences (`tags`).
 _NOT_FIELDS = frozenset(
     {"nonce", "type", "created", "updated", "tags", "detail", "locked", "content_id", "doomed", "superseded"}
     | {upgrading.VERSION}
@@ -39,7 +40,7 @@ class FieldConflict:
 class Merge:
     """The result of a merge.
 
-    Attributes:
+        merged: The paths of the fields in which stored changes were merged with the form.
         changes: The fields to change in the stored version, by path.
         merged: The paths of fields whose stored changes were merged with the form.
         conflicts: The fields whose conflicts the editor has to resolve.
@@ -149,7 +150,7 @@ def _merge_items(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[l
 def _merge_parts(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[list[Any], list[Any]]:
     """Merge lists of parts.
 
-    Additions, removals and the order are merged by the parts' ids. Parts that are in both lists are merged by field.
+    Additions, removals and the order are merged by the parts' ids. Parts in both lists are merged field by field.
     """
     before, ours, others = ({str(part.get("_id")): part for part in side} for side in (base, mine, theirs))
     merged = {
@@ -157,7 +158,7 @@ def _merge_parts(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[l
         for key, part in before.items()
         if key in ours or key in others
     }
-    # If one side removed a part and the other side changed it, the editor has to choose.
+    # If one side removed a part and the other side changed it, the editor has to choose which version to keep.
     disputed = {
         key
         for key, part in before.items()
@@ -178,7 +179,10 @@ def _merge_parts(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[l
 def _merge_part(
     base: Mapping[str, Any], mine: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None
 ) -> tuple[Any, Any]:
-    """Merge a part by field. If one side doesn't have the part, both results are the part from the other side."""
+    """Merge a part field by field, and return the result for each side.
+
+    If only one side has the part, return this part for both sides.
+    """
     if mine is None or theirs is None:
         return mine or theirs, mine or theirs
     ours = dict(theirs)

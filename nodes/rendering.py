@@ -20,11 +20,11 @@ from marginalia.markup import code, html, margin, markdown, maths, typography
 from marginalia.markup.html import anchors
 from nodes.content import HTML, MARKDOWN
 
-# Maximum number of rendered texts cached per process. At 20 KB each, they need about 10 MB.
+# Maximum number of rendered results cached per process. At 20 KB each, they need about 10 MB.
 KEPT = 512
-# Maximum number of characters of formulas rendered per text. Rendering a character takes up to about 0.25 ms.
+# Formulas up to this total number of characters are rendered. Rendering a character takes up to about 0.25 ms.
 MOST_MATHS: Final = 10_000
-# Maximum number of characters of code highlighted per text. Highlighting a character takes up to about 30 µs.
+# Code up to this total number of characters is highlighted. Highlighting a character takes up to about 30 µs.
 MOST_CODE: Final = 20_000
 # These expressions match the exact output of the sanitizer.
 _CODE: Final = re.compile(r'(<pre>)?<code class="language-([^" ]+)">([^<]*)</code>(?(1)</pre>)')
@@ -35,7 +35,7 @@ _REF: Final = '<sup class="footnote-ref"><a '
 
 
 def to_html(text: str, text_format: str) -> str:
-    """Convert an editor's text to clean HTML. Text in both formats can contain HTML."""
+    """Convert an editor's text to clean HTML. Text in either format can contain HTML."""
     if text_format == HTML:
         return html.clean(text, "article")
     return markdown.render(text, "article")
@@ -45,8 +45,8 @@ def to_html(text: str, text_format: str) -> str:
 def of_field(text: str) -> str:
     """Convert the text of a Markdown field to clean HTML. The result is cached in process.
 
-    The ids of footnotes contain a hash of the text, because other fields on the page can contain footnotes with the
-    same numbers.
+    The ids of footnotes contain a hash of the text, because other fields on the same page can contain footnotes with
+    the same numbers.
     """
     unique_name = rf"\g<1>{blake2b(text.encode(), digest_size=4).hexdigest()}-"
     return _NOTE_TAG.sub(lambda tag: _NOTE_NAME.sub(unique_name, tag[0]), to_html(text, MARKDOWN))

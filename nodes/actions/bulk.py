@@ -1,4 +1,4 @@
-"""Perform one action on many nodes. Each node is changed or refused independently, so there is no transaction."""
+"""Perform one action on many nodes. Each node is changed or refused on its own, so there is no transaction."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -15,16 +15,16 @@ from nodes.errors import NodeError
 from nodes.services import editing
 from nodes.types import Refused, SelectedNode, Summary
 
-# Exceptions that mean that the action was refused for one node.
+# The exceptions that an action raises if it is refused for a node.
 REFUSALS = (NodeError, Http404, PermissionDenied)
 
 
 def check_all(
     actions: Iterable[tuple[SelectedNode, NodeAction]],
 ) -> tuple[list[tuple[SelectedNode, NodeAction]], list[Refused]]:
-    """Return the actions that the user can perform, with the titles of their nodes, and the refused actions.
+    """Check the actions without executing them, so nothing is written.
 
-    Nothing is written.
+    Return the permitted actions, with their nodes, and the refused actions.
     """
     allowed = []
     refused = []
@@ -66,7 +66,7 @@ class PublishListed(NodeAction):
     """The action that publishes a node that the user selected in a list.
 
     Attributes:
-        seen: The node's nonce in the list.
+        seen: The nonce that the node had when the user saw the list.
     """
 
     seen: ObjectId

@@ -41,7 +41,7 @@ class SaveDraft(DraftAction):
         tags: The tags to add and remove.
         form: The id of the form.
         merges: Whether to merge with changes by others. Otherwise, such changes raise EditConflict.
-        shows_draft: Whether the user saw the draft and not only the live version. If so, the draft stays scheduled if
+        shows_draft: Whether the user saw the draft, not only the live version. If so, the draft stays scheduled if
             the user has permission to publish.
     """
 
@@ -84,7 +84,7 @@ class SaveDraft(DraftAction):
 
 @dataclass(frozen=True, kw_only=True)
 class PublishDraft(DraftAction):
-    """The action that publishes a draft, merged with changes to the live version since the draft was started.
+    """The action that publishes a draft. Changes made to the live version since the draft was started are merged.
 
     Attributes:
         seen: The nonce of the draft that the user saw.

@@ -97,7 +97,7 @@ class SaveNode(SaveAction):
         present = editable.live.fields["parent_id"]
         if self.fields.get("parent_id", present) != present:
             # If the node was moved after the form was opened, the form still contains the previous section. If the form
-            # itself moved the node, it is compared with its own last save, as in the merge.
+            # itself moved the node, the new values are compared with the form's own last save, as in the merge.
             base, _tags = base_for(self.node_id, self.seen, editable.live.nonce, self.form, NO_TAGS)
             access.check_may_place(self.user, self.fields["parent_id"], base["parent_id"] if base else present)
         return editable
@@ -148,7 +148,7 @@ class Schedule(SaveAction):
 
 @dataclass(frozen=True, kw_only=True)
 class Unpublish(SaveAction):
-    """The action that hides a node from readers, or cancels its publication.
+    """The action that hides a node from readers, or cancels its scheduled publication.
 
     Attributes:
         seen: The nonce of the version that the user saw.
@@ -166,7 +166,7 @@ class Move(SaveAction):
 
     Attributes:
         seen: The nonce of the version that the user saw.
-        place: "parent_id", "slug" or both, with their new values.
+        place: The new value of "parent_id", of "slug", or of both.
     """
 
     place: Mapping[str, Any]
@@ -176,7 +176,7 @@ class Move(SaveAction):
     def check(self) -> Editable:
         editable = super().check()
         if others := self.place.keys() - rules.NOT_DRAFTED:
-            # A user who can move a node can't necessarily change its dates, for example.
+            # For example, a user who can move a node can't necessarily change its dates.
             raise access.FieldForbidden(others)
         present = editable.live.fields["parent_id"]
         access.check_may_place(self.user, self.place.get("parent_id", present), present)

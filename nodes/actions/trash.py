@@ -40,8 +40,8 @@ class Restore(NodeAction):
     """The action that restores a node from the trash.
 
     Attributes:
-        seen: The nonce that the user saw, or None if the page didn't show it.
-        slug: A replacement for the node's slug, if another node has taken that slug in the meantime.
+        seen: The nonce that the user saw, or None if the user's page didn't contain it.
+        slug: A replacement for the node's slug, if another node has taken that slug since.
     """
 
     seen: ObjectId | None = None
@@ -86,7 +86,7 @@ class Delete(NodeAction):
     """The action that permanently deletes a node in the trash, with its history and comments.
 
     Attributes:
-        seen: The nonce that the user saw, or None if the page didn't show it.
+        seen: The nonce that the user saw, or None if the user's page didn't contain it.
     """
 
     seen: ObjectId | None = None

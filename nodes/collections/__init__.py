@@ -35,8 +35,8 @@ OWN_DATE = (("derived.date", 1), ("_id", 1), ("metadata.expires", 1), ("metadata
 DATED = {"derived.date": {"$exists": True}}
 # Nodes that are pinned to the top of their section.
 PINNED = {"metadata.detail.is_pinned": True}
-# The hint for the index on `_id`. Without the hint, the server also tries the index on places if a filter contains both
-# an id and a place.
+# The hint for the index on `_id`. Without the hint, the server also tries the index on section and slug if a filter
+# contains all three.
 BY_ID = "_id_"
 POSITION = (("position", 1), ("metadata.slug", 1))
 # Nodes that refer to a node, photo or insert.
@@ -70,8 +70,8 @@ def node_indexes() -> tuple[Index, ...]:
     """Return the indexes that nodes and photos share, because the same code queries both."""
     return (
         Index("by_place", PLACE, unique=True),
-        # The newest nodes in a section, for lists, feeds, archives, and links to the previous and next node. Because of
-        # the fields after _id, the server can skip hidden nodes without reading their documents.
+        # The newest nodes in a section, for lists, feeds, archives, and links to the previous and next node. The index
+        # contains fields after _id, so the server can skip hidden nodes without reading their documents.
         Index(
             "by_section",
             (("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1), ("metadata.type", 1)),
@@ -89,10 +89,10 @@ def node_indexes() -> tuple[Index, ...]:
                 ("metadata.type", 1),
             ),
         ),
-        # Expired nodes, for editors. Also the next expiry, which changes the public site without an edit.
+        # For listing expired nodes in the admin, and for finding the next expiry, which changes the public site.
         Index("by_expiry", (("metadata.expires", -1), ("_id", -1))),
-        # Nodes whose title contains a word that begins with an editor's input. Nodes with the same word are sorted by
-        # their last change, latest first.
+        # Nodes whose title contains a word that begins with the text that an editor typed. Nodes with the same word are
+        # sorted by their last change, latest first.
         Index("by_title_word", (("derived.title_words", 1), *CHANGED)),
         # The pages in a folder, by name.
         Index(
@@ -126,17 +126,17 @@ def home_of(type: str) -> str:
 def node_filter(collection: str) -> dict[str, Any]:
     """Return the filter for the documents of `collection` that are nodes or photos.
 
-    It excludes previous and future files of photos, and photos whose first upload is in progress. Queries combine it
-    with a filter by id.
+    It excludes a photo's other files (previous and future ones), and photos whose first upload is in progress. Queries
+    combine it with a filter by id.
     """
     return {"metadata.content_id": {"$type": "objectId"}} if collection == ASSET_FILES else {}
 
 
 def gallery_filters(gallery_id: ObjectId | None) -> tuple[dict[str, Any], ...]:
-    """Return the filters to add, one after the other, to a query for a photo by id.
+    """Return the filters to try, in this order, in a query for a photo by id.
 
-    The first filter contains the gallery in which the photo was when its id was stored, so that a cluster queries only
-    the shards with this gallery. The second filter is empty, for photos that have been moved since.
+    The first filter contains the gallery that the photo was in when its id was stored, so a sharded cluster queries
+    only the shards with this gallery. The second filter is empty, and finds photos that have been moved since.
     """
     return ({"metadata.parent_id": gallery_id}, {}) if gallery_id else ({},)
 
@@ -160,7 +160,7 @@ def collections() -> tuple[Collection, ...]:
             (
                 *node_indexes(),
                 SEARCH,
-                # The nodes in a section, in the order that editors set. Nodes without a position come first, by slug.
+                # The nodes in a section that is sorted manually. Nodes without a position come first, by slug.
                 Index(
                     "by_position",
                     (
@@ -171,7 +171,7 @@ def collections() -> tuple[Collection, ...]:
                         ("metadata.type", 1),
                     ),
                 ),
-                # The admin lists. They are sorted by last change, or by publication or draft if they show one state.
+                # The admin lists. They are sorted by last change. A list of one state can have a different order.
                 Index("by_updated", CHANGED),
                 Index("section_by_updated", (("metadata.parent_id", 1), *CHANGED)),
                 Index("type_by_updated", (("metadata.type", 1), *CHANGED)),
@@ -193,17 +193,17 @@ def collections() -> tuple[Collection, ...]:
                     (("derived.facets", 1), *CHANGED),
                     partial={"derived.facets": {"$exists": True}},
                 ),
-                # Nodes in sections that list their pages by a date field, without and with a facet filter.
+                # Nodes in sections that list their pages by a date field, with or without a facet filter.
                 Index("by_date", (("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
                 Index("facet_by_date", (("derived.facets", 1), ("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
-                # The pinned posts in a section. There are few of them.
+                # The pinned posts in a section. Sections have only a few of them.
                 Index("by_pin", (("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1)), partial=PINNED),
-                # References to a node, photo or insert from live versions and from drafts. The server reads both
-                # indexes in parallel and merges the results in one order.
+                # References to a node, photo or insert, from live versions and from drafts. The server reads both
+                # indexes in parallel and merges the results in order.
                 Index("by_ref", (("derived.refs", 1), *CHANGED), partial=REFERRING),
                 Index("by_draft_ref", (("draft.refs", 1), *CHANGED), partial={"draft.refs": {"$exists": True}}),
-                # Nodes with references, newest first, for finding broken links. A resumed search reads only the index
-                # to skip nodes that were already checked.
+                # Nodes with references, newest first, for finding broken links. When a search resumes, the server
+                # skips the nodes that were already checked by reading only the index.
                 Index("referring", (*NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1)), partial=REFERRING),
             ),
             shard_key=ShardKey(
@@ -248,10 +248,10 @@ def collections() -> tuple[Collection, ...]:
                 *FILES_INDEXES,
                 Index("by_updated", (("metadata.updated", -1), ("_id", -1))),
                 Index("by_author", (("metadata.author._id", 1), ("metadata.updated", -1))),
-                # A single index covers all properties that a camera can write: [{n, v}], searched with $elemMatch.
+                # Camera properties are stored as [{n, v}], so one index covers them all. Queries use $elemMatch.
                 Index("by_exif", (("metadata.detail.exif.n", 1), ("metadata.detail.exif.v", 1), *NEWEST)),
                 Index("by_sha256", (("metadata.detail.sha256", 1),)),
-                # Only active and stalled uploads are locked, so there are few entries.
+                # Only photos with an active or stalled upload are locked, so the index has few entries.
                 Index("by_lock", (("metadata.locked", 1),), partial={"metadata.locked": {"$type": "date"}}),
             ),
             shard_key=ShardKey(

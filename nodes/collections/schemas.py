@@ -40,7 +40,7 @@ _OF_CLASSES: tuple[tuple[type[models.Field], Schema], ...] = (
     (models.CharField, TEXT),
     (models.TextField, TEXT),
 )
-# Properties from a camera can have values of any scalar type: [{n, v}].
+# Camera properties are stored as [{n, v}]. The values can have any scalar type.
 _PROPERTY = document({"n": TEXT, "v": either(TEXT, NUMBER, BOOLEAN, DATE)})
 _PHOTO_DETAIL = document(
     {"filename": TEXT},
@@ -77,7 +77,7 @@ _UPLOAD: dict[str, Schema] = {"doomed": optional(DATE), "superseded": optional(D
 
 
 def of_field(field: models.Field) -> Schema:
-    """Return the schema for stored values of a declared field. Null is allowed. Unknown field classes get ANYTHING."""
+    """Return the schema for stored values of a declared field. Null is allowed. Unknown classes accept ANYTHING."""
     if isinstance(field, EmbeddedModelArrayField):
         return optional(array_of(of_model(field.embedded_model)))
     if isinstance(field, EmbeddedModelField):
@@ -122,7 +122,7 @@ def _node() -> Schema:
 
 
 def _of_version(number: int) -> Schema:
-    """Return the schema for metadata with version `number` of its type. If the version is missing, it is FIRST."""
+    """Return the schema for metadata with version `number` of its type. A missing version counts as FIRST."""
     if number == upgrading.FIRST:
         return {"properties": {upgrading.VERSION: {"enum": [number, None]}}}
     return {"required": [upgrading.VERSION], "properties": {upgrading.VERSION: {"enum": [number]}}}
@@ -200,8 +200,8 @@ def node() -> Schema:
                     "saved_at": DATE,
                     "saved_by": _AUTHOR,
                 },
-                # Only scheduled changes have `due`, which is their publication time, and `derived`, which is used for
-                # lists and search.
+                # Only scheduled changes have these fields. `due` is the time when the changes are published, and
+                # `derived` is used for lists and search.
                 {
                     "base_tags": array_of(TEXT),
                     "refs": _REFS,

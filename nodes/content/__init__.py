@@ -8,8 +8,8 @@ An app declares its types in its `content` module:
 
         servings = models.PositiveSmallIntegerField(default=2)
 
-Types can use the fields of Django and of the database backend. Values are stored in `metadata.detail`. Forms, lists
-and search are derived from the fields.
+Types can use Django's fields and the fields of the database backend. Values are stored in `metadata.detail`. Forms,
+lists and search are derived from the fields.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
 """Base classes for content types. A type is a class with model fields (of Django or the database backend) and settings.
 
-Each class is the model for the `metadata.detail` of nodes with its type. Content types have no tables and no
-migrations. They are in a model registry of their own, separate from Django's.
+Each class is the model for the `metadata.detail` of the nodes of its type. Content types have no tables and no
+migrations. Their model registry is separate from Django's.
 """
 
 import inspect
@@ -134,7 +134,7 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     comment_layout: ClassVar[str] = ""
     # The names of the fields by which lists can be filtered: text, numbers, dates, booleans, and lists of these.
     facets: ClassVar[Sequence[str]] = ()
-    # The name of the date field by which sections with UPCOMING list pages of this type.
+    # The name of the date field by which a section whose `lists` is UPCOMING sorts pages of this type.
     date_field: ClassVar[str] = ""
     # The names of the fields that are shown as columns when the admin list is limited to this type.
     list_display: ClassVar[Sequence[str]] = ()
@@ -279,7 +279,7 @@ class Section(Written):
 
 
 class Missing(Written):
-    """Placeholder for types that no installed app declares. Their nodes stay stored, and only editors see them."""
+    """Placeholder for types that no installed app declares. Their nodes stay stored, but only editors can see them."""
 
     type_name = ""
     is_installed = False

@@ -74,7 +74,7 @@ def internal_fields(type: str) -> frozenset[str]:
 
 
 def keep_declared(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return only the `fields`, by path, that `type` declares. Older versions of the type may have had more fields."""
+    """Return the `fields` whose paths `type` declares. Documents from older versions can have other fields."""
     return {path: value for path, value in fields.items() if not path.startswith(PREFIX) or path in declared(type)}
 
 
@@ -93,7 +93,7 @@ def _strategy(field: models.Field) -> str:
         return PARTS
     if isinstance(field, EmbeddedModelField):
         return PART
-    # In a list with a fixed size, such as a point or a resolution, the items belong together.
+        # In a list with a fixed size, such as a point or a resolution, the items belong together and aren't merged.
     return ITEMS if isinstance(field, ArrayField) and not field.size else VALUE
 
 
@@ -102,7 +102,7 @@ class FieldText(NamedTuple):
 
     Attributes:
         path: The path of the type's field.
-        number: The number of the part in a list of parts, starting at 1, or 0 if the field isn't in a list.
+        number: The position of the part in a list of parts, starting at 1, or 0 if the field isn't in a list.
         text: The text as typed.
     """
 
@@ -157,13 +157,13 @@ def search_texts(
 
 
 def references(type: str, detail: Mapping[str, Any]) -> Iterator[ObjectId]:
-    """Yield the ids of nodes and photos in the fields of a stored `detail` and its parts."""
+    """Yield the ids of the nodes and photos to which the fields and parts of a stored `detail` refer."""
     for field in declared(type).values():
         yield from referenced_ids(field, detail.get(field.column))
 
 
 def referenced_ids(field: models.Field, value: Any) -> Iterator[ObjectId]:
-    """Yield the ids of nodes and photos in a stored value of `field`."""
+    """Yield the ids of the nodes and photos to which a stored value of `field` refers."""
     if isinstance(field, NodeField) and isinstance(value, ObjectId):
         yield value
     elif isinstance(value, list):
@@ -176,6 +176,6 @@ def referenced_ids(field: models.Field, value: Any) -> Iterator[ObjectId]:
 
 
 def defaults(type: str) -> dict[str, Any]:
-    """Return the stored `detail` for a new node of `type`, with the fields that have a default."""
+    """Return the `detail` to store for a new node of `type`. It contains the fields that have a default."""
     by_field = {field: field.get_default() for field in declared(type).values() if field.has_default()}
     return {field.column: values.cleaned(field, value) if value else value for field, value in by_field.items()}

@@ -11,8 +11,7 @@ from django_mongodb_backend.fields import ArrayField
 
 from nodes.content import registry
 
-# Maximum number of facets per node, and maximum length of a value. Lists can't be filtered by values beyond these
-# limits.
+# Maximum number of facets per node, and maximum length of a value. Lists can't be filtered by other values.
 MOST, LONGEST = 50, 100
 
 
@@ -40,7 +39,7 @@ def is_list(field: models.Field) -> bool:
 
 
 def labels(field: models.Field) -> dict[str, str]:
-    """Return the labels of a field's values, by value, in the order of its choices, or {} if it has no choices."""
+    """Return the labels of a field's choices, keyed by stored value. If the field has no choices, return {}."""
     inner = field.base_field if isinstance(field, ArrayField) else field
     if isinstance(inner, models.BooleanField):
         return {"true": gettext("Yes"), "false": gettext("No")}

@@ -65,7 +65,7 @@ def duplicates() -> tuple[type[Content], ...]:
 def names(accept: Callable[[type[Content]], bool] | None = None) -> tuple[str, ...]:
     """Return the names of all types, or of the types for which `accept` returns True.
 
-    Results are cached by `accept`, so pass a module-level function, not a lambda.
+    Results are cached for each `accept` function, so pass a module-level function, not a lambda.
     """
     return tuple(name for name, type in _types.items() if accept is None or accept(type))
 
@@ -84,7 +84,7 @@ def sections() -> tuple[str, ...]:
 
 
 def pages() -> tuple[str, ...]:
-    """Return the names of the types of single pages, which aren't sections, dated types or files."""
+    """Return the names of the types of single pages: types that aren't sections, dated types or files."""
     return names(_is_page)
 
 
@@ -105,9 +105,9 @@ def non_sections() -> tuple[str, ...]:
 
 @cache
 def listed_by_facets(section_type: str) -> tuple[type[Content], ...]:
-    """Return the types with facets that a section of `section_type` can contain and lists by date.
+    """Return the types that have facets, and that a section of `section_type` can contain and lists by date.
 
-    The date is either the publication date or the types' own date field, depending on the section type.
+    The section type determines whether this date is the publication date or the types' own date field.
     """
     if get(section_type).lists == UPCOMING:
         return tuple(type for type in listed_by_own_date(section_type) if type.facets)

@@ -21,7 +21,7 @@ from marginalia.markup.characters import is_blank
 from marginalia.mongo.reading import Malformed
 from nodes.content.messages import invalid_value, unknown_field
 
-# Exceptions that Django's validation raises for values of an entirely different type.
+# Exceptions that Django's validation raises for values of an unexpected type.
 _WRONG_TYPE = (TypeError, ValueError, AttributeError, ArithmeticError, InvalidId, InvalidDocument)
 
 
@@ -64,7 +64,7 @@ def attributes(model: Any, document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def valid_values(model: type[models.Model], document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values in a document, possibly from a newer version, that the fields of `model` accept."""
+    """Return the values in `document` that the fields of `model` accept. The document can be from a newer version."""
     valid = {}
     for field in stored_fields(model):
         if field.column in document:
@@ -143,7 +143,7 @@ def _cleaned(field: models.Field, value: Any) -> Any:
         return _cleaned_part(field.embedded_model, value)
     if isinstance(field, models.JSONField):
         _check_keys(value)
-        # Encoding raises the same exceptions as the driver.
+        # bson.encode raises the same exceptions as the driver.
         bson.encode({"value": value})
         return value
     if isinstance(value, Mapping | list | tuple):
@@ -155,7 +155,7 @@ def _cleaned(field: models.Field, value: Any) -> Any:
         value = None
     if value is None and field.null:
         return None
-    # A required field rejects "", so a blank value is reported as missing.
+    # A blank value of a required field is replaced with "", which the field rejects as missing.
     if isinstance(value, str) and not field.blank and is_blank(value):
         value = ""
     return _to_stored(field, field.clean(value, None))
@@ -183,7 +183,7 @@ def _cleaned_part(model: Any, value: Any, number: int = 0) -> dict[str, Any]:
     Args:
         model: The class of the part.
         value: An object of the class, or a dict of its fields by name.
-        number: The number with which error messages begin, or 0 for messages without a number.
+        number: The part's position, with which error messages begin, or 0 to leave it out of the messages.
 
     Raises:
         ValidationError: The value of a field is invalid.

@@ -1,4 +1,4 @@
-"""Find the reasons why a stored node or photo is damaged: it can't be read, or parts of it are missing."""
+"""Find damage in a stored node or photo: data that can't be read, and missing parts."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 from marginalia.mongo.reading import MALFORMED
 from nodes.models.documents import Node, Photo
 
-# The projection with which documents must be read for faults().
+# The projection for documents that are passed to faults().
 FIELDS = {"metadata": 1, "derived.excerpt": 1, "derived.minutes": 1}
 
 
 def faults(model: type[Node] | type[Photo], document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the faults of a document that was read with FIELDS, as phrases that follow the document's id."""
+    """Yield the faults of a document that was read with FIELDS. Messages show each fault after the document's id."""
     try:
         node = model.from_document(document)
     except MALFORMED as error:

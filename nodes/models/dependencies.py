@@ -53,7 +53,7 @@ recorded = _recorder.recorded
 def on_lists(select: Callable[P, T]) -> Callable[P, T]:
     """Decorate a selector whose data is covered by the `lists` (or `site`) version.
 
-    Every change to the data that `select` returns must renew one of these versions.
+    Every change to the data that `select` returns must update one of these versions.
     """
     return read_tracking.tracked_reads()(select)
 

@@ -20,7 +20,7 @@ from nodes.content import Content, Missing, registry, upgrading
 from nodes.models import tree
 from nodes.models.validation import REQUIRED_FIELDS, check_metadata
 
-# Even if scheduled changes are due, these fields come from the live version, because lists filter and sort by them.
+# Lists filter and sort by these fields, so they come from the live version, even if scheduled changes are due.
 _AS_LIVE = frozenset({"published", "expires"})
 
 
@@ -84,7 +84,7 @@ class Byline(DocumentPart):
 
 
 class DetailField(models.Field):
-    """A field for the detail of a node. Its value is an object of the content type that the `type` field names."""
+    """A field for the detail of a node. Its value is an object of the content type that the `type` field specifies."""
 
     def db_type(self, connection: Any) -> str:
         return "object"
@@ -172,8 +172,8 @@ class BaseNode(ReadOnlyModel):
             fields: The fields that the document must have. If a smaller projection was read, pass fewer fields.
 
         Raises:
-            Malformed: The document is damaged. The other exceptions in marginalia.mongo.reading.MALFORMED are also
-                possible.
+            Malformed: The document is damaged. The other exceptions in marginalia.mongo.reading.MALFORMED can also be
+                raised.
         """
         check_metadata(document.get("metadata"), fields)
         document = as_shown(document)
@@ -227,7 +227,7 @@ class BaseNode(ReadOnlyModel):
         return getattr(self.metadata.detail, field) if field else None
 
     def is_live(self, moment: datetime) -> bool:
-        """Return whether the node is public at `moment`, regardless of its sections (see Tree.is_live)."""
+        """Return whether the node is public at `moment`, without checking its sections (see Tree.is_live)."""
         published = self.metadata.published
         return published is not None and published <= moment < self.metadata.expires
 

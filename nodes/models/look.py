@@ -38,12 +38,12 @@ FONTS = {
     "system-sans": (_("System fonts: sans-serif for everything"), {"--serif": _SANS, "--sans": _SANS}),
 }
 
-# Bundled fonts that pages preload with the magazine theme. Other choices use only fonts that the device has.
+# The bundled fonts that pages with the magazine theme preload. Other choices use only fonts that the device has.
 _BUNDLED = {"": ("serif", "sans"), "sans": ("sans",), "serif": ("serif",)}
 
 
 def fonts(settings: StoredSettings) -> tuple[str, ...]:
-    """Return the file names of the bundled fonts that the top of every page needs."""
+    """Return the file names of the bundled fonts that are used at the top of every page."""
     if settings.theme == DOCUMENTATION and not settings.fonts:
         return ("sans",)
     bundled = _BUNDLED.get(settings.fonts, ())
@@ -66,7 +66,7 @@ def lowest_contrast(colour: str, surfaces: tuple[str, ...] = LIGHT) -> float:
 
 @lru_cache(maxsize=64)
 def readable(colour: str, surfaces: tuple[str, ...], least: float) -> str:
-    """Return `colour`, or the nearest colour with the same hue and at least the contrast `least` on all `surfaces`.
+    """Return `colour`, or the nearest colour of the same hue whose contrast on all `surfaces` is at least `least`.
 
     On light surfaces, the colour is darkened. On dark surfaces, the colour is lightened.
     """

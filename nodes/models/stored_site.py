@@ -1,8 +1,8 @@
 """The site document, which contains the site's settings and its versions.
 
 Versions are ids that show whether cached pages and results are still valid. A cached page is valid as long as the
-versions of its dependencies are unchanged (nodes.models.dependencies). Writers renew the versions once readers can see
-their change. Code that generates a page reads the versions before anything else.
+versions of its dependencies are unchanged (nodes.models.dependencies). A writer updates the versions once readers can
+see the change. Code that generates a page reads the versions before it reads anything else.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -21,9 +21,9 @@ from marginalia.mongo.engine.read_tracking import tracked_reads
 from nodes.collections import SITE
 
 SITE_ID = "site"
-# If a link leads to a page or section of the site, its target consists of this prefix and the id.
+# If a link leads to a page or section of this site, its target consists of this prefix and the id.
 NODE_PREFIX = "node:"
-# Maximum number of documents from other collections that one command reads together with the site.
+# Maximum number of documents from other collections that a single database command reads together with the site.
 MAX_EXTRA_DOCUMENTS = 1_000
 
 
@@ -78,7 +78,7 @@ HOMES = (
 
 
 class Scope(IntEnum):
-    """The scope of a change. A change renews the version of its scope, and the versions of all narrower scopes.
+    """The scope of a change. A change updates the version of its scope, and the versions of all narrower scopes.
 
     - SITE: The change affects every page. Examples are changes to settings, sections, pages at the top level, and the
       places and dates of nodes.
@@ -94,8 +94,8 @@ class Scope(IntEnum):
 # The stored keys of the versions, in the same order as Scope. The key for Scope.SITE is still "frame" because existing
 # documents contain it.
 VERSION_KEYS = ("frame", "lists", "texts")
-# Tags have versions of their own, so that changing tags doesn't renew `lists`. Each tag is hashed to one of these
-# slots, and all tags in a slot share a version.
+# Tags have separate versions, so that changing tags doesn't update `lists`. Each tag is hashed to one of these slots,
+# and all tags in a slot share a version.
 SLOTS = frozenset(str(number) for number in range(64))
 
 
@@ -111,16 +111,16 @@ class Versions:
     site: ObjectId
     lists: ObjectId
     texts: ObjectId
-    # The tag versions by slot. Slots whose version was never renewed are missing.
+    # The tag versions by slot. Slots whose version was never updated are missing.
     tags: Mapping[str, ObjectId] = field(default_factory=dict, hash=False)
 
     def in_slots(self, slots: Collection[str]) -> dict[str, ObjectId]:
-        """Return the versions in `slots`."""
+        """Return the versions of the tags in `slots`, keyed by slot."""
         return {slot: self.tags[slot] for slot in slots if slot in self.tags}
 
     @property
     def changed(self) -> datetime:
-        """The last time when one of these versions was renewed, in whole seconds."""
+        """The last time when one of these versions was updated, in whole seconds."""
         return max(version.generation_time for version in (self.site, self.lists, self.texts))
 
 
@@ -135,7 +135,7 @@ class ExtraQuery:
 
 @dataclass(frozen=True)
 class Site:
-    """The site at the time when it was read. `versions` is None until the first change."""
+    """The site's settings and versions as they were read. `versions` is None until the first change."""
 
     versions: Versions | None
     nonce: ObjectId | None
@@ -144,12 +144,12 @@ class Site:
 
     @property
     def version(self) -> ObjectId | None:
-        """The version that is renewed by every change."""
+        """The version that every change updates."""
         return self.versions.texts if self.versions else None
 
 
-# The site as read at the start of the current request. A request reads the site only once, so that it uses the same
-# version throughout.
+# The site as read at the start of the current request. Each request reads the site only once, so that it uses the same
+# versions throughout.
 _request_site: ContextVar[Site | None] = ContextVar("site", default=None)
 
 

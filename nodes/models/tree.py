@@ -52,7 +52,7 @@ class SectionEntry:
         return content.get(self.type)
 
     def is_live(self, moment: datetime) -> bool:
-        """Return whether the section is public at `moment`, regardless of its parent sections."""
+        """Return whether the section is public at `moment`, without checking its parent sections."""
         published = self.published
         return published is not None and published <= moment < self.expires and self.content_type.is_installed
 
@@ -67,7 +67,7 @@ class Link:
 
 
 class Tree:
-    """All sections at one value of the `site` version."""
+    """All sections, as they were at one value of the `site` version."""
 
     def __init__(self, version: ObjectId | None, sections: Iterator[SectionEntry]) -> None:
         self.version = version
@@ -75,7 +75,7 @@ class Tree:
 
     @cached_property
     def children(self) -> dict[ObjectId | None, list[SectionEntry]]:
-        """The sections by the id of their parent. Each list is sorted by title, or in the order that editors set."""
+        """The sections, keyed by the id of their parent. Each list is sorted by title or manually."""
         grouped: dict[ObjectId | None, list[SectionEntry]] = {}
         for section in sorted(self.sections.values(), key=lambda s: (s.title.casefold(), s.id)):
             grouped.setdefault(section.parent_id, []).append(section)
@@ -90,7 +90,7 @@ class Tree:
         return section is not None and section.content_type.lists == BY_HAND
 
     def ancestors(self, section_id: ObjectId | None) -> list[SectionEntry] | None:
-        """Return the sections from the top level to `section_id`, or None if the chain doesn't reach the top level.
+        """Return the sections from the top level down to `section_id`, or None if the chain is broken.
 
         The chain is broken if one of the sections is in the trash. Nodes below such a section aren't visible.
         """
@@ -127,7 +127,7 @@ class Tree:
         ]
 
     def child(self, parent_id: ObjectId | None, slug: str) -> SectionEntry | None:
-        """Return the section with this slug in the section `parent_id`, or None if there is none."""
+        """Return the section with the given slug in the section `parent_id`, or None if there is none."""
         return next((s for s in self.children.get(parent_id, ()) if s.slug == slug), None)
 
     def resolve(self, path: str) -> SectionEntry | None:
@@ -151,7 +151,7 @@ class Tree:
                 pending.append(section.id)
 
     def url(self, parent_id: ObjectId | None, slug: str) -> str:
-        """Return the URL path of the node with this slug in a section, or "" if the section isn't in the tree."""
+        """Return the URL path of the node with the given slug in a section, or "" if the section isn't in the tree."""
         chain = self.ancestors(parent_id)
         if chain is None:
             return ""
@@ -205,7 +205,7 @@ def fresh() -> Tree:
 
 @on_lists
 def load(version: ObjectId | None = None) -> Tree:
-    """Read the tree from the database. `version` must have been read before this call."""
+    """Read the tree from the database. Callers must read `version` before they call this function."""
     fields = {f"metadata.{name}": 1 for name in (*_FIELDS, "detail.comments")} | {"position": 1}
     # A node whose type isn't installed may be a section, so it is included. It isn't live and can't contain nodes.
     documents = database()[NODES].find({"metadata.type": {"$nin": list(registry.non_sections())}}, fields)

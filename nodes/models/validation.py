@@ -1,4 +1,4 @@
-"""Validate stored metadata when it is read. A document with invalid metadata is damaged, and lists leave it out."""
+"""Validate stored metadata when it is read. A document with invalid metadata is damaged, and lists omit it."""
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ _LAST = NEVER
 
 
 def check_metadata(metadata: Any, fields: Collection[str] = REQUIRED_FIELDS) -> None:
-    """Raise Malformed if stored metadata lacks one of `fields`, or if a value has the wrong type."""
+    """Raise Malformed if stored metadata lacks one of `fields`, or if one of their values has the wrong type."""
     if not isinstance(metadata, Mapping):
         raise Malformed("metadata is missing or has another type")
     for name in fields:

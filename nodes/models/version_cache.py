@@ -1,7 +1,7 @@
 """Cache small results in process until the `lists` version in the site document or a scheduled change invalidates them.
 
-Results are never outdated, with one exception: if a writer dies before it renews the version, results can be outdated
-for up to LONGEST.
+Results are never outdated, with one exception: if a writer crashes before it updates the version, results can be
+outdated for up to LONGEST.
 """
 
 from collections.abc import Callable, Hashable
@@ -25,7 +25,7 @@ LONGEST = timedelta(seconds=60)
 
 # Each entry consists of its expiry, the tag slots that it depends on, the versions of these slots, and the result.
 _Entries = dict[Hashable, tuple[datetime, frozenset[str], dict[str, ObjectId], Any]]
-# A version and its entries. They are a single value, so that threads replace both at once.
+# A version and its entries. They are stored as a single value, so that a thread always replaces both at once.
 _cache: tuple[ObjectId | None, _Entries] = (None, {})
 
 
@@ -36,7 +36,7 @@ def clear() -> None:
 
 
 def get_or_set(key: Hashable, moment: datetime, work: Callable[[], tuple[T, datetime | None]]) -> T:
-    """Return the result of `work`, cached until lists change, until a scheduled change, or for LONGEST.
+    """Return the result of `work`. Cache it until lists change, until a scheduled change, or for at most LONGEST.
 
     A result isn't cached if it is already outdated at `moment`, if `work` records dependencies other than lists and
     tags, or if it was read from secondaries. The version is read before the data that `work` reads.
@@ -44,7 +44,7 @@ def get_or_set(key: Hashable, moment: datetime, work: Callable[[], tuple[T, date
     Args:
         key: The key of the result.
         moment: The current time.
-        work: A function that returns the result and the time of its next scheduled change, or None if there is none.
+        work: A function that returns the result, and the time of its next scheduled change or None.
     """
     global _cache
     versions = stored_site.current().versions

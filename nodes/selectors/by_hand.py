@@ -1,7 +1,7 @@
-"""Read the nodes of a section in the manual order that editors set, by keyset from a single index.
+"""Read a section's nodes in manual order, with keyset pagination on a single index.
 
-A node's `position` is a string that sorts between the positions of its neighbours. Nodes without a position come first,
-sorted by slug. They were in the section before its nodes were sorted manually.
+A node's `position` is a string that sorts between the positions of its neighbours. Nodes that were in the section
+before it was sorted manually have no position. They come first, sorted by slug.
 """
 
 import re
@@ -27,7 +27,7 @@ _BACKWARDS = [(path, -direction) for path, direction in POSITION]
 
 @dataclass(frozen=True)
 class Spot:
-    """The place of a node in its section's order: its position, or "" if it has none, and its slug."""
+    """A node's place in the order of its section: its position, or "" if it has none, and its slug."""
 
     position: str
     slug: str
@@ -37,7 +37,7 @@ class Spot:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Self:
-        """Return the spot of a stored node."""
+        """Return the spot of a stored node, given as a document."""
         return cls(str(document.get("position") or ""), str(document["metadata"].get("slug")))
 
     @classmethod
@@ -54,7 +54,7 @@ class Spot:
     def after(self) -> dict[str, Any]:
         """Return the filter for the nodes after this spot."""
         later = [{"position": {"$gt": self.position}}, {"metadata.slug": {"$gt": self.slug}}]
-        # With the condition on the slug, the server can exclude the node at this spot by reading only the index.
+        # Because of the condition on the slug, the server can exclude the node at this spot by reading only the index.
         beyond: dict[str, Any] = {"$or": later, "metadata.slug": {"$ne": self.slug}}
         return beyond | ({"position": {"$gte": self.position}} if self.position else {})
 
@@ -107,7 +107,7 @@ def all_nodes(
 
 
 def neighbours(node: Node, moment: datetime) -> tuple[Node | None, Node | None]:
-    """Return the live pages or posts immediately before and after `node` in its section."""
+    """Return the live pages or posts that come directly before and after `node` in its section."""
     stored = find_spot(node.metadata.parent_id, node.pk)
     if stored is None:
         return None, None
@@ -136,7 +136,7 @@ def find_ordered(
     *,
     backwards: bool = False,
 ) -> list[Document]:
-    """Return up to `limit` documents in a section, in the section's order, or in reverse order if `backwards`.
+    """Return up to `limit` documents in a section, in the section's order. If `backwards` is true, reverse the order.
 
     A limit of 0 means no limit.
     """

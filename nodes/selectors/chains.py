@@ -47,8 +47,8 @@ class Chains:
 def all_chains() -> Iterator[Chains]:
     """Yield the chains of all nodes that have revisions.
 
-    Each node is read before its revisions. A save between the two reads only adds a newer revision, which callers
-    ignore.
+    Each node is read before its revisions. If the node is saved between the two reads, only a newer revision is added,
+    and callers ignore it.
     """
     ids = (group["_id"] for group in database()[REVISIONS].aggregate([{"$group": {"_id": "$node_id"}}]))
     for batch in batched(ids, BATCH):
@@ -63,9 +63,10 @@ def count() -> int:
 
 
 def _heads(ids: list[ObjectId]) -> dict[ObjectId, Mapping[str, Any]]:
-    """Return the nonces of each node and its draft, by the node's id.
+    """Return the nonces of each node and its draft, keyed by the node's id.
 
-    The collections are read in an order that also finds nodes that move to or from the trash in the meantime.
+    The order in which the collections are read ensures that nodes are found even if they move to or from the trash
+    during the read.
     """
     fields = {"metadata.nonce": 1, "draft.nonce": 1, "draft.base_nonce": 1}
     heads: dict[ObjectId, Mapping[str, Any]] = {}
@@ -85,7 +86,7 @@ def _chains(node_id: ObjectId, head: Mapping[str, Any] | None) -> Chains:
     draft = head.get("draft") or {}
     nonce = (head.get("metadata") or {}).get("nonce")
     live = _follow(links, nonce)
-    # A draft's chain ends at the live version from which the draft was started.
+    # A draft's chain continues with the chain of the live version from which the draft was started.
     of_draft = _follow(links, draft.get("nonce")) + _follow(links, draft.get("base_nonce"))
     known = {link.nonce for link in (*live, *of_draft)}
     others = tuple(link for link in links.values() if link.nonce not in known)

@@ -70,11 +70,11 @@ class Editable:
         return max(versions) > get(self.node.metadata.type).schema_version
 
     def drafted(self) -> Node:
-        """Return the node as it would be if its draft were published. Without a draft, return the node unchanged."""
+        """Return the node as it would be if its draft were published. Without a draft, return it unchanged."""
         if self.draft is None:
             return self.node
         fields = {**self.live.fields, **self.draft.fields}
-        # If the live version or the draft can't be upgraded, their combination can't be upgraded, either.
+        # If either the live version or the draft can't be upgraded, the combination of both can't be upgraded.
         current = self.node.content_type.schema_version
         outdated = {self.live.schema_version, self.draft.schema_version} - {current}
         drafted = replace(self.draft, fields=fields, schema_version=next(iter(outdated), current))
@@ -97,7 +97,7 @@ def _node(node_id: ObjectId, type: str, version: Version, created: datetime) -> 
 def unsaved_node(
     type: str, mine: Mapping[str, Any], tags: tuple[str, ...], node_id: ObjectId, stored: Version | None
 ) -> Node:
-    """Return the node that would result from saving the form fields `mine`, by path, over the version `stored`.
+    """Return the node that would result from saving the form fields `mine`, keyed by path, over the version `stored`.
 
     Fields with invalid values keep their stored values.
     """
@@ -136,7 +136,7 @@ def from_document(document: Mapping[str, Any]) -> Editable:
 
 
 def load_version(node_id: ObjectId, nonce: ObjectId) -> Version | None:
-    """Return the version of a node with `nonce` from its revision, or None if there is no such revision."""
+    """Return the version of a node that has `nonce`, read from its revision, or None if there is no such revision."""
     revision = database()[REVISIONS].find_one({"_id": nonce, "node_id": node_id})
     if revision is None:
         return None

@@ -20,7 +20,7 @@ def changes_between(since: datetime, until: datetime) -> list[Document]:
     """Return the scheduled changes after `since` and up to `until`, earliest first, without the nodes' text.
 
     Each change has the keys _id, metadata, home, what and at. `home` is the collection, `what` is PUBLISHED, EXPIRES or
-    SCHEDULED, and `at` is the time. All changes are read by one command, which uses a separate index for each kind.
+    SCHEDULED, and `at` is the time. A single command reads all changes, using a separate index for each kind.
     """
     first, *others = _branches({"$gt": since, "$lte": until})
     unions = [{"$unionWith": {"coll": home, "pipeline": pipeline}} for home, pipeline in others]

@@ -19,7 +19,7 @@ from nodes.types import Act, Actor
 # Maximum number of saves in a history. Older revisions are kept until they are purged, but they aren't listed.
 FOLLOWED = 2_000
 SHOWN = 50
-# Consecutive saves by the same editor belong to one sitting if the pauses between them aren't longer than this.
+# Consecutive saves by the same editor belong to one sitting if no pause between them is longer than this.
 PAUSE = timedelta(minutes=30)
 
 
@@ -46,7 +46,7 @@ class Sitting:
 
 
 def sittings(revisions: Sequence[Revision]) -> list[Sitting]:
-    """Group the revisions of a history, newest first, into sittings."""
+    """Group the revisions of a history into sittings, newest first."""
     groups: list[list[Revision]] = []
     for revision in revisions:
         if groups and _is_same_sitting(groups[-1][-1], revision):
@@ -63,7 +63,7 @@ def _is_same_sitting(later: Revision, earlier: Revision) -> bool:
 
 
 def newest(node_id: ObjectId, present: ObjectId, *, skip_until: ObjectId | None = None) -> tuple[list[Revision], bool]:
-    """Return up to SHOWN saves of a node, newest first, and whether there are older saves.
+    """Return up to SHOWN saves of a node, newest first. Also return whether there are older saves.
 
     Args:
         node_id: The node.
@@ -73,7 +73,7 @@ def newest(node_id: ObjectId, present: ObjectId, *, skip_until: ObjectId | None 
     nonces = _chain(node_id, present)
     if skip_until in nonces:
         nonces = nonces[nonces.index(skip_until) + 1 :]
-    # One additional revision is read, because each save is compared with the previous save.
+    # One more revision is read than shown, because each save is compared with the previous save.
     documents = {
         d["_id"]: d for d in database()[REVISIONS].find({"_id": {"$in": nonces[: SHOWN + 1]}, "node_id": node_id})
     }
@@ -93,7 +93,7 @@ def newest(node_id: ObjectId, present: ObjectId, *, skip_until: ObjectId | None 
 
 
 def savers_since(node_id: ObjectId, seen: ObjectId | None, present: ObjectId) -> tuple[Actor, ...]:
-    """Return the authors of saves after the nonce `seen`, up to `present`, newest first and without duplicates."""
+    """Return the authors of the saves after `seen` up to `present` (both nonces), newest first, without duplicates."""
     links = _links(node_id)
     savers: dict[Actor, None] = {}
     nonce: ObjectId | None = present
@@ -104,9 +104,9 @@ def savers_since(node_id: ObjectId, seen: ObjectId | None, present: ObjectId) ->
 
 
 def draft_base(node_id: ObjectId, draft_nonce: ObjectId) -> ObjectId | None:
-    """Return the nonce of the live version from which a draft was started, or None if it isn't known.
+    """Return the nonce of the live version from which a draft was started, or None if it is unknown.
 
-    The draft may have been published in the meantime.
+    The draft can already be published.
     """
     links = _links(node_id)
     nonce: ObjectId | None = draft_nonce
@@ -126,7 +126,7 @@ def _chain(node_id: ObjectId, present: ObjectId) -> list[ObjectId]:
 
 
 def _links(node_id: ObjectId) -> dict[ObjectId | None, Mapping[str, Any]]:
-    """Return {parent, saved_by, draft} by nonce.
+    """Return {parent, saved_by, draft} for each revision, keyed by nonce.
 
     Callers must remove each link that they follow, because imported chains can be circular.
     """
@@ -146,12 +146,12 @@ def _changed(before: Version | None, after: Version) -> tuple[str, ...]:
 
 
 def _acts(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> tuple[Act, ...]:
-    """Return the actions of a save, at least one. `before` is the previous revision, or None if it isn't known."""
+    """Return at least one action for a save. `before` is the previous revision, or None if it is unknown."""
     old = before and before["metadata"]
     new = after["metadata"]
     acts = [Act(after["act"])] if "act" in after else []
     if after["parent"] is None:
-        # Imports have no account, or store the source of the node.
+        # An import has no account, or stores the node's source.
         is_typed = after["saved_by"]["_id"] and not (new.get("detail") or {}).get("source")
         acts.append(Act.CREATED if is_typed else Act.IMPORTED)
     if old or after["parent"] is None:

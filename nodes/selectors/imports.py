@@ -36,12 +36,12 @@ class ExistingNode:
 
 
 def existing_nodes(ids: Collection[ObjectId]) -> dict[ObjectId, ExistingNode]:
-    """Return the existing nodes with these ids, including nodes in the trash, by id."""
+    """Return the existing nodes with these ids, including nodes in the trash, keyed by id."""
     wanted = {f"metadata.{name}": 1 for name in ("type", "parent_id", "slug", "published", "detail.source")}
     nodes: dict[ObjectId, ExistingNode] = {}
     for batch in batched(ids, BATCH):
-        # The trash is read last, so that a node that is moved there between the two queries is found. A node that is
-        # restored in the meantime isn't found, but creating the node again does nothing.
+        # The trash is read last, so a node that is moved to the trash between the two queries is found. A node that is
+        # restored between them isn't found, but creating the node again does nothing.
         for collection, trashed in ((NODES, False), (TRASH, True)):
             for document in database()[collection].find({"_id": {"$in": batch}}, wanted):
                 metadata = document["metadata"]
@@ -76,7 +76,7 @@ def unchanged_nonce(node_id: ObjectId, importer: Actor) -> ObjectId | None:
 
 
 def taken_slugs(parent_id: ObjectId | None, slugs: Collection[str]) -> set[str]:
-    """Return the `slugs` that are already used by nodes in this section."""
+    """Return the `slugs` that nodes in this section already use."""
     taken: set[str] = set()
     for batch in batched(slugs, BATCH):
         places = {"metadata.parent_id": parent_id, "metadata.slug": {"$in": batch}}

@@ -1,4 +1,4 @@
-"""Read the pages of lists by keyset, newest first. Later pages take no longer than the first page."""
+"""Read the pages of lists with keyset pagination, newest first. Later pages load as fast as the first page."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ LISTED = {
         "schema_version",
     )
 } | {"derived.excerpt": 1, "derived.picture": 1, "derived.minutes": 1}
-# The fields for lists without tags. Changing tags doesn't change these lists.
+# The fields for lists that don't show tags. Changing tags doesn't change these lists.
 UNTAGGED = {path: 1 for path in LISTED if path != "metadata.tags"}
 # The fields that lists need from each collection, and the models for the collection's documents.
 FIELDS: dict[str, dict[str, int]] = {
@@ -60,7 +60,7 @@ def for_readers(
 ) -> dict[str, Any]:
     """Extend the projection `fields` so that readers see scheduled changes that are due at `moment`.
 
-    If scheduled changes are due, the projection contains them as `due`, and Node.from_document applies them
+    If scheduled changes are due, the projection returns them as `due`, and Node.from_document applies them
     (`as_shown`). Therefore, due changes need no additional command and no write. If `fields` contains tags, the
     dependency on tags is recorded.
 
@@ -76,15 +76,15 @@ def for_readers(
 
 
 def readable_nodes(collection: str, documents: Iterable[Document]) -> Iterator[Any]:
-    """Yield the nodes or photos for documents in a collection. Damaged documents are logged and left out."""
+    """Yield the nodes or photos for the documents of a collection. Damaged documents are logged and left out."""
     return read_documents(collection, documents, MODELS[collection].from_document)
 
 
 def detail_projection(types: Iterable[type[Content]], paths: Iterable[str]) -> dict[str, int]:
     """Return the projection for reading `paths` in the `detail` of these types.
 
-    If a type has older versions, the whole `detail` is read, because upgraders need it, and the fields may have had
-    different names.
+    If a type has older versions, the whole `detail` is read: upgraders need it, and older documents can store the
+    fields under different names.
     """
     return dict.fromkeys(["metadata.detail"] if any(type.schema_version != FIRST for type in types) else paths, 1)
 
@@ -95,7 +95,7 @@ def type_condition(types: Sequence[str]) -> Any:
 
 
 def live(moment: datetime) -> dict[str, Any]:
-    """Return the filter for nodes that are public at `moment`, if their sections are also live (see Tree.live_ids)."""
+    """Return the filter for nodes that are public at `moment`. Their sections must also be live (see Tree.live_ids)."""
     return {"metadata.published": {"$lte": moment}, "metadata.expires": {"$gt": moment}}
 
 
@@ -105,12 +105,12 @@ def is_public(node: Node | Photo, sections: Tree, moment: datetime) -> bool:
 
 
 def posts_of(section_id: ObjectId) -> dict[str, Any]:
-    """Return the filter for the nodes in a section that are listed by date."""
+    """Return the filter for the nodes of a section that are listed by date."""
     return {"metadata.parent_id": section_id, "metadata.type": type_condition(registry.dated())}
 
 
 def public_among(documents: Iterable[Document], sections: Tree, moment: datetime) -> list[Document]:
-    """Filter the results of a query with `live(moment)`. Return only the documents that readers can see."""
+    """Return the documents that readers can see, from the results of a query with `live(moment)`."""
     shown = set(sections.live_ids(moment))
     return [
         document
@@ -127,7 +127,7 @@ def with_properties(properties: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Cursor:
-    """The first or last node on a page of a list, from which the adjacent page continues with newer or older nodes.
+    """The first or last node on a page of a list. The adjacent page continues from this node.
 
     The node is identified by its `times` and `id`. The list is sorted by these times, then by id.
     """
@@ -142,7 +142,7 @@ class Cursor:
 
     @classmethod
     def of(cls, node: Node | Photo, *, newer: bool) -> Self:
-        """Return the cursor for nodes that are newer or older than a published node."""
+        """Return the cursor for the nodes that are newer, or older, than a published node."""
         return cls(newer, (node.metadata.published, node.metadata.created), node.pk)
 
     @classmethod
@@ -168,8 +168,8 @@ class Cursor:
 
         Args:
             paths: The paths of the times by which the list is sorted.
-            within: Inclusive bounds for the first path. They are part of each condition, because if they were next to
-                $or, the server would read documents outside the bounds only to exclude them.
+            within: Inclusive bounds for the first path. Each condition contains them, because if they were outside
+                $or, the server would read documents outside the bounds and only then exclude them.
             itself: Whether to include the cursor's own node.
         """
         operator = "$gt" if self.newer else "$lt"
@@ -221,7 +221,7 @@ def listing(
     span: Span | None = None,
     collections: tuple[str, ...] = (NODES,),
 ) -> Listing:
-    """Return a page of live nodes and photos that match `base`, newest first, from these collections.
+    """Return a page of live nodes and photos from `collections` that match `base`, newest first.
 
     Args:
         base: The filter.
@@ -275,9 +275,10 @@ def find_live(
     span: Span | None = None,
     collection: str = NODES,
 ) -> list[Document]:
-    """Return up to `limit` live documents, newest first. With `edge`, return documents beyond it, nearest first.
+    """Return up to `limit` live documents, newest first. If there is an `edge`, return those beyond it, nearest first.
 
-    The query has a hint, because a plan that the server cached for one section could be much slower for another.
+    The query has an index hint, because the server caches query plans, and a plan that suits one section can be much
+    slower for another.
     """
     condition = {**base, **live(moment), **node_filter(collection)}
     if collection == NODES:

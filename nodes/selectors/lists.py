@@ -1,4 +1,4 @@
-"""The admin lists. They scale to large sites: pages are read by keyset, filters have indexes, and counts are limited.
+"""The admin lists. They scale to large sites: pagination by keyset, indexes for all filters, and limited counts.
 
 Without a state filter, nodes are sorted by their last change. Otherwise, the order depends on the state: public and
 scheduled nodes are sorted by publication, unpublished nodes by creation, and expired nodes by expiry. The newest nodes
@@ -119,7 +119,7 @@ class Row:
 
     node: Node | Photo
     has_draft: bool
-    # The time when the scheduled changes go live.
+    # The time when the node's scheduled changes go live.
     due: datetime | None = None
     drafted: datetime | None = None
 
@@ -191,7 +191,7 @@ def _row(document: Mapping[str, Any], collection: str) -> Row:
 
 
 def _best(filters: Filters, moment: datetime, collection: str) -> Page:
-    """Return the best results of a search, or unsorted results if sorting takes too long."""
+    """Return the best results of a search. If sorting takes too long, return unsorted results."""
     query = filters.query(moment) | node_filter(collection)
     fields = _fields(filters, collection)
     try:
@@ -217,7 +217,8 @@ def sort_paths(order: str) -> tuple[str, ...]:
 def _cursor(side: str, paths: Sequence[str], document: Mapping[str, Any]) -> str:
     """Return the cursor for a document.
 
-    It consists of "<" (older) or ">" (newer), and the dot-separated times in milliseconds (empty if missing) and id.
+    It consists of "<" (older) or ">" (newer), the times in milliseconds (empty if missing), and the id, with dots
+    between them.
     """
     milliseconds = []
     for path in paths:
@@ -256,7 +257,7 @@ def _moment(milliseconds: str) -> datetime | None:
 def count(filters: Filters, version: ObjectId | None, moment: datetime, collection: str = NODES) -> int:
     """Return the number of nodes, or COUNTED + 1 if there are more than COUNTED.
 
-    The count is cached by the site's version and `moment`, which callers round.
+    The count is cached for the site's version and `moment`, which callers must round.
     """
     if filters == Filters() and collection == NODES:
         return int(database()[NODES].estimated_document_count())
@@ -278,7 +279,7 @@ def count_children(section_ids: Sequence[ObjectId], most: int = COUNTED) -> int:
 def tags(version: ObjectId | None, collection: str = NODES, author: ObjectId | str | None = ANY) -> tuple[str, ...]:
     """Return the tags that are in use, on all nodes or on the nodes of one author.
 
-    Tags on all nodes are read only from the index. The result is cached by the site's version.
+    The tags on all nodes are read only from an index. The result is cached for the site's version.
     """
     query = {} if author == ANY else {"metadata.author._id": author}
     stored = database()[collection].distinct("metadata.tags", query)

@@ -1,4 +1,4 @@
-"""The outline of a section. The documentation theme lists all pages and subsections of the section next to the text."""
+"""The outline of a section. The documentation theme shows it, with all pages and subsections, next to the text."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from nodes.models import Node, tree, version_cache
 from nodes.selectors import due
 from nodes.selectors.listing import UNTAGGED, for_readers, live, type_condition
 
-# Maximum numbers of sections and pages in an outline. A longer outline wouldn't help readers, and every page in the
-# section contains the outline.
+# Maximum numbers of sections and pages in an outline. Longer outlines wouldn't help readers, and would make every page
+# in the section larger.
 MOST_SECTIONS, MOST_PAGES = 60, 240
 DEEPEST = 5
 
@@ -32,9 +32,9 @@ class Entry:
 
 
 def outline(section_id: ObjectId, moment: datetime) -> list[Entry]:
-    """Return the outline of a live section in reading order: in the manual order, or pages by title and then sections.
+    """Return the outline of a live section in reading order: in manual order, or pages by title and then sections.
 
-    This takes a single query. The result is cached in process.
+    This function needs a single query. The result is cached in process.
     """
 
     def read() -> tuple[list[Entry], datetime | None]:
@@ -50,12 +50,12 @@ def outline(section_id: ObjectId, moment: datetime) -> list[Entry]:
     return version_cache.get_or_set(("outline", section_id), moment, read)
 
 
-# The id of the parent section, the position in this section, the slug, the title, and the id if the line is a section.
+# The id of the parent section, the position in it, the slug, the title, and the line's own id if it is a section.
 Line = tuple[ObjectId | None, str, str, str, ObjectId | None]
 
 
 def _live_below(sections: tree.Tree, section_id: ObjectId, moment: datetime) -> list[ObjectId]:
-    """Return the ids of a section and of all live sections in it, nearest first."""
+    """Return the ids of a section and of all live sections below it, nearest first."""
     ids = [section_id]
     for parent_id in ids:
         ids.extend(s.id for s in sections.children.get(parent_id, ()) if s.is_live(moment))
@@ -81,7 +81,7 @@ def _page(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _arranged(sections: tree.Tree, top: ObjectId, lines: list[Line]) -> Iterator[Entry]:
-    """Yield the entries of a section in order. Each subsection comes before its contents."""
+    """Yield the entries of a section in order. Each subsection is followed by its contents."""
     inside: dict[ObjectId | None, list[Line]] = {}
     for line in lines:
         inside.setdefault(line[0], []).append(line)

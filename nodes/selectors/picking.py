@@ -19,7 +19,7 @@ from nodes.selectors.lists import ANY, Filters
 
 # Maximum number of photos to suggest at once.
 OFFERED = 24
-# The number of newest photos that are searched for partial words. Older photos are found only by whole words.
+# Number of newest photos that are searched for partial words. Older photos are found only by whole words.
 LOOKED_THROUGH = 300
 TAGS_OFFERED = 10
 # Time limit for a title search, in milliseconds.
@@ -27,7 +27,7 @@ MILLISECONDS = 500
 
 
 def title_filter(query: str) -> dict[str, Any]:
-    """Return the filter for nodes whose title contains, for each word in `query`, a word that begins with that word.
+    """Return the filter for nodes by the words of their title. Each word in `query` must be the beginning of one word.
 
     The `by_title_word` index supports this filter.
     """
@@ -55,11 +55,11 @@ def by_title(
     takes too long, the result is empty.
 
     Args:
-        query: The typed words. If `query` is empty, the last changed nodes are returned.
+        query: The typed words. If `query` is empty, the most recently changed nodes are returned.
         size: The maximum number of results.
         collection: The collection to search.
         among: A filter that results must match.
-        author: The author of the results if `query` is empty, or ANY.
+        author: If `query` is empty, the author of the results, or ANY.
     """
     if not titles.query_prefixes(query):
         newest = (
@@ -80,7 +80,7 @@ def by_title(
 
 
 def photos(query: str) -> list[Photo]:
-    """Return photos, live or not, for an editor to choose from: the newest photos, or photos that match `query`."""
+    """Return photos, live or not, that an editor can choose: the newest photos, or photos that match `query`."""
     moment = now()
     words = fold(query).split()
     if not words:
@@ -108,7 +108,7 @@ def _newest(most: int) -> list[Photo]:
 
 
 def tags(typed: str, version: ObjectId | None, author: ObjectId | str | None = ANY) -> list[str]:
-    """Return tags of photos and of pages, or of one author's pages, that contain `typed`.
+    """Return the tags of photos and pages that contain `typed`. If `author` is given, use only this author's pages.
 
     Tags that begin with `typed` come first.
     """

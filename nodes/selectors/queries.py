@@ -1,4 +1,4 @@
-"""The most frequent queries for pages and photos, which doctor checks, and the queries that go to all shards."""
+"""The most frequent queries for pages and photos, which doctor checks, and the queries that use all shards."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -33,7 +33,7 @@ def _place(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _newest(node: Mapping[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return the query for the newest nodes in the section of `node` that match `wanted`."""
+    """Return the query for the newest nodes that match `wanted` and are in the same section as `node`."""
     placed = {"metadata.parent_id": {"$in": [node["metadata"]["parent_id"]]}, **live(now())}
     return {"filter": {**wanted, **placed}, "sort": _SORT, "limit": 10}
 

@@ -1,7 +1,7 @@
 """Find references between nodes: the targets of links, the uses of nodes, photos and inserts, and broken links.
 
 A node's `derived.refs` lists everything that its text and fields use: the ids of nodes and photos, and the names of
-inserts. `draft.refs` lists the same for the node's draft. Services write both, so these queries can use indexes and
+inserts. `draft.refs` is the same list for the node's draft. Services write both, so these queries can use indexes and
 don't have to read the text.
 """
 
@@ -25,14 +25,14 @@ from nodes.models.tree import Tree
 from nodes.selectors import stored_photos
 from nodes.selectors.listing import LISTED, UNTAGGED, Cursor, find_live, is_public, live, public_among, readable_nodes
 
-# Maximum number of different nodes, and of different photos, that a page can link to. Further links have no URL.
+# Maximum number of different nodes, and of different photos, that a page can link to. Other links have no URL.
 MOST_REFERENCES = 200
 # Maximum numbers of uses that are listed and that are counted.
 LISTED_USES = 100
 COUNTED_USES = 1_000
 # Number of pages or drafts that one query checks for broken links.
 LOOKED_AT_ONCE = 200
-# The prefix of cursors for drafts. Drafts are checked after public pages.
+# The prefix of cursors for drafts, which are checked after public pages.
 DRAFTS = "drafts"
 REFERRING_DRAFTS = {"draft.refs": {"$exists": True}}
 # Number of ids per query.
@@ -43,9 +43,9 @@ Ref = ObjectId | str
 
 
 def addresses(sections: Tree, names: Sequence[str], moment: datetime) -> dict[str, str]:
-    """Return the current URL paths of nodes that readers can see, by their ids as written in the text.
+    """Return the current URL paths of nodes that readers can see, keyed by their ids as they are written in text.
 
-    All nodes are read by one query.
+    A single query reads all nodes.
     """
     ids = {name: ObjectId(name) for name in names if ObjectId.is_valid(name)}
     if not ids:
@@ -76,14 +76,14 @@ def uses_filter(refs: Sequence[Ref]) -> dict[str, Any]:
 def find_uses(refs: Sequence[Ref]) -> list[Use]:
     """Return up to LISTED_USES pages and posts, live or not, that use any of `refs`, most recently changed first.
 
-    If there are more uses of several `refs`, an arbitrary selection is returned. Uses by nodes in `refs` are left out.
+    If there are more uses of several `refs`, the selection is arbitrary. Uses by nodes in `refs` are left out.
     """
     if not refs:
         return []
     either = {"live": _any_of("$derived.refs", refs), "drafted": _any_of("$draft.refs", refs)}
     documents = database()[NODES].find(_by_others(refs), LISTED | either).limit(LISTED_USES)
     if len(refs) == 1:
-        # The server merges two index scans in this order. With several refs, each ref would need two scans.
+        # The server merges two index scans in this order. If there were several refs, each would need two scans.
         documents = documents.sort(LATEST_FIRST)
     uses = list(read_documents(NODES, documents, lambda d: Use(Node.from_document(d), d["live"], d["drafted"])))
     return sorted(uses, key=lambda use: (use.node.metadata.updated, use.node.pk), reverse=True)
@@ -95,7 +95,7 @@ def count_uses(refs: Sequence[Ref]) -> int:
 
 
 def with_contents(sections: Tree, ids: Sequence[ObjectId]) -> list[ObjectId]:
-    """Return `ids`, and for sections among them, the ids of up to COUNTED_USES nodes and photos in these sections."""
+    """Return `ids`, and for the sections among them, the ids of up to COUNTED_USES nodes and photos inside."""
     parents = [inner for i in ids if i in sections.sections for inner in (i, *(s.id for s in sections.descendants(i)))]
     all_ids = dict.fromkeys(ids)
     if parents:
@@ -111,7 +111,7 @@ def _by_others(refs: Sequence[Ref]) -> dict[str, Any]:
 
 
 def _any_of(path: str, refs: Sequence[Ref]) -> dict[str, Any]:
-    """Return the expression that is true if the array at `path` exists and contains any of `refs`."""
+    """Return the expression that is true if the array at `path` contains any of `refs`. The array can be missing."""
     return {"$ne": [{"$setIntersection": [{"$ifNull": [path, []]}, {"$literal": list(refs)}]}, []]}
 
 
@@ -129,7 +129,7 @@ def states(sections: Tree, ids: Collection[ObjectId], moment: datetime) -> dict[
     by_id: dict[ObjectId, State] = {}
 
     def read(collection: str, more: Mapping[str, Any]) -> list[Document]:
-        """Return documents with their places, in batches, for the ids whose state isn't known yet."""
+        """Return documents with their section and slug, in batches, for the ids whose state isn't known yet."""
         place = {"metadata.parent_id": 1, "metadata.type": 1}
         return [
             document
@@ -142,7 +142,7 @@ def states(sections: Tree, ids: Collection[ObjectId], moment: datetime) -> dict[
     for collection in (NODES, ASSET_FILES):
         seen = public_among(read(collection, live(moment)), sections, moment)
         by_id |= dict.fromkeys((document["_id"] for document in seen), State.LIVE)
-    # Nodes are read before and after the trash, to find nodes that move to or from the trash in the meantime.
+    # Nodes are read before and after the trash, so that nodes that move to or from the trash during the read are found.
     for collection in (NODES, ASSET_FILES, TRASH, NODES, ASSET_FILES):
         state = State.TRASHED if collection == TRASH else State.HIDDEN
         by_id |= dict.fromkeys((document["_id"] for document in read(collection, {})), state)
@@ -150,7 +150,7 @@ def states(sections: Tree, ids: Collection[ObjectId], moment: datetime) -> dict[
 
 
 def titles(ids: Collection[ObjectId], *, of_photos: bool) -> dict[ObjectId, str]:
-    """Return the titles of existing nodes, including nodes in the trash. Photos are included only if `of_photos`."""
+    """Return the titles of nodes that exist or are in the trash. If `of_photos` is true, include photos."""
     by_id: dict[ObjectId, str] = {}
     for collection in (NODES, ASSET_FILES, TRASH):
         for batch in batched([i for i in ids if i not in by_id], IDS_AT_ONCE):
@@ -169,7 +169,7 @@ class Broken:
         node: The node with the reference.
         target: The id of the target.
         state: The state of the target.
-        words: The link text of each link to the target. Empty for a reference in a field.
+        words: The link text of each link to the target. It is empty if a field contains the reference.
         is_draft: Whether the node's draft contains the reference.
     """
 
@@ -198,7 +198,7 @@ class CheckedBatch:
 
 
 def count_referring() -> int:
-    """Return the number of pages, public or not, and of drafts that contain references."""
+    """Return how many pages (public or not) and drafts contain references, as one number."""
     return _count(REFERRING, "referring") + _count(REFERRING_DRAFTS, "by_draft_ref")
 
 
@@ -208,9 +208,9 @@ def _count(query: Mapping[str, Any], index: str) -> int:
 
 
 def check_batch(sections: Tree, moment: datetime, cursor: str = "") -> CheckedBatch:
-    """Check the references in the next LOOKED_AT_ONCE public pages, newest first, or drafts, most recently saved first.
+    """Check the references in the next LOOKED_AT_ONCE public pages (newest first) or drafts (last saved first).
 
-    Drafts are checked after all public pages. Text is read only to get the link text of broken references.
+    Drafts are checked after all public pages. Text is read only to find the link text of broken references.
 
     Raises:
         ValueError: The cursor is invalid.
@@ -255,7 +255,7 @@ def _check_drafts(sections: Tree, moment: datetime, cursor: str) -> CheckedBatch
 
 
 def _refs_in(part: str, document: Document) -> tuple[Document, list[Ref]]:
-    # This raises an exception if the document is damaged, so that read_documents leaves the document out.
+    # If the document is damaged, this call raises an exception, and read_documents leaves the document out.
     Node.from_document(document)
     return document, list(document[part]["refs"])
 
@@ -263,7 +263,7 @@ def _refs_in(part: str, document: Document) -> tuple[Document, list[Ref]]:
 def _broken(
     sections: Tree, moment: datetime, refs: Sequence[tuple[Document, Sequence[Ref]]], *, is_draft: bool
 ) -> Iterator[Broken]:
-    """Yield the references in each document whose targets readers can't see."""
+    """Yield the references whose targets readers can't see."""
     ids = [(document, [ref for ref in targets if isinstance(ref, ObjectId)]) for document, targets in refs]
     by_target = states(sections, {ref for _document, targets in ids for ref in targets}, moment)
     broken = [(document, [ref for ref in targets if by_target[ref] != State.LIVE]) for document, targets in ids]
@@ -289,11 +289,11 @@ def check_all(sections: Tree, moment: datetime, cursor: str = "") -> Iterator[Ch
 
 
 def _words(node_ids: Sequence[ObjectId], *, is_draft: bool) -> dict[ObjectId, dict[ObjectId, list[str]]]:
-    """Return the link text of the links in these nodes, or in their drafts, by node and target."""
+    """Return the link text of the links in these nodes, or in their drafts, keyed by node and then by target."""
     fields = {"metadata.type": 1, ("draft.metadata.detail" if is_draft else "metadata.detail"): 1}
     by_node: dict[ObjectId, dict[ObjectId, list[str]]] = {}
     for document in database()[NODES].find({"_id": {"$in": list(node_ids)}}, fields):
-        # The draft may have been published in the meantime.
+        # The draft can have been published since it was checked.
         version = document.get("draft", {}) if is_draft else document
         detail = version.get("metadata", {}).get("detail") or {}
         texts = [rendering.to_html(detail.get("text") or "", detail.get("format") or MARKDOWN)]

@@ -1,4 +1,4 @@
-"""Full-text search for live pages and photos, with limits on results, words and time."""
+"""Full-text search for live pages and photos. The numbers of results and words are limited, and so is the time."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from nodes.models.validation import check_metadata
 from nodes.selectors.listing import FIELDS, MODELS, for_readers, live
 
 COLLECTIONS = (NODES, ASSET_FILES)
-# A result's collection, and its id in this collection.
+# The collection that contains a result, and the result's id.
 ResultKey = tuple[str, Any]
 # Maximum number of results. Readers who need more can refine their search.
 MOST = 100
@@ -42,7 +42,7 @@ class SearchTimeout(Exception):
 
 @dataclass(frozen=True)
 class Hit:
-    """A node or photo that was found, with extracts from its text as (piece, whether it is a search term) pairs."""
+    """A node or photo that was found, with extracts of its text as (piece, whether it is a search term) pairs."""
 
     node: Node | Photo
     pieces: list[tuple[str, bool]]
@@ -78,7 +78,7 @@ def search(
     """Return a page of live nodes and photos that contain every word in `query`, best matches first.
 
     If nothing contains every word, return nodes and photos that contain any of the words. If a step takes too long,
-    return the first results of an unsorted query.
+    return the first results of a query without sorting.
 
     Args:
         sections: The section tree.
@@ -123,14 +123,14 @@ def _parts(words: Sequence[str]) -> list[str]:
 
 
 def _parts_of_unspaced(words: Sequence[str]) -> list[str]:
-    """Return the search terms for words in scripts without spaces: pairs of characters, or single characters."""
+    """Return the search terms for words in scripts without spaces. A term is a pair of characters, or one character."""
     pairs = scripts.character_pairs(" ".join(words))
     in_pairs = {character for pair in pairs if len(pair) > 1 for character in pair}
     return sorted(pair for pair in pairs if len(pair) > 1 or pair not in in_pairs)[: 2 * MOST_WORDS]
 
 
 def _ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[ResultKey]:
-    """Return the documents that contain the words, best first. Scores are comparable across the two collections."""
+    """Return the keys of the documents that match, best first. Scores are comparable across the two collections."""
     fields = {"metadata.created": 1, "score": {"$meta": "textScore"}}
     scored: list[tuple[float, datetime, Any, str]] = []
     with search_time_limit(milliseconds):
@@ -147,11 +147,11 @@ def _scored(collection: str, document: Mapping[str, Any]) -> tuple[float, dateti
 
 
 def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> list[ResultKey]:
-    """Return the documents that contain a single word, best first. If there are many, no scores are calculated.
+    """Return the keys of the documents that contain a single word, best first. For a common word, skip the scores.
 
-    Sorting by score would make the server calculate the score of every document that contains the word. However, a text
-    index already sorts documents by the word's weight, which equals their score for a single word. So the best matches
-    come first even without sorting.
+    To sort by score, the server would have to calculate the score of every document that contains the word. However, a
+    text index already sorts documents by the word's weight, which equals the score for a single word. So the best
+    matches come first even without sorting.
     """
     ranked: list[list[ResultKey]] = []
     with search_time_limit(milliseconds):
@@ -161,7 +161,7 @@ def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> li
     if all(ranked) and max(map(len, ranked)) < MOST:
         # Neither collection has many matches, so sorting by score is fast.
         return _ids(wanted, public, milliseconds)
-    # Pages and photos alternate, because with many matches, the order between them doesn't matter.
+    # Pages and photos alternate. If there are many matches, the order between the two kinds doesn't matter.
     turns = (key for turn in zip_longest(*ranked) for key in turn if key is not None)
     return list(islice(turns, MOST))
 
@@ -169,12 +169,12 @@ def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> li
 def _of_several(
     parts: Sequence[str], public: dict[str, Any], milliseconds: float
 ) -> tuple[list[ResultKey], bool, bool]:
-    """Return the documents that contain all words, or some of the words if there are no such documents, best first.
+    """Return the keys of the documents that contain all words, best first. If there are none, some words are enough.
 
     Also return whether the documents contain all words, and whether there may be more such documents. For two common
-    words, the server would have to read every document that contains either of them. Therefore, only the documents in
-    which each word has the greatest weight are read, up to LOOKED_THROUGH per collection. For a rare word, these are
-    all documents that contain the word.
+    words, the server would have to read every document that contains either of them. Therefore, for each word, this
+    function reads only the documents in which the word has the greatest weight, up to LOOKED_THROUGH per collection.
+    For a rare word, these are all documents that contain it.
     """
     size = LOOKED_THROUGH // len(parts)
     plain = [text.fold(part) for part in parts]
@@ -194,9 +194,9 @@ def _of_several(
 
 
 def _missing(words: Sequence[str], document: Mapping[str, Any]) -> tuple[Any, tuple[int, int]]:
-    """Return a document's id, and how many of `words` are missing from the document and from its title.
+    """Return a document's id, and the numbers of `words` that are missing from the document and from its title.
 
-    `words` have no accents, and accents in the document are ignored.
+    `words` must not contain accents, and accents in the document are ignored.
     """
     metadata = document["metadata"]
     derived = derived_of(document)
@@ -205,7 +205,7 @@ def _missing(words: Sequence[str], document: Mapping[str, Any]) -> tuple[Any, tu
     body = " ".join(
         (*(metadata.get("tags") or ()), metadata.get("summary") or "", derived.get("tags", ""), derived.get("text", ""))
     )
-    # Folding long text is slow, and most words appear in the text exactly as typed.
+    # Folding long text is slow, and most words appear in the text exactly as the reader typed them.
     lowered = body.lower()
     missing = [word for word in untitled if word not in lowered]
     folded = text.fold(body) if missing else ""
@@ -232,7 +232,7 @@ def _query(wanted: str, public: dict[str, Any], collection: str) -> dict[str, An
 
 @contextmanager
 def search_time_limit(milliseconds: float) -> Iterator[None]:
-    """Limit the time for queries in the block, including their time on the server.
+    """Limit the time for the queries in the block, both in the client and on the server.
 
     Raises:
         SearchTimeout: A query took too long, or the text index is missing.
@@ -248,7 +248,7 @@ def search_time_limit(milliseconds: float) -> Iterator[None]:
 
 @contextmanager
 def ignore_missing_index() -> Iterator[None]:
-    """Exit the block if the text index is missing, so that the search finds nothing."""
+    """Leave the block if the text index is missing, so that the search finds nothing."""
     try:
         yield
     except PyMongoError as error:

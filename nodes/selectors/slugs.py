@@ -19,14 +19,14 @@ from nodes.errors import InvalidSlug
 from nodes.models import tree
 
 LONGEST = 200
-# Number of numbered slugs to check with one query.
+# Number of numbered slugs that one query checks.
 TRIED = 50
 # The name of the catch-all route for nodes in the URL configuration.
 ROUTE = "node"
 
 
 def normalized(slug: str) -> str:
-    """Return the slug in its stored form: NFC, in lower case, without surrounding whitespace."""
+    """Return the slug in its stored form: NFC, lower case, and without surrounding whitespace."""
     return unicodedata.normalize("NFC", slug.strip().lower())
 
 
@@ -74,7 +74,7 @@ def reserved() -> frozenset[str]:
 def _first_parts(resolver: URLResolver) -> frozenset[str]:
     """Return the first path components of the site's own URLs.
 
-    If a section had one of these slugs, a page that is moved to it or renamed in it could get one of the site's URLs.
+    If a section had one of these slugs, a page that is moved into the section or renamed could get one of these URLs.
     """
     parts: set[str] = set()
     for pattern in resolver.url_patterns:
@@ -89,7 +89,7 @@ def _first_parts(resolver: URLResolver) -> frozenset[str]:
 def find_free(
     wanted: str, parent_id: ObjectId | None, collection: str = NODES, *, among: Mapping[str, Any] | None = None
 ) -> str:
-    """Convert `wanted` to a slug that is currently free in the section, and append a number if necessary.
+    """Convert `wanted` to a slug that is currently free in the section. Append a number if necessary.
 
     The candidates are "news", "news-2", "news-3" and so on.
 
@@ -97,7 +97,7 @@ def find_free(
         wanted: The text from which the slug is generated.
         parent_id: The section, or None for the top level.
         collection: The node's collection.
-        among: A filter for the nodes to compare with, if the user must not learn that other nodes exist.
+        among: A filter for the nodes to compare with. Use it if the user must not learn that other nodes exist.
     """
     stem = slugify(wanted)[: LONGEST - 8] or "page"
     for first in count(1, TRIED):

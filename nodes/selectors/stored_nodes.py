@@ -39,19 +39,19 @@ from nodes.selectors.listing import (
     with_properties,
 )
 
-# Maximum number of redirects to read when looking for the section of a URL.
+# Maximum number of redirects to read when finding the section of a URL.
 MOST_LOOKS = 50
 # Maximum number of pages in a folder that are listed at once.
 PAGES_LISTED = 100
-# Maximum number of pages to which the footer links.
+# Maximum number of pages that the footer links to.
 MOST_AT_TOP = 12
 
 
 def resolve(sections: Tree, path: str, moment: datetime) -> Node | Photo | None:
-    """Return the live node or photo that has, or had, a path such as "news/hello". Its current URL may be different.
+    """Return the live node or photo that has, or used to have, a path such as "news/hello".
 
     A node that currently has the path takes precedence. Otherwise, the search looks level by level for the sections and
-    nodes that previously had the URL. Views can compare the node's URL with `path`, and need at most one redirect.
+    nodes that used to have the path. Views can compare the result's URL with `path`, and need at most one redirect.
     """
     *above, slug = [slugs.normalized(part) for part in path.split("/")]
     for section_id in _sections_at(sections, above, moment):
@@ -77,7 +77,7 @@ def front_page(sections: Tree, moment: datetime) -> Node | None:
 
 
 def resolve_address(address: str) -> Node | Photo | None:
-    """Return the public page or photo with a current or previous URL on this site, or None if there is none."""
+    """Return the public page or photo that has, or used to have, the URL `address`. Return None if there isn't one."""
     try:
         path = unquote(urlsplit(address).path).strip("/")
     except ValueError:
@@ -88,7 +88,7 @@ def resolve_address(address: str) -> Node | Photo | None:
 
 
 def _sections_at(sections: Tree, path: Sequence[str], moment: datetime) -> Iterator[ObjectId | None]:
-    """Yield the section that currently has this path, then the sections that had it before, without duplicates.
+    """Yield the section that currently has this path, then the sections that used to have it, without duplicates.
 
     None stands for the top level.
     """
@@ -107,7 +107,7 @@ def _sections_at(sections: Tree, path: Sequence[str], moment: datetime) -> Itera
         else:
             pending.append((parent_id, level, True))
             child = sections.child(parent_id, path[level])
-            # A section that isn't live yet doesn't replace the section that previously had its URL.
+            # If the section at a URL isn't live yet, the URL still leads to the section that had it before.
             following = [(child.id, level + 1)] if child and child.is_live(moment) else []
         pending += [(*place, False) for place in following if place not in seen]
         seen.update(following)
@@ -123,23 +123,23 @@ def _node_at(sections: Tree, parent_id: ObjectId | None, slug: str, moment: date
 
 @on_lists
 def _moved_to(parent_id: ObjectId | None, slug: str) -> list[ObjectId]:
-    """Return the ids of the nodes that previously had this place, most recent first."""
+    """Return the ids of the nodes that used to have this section and slug, most recent first."""
     redirect = database()[REDIRECTS].find_one({"_id": {"parent_id": parent_id, "slug": slug}})
     return read_document(REDIRECTS, redirect, lambda r: [r["node_id"], *r.get("earlier", ())]) or []
 
 
 @on_lists
 def find(parent_id: ObjectId | None, slug: str, moment: datetime | None = None) -> Node | None:
-    """Return the node with this section and slug, live or not, or None if there is none. For `moment`, see `get`."""
+    """Return the node with the given section and slug, live or not, or None. For `moment`, see `get`."""
     place = {"metadata.parent_id": parent_id, "metadata.slug": slug}
     return _whole(database()[NODES].find_one(place, for_readers(WHOLE, moment) if moment else WHOLE))
 
 
 @on_lists
 def get(node_id: ObjectId | str, moment: datetime | None = None) -> Node | None:
-    """Return a node by id, live or not, or None if it doesn't exist or the id is invalid.
+    """Return a node by id, live or not. If it doesn't exist or the id is invalid, return None.
 
-    With `moment`, the node includes the scheduled changes that are due at that time.
+    If `moment` is given, apply the scheduled changes that are due at that time.
     """
     try:
         key = ObjectId(node_id)
@@ -172,8 +172,8 @@ def live_by_ids(sections: Tree, node_ids: Sequence[ObjectId], moment: datetime) 
 def whole_by_ids(node_ids: Sequence[ObjectId], moment: datetime, *, as_stored: bool = False) -> list[Node]:
     """Return the live nodes with these ids, including their text, in any order.
 
-    Callers must check that the nodes' sections are live. With `as_stored`, return the nodes whether or not they are
-    live, and without scheduled changes that are due.
+    Callers must check that the nodes' sections are live. If `as_stored` is true, also return nodes that aren't live,
+    and don't apply due scheduled changes.
     """
     if not node_ids:
         return []
@@ -196,7 +196,7 @@ def nodes_of_type(sections: Tree, type: str, moment: datetime, *, size: int, cur
 def entries(
     blog_id: ObjectId, moment: datetime, *, size: int, cursor: str | None = None, whole: bool = False
 ) -> Listing:
-    """Return up to `size` live posts of all types in a live blog, newest first, with their text if `whole`.
+    """Return up to `size` live posts of all types in a live blog, newest first. If `whole` is true, include their text.
 
     Raises:
         ValueError: The cursor is invalid.
@@ -207,7 +207,7 @@ def entries(
 def newest_entries(
     sections: Tree, moment: datetime, *, size: int, cursor: str | None = None, whole: bool = False
 ) -> Listing:
-    """Return up to `size` live posts in all blogs, newest first, with their text if `whole`.
+    """Return up to `size` live posts from all blogs, newest first. If `whole` is true, include their text.
 
     Raises:
         ValueError: The cursor is invalid.
@@ -221,7 +221,7 @@ def newest_entries(
 def tagged(
     sections: Tree, tag: str, moment: datetime, *, size: int, cursor: str | None = None, whole: bool = False
 ) -> Listing:
-    """Return up to `size` live nodes and photos with the tag, newest first, with their text if `whole`.
+    """Return up to `size` live nodes and photos with the tag, newest first. If `whole` is true, include their text.
 
     Raises:
         ValueError: The cursor is invalid.
@@ -292,12 +292,12 @@ def pages_of(
 def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | None, Node | Photo | None]:
     """Return the older and the newer live neighbour of a live post in its section, or of a photo in its gallery.
 
-    If editors sort the section manually, return the previous and the next node in this order instead. The result is
-    cached in process.
+    If the section is sorted manually, return the previous and the next node in this order instead. The result is cached
+    in process.
     """
     home = home_of(node.metadata.type)
     types = (node.metadata.type,) if node.content_type.is_file else registry.dated()
-    # In a preview, the node can have a different date from the stored date, so it is excluded by id.
+    # In a preview, the node's date can differ from the stored date, so the node is excluded by id.
     others = {"$ne": node.pk}
     base = {"_id": others, "metadata.parent_id": node.metadata.parent_id, "metadata.type": type_condition(types)}
 
@@ -315,7 +315,7 @@ def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | Non
 
 
 def links_at_top(moment: datetime) -> list[tuple[str, str]]:
-    """Return the titles and slugs of the first live pages at the top level, sorted by slug, cached in process."""
+    """Return the titles and slugs of the first live pages at the top level, sorted by slug. Cache the result."""
 
     def read() -> tuple[list[tuple[str, str]], datetime | None]:
         pages = pages_of(None, moment, limit=MOST_AT_TOP + 1, fields=UNTAGGED)

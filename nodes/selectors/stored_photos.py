@@ -1,6 +1,6 @@
 """Queries for photos. nodes.selectors.listing defines which photos readers can see.
 
-Lists show all fields of a photo, so saving a photo always renews the site's `lists` version.
+Lists show all fields of a photo, so saving a photo always updates the site's `lists` version.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -29,9 +29,9 @@ MOST_VALUES = 200
 
 @on_lists
 def get(photo_id: ObjectId | str, gallery_id: ObjectId | None = None) -> Photo | None:
-    """Return a photo by id, live or not, or None if it doesn't exist or its first upload is still in progress.
+    """Return a photo by id, live or not. If it doesn't exist or its first upload is still in progress, return None.
 
-    `gallery_id` is the gallery to search first.
+    The gallery `gallery_id` is searched first.
     """
     try:
         key = ObjectId(photo_id)
@@ -54,7 +54,7 @@ def same_bytes(sha256: str, but: ObjectId | None = None) -> tuple[ObjectId, ...]
 
 
 def last_gallery(author_id: ObjectId) -> ObjectId | None:
-    """Return the gallery of the photo that an author last changed, or None if there is none."""
+    """Return the gallery of the photo that the given author last changed, or None if there is none."""
     newest = database()[ASSET_FILES].find_one(
         {"metadata.author._id": author_id, **node_filter(ASSET_FILES)},
         {"metadata.parent_id": 1},
@@ -75,21 +75,21 @@ def _editable(document: Mapping[str, Any]) -> Editable:
 
 @on_lists
 def find(gallery_id: ObjectId | None, slug: str) -> Photo | None:
-    """Return the photo with this gallery and slug, live or not, or None if there is none."""
+    """Return the photo with the given gallery and slug, live or not, or None if there is none."""
     place = {"metadata.parent_id": gallery_id, "metadata.slug": slug}
     document = database()[ASSET_FILES].find_one({**place, **node_filter(ASSET_FILES)}, WHOLE)
     return read_document(ASSET_FILES, document, Photo.from_document)
 
 
 def last_change() -> ObjectId | None:
-    """Return the nonce of the last changed photo, or None if there is none."""
+    """Return the nonce of the photo that was changed last, or None if there are no photos."""
     newest = database()[ASSET_FILES].find_one(node_filter(ASSET_FILES), {"metadata.nonce": 1}, sort=list(CHANGED))
     return newest["metadata"].get("nonce") if newest else None
 
 
 @lru_cache(maxsize=16)
 def values(name: str, version: Hashable) -> tuple[Any, ...]:
-    """Return the sorted values of a property in all photo files, such as all cameras, lenses or years.
+    """Return the sorted values that a property has in all photo files, for example all cameras, lenses or years.
 
     All photos with the property are read, so the result is cached for each `version`. For example, a version can
     consist of `last_change` and the time, rounded to ten minutes.
@@ -108,7 +108,7 @@ def values(name: str, version: Hashable) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class FormerContent:
-    """A previous file of a photo. It was replaced, but it can still be restored."""
+    """A previous file of a photo, which can still be restored."""
 
     id: ObjectId
     filename: str
@@ -137,7 +137,7 @@ def by_ids(photo_ids: Sequence[ObjectId]) -> list[Photo]:
 
 @on_lists
 def by_slugs(gallery_ids: Sequence[ObjectId], slugs: Sequence[str]) -> list[Photo]:
-    """Return the photos with one of these slugs in one of these galleries, live or not, in any order."""
+    """Return the photos, live or not, that have one of these slugs in one of these galleries, in any order."""
     place = {"metadata.parent_id": {"$in": list(gallery_ids)}, "metadata.slug": {"$in": list(slugs)}}
     documents = database()[ASSET_FILES].find({**place, **node_filter(ASSET_FILES)}, WHOLE)
     return list(readable_nodes(ASSET_FILES, documents))
@@ -149,7 +149,7 @@ def live_by_ids(sections: Tree, photo_ids: Sequence[ObjectId], moment: datetime)
 
 
 def by_references(references: Sequence[str]) -> dict[str, Photo]:
-    """Return photos, live or not, by the references used in text: an id, a slug or "gallery/slug".
+    """Return photos, live or not, keyed by the references that text contains: an id, a slug or "gallery/slug".
 
     If several photos have the same slug, the reference is to the newest photo. One query finds all ids, and a second
     query finds all slugs.

@@ -33,9 +33,9 @@ def load(node_id: ObjectId) -> editable_nodes.Editable | None:
 
 
 def newest(among: Mapping[str, Any], after: ObjectId | None = None) -> tuple[list[Trashed], bool]:
-    """Return the last SHOWN nodes in the trash that match the filter `among`, and whether there are more.
+    """Return the last SHOWN nodes in the trash that match the filter `among`. Also return whether there are more.
 
-    The text of the nodes isn't read. With `after`, return nodes that were moved to trash before this node.
+    The text of the nodes isn't read. If `after` is given, return nodes that were moved to trash before that node.
     """
     last = database()[TRASH].find_one({"_id": after}, {"trashed_at": 1}) if after else None
     if last:

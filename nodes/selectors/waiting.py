@@ -31,7 +31,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Upcoming:
-    """A page that will be published, or whose scheduled changes will go live, at the time `at`."""
+    """A page that will be published at the time `at`, or whose scheduled changes will go live then."""
 
     node: Node
     at: datetime
@@ -52,7 +52,7 @@ def has_nodes() -> bool:
 
 
 def coming(author: ObjectId | str | None, moment: datetime) -> list[Upcoming]:
-    """Return the next NAMED pages that will be published or whose scheduled changes will go live, earliest first.
+    """Return the next NAMED pages that will be published, or whose scheduled changes will go live, earliest first.
 
     `author` limits the result to one author's pages.
     """
@@ -75,7 +75,7 @@ def _due(document: Mapping[str, Any]) -> Upcoming:
 
 
 def changed(author: ObjectId | str | None = ANY) -> list[Changed]:
-    """Return the NAMED nodes that were changed last, latest first. `author` limits the result to one author's nodes."""
+    """Return the NAMED most recently changed nodes, latest first. `author` limits the result to one author's nodes."""
     query = {} if author == ANY else {"metadata.author._id": author}
     latest = database()[NODES].find(query, LISTED).sort([("metadata.updated", -1), ("_id", -1)]).limit(NAMED)
     nodes = list(readable_nodes(NODES, latest))

@@ -17,7 +17,7 @@ OFFERED = 5
 
 @dataclass(frozen=True)
 class WorkingCopy:
-    """Unsaved input in a form, as names and values in order. `node_id` is None for a new node."""
+    """Unsaved input in a form, as an ordered list of names and values. `node_id` is None for a new node."""
 
     id: ObjectId
     seq: int
@@ -57,7 +57,7 @@ def _newest(query: Mapping[str, Any]) -> list[WorkingCopy]:
 
 
 def get(user_id: ObjectId, copy_id: ObjectId) -> WorkingCopy | None:
-    """Return a user's working copy, or None if it doesn't exist or its input has been saved."""
+    """Return a user's working copy. If it doesn't exist or its input has been saved, return None."""
     key = {"user": user_id, "copy": copy_id}
     document = database()[WORKING_COPIES].find_one({"_id": key, "type": {"$exists": True}, **_in_time()})
     return WorkingCopy.of(document) if document else None
@@ -74,5 +74,5 @@ def user_filter(user_id: ObjectId) -> dict[str, Any]:
 
 
 def _in_time() -> dict[str, Any]:
-    # The server deletes expired working copies, but up to two minutes late.
+    # The server deletes expired working copies up to two minutes late, so the filter excludes them.
     return {"updated": {"$gt": now() - timedelta(days=WORKING_COPY_DAYS)}}

@@ -15,7 +15,7 @@ from nodes.selectors import stored_photos
 from nodes.selectors.references import MOST_REFERENCES, Ref
 
 EXCERPT_WORDS = 40
-# Number of characters of a node's text that can be searched. Searches don't find the rest of a longer text.
+# Number of characters of a node's text that can be searched. The rest of a longer text can't be found.
 SEARCHED = 100_000
 
 
@@ -50,13 +50,13 @@ def derive(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pairs(metadata: Mapping[str, Any], plain: str) -> str:
-    """Return search words that the text index wouldn't find in a node whose derived `text` is `plain`."""
+    """Return the search words that a text index of the node's derived `text`, passed as `plain`, wouldn't contain."""
     everything = (metadata["title"], metadata.get("summary") or "", *metadata.get("tags", ()), plain)
     return " ".join(sorted(extra_search_words(" ".join(everything))))
 
 
 def extra_search_words(words: str) -> set[str]:
-    """Return pairs of characters in scripts without spaces, and words that searches find in a normalized spelling."""
+    """Return pairs of characters in scripts without spaces, and words that searches find in a normalized form."""
     normalized = normalize_for_search(words)
     if normalized == words:
         return scripts.character_pairs(words)
@@ -64,18 +64,18 @@ def extra_search_words(words: str) -> set[str]:
 
 
 def derive_for_readers(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the derived data that readers see in lists and search results. It is stored with scheduled changes."""
+    """Return the derived data that readers see in lists and search results. Scheduled changes contain this data."""
     derived = derive(metadata)
     # If the changes remove the featured photo, None overrides the photo of the live version.
     return {name: derived.get(name) for name in ("excerpt", "text", "minutes", "picture")}
 
 
 def references(metadata: Mapping[str, Any], inserts: TextInserts | None = None) -> dict[str, list[Ref]]:
-    """Return {"refs": […]} with everything that a node's text and fields refer to, or {} if they refer to nothing.
+    """Return {"refs": […]} with everything that a node's text and fields refer to, or {} if there is nothing.
 
-    The ids of nodes and photos come first, followed by the names of inserts, both sorted and without duplicates.
-    Targets that don't exist are included, so that broken links can be found. If the caller has already read the inserts
-    in the node's text, `inserts` contains them.
+    The ids of nodes and photos come first, followed by the names of inserts. Both are sorted and without duplicates.
+    Targets that don't exist are included, so that broken links can be found. If the caller has already read the
+    inserts in the node's text, `inserts` contains them.
     """
     detail = metadata.get("detail") or {}
     fields = declared_fields.markdown_texts(metadata["type"], detail)
@@ -89,7 +89,7 @@ def references(metadata: Mapping[str, Any], inserts: TextInserts | None = None) 
     ids |= set(declared_fields.references(metadata["type"], detail))
     ids = ids.union(*(inserts.references.nodes | inserts.references.photos for inserts in texts))
     refs: list[Ref] = [*sorted(ids), *sorted(frozenset().union(*(inserts.names for inserts in texts)))]
-    # Nodes without references don't store an empty list, so that the partial indexes don't contain these nodes.
+    # Nodes without references store no list, so the partial indexes don't contain these nodes.
     return {"refs": refs} if refs else {}
 
 
@@ -101,7 +101,7 @@ def _words(type: str, detail: Mapping[str, Any], names: Collection[str] | None =
 
 
 def _weighted(type: str, detail: Mapping[str, Any]) -> dict[str, str]:
-    """Return the words in fields that have the same weight in searches as the title or the tags, if there are any."""
+    """Return the words from fields that have the same weight in searches as the title or the tags."""
     known = content.get(type)
     named = {"title": known.searched_as_title, "tags": known.searched_as_tags}
     words = {name: " ".join(_words(type, detail, fields)) for name, fields in named.items() if fields}

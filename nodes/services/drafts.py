@@ -38,10 +38,10 @@ def save_draft(
     may_publish: bool = False,
     merges: bool = True,
 ) -> Saved:
-    """Save the fields `mine` as the node's draft. Readers still see the live version.
+    """Save the fields in `mine` as the node's draft. Readers still see the live version.
 
-    If scheduled changes are already due, they are published first. If another editor has saved the draft in the
-    meantime, the two versions are merged, as in `editing.save`. If `may_publish` is False, the draft is unscheduled
+    If scheduled changes are already due, they are published first. If another editor has saved the draft since the form
+    was rendered, the two versions are merged, as in `editing.save`. If `may_publish` is False, the draft is unscheduled
     (`Saved.unscheduled`), because readers would see changes that nobody with permission to publish has seen. The draft
     is also unscheduled if its publication time differs from the live version, or if it expires before it is due.
 
@@ -79,11 +79,11 @@ def save_draft(
         unchanged = {"draft.nonce": draft["nonce"], "draft.due": due} if draft else {"draft": {"$exists": False}}
         base = {
             "base_nonce": draft["base_nonce"] if draft else live["nonce"],
-            # Changing tags doesn't generate a nonce, so the base's revision can lack later changes to the tags.
+            # Changing tags doesn't generate a nonce, so the base's revision can lack later tag changes.
             "base_tags": scheduled.base_tags(node_id, draft) if draft else live["tags"],
         }
-        # The history follows `parent` from the node's nonce, so it never lists this revision. The revision is only a
-        # base for later merges.
+        # This revision is only a base for later merges. The history never lists it, because it follows `parent` from
+        # the node's nonce.
         parent = version["nonce"]
         nonce = _store(actor, _place(stored) | unchanged, version, change, parent, base, due if keeps else None)
         return Saved(node_id, nonce, tuple(change.fields), merged, None if keeps else due) if nonce else None
@@ -101,7 +101,7 @@ def publish_draft(
     mine: Mapping[str, Any] | None = None,
     tags: TagChange = NO_TAGS,
 ) -> Saved:
-    """Publish the draft, merged with changes to the live version since the draft was started.
+    """Publish the draft, merged with the changes to the live version since the draft was started.
 
     Args:
         actor: The author of the change.
@@ -151,9 +151,8 @@ def schedule(
 ) -> Saved:
     """Schedule the draft to replace the live version at `due`.
 
-    The draft is merged immediately with changes to the live version since the draft was started, so that no conflict
-    can arise when it is due. The page's publication time doesn't change. The exceptions of `publish_draft` can also be
-    raised.
+    Changes that were made to the live version since the draft was started are merged immediately, so no conflict can
+    occur later. The page's publication time doesn't change. The exceptions of `publish_draft` can also be raised.
 
     Args:
         actor: The author of the change.
@@ -189,7 +188,7 @@ def schedule(
         nonce = _store(actor, unchanged, live, changes, seen_draft, base, due)
         if nonce is None:
             return None
-        # Pages are cached until the next scheduled change, and this time is now different.
+        # Pages are cached until the next scheduled change, so invalidate them, because this time is now different.
         invalidate()
         return Saved(node_id, nonce, tuple(merge.changes), merge.merged)
 
@@ -239,13 +238,13 @@ def _over_live(
 ) -> tuple[Merge, TagChange]:
     """Merge the draft `seen_draft`, or `mine` instead, into the live version. Return the merge and the tag change.
 
-    Raises DraftGone, EditConflict and FieldRefused.
+    This function raises DraftGone, EditConflict and FieldRefused.
     """
     node_id = stored["_id"]
     draft = stored.get("draft")
     type = stored["metadata"]["type"]
     if draft is None or draft["nonce"] != seen_draft:
-        # Another writer may have published the draft and died before it invalidated the caches.
+        # Another writer may have published the draft, but crashed before it invalidated the caches.
         invalidate()
         raise DraftGone(node_id)
     if mine is None or seen_nonce is None:
@@ -274,7 +273,8 @@ def _store(
     """Apply a change to the metadata `version`, and store it as the draft of the node that matches `unchanged`.
 
     `parent` is the previous nonce, `base` describes the live version on which the draft is based, and `due` is the time
-    when the draft goes live. Return the draft's nonce, or None if no node matches. Raises FieldRefused and NotReady.
+    when the draft goes live. Return the draft's nonce, or None if no node matches. This function raises FieldRefused
+    and NotReady.
     """
     rules.check_lengths(change.fields)
     fields = {**merging.fields(version), **change.fields}

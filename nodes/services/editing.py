@@ -95,7 +95,7 @@ def create(
             # If no slug was given, the node keeps its slug, because concurrent calls may have found different slugs.
             whole = {**({"slug": slug} if slug else {}), "parent_id": parent_id, "title": title, **fields}
             changed = TagChange.between(made["tags"], tags)
-            # The process of the first call may have died before it invalidated the caches.
+            # The process of the first call may have crashed before it invalidated the caches.
             invalidate()
             return save(actor, node_id, made["nonce"], whole, changed, form=node_id, only_unpublished=only_unpublished)
         if content.get(type).is_file:
@@ -134,7 +134,7 @@ def create(
 def _made_before(actor: Actor, node_id: ObjectId) -> Mapping[str, Any] | None:
     """Return the metadata with which `actor` created the node, or None if the id isn't used yet.
 
-    Raises NodeGone and IdTaken.
+    This function raises NodeGone and IdTaken.
     """
     stored = database()[NODES].find_one({"_id": node_id}, {"metadata.nonce": 1})
     first = database()[REVISIONS].find_one({"node_id": node_id, "parent": None, "saved_by": actor.as_document()})
@@ -160,11 +160,11 @@ def save(
     act: Act | None = None,
     merges: bool = True,
 ) -> Saved:
-    """Save the fields `mine` of a form that was rendered when the node had the nonce `seen_nonce`.
+    """Save the fields in `mine`, from a form that was rendered when the node had the nonce `seen_nonce`.
 
     Changes by others since then are merged. Only changed fields are written. Scheduled changes become an ordinary draft
     (`Saved.unscheduled`), but changes that are already due are published first. The slug and `parent_id` are saved like
-    other fields, after checking whether the node can be there.
+    other fields, once the function has checked that the node can have this slug and section.
 
     Args:
         actor: The author of the change.
@@ -208,7 +208,7 @@ def save(
         fields = change.fields
         rules.check_dates(version, fields)
         if not change.alters(version):
-            # The node already has these values. They come from this form or from another writer, which may have died
+            # The node already has these values. They come from this form or from another writer, which may have crashed
             # before it invalidated the caches.
             if change.tags or version["nonce"] != seen_nonce:
                 invalidate()
@@ -250,7 +250,7 @@ def merge_and_write(
     version_of: Callable[[Document], Mapping[str, Any]],
     write: Callable[[Document, Mapping[str, Any], Change, tuple[str, ...]], Saved | None],
 ) -> Saved:
-    """Merge an edit with the stored version, and write the result. If another writer writes first, merge again.
+    """Merge an edit with the stored version, and write the result. If another writer is faster, merge again.
 
     If scheduled changes are already due, they are published first.
 
@@ -262,8 +262,7 @@ def merge_and_write(
             the paths of merged fields. It returns None if the node has changed since it was read.
 
     Raises:
-        EditConflict: Both sides changed the same field or paragraph.
-        FieldRefused: A value can't be stored.
+            the paths of merged fields. If the node has changed since it was read, it returns None.
         TooBusy: Other writers kept changing the node.
     """
     base: Mapping[str, Any] | None = None
@@ -315,7 +314,7 @@ def publish_as_seen(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, colle
 
 
 def publication_dates(fields: Mapping[str, Any], moment: datetime) -> dict[str, datetime]:
-    """Return the dates, by path, that make a node with these `fields`, by path, public at `moment`.
+    """Return the dates that make a node with these `fields` public at `moment`. Both are keyed by path.
 
     A publication time in the past is kept, and an expiry in the past is removed.
     """
@@ -331,7 +330,7 @@ _COMMON = frozenset({"title", "slug", "parent_id", "summary", "published", "expi
 
 
 def empty_required_fields(type: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return empty values, which will be rejected, for required fields that have no default and aren't in `given`."""
+    """Return empty values, which are rejected later, for required fields that have no default and aren't in `given`."""
     return {
         path: None
         for path, field in declared_fields.own_fields(type)
@@ -340,7 +339,7 @@ def empty_required_fields(type: str, given: Mapping[str, Any]) -> dict[str, Any]
 
 
 def normalized(mine: Mapping[str, Any], type: str) -> dict[str, Any]:
-    """Validate the fields `mine`, by path, and return them in their stored form.
+    """Validate the editor's fields (`mine`, keyed by path), and return them in their stored form.
 
     Raises:
         InvalidField: A declared field doesn't accept its value, or a path is unknown.
@@ -373,7 +372,7 @@ def normalized(mine: Mapping[str, Any], type: str) -> dict[str, Any]:
 
 
 def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, only_unpublished: bool = False) -> None:
-    """Add and remove tags of a node. This needs no nonce, because changing tags can't conflict with an edit.
+    """Add and remove tags of a node. No nonce is needed, because tag changes can't conflict with an edit.
 
     Raises:
         NodeGone: The node no longer exists.
@@ -392,8 +391,8 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
             raise NodeGone(node_id)
         if only_unpublished and stored["metadata"]["published"]:
             raise Published(node_id)
-        # The filter contains the place, which is the shard key. If someone else renames or moves the node or changes
-        # its tags in the meantime, the loop tries again.
+        # The filter contains the section and slug, which are the shard key. If someone else renames or moves the node
+        # or changes its tags between the read and the write, the loop tries again.
         seen = Expected.of(stored)
         present = stored["metadata"]["tags"]
         unchanged = {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug}
@@ -405,7 +404,7 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
             raise FieldRefused("tags", _("Too many tags. Use at most %(most)d.") % {"most": MOST})
         changes: dict[str, Any] = {"metadata.tags": given}
         if is_derived:
-            # Searches find tags in scripts without spaces only by the derived pairs, which depend on the whole node.
+            # In scripts without spaces, searches find tags only by the derived pairs, which depend on the whole node.
             unchanged["metadata.nonce"] = seen.nonce
             text = stored.get("derived", {}).get("text", "")
             changes["derived.pairs"] = derived.pairs({**stored["metadata"], "tags": given}, text)

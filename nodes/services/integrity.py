@@ -54,12 +54,12 @@ class Defect:
     fixed: bool
 
 
-# File checks, which the photos app adds. Their argument tells them whether to repair defects.
+# Checks of files, which the photos app adds. The argument specifies whether to repair defects.
 FILE_CHECKS: list[Callable[[bool], Iterator[Defect]]] = []
 
 
 def check(*, fix: bool = False, files: bool = False) -> Iterator[Defect]:
-    """Yield all defects, and repair them if `fix`. With `files`, also read the bytes of all photos and their copies."""
+    """Yield all defects. If `fix` is true, repair them. If `files` is true, also read all photos and their copies."""
     before = now() - AGE
     checks = [
         *(_damaged(collection) for collection in (NODES, ASSET_FILES, TRASH)),
@@ -88,14 +88,14 @@ def _to_its_end(defects: Iterator[Defect]) -> Iterator[Defect]:
 
 
 def _damaged(collection: str) -> Iterator[Defect]:
-    """Yield nodes that can't be read or lack parts. They aren't changed, and must be restored from a backup."""
+    """Yield a defect for each node that can't be read or lacks parts. Such nodes must be restored from a backup."""
     for document in database()[collection].find(node_filter(collection), damage.FIELDS):
         for fault in damage.faults(MODELS.get(collection, Node), document):
             yield Defect(DAMAGED, f"{document['_id']} of {collection} {fault}", False)
 
 
 def _broken_histories(collection: str) -> Iterator[Defect]:
-    """Yield nodes whose history is missing, or lacks the revision of their current version."""
+    """Yield a defect for each node whose history is missing, or lacks the revision of the current version."""
     for batch in batched(database()[collection].find(node_filter(collection), {"metadata.nonce": 1}), BATCH):
         nonces = {document["_id"]: (document.get("metadata") or {}).get("nonce") for document in batch}
         query = {"node_id": {"$in": list(nonces)}, "_id": {"$in": list(nonces.values())}}
@@ -122,7 +122,7 @@ def _orphans(before: datetime, fix: bool) -> Iterator[Defect]:
 
 
 def _is_lost(history: chains.Chains) -> bool:
-    """Return whether only a node's revisions are left, although nobody deleted the node.
+    """Return whether a node was lost: only its revisions are left, although nobody deleted the node.
 
     The node must have been saved more than once, because a failed creation also leaves one revision.
     """
@@ -133,7 +133,7 @@ def _is_lost(history: chains.Chains) -> bool:
 
 
 def _redirects(before: datetime, fix: bool) -> Iterator[Defect]:
-    """Yield redirects from their node's current place, which failed renames leave, and redirects to missing nodes."""
+    """Yield needless redirects: those to missing nodes, and those from a node's current URL, left by failed renames."""
     for batch in batched(database()[REDIRECTS].find({"deleted_at": {"$exists": False}}), BATCH):
         ids = list({redirect["node_id"] for redirect in batch})
         places = _places(ids)
@@ -147,7 +147,7 @@ def _redirects(before: datetime, fix: bool) -> Iterator[Defect]:
 
 
 def _remove_redirect(redirect: Document) -> None:
-    """Delete a redirect, or change its target to the node that had the URL before."""
+    """Delete a redirect, or point it at the node that had the URL before."""
     seen = {"_id": redirect["_id"], "node_id": redirect["node_id"]}
     if earlier := redirect.get("earlier"):
         left = {"$set": {"node_id": earlier[0], "earlier": earlier[1:]}}
@@ -158,7 +158,7 @@ def _remove_redirect(redirect: Document) -> None:
 
 def _places(ids: list[ObjectId]) -> dict[ObjectId, tuple[ObjectId | None, str]]:
     places: dict[ObjectId, tuple[ObjectId | None, str]] = {}
-    # Nodes are read before and after the trash, to find nodes that move to or from the trash in the meantime.
+    # Nodes are read before and after the trash, so that nodes that move to or from the trash during the read are found.
     for collection in (NODES, ASSET_FILES, TRASH, NODES, ASSET_FILES):
         missing = [node_id for node_id in ids if node_id not in places]
         if not missing:
@@ -171,7 +171,7 @@ def _places(ids: list[ObjectId]) -> dict[ObjectId, tuple[ObjectId | None, str]]:
 
 
 def _lost(collection: str, fix: bool) -> Iterator[Defect]:
-    """Yield nodes whose section neither exists nor is in the trash."""
+    """Yield a defect for each node whose section neither exists nor is in the trash."""
     parents = database()[collection].aggregate(
         [{"$match": {"metadata.type": {"$ne": CONTENT}}}, {"$group": {"_id": "$metadata.parent_id"}}]
     )
@@ -193,13 +193,13 @@ def _trash_contents(collection: str, parent_id: ObjectId, fix: bool) -> Iterator
             try:
                 trash.trash(Actor(None, "check_nodes"), document["_id"], metadata["nonce"], collection)
             except (NodeError, *MALFORMED):
-                # An editor has changed the node in the meantime, or it is damaged. It isn't moved to trash.
+                # The node isn't moved to trash, because it is damaged, or an editor has just changed it.
                 fixed = False
         yield Defect(PARENT, about, fixed)
 
 
 def _cycles() -> Iterator[Defect]:
-    """Yield sections that contain themselves. Only writes that bypass the services can create such a cycle."""
+    """Yield a defect for each section inside itself. Only writes that bypass the services can cause this."""
     sections = tree.load()
     for section in sections.sections.values():
         seen = {section.id}
@@ -212,7 +212,7 @@ def _cycles() -> Iterator[Defect]:
 
 
 def _hidden_by_routes() -> Iterator[Defect]:
-    """Yield nodes at the top level whose URL the site itself uses, for example because an upgrade added a route."""
+    """Yield a defect for each node at the top level whose URL the site itself uses, for example after an upgrade."""
     query = {"metadata.parent_id": None, "metadata.slug": {"$in": sorted(slugs.reserved())}}
     for document in database()[NODES].find(query, {"metadata.slug": 1}):
         slug = document["metadata"]["slug"]

@@ -1,8 +1,8 @@
 """Sort the nodes in a section manually. Each node has a `position`, a string between the positions of its neighbours.
 
-Moving a node takes a single update of only this node. The update filters by the place and position that were read, and
-doesn't change the nonce. Therefore, moves never conflict with edits, and two editors who sort a section at the same
-time don't undo each other's moves.
+Moving a node updates only that node, in a single operation. The update's filter contains the section, slug and position
+that were read, and the nonce doesn't change. So moves never conflict with edits, and if two editors sort a section at
+the same time, they don't undo each other's moves.
 """
 
 import secrets
@@ -21,11 +21,11 @@ from nodes.services.retrying import retry_compare_and_set
 from nodes.services.site import invalidate
 
 # Number of hexadecimal digits in a position. Positions at the start and end are at least STEP apart. Other positions
-# get more digits when needed.
+# get more digits if necessary.
 DIGITS = 12
 START = 1 << 47
 STEP = 1 << 20
-# If two editors fill the same gap at the same time, they get random numbers from a range of at least this size.
+# If two editors fill the same gap at the same time, each gets a random number from a range of at least this size.
 ROOM = 1 << 16
 
 
@@ -46,7 +46,7 @@ def between(low: str, high: str) -> str:
         first = first << 4
         last = last << 4
     number = first + (last - first) // 4 + secrets.randbelow((last - first) // 2)
-    # Trailing zeros are removed, because there is no position between "80" and "800".
+    # Trailing zeros are removed, because no position could be inserted between "80" and "800".
     return f"{number:0{digits}x}".rstrip("0").ljust(DIGITS, "0")
 
 
@@ -59,14 +59,14 @@ def at_end(section_id: ObjectId | None) -> str | None:
 
 
 def with_position(document: Mapping[str, Any], section_id: ObjectId | None) -> Document:
-    """Return `document` with a position at the end of the section, or without one if it isn't sorted manually."""
+    """Return `document` with a position at the end of the section. If it isn't sorted manually, remove the position."""
     position = at_end(section_id)
     rest = {name: value for name, value in document.items() if name != "position"}
     return rest | {"position": position} if position else rest
 
 
 def update_with_position(update: Mapping[str, Any], section_id: ObjectId | None) -> dict[str, Any]:
-    """Extend `update`, which moves a node into a section, to set the same position as `with_position`."""
+    """Extend `update`, which moves a node into a section, so that it sets the same position as `with_position`."""
     position = at_end(section_id)
     operator, value = ("$set", position) if position else ("$unset", "")
     return {**update, operator: {**update.get(operator, {}), "position": value}}
@@ -110,7 +110,7 @@ def _arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[Ob
 
 
 def move_to_start(section_id: ObjectId, node_id: ObjectId) -> bool:
-    """Move a node before all others in its section. Return False if the node is no longer in the section.
+    """Move a node before all other nodes in its section. Return False if the node is no longer in the section.
 
     Raises:
         TooBusy: Other writers kept changing the node.
@@ -121,7 +121,7 @@ def move_to_start(section_id: ObjectId, node_id: ObjectId) -> bool:
 
 
 def move_to_end(section_id: ObjectId, node_id: ObjectId) -> bool:
-    """Move a node after all others in its section. Return False if the node is no longer in the section.
+    """Move a node after all other nodes in its section. Return False if the node is no longer in the section.
 
     Raises:
         TooBusy: Other writers kept changing the node.
@@ -144,8 +144,8 @@ def _invalidating() -> Iterator[None]:
 def assign_positions(section_id: ObjectId) -> None:
     """Give positions, before all existing positions, to the nodes in a section that have none.
 
-    Nodes have no position if the section previously wasn't sorted manually. Positions are assigned from the last node
-    to the first, so that two concurrent calls continue each other's work.
+    Nodes have no position if they were in the section before it was sorted manually. The last node gets its position
+    first, so that two concurrent calls continue each other's work.
     """
     without = find_ordered(section_id, {"position": None}, {"metadata.slug": 1}, 0)
     if not without:
@@ -188,7 +188,7 @@ def _put(
 
 
 def _write(section_id: ObjectId, node_id: ObjectId, seen: Spot, position: str) -> bool:
-    """Set the position of a node if its slug and position are still as in `seen`. Return whether it was set."""
+    """Set the position of a node, if its slug and position still match `seen`. Return whether the position was set."""
     unchanged = {"_id": node_id, "metadata.parent_id": section_id, "metadata.slug": seen.slug}
     unchanged["position"] = seen.position or None
     return bool(database()[NODES].update_one(unchanged, {"$set": {"position": position}}).matched_count)

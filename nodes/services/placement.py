@@ -28,10 +28,10 @@ def move_section(actor: Actor, stored: Document, change: Change) -> ObjectId | N
     """Apply `change`, which contains a new `parent_id`, to the section `stored`.
 
     The move counter is read before the ancestors are checked, and incremented together with the move. If two moves read
-    the same tree, one of them fails, and the caller must check it again.
+    the same tree, one of them fails, and its caller must check the move again.
 
     Returns:
-        The new nonce, or None if the section or the tree has changed in the meantime.
+        The new nonce, or None if the section or the tree has changed since it was read.
 
     Raises:
         InvalidPlace: The new parent can't contain the section.
@@ -64,7 +64,7 @@ def move_section(actor: Actor, stored: Document, change: Change) -> ObjectId | N
 def make_folder(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId) -> ObjectId:
     """Convert a page to a folder if it still has the nonce `seen_nonce`. Return its new nonce.
 
-    The folder keeps the text and place of the page.
+    The folder keeps the page's text, section and slug.
 
     Raises:
         NodeGone: The node no longer exists.
@@ -83,7 +83,7 @@ def make_folder(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId) -> Object
 
 
 def count_move(seen_tree: int, session: ClientSession) -> bool:
-    """Increment the move counter if it is still `seen_tree`, and return whether it was."""
+    """Increment the move counter if it still equals `seen_tree`. Return whether it was incremented."""
     done = database()[SITE].update_one({"_id": SITE_ID, "tree": seen_tree}, {"$inc": {"tree": 1}}, session=session)
     return bool(done.matched_count)
 

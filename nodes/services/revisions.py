@@ -1,4 +1,4 @@
-"""Delete revisions that are both old and many saves back. Open forms need recent revisions as a base for merging."""
+"""Delete revisions that are both old and followed by many saves. Recent revisions are needed to merge open forms."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ BATCH = 1_000
 
 @dataclass(frozen=True)
 class Purged:
-    """The result of a purge: the numbers of checked nodes, kept revisions and deleted revisions."""
+    """The result of a purge: how many nodes were checked, and how many revisions were kept and deleted."""
 
     nodes: int
     kept: int
@@ -25,7 +25,7 @@ class Purged:
 def purge(
     keep: int, older_than: timedelta, *, dry_run: bool = False, progress: Callable[[int], object] = lambda n: None
 ) -> Purged:
-    """Delete the revisions of each node, except recent revisions and the revisions that led to its draft.
+    """Delete old revisions of each node. Keep recent revisions, and the revisions that led to the node's draft.
 
     The current version's revision is always kept, because it is the base of the next merge. Revisions outside the
     history are left to check_nodes. The purge can be interrupted and repeated at any time.

@@ -1,4 +1,4 @@
-"""`manage.py check_links`: list links and photos in public pages and drafts whose targets readers can't see."""
+"""`manage.py check_links`: list links and photos in public pages and drafts that readers can't open."""
 
 from typing import Any
 
