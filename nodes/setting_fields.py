@@ -57,8 +57,8 @@ class HiddenRows(forms.HiddenInput):
 class LinkRowsField(forms.Field):
     """A field for a list of links, [{label, target}].
 
-    If a target is a page or section of this site, its id is stored, so that the link still works after a move. Other
-    targets are stored as a path or an absolute URL.
+    If a target is a page or section of this site, its id is stored, so that the link still works if the target moves.
+    Other targets are stored as a path or an absolute URL.
     """
 
     hidden_widget = HiddenRows
@@ -67,7 +67,7 @@ class LinkRowsField(forms.Field):
         super().__init__(required=False, **kwargs)
 
     def to_python(self, value: Any) -> Rows:
-        """Return a list of rows unchanged, or read the rows from the hidden input's JSON.
+        """Return a list of rows unchanged. Parse other values, which come from the hidden input, as JSON.
 
         Raises:
             ValidationError: The value isn't a list of rows.
@@ -86,18 +86,18 @@ class LinkRowsField(forms.Field):
 
 
 def plain(rows: Any) -> Rows:
-    """Return rows with only their label and target, as strings."""
+    """Return the rows with only their label and target, both as strings."""
     return [{"label": str(row["label"]), "target": str(row["target"])} for row in rows]
 
 
 def linked_id(target: str) -> ObjectId | None:
-    """Return the id of the page or section that a target refers to, or None for other targets."""
+    """Return the id of the page or section to which a target refers, or None for other targets."""
     name = target.removeprefix(NODE_PREFIX)
     return ObjectId(name) if target.startswith(NODE_PREFIX) and ObjectId.is_valid(name) else None
 
 
 def _clean_row(row: dict[str, str]) -> dict[str, str]:
-    """Validate a row, and return it in its stored form. Raises ValidationError."""
+    """Validate a row, and return it in its stored form. This function raises ValidationError."""
     label = row["label"]
     target = row["target"]
     MaxLengthValidator(LONGEST_LABEL)(label)
@@ -106,7 +106,7 @@ def _clean_row(row: dict[str, str]) -> dict[str, str]:
         raise ValidationError(_("Enter a URL for “%(label)s”."), params={"label": label})
     if linked_id(target):
         return {"label": label, "target": target}
-    # Browsers treat a backslash as a slash, so "/\\host" is the URL of another site.
+    # Browsers treat a backslash like a slash, so "/\\host" is a URL of another site.
     if target.startswith("/") and not target.startswith("//") and "\\" not in target:
         return _clean_path(label, target)
     try:
@@ -126,7 +126,7 @@ def _clean_row(row: dict[str, str]) -> dict[str, str]:
 def _clean_path(label: str, path: str) -> dict[str, str]:
     """Return the row for a path on this site.
 
-    Raises ValidationError if the path could be the URL of a page, but no public page has it.
+    Raise ValidationError if the path could be the URL of a page, but no public page has this URL.
     """
     if "?" not in path and "#" not in path:
         if (node := stored_nodes.resolve_address(path)) and not node.content_type.is_file:

@@ -1,10 +1,10 @@
-"""Signals that are sent after a page, post, section or photo was written.
+"""Signals that are sent after a page, post, section or photo has been written.
 
-Each signal is sent once, after the write was acknowledged, in the process that made it. If this process is killed between
-the write and the signal, the signal is not sent, so use the API's list of changes where every change counts. Importing an
-archive sends no signals. An exception in a receiver is logged, and doesn't affect the write.
+Each signal is sent once, after the write has been acknowledged, by the process that wrote. If this process is killed
+between the write and the signal, the signal isn't sent. If you must not miss any change, use the API's list of changes.
+Importing an archive sends no signals. An exception in a receiver is logged, and doesn't affect the write.
 
-Every signal has the arguments `node_id` (`ObjectId`) and `type` (`str`, as in `metadata.type`).
+All signals have the arguments `node_id` (`ObjectId`) and `type` (`str`, the same as `metadata.type`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,25 +16,26 @@ from django.dispatch import Signal
 from nodes.types import NEVER
 
 node_saved = Signal()
-"""Sent after the live version was created or changed, but not when a draft is saved.
+"""Sent after the live version was created or changed, but not after a draft was saved.
 
-Further arguments: `created` (bool), `changed` (frozenset of paths under `metadata`, such as "title" and "detail.text"),
-`nonce` (`ObjectId`, the new version).
+Additional arguments: `created` (bool), `changed` (frozenset of paths under `metadata`, such as "title" and
+"detail.text"), and `nonce` (`ObjectId`, the new version).
 """
 
 node_published = Signal()
-"""Sent after `node_saved` if the node was not published before, or its publication had expired.
+"""Sent after `node_saved` if the node wasn't published before the save, or its publication had expired.
 
-Further argument: `published` (datetime, from which on readers see the node; it can be in the future).
+Additional argument: `published` (datetime, the time when readers can first see the node; it can be in the future).
 """
 
 node_unpublished = Signal()
-"""Sent after `node_saved` if the node was published before, and no longer is."""
+"""Sent after `node_saved` if the save unpublished the node."""
 
 node_moved = Signal()
-"""Sent after `node_saved` if the node has another section or slug.
+"""Sent after `node_saved` if the save changed the node's section or slug.
 
-Further arguments: `old_place` and `new_place` (each a tuple of the section's id, or None for the top level, and the slug).
+Additional arguments: `old_place` and `new_place`. Each is a tuple of the section's id, or None for the top level, and
+the slug.
 """
 
 node_trashed = Signal()
@@ -44,24 +45,24 @@ node_restored = Signal()
 """Sent after a node was restored from the trash."""
 
 node_deleted = Signal()
-"""Sent while a node is deleted permanently. Unlike with other signals, an exception in a receiver stops the deletion.
+"""Sent while a node is being deleted permanently. Unlike with other signals, an exception stops the deletion.
 
-Ids of photos and of other nodes are unique only among themselves.
+A photo and another node can have the same id, so receivers must also compare `type`.
 """
 
 photo_added = Signal()
-"""Sent after the upload of a new photo was completed."""
+"""Sent after a new photo was uploaded completely."""
 
 
 def send_saved(
     node_id: ObjectId, before: Mapping[str, Any] | None, after: Mapping[str, Any], changed: Iterable[str]
 ) -> None:
-    """Send `node_saved`, and the signals for what the write has changed.
+    """Send `node_saved`, and the signals for the other effects of the write.
 
     Args:
         node_id: The node.
-        before: Its metadata before the write. None for a new node.
-        after: Its metadata after the write.
+        before: The node's metadata before the write, or None for a new node.
+        after: The node's metadata after the write.
         changed: The paths of the changed fields.
     """
     node = {"node_id": node_id, "type": after["type"]}
@@ -76,7 +77,7 @@ def send_saved(
 
 
 def send_event(signal: Signal, node_id: ObjectId, type: str) -> None:
-    """Send a signal without further arguments."""
+    """Send a signal whose only arguments are the node's id and type."""
     _send(signal, node_id=node_id, type=type)
 
 

@@ -1,4 +1,4 @@
-"""Parse and normalize tags, which editors type separated by commas."""
+"""Parse and normalize tags. Editors type tags separated by commas."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ MOST = 200
 
 
 def normalized(tag: str) -> str:
-    """Return `tag` in its stored form: NFC, with single spaces, without commas, and at most LONGEST characters long.
+    """Return `tag` in its stored form: NFC, single spaces, no commas, and at most LONGEST characters.
 
     Commas are removed because they separate tags. Leading and trailing slashes are removed because the URL of a tag
     can't contain them.
@@ -21,7 +21,7 @@ def normalized(tag: str) -> str:
 
 
 def has_no_address(tag: str) -> bool:
-    """Return whether `tag`, split by slashes, contains "." or "..", which browsers remove from URLs."""
+    """Return whether a part of `tag` between slashes is "." or "..", which browsers remove from URLs."""
     return bool({".", ".."} & set(tag.split("/")))
 
 

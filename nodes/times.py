@@ -1,4 +1,4 @@
-"""Format times for editors in the site's time zone ("June 1, 9 a.m.", "10:42 a.m."), and check their limits."""
+"""Format times for editors in the site's time zone ("June 1, 9 a.m.", "10:42 a.m."), and check the allowed range."""
 
 from datetime import datetime, timedelta
 
@@ -19,7 +19,7 @@ def check_year(moment: datetime) -> None:
 
 
 def day(when: datetime, moment: datetime) -> str:
-    """Return the date of `when`, without the year if `moment` is in the same year."""
+    """Return the date of `when`. Omit the year if `moment` is in the same year."""
     local = timezone.localtime(when)
     today = timezone.localtime(moment)
     return formats.date_format(local, "MONTH_DAY_FORMAT" if local.year == today.year else "DATE_FORMAT")

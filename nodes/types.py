@@ -1,4 +1,4 @@
-"""Types that services accept and return in addition to models, such as the actor and the result of a save."""
+"""Types, in addition to models, that services accept and return, such as the actor and the result of a save."""
 
 import enum
 from collections.abc import Iterable, Mapping
@@ -10,15 +10,15 @@ from bson import ObjectId
 
 from marginalia.markup.characters import is_blank
 
-# The expiry of nodes that never expire. It can't be null, because $gt doesn't match null.
+# The expiry time of nodes that never expire. It can't be null, because $gt doesn't match null.
 NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 class Act(enum.StrEnum):
-    """The kind of change that a save made, for the history of a node.
+    """The kind of change that a save made. The history of a node shows it.
 
-    Revisions store only kinds that can't be derived from two consecutive revisions: RESTORED, MERGED, CHANGES_PUBLISHED
-    and SCHEDULED_CHANGES.
+    Revisions store a kind only if it can't be derived from two consecutive revisions: RESTORED, MERGED,
+    CHANGES_PUBLISHED or SCHEDULED_CHANGES.
     """
 
     CREATED = "created"
@@ -38,16 +38,16 @@ class Act(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Actor:
-    """The author of a change: the id of an account, and the name to show. Imports have no id."""
+    """The author of a change: the id of an account, and the name to show. Imports have no account id."""
 
     id: ObjectId | None
     name: str
 
     @classmethod
     def of(cls, user: Any) -> Self:
-        """Return the actor for a user, or for `nodes.access.System`.
+        """Return the actor for a user or for `nodes.access.System`.
 
-        The name is public, so it is never an email address.
+        The actor's name is public, so it is never an email address.
         """
         if isinstance(known := getattr(user, "actor", None), cls):
             return known
@@ -60,18 +60,18 @@ class Actor:
 
 @dataclass(frozen=True)
 class Expected:
-    """The expected state of a node in a compare-and-set: the place, nonce and type version that were read.
+    """The expected state of a node in a compare-and-set operation: the section, slug, nonce and type version.
 
-    The place is included because it is the shard key. Without the shard key, MongoDB would broadcast saves and reject
-    renames.
+    The section and slug are included because they are the shard key. Without the shard key, MongoDB would broadcast
+    saves and reject renames.
     """
 
     id: ObjectId
     parent_id: ObjectId | None
     slug: str
     nonce: ObjectId
-    # `upgrade_nodes` changes the stored version but not the nonce, so writers that have read the old version must read
-    # the node again.
+    # `upgrade_nodes` changes this version but not the nonce, so a writer that read the node before the upgrade must
+    # read it again.
     schema_version: int | None = None
 
     @classmethod
@@ -115,7 +115,7 @@ class TagChange:
     def applied(self, present: Iterable[str]) -> list[str]:
         """Apply the change to the tags in `present`, and return the sorted result.
 
-        "News" and "news" count as one tag, which keeps its existing spelling.
+        "News" and "news" count as the same tag, and the capitalization in `present` is kept.
         """
         if not self:
             return sorted(present)
@@ -143,7 +143,7 @@ class Submitted:
     Attributes:
         form: The id of the form.
         fields: The fields by path.
-        was_merged: Whether others saved in the meantime, so that the stored version also contains their changes.
+        was_merged: Whether the stored version also contains changes that others saved while the form was open.
         tags: All tags in the form, or None if the form has no tags field.
     """
 
@@ -181,7 +181,7 @@ class Saved:
         id: The node.
         nonce: The stored nonce.
         changed: The paths of the written fields.
-        merged: The paths of the fields that were merged with another writer's save.
+        merged: The paths of the fields that were merged with changes that another writer saved.
         unscheduled: If this save cancelled a schedule, the scheduled time. The changes are now an ordinary draft.
     """
 
@@ -194,7 +194,7 @@ class Saved:
 
 @dataclass(frozen=True)
 class SelectedNode:
-    """A node that a user selected in a list, as the list showed it."""
+    """A node that a user selected in a list, as the list showed the node."""
 
     id: ObjectId
     nonce: ObjectId
@@ -203,7 +203,7 @@ class SelectedNode:
 
 @dataclass(frozen=True)
 class Refused:
-    """A node that wasn't changed, and the reason."""
+    """A node that wasn't changed, and the reason for this."""
 
     selected: SelectedNode
     reason: str

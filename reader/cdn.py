@@ -9,28 +9,28 @@ from django.http import HttpResponse
 
 from marginalia.mongo.clock import now
 
-# Maximum time for which the CDN caches a page. It is short because without a worker, changed pages aren't purged.
+# Maximum time for which the CDN caches a page. This time is short because without a worker, pages aren't purged.
 MAX_AGE = timedelta(seconds=60)
 # How long the CDN can serve an expired page while it fetches the new page, in seconds.
 STALE_WHILE_REVALIDATE = 10
-# Maximum number of keys in one header, because the length of headers is limited. Pages with more keys aren't cached by
-# the CDN, and purges of more keys are split into several requests.
+# Maximum number of keys in one header, because the length of headers is limited. The CDN doesn't cache pages with more
+# keys, and purges of more keys are split into several requests.
 MAX_KEYS = 100
 # How long to wait for Varnish, in seconds.
 TIMEOUT = 2.0
 
 
 def set_headers(response: HttpResponse, keys: Collection[str], expires: datetime, disappears: datetime | None) -> None:
-    """Set the headers that let the CDN cache a page or a 304 response until `expires`, and purge it by `keys`.
+    """Set the headers that let the CDN cache a page or a 304 response until `expires` and purge it by `keys`.
 
-    Responses that the CDN must not cache are left unchanged. If the site fails, the CDN can serve the page for another
+    A response that the CDN must not cache is left unchanged. If the site fails, the CDN can serve the page for another
     STALE_MINUTES, but not after `disappears`.
 
     Args:
         response: The response to change.
         keys: The page's purge keys.
         expires: The time after which the CDN must request the page again.
-        disappears: The time when something on the page is due to disappear or change, or None if there is none.
+        disappears: The next scheduled time when something on the page disappears or changes, or None.
     """
     moment = now()
     lifetime = int((expires - moment).total_seconds())
@@ -47,7 +47,7 @@ def set_headers(response: HttpResponse, keys: Collection[str], expires: datetime
             f"stale-if-error={max(STALE_WHILE_REVALIDATE, stale_if_error)}"
         )
     response["Cache-Control"] = cache_control
-    # CDNs use one of these two headers for the same purpose.
+    # These two headers have the same purpose. Each CDN uses one of them.
     response["Surrogate-Key"] = " ".join(keys)
     response["Cache-Tag"] = ",".join(keys)
 
@@ -57,7 +57,7 @@ def varnish(cache: str, keys: Collection[str]) -> None:
 
     Args:
         cache: The URL of the cache.
-        keys: The purge keys. They are split into several requests if there are many.
+        keys: The purge keys. If there are many keys, they are split into several requests.
 
     Raises:
         OSError: The cache can't be reached, or rejected the purge.
@@ -70,5 +70,5 @@ def varnish(cache: str, keys: Collection[str]) -> None:
             response.read()
 
 
-# Purges are sent without a proxy, even if the environment configures a proxy.
+# Purges don't use a proxy, even if the environment configures one.
 _opener = build_opener(ProxyHandler({}))

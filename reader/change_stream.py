@@ -1,4 +1,4 @@
-"""Read MongoDB's change stream. The API reads it to list changes, and the worker follows it to purge CDNs."""
+"""Read MongoDB's change stream. The API uses it to list changes, and the worker follows it to purge CDNs."""
 
 import threading
 import time
@@ -40,11 +40,11 @@ PIPELINE: list[Document] = [
         }
     },
 ]
-# The error codes with which the server reports that the stream can't be resumed: InvalidResumeToken,
-# ChangeStreamFatalError and ChangeStreamHistoryLost (src/mongo/base/error_codes.yml).
+# The error codes that mean that the stream can't be resumed: InvalidResumeToken, ChangeStreamFatalError and
+# ChangeStreamHistoryLost (src/mongo/base/error_codes.yml).
 _CANNOT_RESUME = frozenset({260, 280, 286})
-# Timeout in seconds for one read by `follow`, in addition to the time for which `follow` waits for events. A primary
-# that is shutting down may not respond until it has shut down, and a primary that hangs never responds.
+# Timeout in seconds for one read by `follow`, in addition to the time that `follow` waits for events. A primary that is
+# shutting down may not respond until it has shut down, and a primary that hangs never responds.
 READ_TIMEOUT = 0.4
 CLOSE_TIMEOUT = 0.1
 # How long `read` waits for an event, in milliseconds. Existing events are returned without waiting.
@@ -57,14 +57,14 @@ class HistoryLost(Exception):
 
 @dataclass(frozen=True)
 class Batch:
-    """Changes that were read together, and the position from which a later read can continue."""
+    """Changes that were read together, and the position after them, from which a later read can continue."""
 
     events: list[Document]
     position: Document
 
 
 def read(position: Document | None, limit: int) -> Batch:
-    """Return up to `limit` changes that happened after a position.
+    """Return up to `limit` changes after the given position.
 
     Args:
         position: The position from an earlier Batch, or None for the current position.
@@ -89,7 +89,7 @@ def follow(position: Document | None, stopping: threading.Event, batch_time: flo
     Args:
         position: The position from an earlier Batch, or None for the current position.
         stopping: The event that stops the generator.
-        batch_time: The maximum time to wait for the first change in a batch, and then for further changes, in seconds.
+        batch_time: The maximum time in seconds to wait for the first change in a batch, and then for more changes.
 
     Raises:
         HistoryLost: The server no longer has all changes after the position.
@@ -100,8 +100,8 @@ def follow(position: Document | None, stopping: threading.Event, batch_time: flo
         primary = database().client.primary
         with _opened(position, round(batch_time * 1_000)) as stream:
             yield Batch([], _position(stream))
-            # If a primary steps down, the stream still reads from this server. If the server then hangs, writes
-            # continue on the new primary, but the stream gets no events. Therefore, the stream is reopened when the
+            # If a primary steps down, the stream still reads from the same server. If this server then hangs, writes
+            # continue on the new primary, but the stream gets no events. Therefore, the stream is reopened if the
             # primary changes.
             while stream.alive and not stopping.is_set() and database().client.primary in (None, primary):
                 events = _read_events(stream, batch_time)
@@ -114,7 +114,7 @@ def follow(position: Document | None, stopping: threading.Event, batch_time: flo
 def _opened(
     position: Document | None, max_await_ms: int, batch_size: int | None = None
 ) -> Iterator[ChangeStream[Document]]:
-    """Open the change stream. When closing it, wait only briefly for the server, because it may be shutting down."""
+    """Open the change stream. When it is closed, wait only briefly for the server, which may be shutting down."""
     try:
         stream = database().watch(PIPELINE, start_after=position, max_await_time_ms=max_await_ms, batch_size=batch_size)
         try:
@@ -145,5 +145,5 @@ def _next_event(stream: ChangeStream[Document]) -> Document | None:
 
 def _position(stream: ChangeStream[Document]) -> Document:
     position = stream.resume_token
-    assert position is not None  # Every response from the server contains a token.
+    assert position is not None  # Every response from the server contains a resume token.
     return dict(position)

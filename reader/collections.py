@@ -1,4 +1,4 @@
-"""The collection that stores the position of the last change purged from each CDN or reverse-proxy cache."""
+"""The collection that stores, for each CDN or reverse-proxy cache, the position of the last purged change."""
 
 from marginalia.mongo.collections import Collection
 from marginalia.mongo.schemas import DATE, TEXT, document

@@ -10,8 +10,8 @@ from marginalia.mongo.doctor import ERROR, Examination, Finding, check
 from reader import purging
 from reader.collections import PURGES
 
-# The worker stores each cache's position every few seconds. If a position is older than this, the cache isn't receiving
-# purges.
+# The worker stores the position of each cache every few seconds. If a stored position is older than this, the cache
+# isn't receiving purges.
 MAX_DELAY = timedelta(minutes=3)
 
 

@@ -1,9 +1,9 @@
 """The worker's task that purges outdated pages from CDNs and reverse-proxy caches by key.
 
 The task follows the change stream and purges each cache twice. The first purge is sent immediately. The second purge is
-sent once the cache can no longer receive pages that were rendered before the change, because deploy/varnish.vcl doesn't
-store responses that took longer. The position in the stream is stored after the second purge. Therefore, if a purge
-fails or the worker dies, the purge is sent again.
+sent once the cache can no longer receive pages that were rendered before the change. This works because
+deploy/varnish.vcl doesn't store responses that took longer. The position in the stream is stored after the second
+purge. Therefore, if a purge fails or the worker crashes, the purge is sent again.
 """
 
 import logging
@@ -31,28 +31,28 @@ from reader import change_stream
 from reader.change_stream import DISCUSSIONS, ENDING_OPERATIONS, READ_TIMEOUT, HistoryLost
 from reader.collections import PURGES
 
-# Purge keys. Every page has the LISTS key, so it purges all pages. Pages that depend on all tags have the TAGS key, and
-# pages that show text from other nodes have the TEXTS key.
+# Purge keys. All pages have the LISTS key, so a purge of this key purges all pages. Pages that depend on all tags have
+# the TAGS key, and pages that show text from other nodes have the TEXTS key.
 LISTS = "lists"
 TAGS = "tags"
 TEXTS = "texts"
-# The following constants are in seconds. If a response takes longer than this, the cache doesn't store the page.
+# The following constants are in seconds. The cache doesn't store a page whose response takes longer than this.
 MAX_RESPONSE_TIME = 0.6
 # The delay between the first and the second purge.
 REPEAT_AFTER = 0.75
 # Changes within this time are purged together.
 BATCH_TIME = 0.05
 RETRY_AFTER = 0.2
-# How long a cache can serve a page without requesting it again (reader.cdn.MAX_AGE).
+# How long a cache can serve a page before it must request it again (reader.cdn.MAX_AGE).
 MAX_PAGE_AGE = 60
-# How often the position is stored. A new worker repeats the purges of at most this interval.
+# How often the position is stored. A new worker repeats at most the purges from one such interval.
 STORE_INTERVAL = 5.0
 
 logger = logging.getLogger(__name__)
 
 
 def page_keys(nodes: Dependencies, discussions: Iterable[str]) -> list[str]:
-    """Return the keys of a page with these dependencies. Every change that affects the page purges one of its keys."""
+    """Return the keys of a page with these dependencies. Each change that affects the page purges one of these keys."""
     texts = [TEXTS] if nodes.texts else []
     tags = [TAGS] if nodes.slots == SLOTS else sorted(map(_slot_key, nodes.slots))
     own = [_node_key(nodes.own.id)] if nodes.own else []
@@ -60,7 +60,7 @@ def page_keys(nodes: Dependencies, discussions: Iterable[str]) -> list[str]:
 
 
 def outdated_keys(event: Document) -> set[str]:
-    """Return the keys of the pages that are outdated after an event in the change stream."""
+    """Return the keys of the pages that an event in the change stream has made outdated."""
     if event["operationType"] in ENDING_OPERATIONS:
         return {LISTS}
     is_whole = event["operationType"] != "update"
@@ -75,8 +75,8 @@ def outdated_keys(event: Document) -> set[str]:
         is_outdated = is_whole or any(name == "metadata.nonce" or name.startswith("metadata.tags") for name in fields)
         return {_node_key(id)} if is_outdated else set()
     if collection == DISCUSSIONS:
-        # A claim also means that the page is outdated, because the version that is written after the claim may be lost
-        # if a server fails.
+        # A page is also outdated if a write to the discussion has begun (`claims`), because the version that is written
+        # at the end can be lost if a server fails.
         is_outdated = is_whole or any(name.partition(".")[0] in ("version", "claims") for name in fields)
         return {_discussion_key(id)} if is_outdated else set()
     return set()
@@ -104,7 +104,7 @@ def last_notified(cache: str) -> datetime | None:
 def purge(stopping: threading.Event) -> None:
     """Purge the caches in CDN_PURGE_URLS until `stopping` is set.
 
-    Each cache has its own thread, so that a cache that hangs doesn't delay the others.
+    Each cache has its own thread, so that one cache that hangs doesn't delay the others.
     """
     threads = [
         threading.Thread(target=Purger(cache).run, args=(stopping,), daemon=True) for cache in settings.CDN_PURGE_URLS
@@ -118,8 +118,8 @@ def purge(stopping: threading.Event) -> None:
 class Purger:
     """A follower of the change stream that purges one cache.
 
-    The function that CDN_PURGER names sends the purges. Its arguments are the cache's URL and the keys. It can raise
-    any exception to report that a purge failed.
+    The function in the CDN_PURGER setting sends the purges. Its arguments are the cache's URL and the keys. It can
+    raise any exception to report that a purge failed.
     """
 
     def __init__(self, cache: str) -> None:
@@ -139,14 +139,14 @@ class Purger:
             stopping.wait(RETRY_AFTER)
 
     def _follow(self, stopping: threading.Event) -> None:
-        # Older positions are ignored, because no cache stores pages for that long, and reading hours of changes would
-        # take too long.
+        # Positions that are too old are ignored. No cache stores pages for that long, and reading hours of changes
+        # would take too long.
         recent = {"_id": self.cache, "at": {"$gt": now() - timedelta(seconds=MAX_PAGE_AGE)}}
         with time_limit(READ_TIMEOUT):
             stored = None if self.is_lost else database()[PURGES].find_one(recent)
         start = stored["resume"] if stored else None
-        # If PAGE_CACHE_TRUST_MS allows the site to serve outdated pages for a while, the second purge is delayed by the
-        # same time.
+        # PAGE_CACHE_TRUST_MS can allow the site to serve outdated pages for a while. The second purge is delayed by
+        # this time.
         repeat_after = REPEAT_AFTER + settings.PAGE_CACHE_TRUST_MS / 1_000
         # For each purge that has been sent only once: the time, the keys, and the position after the purged changes.
         purged: deque[tuple[float, set[str], Document]] = deque()
@@ -180,8 +180,8 @@ class Purger:
 
     def _store(self, position: Document) -> None:
         values = {"resume": position, "at": now()}
-        # Purging must not wait for a majority of servers. If this write fails or is lost when a primary fails, a later
-        # write stores a newer position. Metrics report the age of the position.
+        # Purges must not wait until a majority of servers has stored the position. If this write fails, or is lost
+        # because the primary fails, a later write stores a newer position. Metrics report the position's age.
         positions = database().get_collection(PURGES, write_concern=WriteConcern(w=1))
         with suppress(PyMongoError), time_limit(READ_TIMEOUT):
             positions.update_one({"_id": self.cache}, {"$set": values}, upsert=True)

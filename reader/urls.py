@@ -1,4 +1,4 @@
-"""URLs of the public pages. The last routes match any path, so include these URLs after all others."""
+"""URLs of the public pages. The last routes match any path, so include these URLs after all other URLs."""
 
 from django.urls import path
 
@@ -22,8 +22,8 @@ urlpatterns = [
     path("media/find", pages.find_photos, name="find-photos"),
     path("media/look/<str:name>.css", look.stylesheet, name="look-sheet"),
     path("media/look/<objectid:content_id>/<str:icon>.png", look.icon, name="look-icon"),
-    # The gallery makes the lookup faster. A URL without a gallery, or with a photo's previous gallery, returns the same
-    # file.
+    # If the URL contains the gallery, the lookup is faster. A URL without a gallery, or with a previous gallery of the
+    # photo, returns the same file.
     path("media/<objectid:photo_id>/<objectid:content_id>/<str:spec>", views.file, name="photo-file"),
     path(
         "media/<objectid:photo_id>/<objectid:content_id>/<objectid:gallery_id>/<str:spec>",

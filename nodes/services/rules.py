@@ -37,14 +37,14 @@ from nodes.selectors import lists
 from nodes.tags import has_no_address
 from nodes.types import NEVER, TagChange
 
-# Drafts don't contain the slug and the section, because a node can't have a separate URL for its draft.
+# Drafts don't contain the slug and the section, because a node and its draft share one URL.
 NOT_DRAFTED = frozenset({"slug", "parent_id"})
-# Maximum number of errors reported at once for a text.
+# Maximum number of errors that are reported at once for the text in a field.
 MOST_FAULTS = 10
 
 
 def check_dates(before: Mapping[str, Any], changes: Mapping[str, Any]) -> None:
-    """Raise InvalidField if the dates in `changes`, by path, contradict each other or would hide a public node.
+    """Raise InvalidField if the dates in `changes`, keyed by path, contradict each other or would hide a public node.
 
     `before` contains the stored fields. It is empty for a new node.
     """
@@ -75,7 +75,7 @@ def check_future(at: datetime) -> None:
 
 
 def check_place_unchanged(changes: Mapping[str, Any], live: Mapping[str, Any]) -> None:
-    """Raise InvalidField if a draft's slug or section would differ from the live version.
+    """Raise InvalidField if a draft's slug or section would differ from the live version's.
 
     The keys of both arguments are paths.
     """
@@ -93,7 +93,7 @@ def check_place_unchanged(changes: Mapping[str, Any], live: Mapping[str, Any]) -
 def check_place(parent_id: ObjectId | None, type: str, coming: Mapping[ObjectId, str] = MappingProxyType({})) -> None:
     """Raise InvalidPlace if the section doesn't exist or can't contain a node of this type.
 
-    `coming` contains the types, by id, of sections that will be stored before the node.
+    `coming` contains the types of sections that will be stored before the node, keyed by id.
     """
     what = content.get(type)
     if not what.is_installed:
@@ -113,7 +113,7 @@ def check_place(parent_id: ObjectId | None, type: str, coming: Mapping[ObjectId,
 
 
 def check_capacity(parent_id: ObjectId | None) -> None:
-    """Raise InvalidPlace if a section is full. Two concurrent writers can both pass this check."""
+    """Raise InvalidPlace if a section is full. If two writers call this function at the same time, both can pass."""
     section = tree.current().sections.get(parent_id) if parent_id else None
     most = section.content_type.most if section else None
     if section and most is not None and lists.count_children([section.id], most) >= most:
@@ -124,7 +124,7 @@ def check_capacity(parent_id: ObjectId | None) -> None:
 
 
 def apply_tags(change: TagChange, present: Iterable[str]) -> list[str]:
-    """Return the tags in `present` with `change` applied.
+    """Apply `change` to the tags in `present`, and return the result.
 
     Raises:
         FieldRefused: An added tag can't be used in a URL.
@@ -152,13 +152,13 @@ def check_ready(metadata: Mapping[str, Any]) -> None:
 
 
 def check_type(metadata: Mapping[str, Any]) -> None:
-    """Raise FieldsRefused if the `clean` method of the node's type refuses its fields.
+    """Raise FieldsRefused if the `clean` method of the node's type rejects its fields.
 
-    Callers check only saves that change a field of the type, so that a stored mistake doesn't block an editor who
-    corrects a title.
+    Call this function only for saves that change a field of the type. Otherwise, an editor couldn't correct the title
+    of a node whose stored fields are invalid.
     """
     type = content.get(metadata["type"])
-    # Damaged values are reported where they are read.
+    # Damaged values aren't reported here, but where they are read.
     with suppress(Malformed):
         try:
             type.from_document(metadata["detail"]).clean()
@@ -167,33 +167,33 @@ def check_type(metadata: Mapping[str, Any]) -> None:
 
 
 def changes_type_fields(changes: Iterable[str]) -> bool:
-    """Return whether one of the changed paths is a field that the node's type declares."""
+    """Return whether one of the paths in `changes` is a field that the node's type declares."""
     return any(path.startswith(PREFIX) for path in changes)
 
 
 def _messages(type: builtins.type[Content], error: ValidationError) -> dict[str, str]:
-    """Return the messages by path. Messages about no field of the type have the path ""."""
+    """Return the error messages, keyed by path. A message that belongs to no field of the type has the path ""."""
     by_name = error.message_dict if hasattr(error, "error_dict") else {NON_FIELD_ERRORS: error.messages}
     columns = {field.name: field.column for field in values.stored_fields(type)}
     return {f"{PREFIX}{columns[name]}" if name in columns else "": " ".join(text) for name, text in by_name.items()}
 
 
 def check_lengths(fields: Mapping[str, Any]) -> None:
-    """Raise TextTooLong if the text in one of `fields`, by path, is too long. Long text is slow to render and merge."""
+    """Raise TextTooLong if the text in one of `fields` is too long, because long text is slow to render and merge."""
     for path, text in fields.items():
         if not isinstance(text, str):
             continue
-        # A character has at most four bytes, so text is encoded only if it may be too long.
+        # A character has at most four bytes, so text is encoded only if it could exceed the limit.
         size = len(text.encode(errors="surrogatepass")) if 4 * len(text) > settings.TEXT_MAX_BYTES else 0
         if size > settings.TEXT_MAX_BYTES:
             raise TextTooLong(path, size, settings.TEXT_MAX_BYTES)
 
 
 def check_inserts(changes: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
-    """Raise WrongInsert if the text in one of `changes`, by path, contains invalid inserts.
+    """Raise WrongInsert if the text in one of `changes`, keyed by path, contains invalid inserts.
 
-    `metadata` is the metadata after the save. Unchanged text isn't checked, so that an existing mistake in the text
-    doesn't prevent an editor from correcting the title.
+    `metadata` is the metadata after the save. Unchanged text isn't checked, so that an editor can correct the title
+    even if the text already contains a mistake.
     """
     detail = metadata["detail"]
     texts = [(declared_fields.FieldText("detail.text", 0, detail.get("text") or ""), detail.get("format") or MARKDOWN)]
@@ -209,7 +209,7 @@ def check_inserts(changes: Mapping[str, Any], metadata: Mapping[str, Any]) -> No
 
 
 def check_id(node_id: ObjectId, *, form: ObjectId | None = None, photo: bool = False) -> None:
-    """Raise IdTaken if an id that the caller chose belongs, or belonged, to another node or photo.
+    """Raise IdTaken if an id that the caller chose belongs, or used to belong, to another node or photo.
 
     Revisions, comments and redirects refer to ids, so an id must not be reused.
 

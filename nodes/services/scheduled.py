@@ -1,8 +1,9 @@
 """Scheduled changes to live pages. Once they are due, queries for readers return the page with these changes.
 
-Except for its place and tags, a scheduled draft is always based on the stored live version, because any other save
-cancels the schedule. Therefore, publishing the draft never causes a conflict. Due changes count as live: saving the
-page publishes them first, and the worker publishes the rest. Readers see due changes even if no worker is running.
+A scheduled draft differs from the stored live version only by the editor's changes, except for its slug, section and
+tags, because any other save cancels the schedule. Therefore, publishing the draft never causes a conflict. Due changes
+count as live: saving the page publishes them first, and the worker publishes the rest. Readers see due changes even if
+no worker is running.
 """
 
 import logging
@@ -43,7 +44,7 @@ def publish_due() -> int:
 
 
 def publish_if_due(stored: Document) -> bool:
-    """Publish the scheduled changes of a node if they are due, and return whether they were.
+    """Publish the scheduled changes of a node if they are due. Return whether they were due.
 
     `stored` must have been read with `draft.due`. If the result is True, the caller must read the node again.
 
@@ -63,7 +64,7 @@ def due_time(stored: Mapping[str, Any]) -> Any:
 
 
 def _publish(node_id: ObjectId) -> bool:
-    """Publish a due draft on behalf of the editor who scheduled it. Return False if another writer got there first."""
+    """Publish a due draft on behalf of the editor who scheduled it. Return False if another writer was faster."""
     due = {"_id": node_id, "draft.due": {"$lte": now()}}
     stored = database()[NODES].find_one(due, {"metadata": 1, "draft": 1, **scope.FIELDS})
     if stored is None:
@@ -71,7 +72,7 @@ def _publish(node_id: ObjectId) -> bool:
     draft = stored["draft"]
     changed = writable(upgrading.draft_metadata(stored))
     live = merging.fields(writable(stored["metadata"]))
-    # The draft is based on the live version, so the draft made all the differences.
+        # The draft is based on the stored live version, so every difference comes from the draft.
     merge = merging.merge(live, merging.fields(changed), live, changed["type"])
     tags = draft_tag_change(node_id, draft)
     nonce = compare_and_set(
@@ -85,9 +86,9 @@ def _publish(node_id: ObjectId) -> bool:
 
 
 def last_submission(node_id: ObjectId, draft_nonce: ObjectId) -> Submitted | None:
-    """Return the content of the form that saved the draft.
+    """Return the submitted content of the form that saved the draft.
 
-    The content is stored with the published version, so that an open form can be saved again without a conflict.
+    This content is stored with the published version, so that an open form can be saved again without a conflict.
     """
     saved = database()[REVISIONS].find_one({"_id": draft_nonce, "node_id": node_id})
     if saved is None or "form" not in saved:
@@ -105,7 +106,7 @@ def draft_tag_change(node_id: ObjectId, draft: Mapping[str, Any]) -> TagChange:
 
 
 def base_tags(node_id: ObjectId, draft: Mapping[str, Any]) -> list[str]:
-    """Return the live version's tags at the time when the draft was started.
+    """Return the tags that the live version had when the draft was started.
 
     For drafts from older releases, return the tags in the base revision.
     """

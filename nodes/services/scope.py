@@ -1,4 +1,4 @@
-"""Determine the scope of a save, and thereby the site versions that it renews (nodes.models.stored_site.Scope)."""
+"""Determine the scope of a save, and so which site versions it updates (nodes.models.stored_site.Scope)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,23 +10,22 @@ from nodes.content import declared_fields
 from nodes.models.stored_site import Scope
 from nodes.types import TagChange
 
-# The metadata fields that no list reads. Lists may read any other field, including future fields. For `detail`, see
-# `_long_texts`. Tags have versions of their own (`changed_tags`).
+# The metadata fields that no list reads. Lists can read any other field, including fields that are added later. For
+# `detail`, see `_long_texts`. Tags have separate versions (`changed_tags`).
 UNLISTED = frozenset({"nonce", "updated", "detail", "tags"})
-# The fields for the place and the publication dates of a node. URLs, menus, cursors and scheduled changes depend on
-# them.
+# The fields that determine a node's URL and publication. URLs, menus, cursors and scheduled changes depend on them.
 PLACED_BY = ("parent_id", "slug", "published", "expires")
 # The derived data that lists read. Only searches and editors use other derived data.
 DERIVED = ("excerpt", "picture", "minutes", "facets", "date")
-# The fields that must be read in addition to the metadata for comparing derived data.
+# To compare derived data, a save must read these fields, in addition to the metadata.
 FIELDS = {f"derived.{name}": 1 for name in DERIVED}
 
 
 def of_save(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str, Any]) -> Scope:
     """Return the scope of a save.
 
-    Saving a section always changes the tree, and saving a public photo always changes lists. If a node isn't public
-    before or after the save, only editors see the change.
+    Saving a section always changes the tree, and saving a public photo always changes lists. If a node is public
+    neither before nor after the save, only editors see the change.
 
     Args:
         stored: The node before the save, read with FIELDS.
@@ -53,8 +52,8 @@ def of_new(metadata: Mapping[str, Any]) -> Scope:
 def changed_tags(stored: Mapping[str, Any], after: Mapping[str, Any], change: TagChange) -> set[str]:
     """Return the tags that a save adds or removes, and all tags in `change`.
 
-    All tags in `change` are included, because another writer may have applied a part of the change and died before it
-    invalidated the caches.
+    All tags in `change` are included, because another writer may have applied a part of the change and then crashed
+    before it invalidated the caches.
     """
     return set(stored["metadata"]["tags"]) ^ set(after["tags"]) | change.added | change.removed
 
@@ -72,9 +71,9 @@ def _differs_in_lists(stored: Mapping[str, Any], after: Mapping[str, Any], deriv
 
 
 def _long_texts(type: str) -> frozenset[str]:
-    """Return the stored names of the fields that only the node's own page reads."""
+    """Return the stored names of the fields in `detail` that only the node's own page reads."""
     if content.get(type).date_field:
-        # Lists that are sorted by a date field may read the whole `detail` (reader.selectors.dates).
+        # Lists that are sorted by a date field can read the whole `detail` (reader.selectors.dates).
         return frozenset()
     fields = declared_fields.declared(type).values()
     return frozenset(field.column for field in fields if isinstance(field, models.TextField))

@@ -22,10 +22,10 @@ class SettingsConflict(Exception):
 
 
 def invalidate(scope: Scope = Scope.SITE, tags: Iterable[str] = ()) -> None:
-    """Renew the site's versions in `scope`, and the versions of `tags`, which were added or removed.
+    """Update the site's versions in `scope`, and the versions of `tags`, which were added or removed.
 
-    Call this function after every change that readers can see, once the change can be read. If a writer finds that its
-    change is already stored, it must renew all versions, because the earlier writer may have died before this call.
+    Call this function after every change that readers can see, as soon as the change can be read. If a writer finds its
+    change already stored, it must update all versions, because the earlier writer may have crashed before this call.
     """
     version = ObjectId()
     tag_versions = {f"tags.{slot}": version for slot in slots(tags)}
@@ -38,11 +38,11 @@ def invalidate(scope: Scope = Scope.SITE, tags: Iterable[str] = ()) -> None:
 
 
 def save_settings(changes: Mapping[str, Any], seen: Mapping[str, Any]) -> None:
-    """Store changed settings. Other settings that were changed since the form was rendered keep their new values.
+    """Store changed settings. Settings that others changed since the form was rendered keep their new values.
 
     Args:
-        changes: The new values by name.
-        seen: The values with which the form was rendered, by name.
+        changes: The new values, keyed by name.
+        seen: The values with which the form was rendered, keyed by name.
 
     Raises:
         SettingsConflict: Both sides changed a setting to different values. Nothing is stored.

@@ -1,6 +1,6 @@
 """Move nodes to trash, restore them, and delete them permanently.
 
-Moves are transactions, so that a comment that is stored in the node's document at the same time isn't lost.
+Moves are transactions, so that no comment is lost if it is stored in the node's document during a move.
 """
 
 from collections.abc import Sequence
@@ -31,15 +31,15 @@ from nodes.types import Act, Actor, Expected
 def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str = NODES) -> None:
     """Move a node to trash if it still has the nonce `seen_nonce`. Nodes in a trashed section aren't visible anywhere.
 
-    Scheduled changes that are due count as live, so they are published first. If the user saw the node before the
-    changes were due, the node isn't moved.
+    Scheduled changes that are due count as live, so they are published first. If they became due after the user saw the
+    node, the node isn't moved.
 
     Raises:
         NodeGone: The node no longer exists.
         EditConflict: The node has changed since the user saw it.
     """
     if collection == NODES and (due := database()[NODES].find_one({"_id": node_id}, {"draft.due": 1})):
-        # Changes that can't be published remain a draft of the node.
+        # If the scheduled changes can't be published, they remain the node's draft.
         with suppress(NodeError):
             scheduled.publish_if_due(due)
 
@@ -50,7 +50,7 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
             return stored
         database()[collection].delete_one(Expected.of(stored).as_filter(), session=session)
         for name in ("due", "derived"):
-            # If the node is restored, its scheduled changes must not go live unexpectedly, so they become a draft.
+            # If the node is restored later, its scheduled changes must not go live by surprise, so they become a draft.
             stored.get("draft", {}).pop(name, None)
         database()[TRASH].insert_one(
             {**stored, "trashed_at": now(), "trashed_by": actor.as_document()}, session=session
@@ -59,7 +59,7 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
 
     stored = transaction(work)
     if stored is None:
-        # Another writer may have moved the node to trash and died before it invalidated the caches.
+        # Another writer may have moved the node to trash, but crashed before it invalidated the caches.
         invalidate()
         raise NodeGone(node_id)
     if stored["metadata"]["nonce"] != seen_nonce:
@@ -71,14 +71,14 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
 def restore(
     actor: Actor, node_id: ObjectId, seen_nonce: ObjectId | None = None, *, slug: str | None = None, **place: Any
 ) -> bool:
-    """Restore a node from the trash. If its place changes or it becomes a draft, it gets a new nonce and a revision.
+    """Restore a node from the trash. If the node moves or becomes a draft, it gets a new nonce and a revision.
 
     Args:
         actor: The author of the change.
         node_id: The node.
         seen_nonce: The nonce that the node must still have, or None to accept any nonce.
-        slug: A replacement for the node's slug, if another node has taken that slug in the meantime.
-        **place: `parent_id`, if the node's section no longer exists.
+        slug: A replacement for the node's slug, if another node has taken that slug since.
+        **place: `parent_id`, the new section. Pass it if the node's section no longer exists.
 
     Returns:
         Whether the node's publication time passed while it was in the trash. If so, the node is restored as a draft,
@@ -154,8 +154,8 @@ def _restorable(node_id: ObjectId, nonce: ObjectId | None) -> dict[str, Any]:
 def delete(node_id: ObjectId, seen_nonce: ObjectId | None = None) -> None:
     """Permanently delete a node in the trash, its history, and (through a signal) its comments.
 
-    Redirects to the node are kept, but marked as deleted. The node remains in the trash, but can't be restored, until
-    its comments are deleted. Therefore, an interrupted deletion can be repeated.
+    Redirects to the node are kept, but marked as deleted. Until the comments are deleted, the node remains in the
+    trash, but can't be restored. Therefore, an interrupted deletion can be repeated.
 
     Raises:
         NodeGone: The node isn't in the trash, or no longer has the nonce `seen_nonce`.
@@ -175,16 +175,16 @@ def delete(node_id: ObjectId, seen_nonce: ObjectId | None = None) -> None:
     if not database()[TRASH].delete_one(wanted).deleted_count:
         raise NodeGone(node_id)
     database()[REDIRECTS].update_many({"node_id": node_id}, {"$set": {"deleted_at": now()}})
-    # If a photo and a page have the same id, only the revisions of the deleted one are deleted.
+    # A photo and a page can have the same id. In that case, only the revisions of the deleted document are removed.
     database()[REVISIONS].delete_many({"node_id": node_id, "metadata.type": PHOTO if type == PHOTO else {"$ne": PHOTO}})
 
 
 def _holds_something(node_id: ObjectId) -> bool:
-    # A photo's files are deleted together with the photo.
+    # A photo's files don't count, because they are deleted together with the photo.
     inside = {"metadata.parent_id": node_id, "metadata.type": {"$ne": CONTENT}}
     return any(database()[name].find_one(inside, {"_id": 1}) for name in (NODES, ASSET_FILES, TRASH))
 
 
 def delete_redirects(ids: Sequence[ObjectId]) -> None:
-    """Delete the redirects to permanently deleted nodes, if these nodes must leave no trace."""
+    """Delete the redirects to permanently deleted nodes. Use this if these nodes must leave no trace."""
     database()[REDIRECTS].delete_many({"node_id": {"$in": list(ids)}, "deleted_at": {"$exists": True}})

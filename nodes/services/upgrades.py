@@ -1,6 +1,6 @@
 """Upgrade stored documents to the current version of their type, and refresh their derived data.
 
-This is safe while editors save.
+Editors can keep saving while this code runs.
 """
 
 import enum
@@ -23,7 +23,7 @@ from nodes.services.site import invalidate
 from nodes.services.write import writable
 from nodes.types import Expected
 
-# Number of documents per batch of the cursor.
+# Number of documents that each batch of the cursor contains.
 BATCH = 200
 
 
@@ -51,23 +51,24 @@ Change = tuple[dict[str, Any], dict[str, Any], Outcome]
 
 
 def count(type: str) -> int:
-    """Return the number of documents of a type, including documents in the trash. `upgrade` checks all of them."""
+    """Return the number of documents of a type, including those in the trash. `upgrade` checks all of them."""
     return sum(database()[name].count_documents(_query(type, name)) for name in (home_of(type), TRASH))
 
 
 def upgrade(type: str, *, dry_run: bool = False) -> Iterator[UpgradeResult]:
     """Upgrade all documents of a type, including drafts and the trash, and yield a result for each document.
 
-    An upgrade isn't an edit: nonces and the history don't change, so open forms can still be saved. If a document is
-    saved in the meantime, it is read again. Documents that can't be upgraded aren't changed. The upgrade can be
-    interrupted and repeated at any time, and skips documents that are up to date. With `dry_run`, nothing is written.
+    An upgrade isn't an edit: nonces and the history don't change, so open forms can still be saved. If an editor saves
+    a document before its upgrade is written, it is read again. Documents that can't be upgraded aren't changed. The
+    upgrade can be interrupted and repeated at any time, and skips documents that are up to date. If `dry_run` is true,
+    nothing is written.
     """
     home = home_of(type)
     left = set[ObjectId]()
     is_changed = False
     fields = {"metadata": 1, "draft": 1, "derived": 1}
     try:
-        # The trash is read before and after the other collection, to find nodes that are moved in the meantime.
+        # The trash is read before and after the other collection, so that nodes that move between them are found.
         for collection in (TRASH, home) if dry_run else (TRASH, home, TRASH):
             for stored in database()[collection].find(_query(type, collection), fields).batch_size(BATCH):
                 if stored["_id"] in left:
@@ -90,7 +91,7 @@ def _query(type: str, collection: str) -> dict[str, Any]:
 
 
 def _write(stored: Document, collection: str) -> Outcome:
-    """Upgrade a document and return the outcome, which is CURRENT if the document no longer exists. Raises TooBusy."""
+    """Upgrade a document and return the outcome, which is CURRENT if the document is gone. This can raise TooBusy."""
 
     def attempt() -> Outcome | None:
         nonlocal stored
@@ -115,7 +116,7 @@ def _outcome(stored: Document) -> Outcome:
 
 
 def _change(stored: Document) -> Change | None:
-    """Return the change that upgrades a document, or None if the document is up to date. Raises NodeError."""
+    """Return the change that upgrades a document, or None if it is up to date. This can raise NodeError."""
     live = writable(stored["metadata"])
     unchanged = Expected.of(stored).as_filter()
     derived_data = derived.derive(live)

@@ -1,8 +1,8 @@
-"""Store working copies: an editor's unsaved input, which only this editor can see, until it is saved or expires.
+"""Store working copies: unsaved input that only the editor who typed it can see, until it is saved or expires.
 
 Each open form has its own working copy, so that two tabs don't overwrite each other's input. The form's script numbers
-its requests, so that a late request never replaces newer input. For the same reason, the number is kept when the input
-is saved or discarded.
+its requests, so that a delayed request never replaces newer input. For the same reason, the number is kept after the
+input is saved or discarded.
 """
 
 from collections.abc import Sequence
@@ -50,14 +50,15 @@ def store(
     try:
         database()[WORKING_COPIES].insert_one({"_id": key, **values})
     except DuplicateKeyError:
-        # The working copy has a later number, or a request with an earlier number has stored it in the meantime.
+        # Either the stored copy has a later number, or a concurrent request with an earlier number has just inserted a
+        # copy. Only in the second case is the copy replaced.
         return _replace(key, seq, values)
     _drop_oldest(user_id)
     return True
 
 
 def mark_saved(user_id: ObjectId, copy_id: ObjectId, seq: int) -> None:
-    """Delete input up to the number `seq`, because it was saved, discarded or moved to another form.
+    """Delete input whose number is at most `seq`, because it was saved, discarded or moved to another form.
 
     Later input is kept.
     """

@@ -1,6 +1,6 @@
-"""Write a node with a compare-and-set on its place and nonce.
+"""Write a node with a compare-and-set operation on its section, slug and nonce.
 
-The revision is inserted before the node is written, and the site's versions are renewed afterwards.
+The revision is inserted before the node is written, and the site's versions are updated afterwards.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,11 +25,11 @@ from nodes.signals import send_saved
 from nodes.tags import unique
 from nodes.types import NEVER, Act, Actor, Change, Expected, Submitted, TagChange
 
-# Maximum number of saves to search for the last save of a form.
+# Maximum number of saves to search when looking for the last save of a form.
 LOOK_BACK = 200
 # The fields that must be read before a node is written.
 STORED = {"metadata": 1, "draft.due": 1, **scope.FIELDS}
-# Maximum number of earlier nodes in a redirect, in addition to the last node.
+# Maximum number of earlier nodes that a redirect contains in addition to the last node.
 MOST_EARLIER = 10
 
 
@@ -44,11 +44,12 @@ def compare_and_set(
 ) -> ObjectId | None:
     """Change the node if it hasn't changed since `stored` was read.
 
-    The revision is inserted first, so that later saves find this version as their base. Tags are changed by the same
-    update, so if the save fails, no tags change. After the write, the site's versions are renewed.
+    The revision is inserted first, so that later saves find this version as their base. The same update changes the
+    tags, so if the save fails, the tags don't change. After the write, the site's versions are updated.
 
-    If the live version on which scheduled changes are based is changed, their schedule is cancelled (`ends_schedule`).
-    Changes that are already due must be published first (scheduled.publish_if_due). Otherwise, the write doesn't match.
+    If the change affects the live version on which scheduled changes are based, their schedule is cancelled
+    (`ends_schedule`). Changes that are already due must be published first (scheduled.publish_if_due). Otherwise, the
+    filter doesn't match.
 
     Args:
         actor: The author of the change.
@@ -56,11 +57,11 @@ def compare_and_set(
         change: The change.
         more_filter: Additional conditions on fields of the node.
         more_update: Additional changes to fields of the node.
-        session: The session of a transaction. If it is passed, the caller must renew the versions and send the signals
+        session: The session of a transaction. If it is passed, the caller must update the versions and send the signals
             after the commit.
 
     Returns:
-        The new nonce, or None if the node has changed in the meantime.
+        The new nonce, or None if the node has changed since it was read.
 
     Raises:
         SlugTaken: Another node in the section has the slug.
@@ -82,7 +83,7 @@ def compare_and_set(
         if place[0] != seen.parent_id:
             rules.check_capacity(place[0])
         slugs.check(place[1], place[0])
-        # The unique index has the final say. This query only avoids storing redirects for renames that would fail.
+        # The unique index decides. This query only avoids redirects for most renames that would fail.
         taken = {"metadata.parent_id": place[0], "metadata.slug": place[1], "_id": {"$ne": seen.id}}
         if database()[home].find_one(taken, {"_id": 1}):
             raise SlugTaken(place[1], slugs.find_free(place[1], place[0], home))
@@ -95,7 +96,7 @@ def compare_and_set(
     rules.check_ready(after)
     if rules.changes_type_fields(changes):
         rules.check_type(after)
-    # Merged text can be longer than either of the two versions.
+    # Merged text can be longer than either of the two versions that were merged.
     rules.check_lengths(changes)
     rules.check_inserts(changes, after)
     insert_revision(seen.id, seen.nonce, after, actor, change.submitted, act=change.act)
@@ -140,15 +141,15 @@ def changed_paths(change: Change) -> set[str]:
 
 
 def ends_schedule(changes: Mapping[str, Any]) -> bool:
-    """Return whether saving these fields, by path, in the live version cancels the schedule of the node's draft.
+    """Return whether saving these fields, keyed by path, in the live version cancels the schedule of the node's draft.
 
-    Saving any field except the slug and the section does, because it changes the version on which the draft is based.
+    All fields except the slug and the section cancel it, because the draft is based on their live values.
     """
     return bool(changes.keys() - rules.NOT_DRAFTED)
 
 
 def _written(stored: Mapping[str, Any], after: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields to set: the changes, and the whole `detail` if it was stored with an older version."""
+    """Return the fields to set: the changes, or also the whole `detail` if it was stored with an older version."""
     if upgrading.version(stored) == upgrading.version(after):
         return {f"metadata.{path}": value for path, value in changes.items()}
     common = {path: value for path, value in changes.items() if not path.startswith(PREFIX)}
@@ -161,9 +162,9 @@ def base_for(
 ) -> tuple[dict[str, Any] | None, TagChange]:
     """Return the merge base and the tag change for saving a form that was rendered with the nonce `seen`.
 
-    If the same form has been saved since then, for example because of a double click or the back button, the base is
-    the content of its last save, so that editors don't conflict with themselves. At most LOOK_BACK saves before the
-    nonce `present` are searched.
+    The same form may have been saved since then, for example because of a double click or the back button. In that
+    case, the base is the content of the form's last save, so that editors don't conflict with themselves. The search
+    covers at most LOOK_BACK saves before the nonce `present`.
     """
     last = _last_of(node_id, seen, present, form)
     if last is None:
@@ -174,7 +175,7 @@ def base_for(
 
 
 def _last_of(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectId | None) -> Document | None:
-    """Return the newest revision that the form has saved since the nonce `seen`, without the revision's content."""
+    """Return the newest revision that this form saved after the revision `seen`. The revision's content isn't read."""
     if form is None:
         return None
     links = {"parent": 1, "form": 1, "form_tags": 1}
@@ -191,7 +192,7 @@ def _last_of(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectI
 def load_base(node_id: ObjectId, nonce: ObjectId, *, as_submitted: bool = False) -> dict[str, Any] | None:
     """Return the fields of the node's revision `nonce`, or None if there is no usable revision.
 
-    With `as_submitted`, return the fields as submitted with the form that saved the revision.
+    If `as_submitted` is true, return the fields as they were submitted with the form that saved the revision.
     """
     revision = database()[REVISIONS].find_one({"_id": nonce, "node_id": node_id}, {"metadata": 1, "submitted": 1})
     if revision is None:
@@ -204,7 +205,7 @@ def load_base(node_id: ObjectId, nonce: ObjectId, *, as_submitted: bool = False)
 
 
 def submitted_fields(revision: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a revision's fields as submitted. Fields that weren't in the form have their saved values."""
+    """Return a revision's fields as submitted. Fields that weren't in the form have the values that were saved."""
     whole = revision["metadata"]
     submitted = revision.get("submitted") or {}
     # Upgraders need the whole `detail`.
@@ -230,7 +231,7 @@ def writable(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
 def new_metadata(
     actor: Actor, type: str, *, parent_id: ObjectId | None, slug: str, title: str, tags: Iterable[str]
 ) -> dict[str, Any]:
-    """Return the metadata of a new, unpublished node by `actor`.
+    """Return the metadata of a new, unpublished node whose author is `actor`.
 
     Raises:
         FieldRefused: A tag can't be used in a URL.
@@ -265,7 +266,7 @@ def insert_revision(
     draft: bool = False,
     act: Act | None = None,
 ) -> None:
-    """Insert a node's next revision. Call this function before updating the node.
+    """Insert a node's next revision. Call this function before you update the node.
 
     Args:
         node_id: The node.
@@ -298,12 +299,12 @@ def insert_revision(
 
 
 def store_redirect(seen: Expected, *, was_public: bool = False) -> None:
-    """Store a redirect from the node's place to the node. Call this function before the node leaves the place.
+    """Store a redirect from a node's current URL to the node. Call this function before the node is moved or renamed.
 
-    If the process then crashes, a needless redirect remains, but no URL stops working.
+    If the process crashes before the move, a needless redirect remains, but no URL stops working.
 
-    If the URL already redirects to an earlier node, this redirect is kept, unless the node `was_public` at its place.
-    In this case, the earlier node is added to `earlier`, so that pages below it are still found.
+    If the URL already redirects to an earlier node, that redirect is kept, unless the node was public at this URL
+    (`was_public`). If so, the earlier node is added to `earlier`, so that pages below it are still found.
     """
     place = {"_id": {"parent_id": seen.parent_id, "slug": seen.slug}}
     # Redirects to permanently deleted nodes can be replaced.
@@ -321,7 +322,7 @@ def store_redirect(seen: Expected, *, was_public: bool = False) -> None:
 
 
 def _earlier(node_id: ObjectId) -> Document:
-    """Return the expression for the nodes that had the place before `node_id`, excluding deleted nodes."""
+    """Return the expression for the nodes that had this URL before `node_id`, excluding deleted nodes."""
     last = {"$cond": [{"$and": ["$node_id", {"$not": "$deleted_at"}]}, ["$node_id"], []]}
     others = {"$concatArrays": [last, {"$ifNull": ["$earlier", []]}]}
     kept = {"$slice": [{"$filter": {"input": others, "cond": {"$ne": ["$$this", node_id]}}}, MOST_EARLIER]}

@@ -1,10 +1,10 @@
-"""The page cache. It stores pages for readers without a session, together with the versions of their data.
+"""The page cache. It stores pages for readers without a session, together with the versions of the pages' data.
 
-A cached page is never outdated unless it is marked as stale. When a page is rendered, the site's versions are read
-before anything else (SiteMiddleware), and a discussion's version is read before its comments. Writers set new versions
-once readers can see their change. Therefore, a page whose versions are current is as new as the data. On each request,
-the entry is compared with the database, with one command that reads all versions of the page. Processes skip this
-comparison only if PAGE_CACHE_TRUST_MS allows it, and only for that long.
+A cached page is never outdated unless it is marked as stale. Before a page is rendered, the site's versions are read
+(SiteMiddleware), and before a discussion's comments are read, its version is read. Writers set new versions once
+readers can see their change. Therefore, a page whose versions are current is as new as the data. On each request, the
+cached page is compared with the database, using one command that reads all versions of the page. Processes skip this
+comparison only if PAGE_CACHE_TRUST_MS allows it, and only for that time.
 
 Every page depends on the site's `site` and `lists` versions. A node's page also depends on the node's nonce and tags. A
 page that shows tags of other nodes depends on the versions of these tags. A page that shows text from other nodes
@@ -14,10 +14,10 @@ dependency, the page isn't cached.
 If only a page's discussion has changed, the discussion is rendered again and the rest of the page is reused.
 
 Pages are compressed with gzip, which most browsers accept, so that five times as many pages fit into memory. Cached
-pages are public, so the length of a compressed page reveals nothing.
+pages are public, so the length of a compressed page doesn't reveal any secrets.
 
-Without a primary, pages can't be compared with the database. Readers then get the last cached page, marked as stale
-(StaleMiddleware).
+If there is no primary, pages can't be compared with the database. Readers then see the last cached page, marked as
+stale (StaleMiddleware).
 
 cacheable.py   Decides which responses can be cached, and computes their keys.
 entries.py     Contains a cached page, and compares it with the database.

@@ -38,23 +38,23 @@ CACHED_ROUTES: Mapping[str, frozenset[str]] = {
     "api-reference": frozenset(),
     "api-schema": frozenset(),
 }
-# The key of a URL without parameters, on a host that the settings contain, has this many parts (scheme, host, path).
-# Strangers can create any number of other keys.
+# The key of a URL without parameters, on one of the hosts in the settings, has this many parts (scheme, host, path).
+# Anyone can create any number of longer keys by requesting other URLs.
 PLAIN_KEY_PARTS = 3
 # Maximum length of the path and query, in characters. Longer URLs are too rare to be worth caching.
 MAX_KEY_LENGTH = 2_000
 
 
 def is_personal(request: HttpRequest) -> bool:
-    """Return whether the response may depend on the visitor, because the request has a session or messages."""
+    """Return whether the request has a session or messages, so that the response can depend on the visitor."""
     return settings.SESSION_COOKIE_NAME in request.COOKIES or "messages" in request.COOKIES
 
 
 def cache_key(request: HttpRequest) -> tuple[str, ...] | None:
     """Return the cache key of the request, or None if the response must not come from the cache.
 
-    Return None if a parameter is neither a facet nor read by a cached route, because strangers could otherwise fill the
-    cache with copies of the same page. Also return None if there is a repeated parameter or a script prefix.
+    Return None if a parameter is neither a facet nor read by a cached route. Otherwise, anyone could fill the cache
+    with copies of the same page. Also return None if a parameter is repeated, or if there is a script prefix.
     """
     if request.method not in ("GET", "HEAD") or is_personal(request) or "Authorization" in request.headers:
         return None
@@ -62,21 +62,21 @@ def cache_key(request: HttpRequest) -> tuple[str, ...] | None:
     if request.META.get("SCRIPT_NAME"):
         return None
     query = request.META.get("QUERY_STRING", "")
-    # WSGI decodes unescaped bytes as Latin-1, but views decode them as UTF-8, so two URLs could share a key.
+    # WSGI decodes unescaped bytes as Latin-1, but views decode them as UTF-8, so two different URLs could share a key.
     if len(request.path_info) + len(query) > MAX_KEY_LENGTH or not query.isascii():
         return None
     parameters = sorted(parse_qsl(query, keep_blank_values=True)) if query else []
-    # Facets can be repeated, because views read all their values, in any order.
+    # Facets can be repeated, because views read all their values, and the order doesn't matter.
     names = [name for name, _value in parameters if name not in registry.facet_names()]
-    # Other parameters must not be repeated, because views read only the last value, and the sorted key doesn't contain
-    # the order.
+    # Other parameters must not be repeated. Views read only the last value, but the key is sorted, so it doesn't show
+    # which value is last.
     if not _ALL_PARAMETERS.issuperset(names) or len(set(names)) < len(names):
         return None
     host = request.get_host()
-    # The host can have a different spelling, for example with capitals, a trailing dot or a port.
+    # The host can be written in another form, for example with capitals, a trailing dot or a port.
     other_spelling = () if _is_known_host(host) else ("spelt",)
-    # The key doesn't contain the language, because the language is a site setting, and changing settings renews the
-    # site's version.
+    # The key doesn't contain the language. The language is a site setting, and changing a setting updates the site's
+    # version.
     return (
         request.scheme or "",
         host,
@@ -87,16 +87,16 @@ def cache_key(request: HttpRequest) -> tuple[str, ...] | None:
 
 
 def _is_known_host(host: str) -> bool:
-    """Return whether the settings contain `host` in this spelling. A local site without SITE_URL accepts any host."""
+    """Return whether the settings contain `host` exactly as it is written. Local sites without SITE_URL accept any."""
     return not settings.SITE_URL or host in settings.ALLOWED_HOSTS or settings.SITE_URL.endswith(f"//{host}")
 
 
 def is_shareable(request: HttpRequest, response: HttpResponse) -> bool:
-    """Return whether the response is the same for every reader without a session."""
+    """Return whether the response is the same for all readers without a session."""
     match = request.resolver_match
     if match is None or match.url_name not in CACHED_ROUTES:
         return False
-    # List views record in `facets_read` which facets they used.
+    # List views record the facets that they used in `facets_read`.
     if set(request.GET) - CACHED_ROUTES[match.url_name] - getattr(request, "facets_read", set()):
         return False
     return (

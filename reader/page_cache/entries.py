@@ -30,17 +30,16 @@ from nodes.models.stored_site import SLOTS, ExtraQuery, Site, Versions
 from nodes.selectors import stored_nodes
 from nodes.types import Expected
 
-# The part of a page that can be rendered separately, and its delimiters. Text written by editors and readers never
-# contains HTML comments.
+# The template of the part of a page that can be rendered separately, and the part's delimiters. Text from editors and
+# readers never contains HTML comments.
 DISCUSSION_TEMPLATE = "nodes/_discussion.html"
 SHIPPED_DISCUSSION = Path(__file__).parents[1] / "templates" / DISCUSSION_TEMPLATE
 DISCUSSION_START = b"<!-- discussion -->"
 DISCUSSION_END = b"<!-- end of discussion -->"
-# All entries expire after this time, even if their versions are current, because a writer may have crashed in the
-# millisecond between its change and the new version. In this case, the cached page would differ from pages rendered
-# later.
+# All entries expire after this time, even if their versions are current. A writer may have crashed in the millisecond
+# between its change and the new version. In this case, the cached page differs from pages that are rendered later.
 MAX_AGE = timedelta(minutes=10)
-# The zlib compression level. Level 6 takes twice as long and saves only another 5 %.
+# The zlib compression level. Level 6 takes twice as long, but makes pages only 5 % smaller.
 COMPRESSION_LEVEL = 4
 _NO_GZIP = re.compile(r"gzip\s*;\s*q=0(\.0*)?\s*(,|$)")
 
@@ -51,9 +50,9 @@ class StoredState:
 
     Attributes:
         site: The site, with its versions.
-        discussions: The version of each requested discussion. A version is "" if the discussion hasn't begun, and None
+        discussions: The version of each requested discussion. A version is "" if the discussion hasn't begun, or None
             if a comment is being written.
-        node: The nonce and tags of the node, or None if the node is no longer in the same place.
+        node: The nonce and tags of the node, or None if the node no longer has the same section and slug.
     """
 
     site: Site
@@ -67,8 +66,8 @@ class Entry:
 
     Attributes:
         expires: The time after which the page may be outdated even if its versions are current.
-        checked_at: The time when the entry was last found to be current, or when it was rendered if `is_compared` is
-            False.
+        checked_at: The time when the entry was last found to be current. If `is_compared` is False, the time when the
+            entry was rendered.
     """
 
     site_versions: Versions
@@ -82,7 +81,7 @@ class Entry:
     policy: Mapping[str, Any] | None = None
     # The next time when something on the page is scheduled to disappear or change.
     next_disappearance: datetime | None = None
-    # How many times a discussion was read to render the page.
+    # The number of times that a discussion was read to render the page.
     readings: int = 0
     checked_at: datetime = field(default_factory=now)
     is_compared: bool = False
@@ -90,7 +89,7 @@ class Entry:
     @property
     def size(self) -> int:
         """Return the approximate size in bytes of the page and the data stored with it."""
-        # All pages in this process that depend on every tag share one set of slots, so this set isn't counted.
+        # In each process, all pages that depend on every tag share a single set of slots, so this set isn't counted.
         slots = () if self.nodes.slots is SLOTS else self.nodes.slots
         return len(self.compressed) + 2_500 + 150 * len(self.site_versions.tags) + 100 * len(slots)
 
@@ -105,7 +104,7 @@ class Entry:
         return self.is_current_except_discussions(state) and all(same_discussions)
 
     def is_current_except_discussions(self, state: StoredState) -> bool:
-        """Return whether the page is current, ignoring its discussions."""
+        """Return whether the page is current. Changes to its discussions are ignored."""
         before = self.site_versions
         after = state.site.versions
         return (
@@ -124,13 +123,13 @@ class Entry:
         return self.is_compared and moment < min(self.checked_at + trusted, self.expires)
 
     def can_be_served_stale(self, site_version: ObjectId | None) -> bool:
-        """Return whether readers can get the page, marked as stale, while the database isn't available for comparison.
+        """Return whether readers can see the page, marked as stale, while the database is unavailable for comparison.
 
-        This is allowed for STALE_MINUTES, unless something on the page was due to disappear in the meantime. If the
-        site's version has changed, it isn't allowed, because the page may have been unpublished.
+        This is allowed for STALE_MINUTES, unless something on the page was due to disappear since the last comparison.
+        It isn't allowed if the site's version has changed, because the page may have been unpublished.
 
         Args:
-            site_version: The site's `site` version that this process read last.
+            site_version: The last `site` version that this process has read.
         """
         moment = now()
         return (
@@ -143,8 +142,8 @@ class Entry:
         """Return the page with its discussion rendered again. Callers must check that the rest of the page is current.
 
         Return None if the page also shows the discussion outside DISCUSSION_TEMPLATE, or if the discussion can't be
-        read. Also return None if a theme overrides the template, because the theme can show any data that the page's
-        view has read.
+        read. Also return None if a theme overrides the template, because the template can then show any data that the
+        page's view has read.
         """
         content = self.content
         template = get_template(DISCUSSION_TEMPLATE)
@@ -156,7 +155,7 @@ class Entry:
             if node is None:
                 return None
             discussion = template.render({"node": node, "is_preview": False}, request).encode()
-        # The template must not have read any node other than the page's own node, with the same version.
+        # The template must have read no node except the page's own node, in the same version.
         is_own = nodes in (Dependencies(), Dependencies(node=self.nodes.node, tags=self.nodes.tags))
         if reads.has_untracked or not seen.lasting or seen.writing or not is_own or seen.readings != self.readings:
             return None
@@ -173,9 +172,9 @@ class Entry:
         )
 
     def response(self, request: HttpRequest) -> HttpResponse:
-        """Return the page, compressed if the client accepts gzip, or a 304 if the client already has the page."""
-        # Only weak entity tags are valid for both encodings. The API sends strong tags for nodes, because clients send
-        # them back with writes, which compare them exactly. Strong tags are valid only for one encoding.
+        """Return the page, compressed if the client accepts gzip. If the client already has the page, return a 304."""
+        # Only weak entity tags are valid for both the compressed and the uncompressed page. For nodes, the API uses
+        # strong tags, which are valid for only one of them, because writes compare the tags from clients exactly.
         is_compressible = self.etag.startswith("W/")
         accepted = request.headers.get("Accept-Encoding", "")
         is_compressed = is_compressible and "gzip" in accepted and not _NO_GZIP.search(accepted)
@@ -188,12 +187,12 @@ class Entry:
         modified = parse_http_date_safe(full_response.get("Last-Modified", ""))
         response = get_conditional_response(request, self.etag, modified, full_response) or full_response
         if self.policy:
-            # Browsers apply the headers of a 304 response to the page in their cache.
+            # When browsers receive a 304 response, they apply its headers to the page in their cache.
             response._csp_update = self.policy
         return response
 
     def full_response(self, content: bytes) -> HttpResponse:
-        """Return a response with the page's headers and `content`, which is the page, compressed or uncompressed."""
+        """Return a response with the page's headers. `content` is the page, compressed or uncompressed."""
         response = HttpResponse(content)
         for name, value in self.headers:
             response[name] = value
@@ -209,20 +208,20 @@ def compress(content: bytes) -> bytes:
 
 
 def compute_etag(content: bytes) -> str:
-    """Return a weak entity tag for the uncompressed content. It is valid for both encodings."""
+    """Return a weak entity tag for the uncompressed content. It is valid for the compressed content, too."""
     return "W/" + quote_etag(hashlib.blake2b(content, digest_size=16).hexdigest())
 
 
 def read_state(node: Expected | None, discussions: Collection[str]) -> StoredState:
-    """Read the site and the versions of a node and some discussions, with one command if they share a database."""
+    """Read the site and the versions of a node and some discussions. If they share a database, use a single command."""
     lookups = []
     in_same_database = conf.database_alias() == DEFAULT_DB_ALIAS
     if discussions and in_same_database:
         ids = list(discussions)
-        # On the server, `$in` with a single id takes a third more time than an equality match.
+        # For a single id, `$in` takes a third more time on the server than an equality match.
         lookups.append(ExtraQuery(VERSIONS[0], {"_id": ids[0] if len(ids) == 1 else {"$in": ids}}, VERSIONS[1]))
     if node:
-        # The filter contains the node's place, because the place is the shard key.
+        # The filter contains the node's section and slug, because they are the shard key.
         place = {"_id": node.id, "metadata.parent_id": node.parent_id, "metadata.slug": node.slug}
         lookups.append(ExtraQuery(NODES, place, ("metadata.nonce", "metadata.tags")))
     site, documents = stored_site.read_with(*lookups) if lookups else (stored_site.read(), [])

@@ -21,17 +21,17 @@ from reader.page_cache.cacheable import cache_key, is_shareable
 from reader.page_cache.entries import MAX_AGE, Entry, compress, compute_etag, read_state
 from reader.page_cache.storage import cache
 
-# Time limit for the comparison with the database, in seconds. If the server takes longer, readers get the cached page,
-# marked as stale.
+# Time limit for the comparison with the database, in seconds. If the comparison takes longer, readers see the cached
+# page, marked as stale.
 COMPARISON_TIMEOUT = 2.0
-# Time limit for rendering a page, in seconds, if the cache contains a version that can be served as stale instead.
+# Time limit for rendering a page, in seconds. It applies if the cache contains a version that can be served as stale.
 RENDERING_TIMEOUT = 5.0
 
 
 class FetchFromPageCacheMiddleware:
     """A middleware that serves current pages from the cache.
 
-    It runs outside SiteMiddleware, so that serving a cached page takes only one command.
+    It runs outside SiteMiddleware, so that serving a cached page needs only one command.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -48,7 +48,7 @@ class FetchFromPageCacheMiddleware:
                 state = read_state(entry.nodes.own, entry.discussions)
             cache.site_version = state.site.versions.site if state.site.versions else None
             if not entry.is_current(state):
-                # Another process may have rendered the page again in the meantime.
+                # Another process may have rendered the page again since this process cached the entry.
                 shared_entry = storage.shared.get(key)
                 if shared_entry is None or not shared_entry.is_current(state):
                     request.site = state.site  # This prevents SiteMiddleware from reading the site again.
@@ -57,7 +57,7 @@ class FetchFromPageCacheMiddleware:
                         return self.get_response(request)
                 entry = shared_entry
             if not entry.is_compared:
-                # This process hasn't compared the entry before, so the entry may come from another process.
+                # This process hasn't compared the entry before, so the entry can come from another process.
                 cache.put(key, entry)
             entry.checked_at = moment
             entry.is_compared = True
@@ -90,8 +90,8 @@ class UpdatePageCacheMiddleware:
             request.page_cache = "renewed"
             storage.put(key, renewed)
             return _add_cdn_headers(renewed.response(request), renewed)
-        # This is the time before rendering, because scheduled changes that become due during rendering may be missing
-        # from the page.
+        # This is the time before rendering. If scheduled changes become due during rendering, they can be missing from
+        # the page.
         moment = now()
         with watch_reads() as reads, dependencies.recorded() as nodes, versions.recorded() as seen:
             response = self.get_response(request)
@@ -121,8 +121,8 @@ class UpdatePageCacheMiddleware:
             moment,
         )
         storage.put(key, entry)
-        # The CDN must not cache the page while a comment is being written, because if the discussion's next version is
-        # lost, the CDN receives no purge.
+        # The CDN must not cache the page while a comment is being written. If the discussion's next version is lost,
+        # the CDN doesn't receive a purge.
         return entry.response(request) if seen.writing else _add_cdn_headers(entry.response(request), entry)
 
 

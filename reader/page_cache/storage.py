@@ -16,17 +16,17 @@ Key = tuple[str, ...]
 
 
 class PageCache:
-    """The entries of one process by key, with a total size of at most `max_bytes`.
+    """The entries of one process, keyed by cache key, with a total size of at most `max_bytes`.
 
     The least recently used entries are removed first. Entries whose keys have more than PLAIN_KEY_PARTS parts are
-    removed before all others, because strangers can create any number of them.
+    removed before all others, because anyone can create any number of such keys by requesting such URLs.
     """
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self.size = 0
         self.entries: OrderedDict[Key, Entry] = OrderedDict()
-        # The site's `site` version that this process read last.
+        # The last `site` version that this process has read.
         self.site_version: ObjectId | None = None
         self._lock = threading.Lock()
 
@@ -61,9 +61,9 @@ class PageCache:
 class SharedPages:
     """Cached pages in memory that worker processes inherit from the process that forked them.
 
-    A page that one process has rendered is reused by the others. A hash of the key determines a page's slot, and a new
-    page replaces the page in its slot. Slots aren't locked, so a slot can be overwritten while it is read. In this
-    case, the stored digest doesn't match. The operating system allocates the memory only when pages are written.
+    If one process has rendered a page, the other processes use it, too. A hash of the key determines the page's slot,
+    and a new page replaces the page in its slot. Slots aren't locked, so a slot can be overwritten while it is read. In
+    this case, the stored digest doesn't match. The operating system allocates the memory only when pages are written.
     """
 
     # The size of a slot in bytes. Longer pages aren't shared.
@@ -76,7 +76,7 @@ class SharedPages:
         self.clear()
 
     def get(self, key: Key) -> Entry | None:
-        """Return the entry that was last stored with this key, by any process, or None if it has been replaced."""
+        """Return the entry that any process last stored with this key, or None if it has been replaced."""
         if not self.slots:
             return None
         start = self._offset(key)
@@ -110,17 +110,17 @@ class SharedPages:
 
 
 def _size(key: Key, entry: Entry) -> int:
-    """Return the approximate size in bytes of an entry and its key. Non-ASCII parts need up to 4 bytes a character."""
+    """Return the approximate size in bytes of an entry and its key. A non-ASCII character needs up to 4 bytes."""
     return entry.size + sum(60 + (len(part) if part.isascii() else 4 * len(part)) for part in key)
 
 
 cache = PageCache(settings.PAGE_CACHE_BYTES)
-# The shared memory is twice as large as one process's cache, because a slot is twice as long as most pages.
+# The shared memory is twice as large as the cache of one process, because a slot is twice as large as most pages.
 shared = SharedPages(2 * settings.PAGE_CACHE_BYTES)
 
 
 def find(key: Key) -> Entry | None:
-    """Return this process's entry, or the entry that another process has shared, or None if there is neither."""
+    """Return the entry from this process, or one that another process has shared, or None if there is neither."""
     return cache.get(key) or shared.get(key)
 
 

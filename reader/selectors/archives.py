@@ -17,7 +17,7 @@ from nodes.selectors.listing import Listing, Span, listing, live, posts_of
 
 @dataclass(frozen=True)
 class Month:
-    """A month, and the number of live posts in this month."""
+    """A month, and the number of live posts in it."""
 
     year: int
     month: int
@@ -25,12 +25,12 @@ class Month:
 
     @property
     def first_day(self) -> date:
-        """Return the first day of the month, as a date. A datetime could fall on another day in another time zone."""
+        """Return the first day of the month as a date, which is the same in every time zone, unlike a datetime."""
         return date(self.year, self.month, 1)
 
 
 def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ...]:
-    """Return the months, in the time zone `zone`, in which the blog has live posts, newest first.
+    """Return the months in which the blog has live posts, newest first. `zone` is the time zone of the months.
 
     The query reads only index keys. The result is cached in process until lists change, or until the next scheduled
     change.

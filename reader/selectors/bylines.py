@@ -1,7 +1,7 @@
 """Find posts and photos by the name of their author, and the pages about authors.
 
-An author is a name with which posts are signed. An author's URL is derived only from the name, so it reveals no
-account. A page about an author represents its title and all other names that it lists.
+An author is a name with which posts are signed. The URL of an author is derived only from the name, so it doesn't
+reveal an account. A page about an author represents its title and all other names that it lists.
 """
 
 from collections.abc import Collection, Sequence
@@ -28,7 +28,7 @@ from nodes.selectors.listing import (
     type_condition,
 )
 
-# Maximum number of pages about authors that are read, newest first.
+# Maximum number of pages about authors to read. The newest pages are read.
 MAX_PAGES = 1_000
 # Maximum number of names of one author in a query.
 MAX_NAMES = 50
@@ -43,7 +43,7 @@ def author_slugs(page: Node) -> frozenset[str]:
 
 
 def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
-    """Return the live pages about authors, by the slugs that they represent. The result is cached in process."""
+    """Return the live pages about authors, keyed by the slugs that they represent. The result is cached in process."""
 
     def read() -> tuple[dict[str, Node], datetime | None]:
         types = registry.authors()
@@ -60,7 +60,7 @@ def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
         )
         by_slug: dict[str, Node] = {}
         for page in readable_nodes(NODES, documents):
-            # If two pages share a name, the older page is used, so that a new page doesn't take over an existing URL.
+            # If two pages share a name, the older page is used, so that a new page can't take over an existing URL.
             by_slug |= dict.fromkeys(author_slugs(page), page)
         return by_slug, due.next_due(moment)
 
@@ -68,7 +68,7 @@ def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
 
 
 def names(slugs: Collection[str], moment: datetime) -> list[str]:
-    """Return up to MAX_NAMES author names that have one of these slugs, from all nodes and photos, live or not.
+    """Return up to MAX_NAMES author names with one of these slugs. All nodes and photos are searched, live or not.
 
     The result is cached in process.
     """
@@ -125,13 +125,13 @@ def photos(sections: Tree, names: Sequence[str], moment: datetime) -> Listing:
 
 
 def authors(sections: Tree, moment: datetime) -> dict[str, tuple[str, datetime]]:
-    """Return each author's name and the publication time of the author's newest live post, by slug.
+    """Return each author's name, and the publication time of the author's newest live post, keyed by slug.
 
-    Names are spelled as in these posts. The query reads only index keys. The result is cached in process.
+    Names are written as in these posts. The query reads only index keys. The result is cached in process.
     """
 
     def read() -> tuple[dict[str, tuple[str, datetime]], datetime | None]:
-        # The top level (None) is excluded, because the server would have to read documents to match None.
+        # The top level (None) is excluded. To match None, the server would have to read documents.
         ids = [section_id for section_id in sections.live_ids(moment) if section_id is not None]
         query = {
             "metadata.author.name": {"$gt": ""},

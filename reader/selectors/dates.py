@@ -26,13 +26,13 @@ from nodes.selectors.listing import (
 )
 from nodes.types import NEVER
 
-# The prefix of cursors for past pages. The prefix itself is the cursor of the first page.
+# The prefix of cursors for past pages. The prefix without a cursor stands for the first of these pages.
 PAST = "past"
 
 
 @dataclass(frozen=True)
 class DateListing(Listing):
-    """One page of a list of upcoming pages, or of past pages if `is_past`.
+    """One page of a list: upcoming pages, or past pages if `is_past` is true.
 
     `older` is the cursor for earlier dates, and `newer` is the cursor for later dates.
     """
@@ -50,7 +50,7 @@ def by_date(
     size: int,
     cursor: str | None = None,
 ) -> DateListing:
-    """Return live pages in a live section that have a date. Their text fields aren't read.
+    """Return the live pages in a live section that have a date. Text fields of these pages aren't read.
 
     Args:
         section_id: The id of the section.
@@ -75,7 +75,7 @@ def by_date(
         documents.reverse()
     if not documents:
         return DateListing((), is_past=is_past)
-    # If there is a cursor, there are always pages on the side from which the reader came.
+    # If there is a cursor, the reader came from another page of the list, so there are nodes on that side.
     has_earlier, has_later = (edge is not None, has_more) if ascending else (has_more, edge is not None)
     first, last = (documents[-1], documents[0]) if is_past else (documents[0], documents[-1])
     nodes = readable_nodes(NODES, documents)
@@ -88,7 +88,7 @@ def by_date(
 
 
 def start_of_today(moment: datetime, types: Sequence[Any]) -> datetime:
-    """Return the start of the day of `moment` in the current time zone. Later dates are upcoming."""
+    """Return the start of the day that contains `moment`, in the current time zone. Later dates are upcoming."""
     midnight = timezone.localtime(moment).replace(hour=0, minute=0, second=0, microsecond=0)
     fields = [type._meta.get_field(type.date_field) for type in types]
     # Dates without a time are stored as midnight UTC.
@@ -134,7 +134,7 @@ def _find(
 
 
 def _details(types: Sequence[Any]) -> dict[str, int]:
-    """Return the projection for the fields of `types` that lists need, which are all fields except text fields."""
+    """Return the projection for the fields of `types` that lists need: all fields except text fields."""
     fields = {path: field for type in types for path, field in declared_fields.own_fields(type.type_name)}
     return detail_projection(
         types, [f"metadata.{path}" for path, field in fields.items() if not isinstance(field, models.TextField)]
@@ -142,6 +142,6 @@ def _details(types: Sequence[Any]) -> dict[str, int]:
 
 
 def _cursor(document: Document, is_past: bool, *, newer: bool) -> str:
-    # The cursor contains the stored sort key. The page's date can differ from it if scheduled changes are due but not
-    # published yet. It can also be missing if the running code can't read it.
+    # The cursor contains the stored sort key. The date of the page can differ if scheduled changes are due but haven't
+    # been published yet. The date can also be missing, if the running code can't read it.
     return f"{PAST if is_past else ''}{Cursor(newer, (document['derived']['date'],), document['_id'])}"

@@ -1,4 +1,4 @@
-"""List a section's nodes of one type, filtered by facets and paged by keyset, and count facet values."""
+"""List a section's nodes of one type, filtered by facets, with keyset pagination. Count the values of facets."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,18 +19,18 @@ from nodes.selectors.listing import Listing, listing, live
 # Unique (field name, value) pairs, such as ("course", "dessert").
 Values = Sequence[tuple[str, str]]
 
-# Maximum number of values that are read for all fields, and maximum number of values that are returned for one field.
+# Maximum number of values that are read for all fields together, and maximum number that are returned for one field.
 # The most frequent values are chosen, because free text can have any number of values.
 MAX_VALUES_READ = 1_000
 MAX_VALUES_SHOWN = 20
-# Counts are cached for up to this many chosen values, because there is no limit to the combinations of more values.
+# Counts are cached for at most this many chosen values, because more values have too many combinations.
 MAX_CHOSEN_CACHED = 2
 
 
 def filtered(
     section_id: ObjectId, type: str, wanted: Values, moment: datetime, *, size: int, cursor: str | None = None
 ) -> Listing:
-    """Return the live nodes of a type in a live section that have all wanted values, newest first.
+    """Return the live nodes of a type in a live section that have all `wanted` values, newest first.
 
     Args:
         section_id: The id of the section.
@@ -44,7 +44,7 @@ def filtered(
         ValueError: The cursor is invalid.
     """
     if not _is_possible(type, wanted):
-        # Skip the query, because it would find nothing.
+        # Skip the query, because it can't find anything.
         return Listing(())
     base, index = _query(section_id, type, wanted)
     return listing(base, index, moment, size, cursor)
@@ -52,12 +52,13 @@ def filtered(
 
 @on_lists
 def count_values(section_id: ObjectId, type: str, wanted: Values, moment: datetime) -> dict[str, dict[str, int]]:
-    """Count, by field name and value, the live nodes in a section that have the value and all wanted values.
+    """Count the live nodes in a section that have all `wanted` values, for each value that they also have.
 
-    Fields are in the order of the type's `facets`. Each field has at most MAX_VALUES_SHOWN values, most frequent first.
-    The result is cached in process if there are at most MAX_CHOSEN_CACHED wanted values.
+    The counts are keyed by field name and then by value. Fields are in the order of the type's `facets`. Each field has
+    at most MAX_VALUES_SHOWN values, most frequent first. If there are at most MAX_CHOSEN_CACHED wanted values, the
+    result is cached in process.
     """
-    # Sections that list their pages by a date field omit pages without a date.
+    # Sections that list their pages by a date field don't list pages without a date.
     dated = DATED if tree.current().sections[section_id].content_type.lists == UPCOMING else {}
 
     def read() -> tuple[dict[str, dict[str, int]], datetime | None]:
@@ -75,7 +76,7 @@ def count_values(section_id: ObjectId, type: str, wanted: Values, moment: dateti
             name, value = facets.parse_facet(group["_id"])
             if name in counts and len(counts[name]) < MAX_VALUES_SHOWN:
                 counts[name][value] = group["count"]
-        # Empty results aren't cached, because strangers can request any number of values that no node has.
+        # Empty results aren't cached, because anyone can request any number of values that no node has.
         return counts, due.next_due(moment) if any(counts.values()) or not wanted else moment
 
     if len(wanted) > MAX_CHOSEN_CACHED:
@@ -84,7 +85,7 @@ def count_values(section_id: ObjectId, type: str, wanted: Values, moment: dateti
 
 
 def _query(section_id: ObjectId, type: str, wanted: Values) -> tuple[dict[str, Any], str]:
-    """Return the filter, without the condition for live nodes, and the name of the index."""
+    """Return the filter and the name of the index. The filter doesn't contain the condition for live nodes."""
     if not wanted:
         return {"metadata.parent_id": section_id, "metadata.type": type}, "by_section"
     keys = sorted({facets.format_facet(type, name, value) for name, value in wanted})
@@ -93,7 +94,7 @@ def _query(section_id: ObjectId, type: str, wanted: Values) -> tuple[dict[str, A
 
 
 def _is_possible(type: str, wanted: Values) -> bool:
-    """Return whether a node can have all of these values.
+    """Return whether a node can have all `wanted` values.
 
     A node has at most `facets.MOST` values, and at most one value for a field that isn't a list.
     """

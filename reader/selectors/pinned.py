@@ -12,8 +12,8 @@ from nodes.models import Node, version_cache
 from nodes.selectors import due
 from nodes.selectors.listing import LISTED, NEWEST_FIRST, Listing, for_readers, listing, live, posts_of, readable_nodes
 
-# Maximum number of pinned posts that are shown first. If there are more, only the newest are shown first, and the
-# others are listed by date like other posts.
+# Maximum number of pinned posts that are shown first. If there are more pinned posts, only the newest are shown first.
+# The others are listed by date, like posts that aren't pinned.
 MAX_PINNED = 3
 
 
@@ -25,7 +25,7 @@ def entries(section_id: ObjectId, moment: datetime, *, size: int, cursor: str | 
     Args:
         section_id: The id of the section.
         moment: The time at which posts must be live.
-        size: The maximum number of posts in addition to pinned posts.
+        size: The maximum number of posts, not counting pinned posts.
         cursor: The cursor of a later page, or None for the first page.
 
     Raises:

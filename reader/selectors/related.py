@@ -1,4 +1,4 @@
-"""Find related pages, which share tags with a page, and pages with particular words in their titles."""
+"""Find pages that share tags with a page, and pages with particular words in their titles."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,16 +17,16 @@ from nodes.models.tree import Tree
 from nodes.selectors import due, search
 from nodes.selectors.listing import LISTED, NEWEST_FIRST, for_readers, live, readable_nodes
 
-# Maximum number of pages with shared tags that are compared, newest first, and maximum number of related pages shown.
+# Maximum number of pages with shared tags to compare (the newest), and maximum number of related pages to show.
 MAX_COMPARED = 50
 MAX_SHOWN = 4
-# A shared tag counts as much as this many shared title words.
+# A shared tag counts as much as this many shared words in the titles.
 TAG_WEIGHT = 3
 
 
 @dataclass(frozen=True)
 class Related:
-    """The pages related to a page, and the tag that most of them share with this page."""
+    """The pages that are related to a page, and the tag that most of them share with that page."""
 
     nodes: tuple[Node, ...] = ()
     tag: str = ""
@@ -35,8 +35,8 @@ class Related:
 def find_related(sections: Tree, node: Node, moment: datetime) -> Related:
     """Return up to MAX_SHOWN live nodes that share tags with `node`, most similar first.
 
-    Only the newest MAX_COMPARED nodes are compared. Nodes that share rare tags and title words with `node` are more
-    similar. The returned nodes have only the shared tags. The result is cached in process.
+    Only the newest MAX_COMPARED nodes are compared. The rarer the tags and title words that a node shares with `node`,
+    the more similar it is. Of its tags, each returned node has only those it shares. The result is cached in process.
     """
 
     def read() -> tuple[Related, datetime | None]:
@@ -52,15 +52,15 @@ def find_related(sections: Tree, node: Node, moment: datetime) -> Related:
             keys_of("by_tag"),
             lambda hint: collection.find(base, fields).sort(NEWEST_FIRST).limit(MAX_COMPARED).hint(hint),
         )
-        # This is an iterator, so nodes are created only for the few documents that are shown.
+        # This is an iterator, so that nodes are created only for the few documents that are shown.
         nodes = readable_nodes(NODES, _sort_by_similarity(node, list(documents)))
-        # Scheduled changes that are due may have removed the shared tags.
+        # Scheduled changes that are already due can have removed the shared tags.
         candidates = (
             other for other in nodes if other.content_type.is_installed and own_tags & set(other.metadata.tags)
         )
         shown = list(islice(candidates, MAX_SHOWN))
         for other in shown:
-            # Other tags are removed, so that changing them doesn't invalidate the cached result.
+            # The other tags are removed, so that changing them doesn't invalidate the cached result.
             other.metadata.tags = [tag for tag in other.metadata.tags if tag in own_tags]
         tags = Counter(tag for other in shown for tag in other.metadata.tags)
         return Related(tuple(shown), tags.most_common(1)[0][0] if tags else ""), due.next_due(moment)
@@ -79,7 +79,7 @@ def _sort_by_similarity(node: Node, documents: Sequence[Document]) -> list[Docum
         (tags.intersection(document["metadata"]["tags"]), words.intersection(_title_words(document)))
         for document in documents
     ]
-    # Rare tags and words have a higher weight than tags and words that most pages have, such as "the".
+    # Rare tags and words have a higher weight than those that most pages have, such as "the".
     frequency = Counter(term for both in shared for terms in both for term in terms)
 
     def weight(terms: Iterable[str]) -> float:
@@ -103,7 +103,7 @@ def find_by_title(
 ) -> list[Node]:
     """Return live pages whose titles contain any of `words`. Pages with the most matching words come first.
 
-    A single query, which uses an index, reads at most MAX_COMPARED documents.
+    The function runs a single query, which uses an index and reads at most MAX_COMPARED documents.
 
     Args:
         sections: The section tree.

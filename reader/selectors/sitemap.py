@@ -19,7 +19,7 @@ from nodes.models.validation import check_metadata
 from nodes.selectors import due
 from nodes.selectors.listing import BEGINNING, OLDEST_FIRST, TIMES, Cursor, for_readers, live
 
-# Number of entries per page. The protocol allows 50,000, but a page with 2,000 entries is as fast as other pages.
+# Number of entries per page. The protocol allows 50,000, but 2,000 entries take no longer than other pages.
 PAGE_SIZE = 2_000
 
 
@@ -33,7 +33,7 @@ class Entry:
 
 
 def page_starts(sections: Tree, type: str, moment: datetime) -> tuple[Cursor, ...]:
-    """Return the start of each sitemap page for the live nodes of a type, oldest nodes first.
+    """Return the start of each sitemap page that lists the live nodes of a type, oldest nodes first.
 
     The query reads only index keys. The result is cached in process until lists change, or until the next scheduled
     change.
@@ -50,7 +50,7 @@ def page_starts(sections: Tree, type: str, moment: datetime) -> tuple[Cursor, ..
                 collection.find(query, dict.fromkeys(TIMES, 1)).sort(OLDEST_FIRST).hint(hint).batch_size(PAGE_SIZE)
             ),
         )
-        # Every PAGE_SIZE-th key is the start of a page. The other keys are read and skipped.
+        # Each page starts at every PAGE_SIZE-th key. The other keys are read and skipped.
         cursors = tuple(
             Cursor(True, (key["metadata"]["published"], key["metadata"]["created"]), key["_id"])
             for key in islice(keys, 0, None, PAGE_SIZE)
@@ -65,14 +65,14 @@ def _public(sections: Tree, type: str, moment: datetime) -> dict[str, Any]:
 
 
 def newest_by_section(sections: Tree, moment: datetime) -> dict[ObjectId, datetime]:
-    """Return the publication time of the newest live node in each live section, by section id.
+    """Return the publication time of the newest live node in each live section, keyed by section id.
 
     Empty sections are omitted. The query reads only index keys. The result is cached in process until lists change, or
     until the next scheduled change.
     """
 
     def read() -> tuple[dict[ObjectId, datetime], datetime | None]:
-        # The top level (None) is excluded, because the server would have to read documents to match None.
+        # The top level (None) is excluded. To match None, the server would have to read documents.
         ids = [section_id for section_id in sections.live_ids(moment) if section_id is not None]
         newest: dict[ObjectId, datetime] = {}
         for name in (NODES, ASSET_FILES):
@@ -89,7 +89,7 @@ def newest_by_section(sections: Tree, moment: datetime) -> dict[ObjectId, dateti
 
 @on_lists
 def entries(sections: Tree, type: str, number: int, moment: datetime) -> Iterator[Entry] | None:
-    """Return the entries on page `number` of a type, starting at 1, or None if there is no such page."""
+    """Return the entries on page `number` (starting at 1) of the nodes of a type, or None if the page doesn't exist."""
     starts = page_starts(sections, type, moment)
     if not 1 <= number <= len(starts):
         return None

@@ -14,12 +14,12 @@ from nodes.selectors.listing import LISTED, for_readers, live, readable_nodes
 
 MAX_TITLES = 8
 MAX_TAGS = 4
-# Time limit in milliseconds. After this time, the reader has usually typed another letter.
+# Time limit in milliseconds. By then, the reader has usually typed another letter.
 TIME_LIMIT_MS = 100
 
 
 def suggest(sections: Tree, typed: str, moment: datetime) -> list[str]:
-    """Return live pages' titles that contain words beginning with the typed words, and tags that begin with `typed`.
+    """Return titles of live pages with words that begin with the typed words, and tags that begin with `typed`.
 
     Up to MAX_TITLES titles and MAX_TAGS tags are returned, without duplicates. Suggestions that take longer than
     TIME_LIMIT_MS are omitted.
@@ -48,9 +48,9 @@ def _titles(typed: str, public: dict[str, Any], moment: datetime) -> list[str]:
 
 
 def _tags(typed: str, public: dict[str, Any]) -> list[str]:
-    """Return tags that begin with `typed`. For each tag, read one document, at the index entry after the last tag."""
+    """Return tags that begin with `typed`. Each tag is found by reading one document after the previous tag's entry."""
     found_tags: list[str] = []
-    # Three spellings are searched, because tags are stored in the spelling that editors used.
+    # Search for three capitalizations, because tags keep the capitalization that editors used.
     for prefix in dict.fromkeys((typed, typed.lower(), typed.title())) if typed else ():
         tag = prefix
         end = prefix + titles.LAST_CHARACTER
@@ -64,7 +64,7 @@ def _tags(typed: str, public: dict[str, Any]) -> list[str]:
 
 
 def _next_tag(query: dict[str, Any], tag: str, end: str) -> str | None:
-    """Return the first tag between `tag` and `end` in the first matching document, or None if no document matches."""
+    """Return the first tag between `tag` and `end`, from the first matching document, or None if none matches."""
     collection = database()[NODES]
     documents = read_with_hint(
         keys_of("by_tag"), lambda hint: collection.find(query, {"metadata.tags": 1}).hint(hint).limit(1)

@@ -13,12 +13,12 @@ from nodes.models.tree import Tree
 from nodes.selectors import due
 from nodes.selectors.listing import live
 
-# Maximum number of tags that are returned. The most frequent tags are chosen.
+# Maximum number of tags to return. The most frequent tags are returned.
 MAX_TAGS = 1_000
 
 
 def count_tags(sections: Tree, moment: datetime) -> dict[str, int]:
-    """Return the number of live nodes and photos with each tag, sorted by frequency, then by name.
+    """Return, for each tag, the number of live nodes and photos with this tag, sorted by frequency, then by name.
 
     The result is cached in process.
     """

@@ -19,7 +19,7 @@ register = template.Library()
 
 @register.simple_tag
 def referred(node_id: ObjectId | None) -> Any:
-    """{% referred detail.see_also as other %}: return the node or photo with this id if readers can see it, or None."""
+    """{% referred detail.see_also as other %}: return a node or photo, or None if readers can't see it."""
     return stored_nodes.live_by_id(tree.current(), node_id, now()) if node_id else None
 
 

@@ -17,7 +17,7 @@ register = template.Library()
 
 @register.inclusion_tag("editor/_inserts.html", takes_context=True)
 def insert_menu(context: Any) -> dict[str, Any]:
-    """{% insert_menu %}: show a dialog with a form for each insert. The dialog's script adds directives to the text."""
+    """{% insert_menu %}: show a dialog with a form for each insert. The dialog's script adds the insert to the text."""
     return {"inserts": [_entry(insert, context["user"]) for insert in base.registered_inserts()]}
 
 
@@ -42,8 +42,8 @@ def _entry(insert: type[base.Insert], user: Any) -> dict[str, Any]:
             field.widget = forms.Select({"data-said": ""}, choices=_sections(field, user))
             form.initial[name] = field.widget.choices[0][0]
         field.widget.is_required = field.required
-        # The field has no maxlength, because browsers silently truncate pasted text. If the value is too long, saving
-        # the text that contains the insert fails.
+        # The field has no maxlength, because browsers would silently truncate pasted text. If the value is too long,
+        # saving the text with this insert fails.
         field.widget.attrs.pop("maxlength", None)
     return {"insert": insert, "form": form}
 

@@ -12,10 +12,10 @@ register = template.Library()
 
 @register.filter(expects_localtime=True)
 def iso(moment: datetime | None) -> str:
-    """{{ moment|iso }}: return the time to the second, with its offset, for HTML datetime attributes, or "" for None.
+    """{{ moment|iso }}: return the time to the second, with its offset, for HTML datetime attributes. None becomes "".
 
-    HTML doesn't accept offsets with seconds, which were common before the introduction of standard time. A time with
-    such an offset is returned in UTC.
+    HTML doesn't accept offsets that contain seconds, which were common before the introduction of standard time. If a
+    time has such an offset, it is converted to UTC.
     """
     if moment is None:
         return ""
@@ -32,5 +32,5 @@ def ago(moment: datetime) -> str:
 
 @register.filter
 def point(moment: datetime | None) -> str:
-    """{{ moment|point }}: return the date and time, with the year if it isn't the current year, or "" for None."""
+    """{{ moment|point }}: return the date and time, with the year if it isn't the current year. None becomes ""."""
     return times.point(moment, now()) if moment else ""

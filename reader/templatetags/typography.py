@@ -11,6 +11,6 @@ register = template.Library()
 def smart(text: object) -> str:
     """{{ node.metadata.title|smart }}: return a line of text with typographic quotation marks, apostrophes and dashes.
 
-    The form of these characters depends on the site's language. The result is plain text, which the template escapes.
+    The characters depend on the site's language. The result is plain text, which the template escapes.
     """
     return rendering.line(str(text))

@@ -19,14 +19,14 @@ def author(request: HttpRequest, slug: str) -> HttpResponse:
     sections = tree.current()
     moment = now()
     if page := bylines.pages(sections, moment).get(slug):
-        # The redirect is temporary, because if the page about the author is deleted, the list is shown again.
+        # The redirect is temporary. If the page about the author is deleted, the list is shown again.
         query = request.META.get("QUERY_STRING", "")
         return HttpResponseRedirect(page.get_absolute_url() + (f"?{query}" if query else ""))
     context = pages.byline_context(request, [slug], moment)
     nodes = (*context["listing"].nodes, *context["photos"])
     if not nodes:
         return _redirect_to_normal_slug(slug)
-    # The name comes from public nodes, because drafts can contain a different spelling.
+    # The name comes from public nodes, because drafts can contain the name in a different form.
     name = min(node.metadata.author.name for node in nodes)
     return render(request, "nodes/byline.html", {"name": name, **context})
 

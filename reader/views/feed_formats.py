@@ -1,4 +1,4 @@
-"""Write RSS 2.0, Atom and JSON Feed from the same items. The bytes of a feed depend only on its channel and items."""
+"""Write RSS 2.0, Atom and JSON Feed from the same items. The output depends only on the channel and the items."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from typing import Any
 from django.utils import feedgenerator
 from django.utils.feedgenerator import Atom1Feed, Rss201rev2Feed, SyndicationFeed, rfc3339_date
 
-# Characters that XML 1.0 can't contain, not even if they are escaped.
+# Characters that XML 1.0 can't contain, even if they are escaped.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -45,7 +45,7 @@ class Enclosure:
 
 @dataclass(frozen=True)
 class Picture:
-    """A JPEG photo for an item. Its size in bytes is unknown until it is generated. Width and height are in pixels."""
+    """A JPEG photo for an item. Until it is generated, its size in bytes is unknown. Width and height are in pixels."""
 
     url: str
     width: int
@@ -88,7 +88,7 @@ class _Rss(Rss201rev2Feed):
         super().add_item_elements(handler, item)
         handler.addQuickElement("content:encoded", item["html"])
         if picture := item["picture"]:
-            # <enclosure> can't be used, because it requires the file size.
+            # <enclosure> can't be used, because it requires the file's size.
             size = {"width": str(picture.width), "height": str(picture.height)}
             handler.addQuickElement(
                 "media:content", None, {"url": picture.url, "type": _JPEG, "medium": "image", **size}

@@ -1,8 +1,8 @@
 """Feeds for the site, a blog, a gallery, a tag or an author. They contain the whole text of the newest posts.
 
 Item ids are derived from node ids and never change. URLs are absolute, including URLs in the text. The entity tag is a
-digest of the response, so clients that already have the feed get 304. Last-Modified is for clients that only compare
-dates. It is the time of the site's last change, because a deleted post leaves no date in a feed.
+digest of the response, so clients that already have the feed receive a 304. Last-Modified is for clients that compare
+only dates. It is the time of the site's last change, because a feed contains no date for a deleted post.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ class Source:
     """The content of a feed.
 
     Attributes:
-        path: The URL path of the page to which the feed belongs.
+        path: The URL path of the page that the feed belongs to.
     """
 
     title: str
@@ -102,13 +102,13 @@ def blog(request: HttpRequest, path: str, form: str) -> HttpResponse:
 
 @require_safe
 def tag(request: HttpRequest, tag: str, form: str) -> HttpResponse:
-    """Return the feed with the posts and photos that have a tag."""
+    """Return the feed with the posts and photos that have the given tag."""
     return _respond(request, form, lambda: _tag_source(tag))
 
 
 @require_safe
 def author(request: HttpRequest, slug: str, form: str) -> HttpResponse:
-    """Return the feed with the posts that are signed with a name."""
+    """Return the feed with the posts that are signed with the author's name."""
     return _respond(request, form, lambda: _author_source(slug))
 
 
@@ -155,7 +155,7 @@ def _item(node: Node | Photo, request: HttpRequest) -> Item:
     if isinstance(node, Photo):
         html = format_html("<p>{}</p><p>{}</p>", addresses.picture(node), metadata.summary)
         detail = metadata.detail
-        # The enclosure of a cropped photo is a copy. Its size is unknown until it is generated, so the feed contains 0.
+        # If the photo is cropped, the enclosure is a copy. Until it is generated, its size is given as 0.
         content_type, length = (detail.content_type, detail.size) if addresses.is_whole(node) else ("image/jpeg", 0)
         enclosure = Enclosure(origin + addresses.original_path(node), content_type, length)
     elif node.picture:

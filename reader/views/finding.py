@@ -22,7 +22,7 @@ from reader.views.pages import breadcrumbs, paginate, redirect_if_moved, section
 
 RESULTS = 10
 SUGGESTIONS = 5
-# Limits for suggestions on the 404 page. They ensure that wrong URLs don't take much more time than correct URLs.
+# Limits for suggestions on the 404 page, so that wrong URLs don't take much more time than correct URLs.
 MAX_SUGGESTING_MS = 200
 MAX_SUGGESTING_WORDS = 8
 MAX_PATH_LENGTH = 200
@@ -72,7 +72,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
     if not 1 <= number <= last:
         raise Http404(_("This page of results doesn't exist."))
     results = search.search(tree.current(), query, now(), page=number, size=RESULTS)
-    # If a later page is empty, redirect to the first page, because the search may have taken too long.
+    # If a later page is empty, redirect to the first page. The search can have stopped early this time.
     if number > 1 and results.total and not results.hits:
         return HttpResponseRedirect(f"{reverse('search')}?{urlencode({'q': query})}")
     pictures.attach(hit.node for hit in results.hits)
@@ -103,7 +103,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 def _words_in(path: str) -> str:
     """Return the words in the last part of a path, for suggestions.
 
-    Return "" for file names, because readers don't request files. Numbers, email addresses and strings that may be
+    Return "" for file names, because readers don't request files. Numbers, email addresses and strings that could be
     secrets are ignored.
     """
     last = path.rstrip("/").rsplit("/", 1)[-1][:MAX_PATH_LENGTH]

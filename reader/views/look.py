@@ -58,8 +58,8 @@ def icon(request: HttpRequest, content_id: ObjectId, icon: str) -> HttpResponse:
         copy = renditions.get_or_make(source, logo.metadata.detail.content_type, spec)
         return _cached_for_ever(request, _render_icon(copy, spec.extension, name), "image/png")
     except TooBusy:
-        # Browsers request a tab's icon only once, so instead of returning an error, redirect to the theme's icon until
-        # the copy has been generated.
+        # Browsers request a tab's icon only once. Until the icon has been generated, redirect to the theme's icon
+        # instead of returning an error.
         return HttpResponseRedirect(static("site/icon.svg"), headers={"Cache-Control": NO_STORE})
     except (BadPicture, reader.MissingChunk) as error:
         raise Http404 from error
@@ -67,7 +67,7 @@ def icon(request: HttpRequest, content_id: ObjectId, icon: str) -> HttpResponse:
 
 def _source_spec(logo: Photo) -> Spec:
     """Return the copy of a logo from which icons are generated. If possible, it is as wide as the largest icon."""
-    # WebP supports transparency, but the maximum height is smaller than for JPEG.
+    # WebP supports transparency, but its maximum height is smaller than JPEG's.
     extension = "webp" if renditions.widths(addresses.size(logo), "webp") else "jpg"
     widths = renditions.widths(addresses.size(logo), extension)
     width = next((width for width in widths if width >= max(addresses.ICONS.values())), widths[-1])

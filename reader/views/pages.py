@@ -23,7 +23,7 @@ from photos import addresses, labels, pictures, texts
 from reader.selectors import bylines, dates, faceted_lists, pinned, related
 from reader.views import facets, linked_data
 
-# Number of photos per page of a gallery. It is divisible by two, three, four and six, so that the last row is full.
+# Number of photos per page of a gallery. It is divisible by 2, 3, 4 and 6, so that the last row is full.
 PHOTOS_PER_PAGE = 24
 
 
@@ -62,7 +62,7 @@ def node(request: HttpRequest, path: str) -> HttpResponse:
 
 @require_safe
 def without_slash(request: HttpRequest, path: str) -> HttpResponse:
-    """Redirect from a URL with a trailing slash to the URL without it, or directly to the new URL of a moved node."""
+    """Redirect a URL with a trailing slash to the URL without it, or directly to the new URL of a moved node."""
     try:
         route = resolve(f"/{path}")
     except Resolver404:
@@ -89,7 +89,7 @@ def section_at(path: str, *lists: str) -> Node:
 
 
 def redirect_if_moved(request: HttpRequest, node: Node, path: str) -> HttpResponse | None:
-    """Return a redirect that keeps the rest of the URL if `node` is no longer at `path`, and None otherwise."""
+    """If `node` is no longer at `path`, return a redirect that keeps the rest of the URL. Otherwise, return None."""
     url = node.get_absolute_url()
     if unquote(url) == f"/{path}":
         return None
@@ -105,7 +105,7 @@ def _redirect(request: HttpRequest, url: str) -> HttpResponse:
 
 @require_safe
 def tag(request: HttpRequest, tag: str) -> HttpResponse:
-    """List posts, pages and photos with a tag."""
+    """List the posts, pages and photos that have the given tag."""
     tag = unicodedata.normalize("NFC", tag)
     tagged = paginate(request, stored_nodes.tagged, tree.current(), tag, now())
     if not tagged.nodes:
@@ -126,7 +126,7 @@ def find_photos(request: HttpRequest) -> HttpResponse:
         with search.search_time_limit(search.MILLISECONDS):
             photos = paginate(request, stored_nodes.photos_with, tree.current(), wanted, now(), size=PHOTOS_PER_PAGE)
     except search.SearchTimeout:
-        # Single properties are indexed, but a rare combination of several properties can take too long.
+        # There are indexes for single properties, but a rare combination of properties can take too long to find.
         return render(request, "nodes/found-photos.html", context | {"too_slow": True}, status=503)
     return render(request, "nodes/found-photos.html", context | {"listing": photos})
 
@@ -162,7 +162,7 @@ def show(
 
 
 def _allow_iframes(response: HttpResponse, node: Node | Photo) -> HttpResponse:
-    """Add the origins of the page's iframes to the response, for the Content-Security-Policy middleware."""
+    """Record the origins of the page's iframes on the response, for the Content-Security-Policy middleware."""
     if origins := texts.iframe_origins(node):
         response._csp_update = {"frame-src": origins}
     return response
@@ -209,13 +209,13 @@ def _type_context(request: HttpRequest, node: Node | Photo) -> dict[str, Any]:
 
 
 def _filtered_context(request: HttpRequest, facet_filter: facets.FacetFilter, listing: Listing) -> dict[str, Any]:
-    """Return the template variables for a list with facets. The canonical URL doesn't depend on the order of facets.
+    """Return the template variables for a list with facets. The canonical URL doesn't depend on the facets' order.
 
-    Lists that are filtered by several values, later pages of filtered lists, and empty lists are marked as noindex.
+    If a list is empty, is filtered by several values, or is a later page of a filtered list, it is marked as noindex.
     """
     is_indexed = len(facet_filter.wanted) == 1 and bool(listing.nodes) and "from" not in request.GET
     if listing.nodes:
-        # Empty lists aren't cached, because there is no limit to the number of filters without matches.
+        # Empty lists aren't cached, because there is no limit to the number of filters that match nothing.
         request.facets_read = {name for name, _value in facet_filter.wanted}
     return {
         "listing": listing,
@@ -251,7 +251,7 @@ def _upcoming(request: HttpRequest, section: Node, moment: datetime) -> dict[str
 
 
 def byline_context(request: HttpRequest, slugs: Collection[str], moment: datetime) -> dict[str, Any]:
-    """Return the posts at ?from=CURSOR by authors with these slugs, and their photos on the first page."""
+    """Return the posts at ?from=CURSOR by authors with these slugs. The first page also has the authors' photos."""
     sections = tree.current()
     names = bylines.names(slugs, moment)
     posts = paginate(request, bylines.posts, sections, names, moment)
@@ -268,7 +268,7 @@ def _pages(request: HttpRequest, folder: Node, moment: datetime) -> dict[str, An
 
 
 def _by_hand(request: HttpRequest, section: Node, moment: datetime) -> dict[str, Any]:
-    """Return a section's nodes at ?from=CURSOR, in the order that editors set, and the cursor of the next page."""
+    """Return a section's nodes at ?from=CURSOR, in manual order, and the cursor of the next page of the list."""
     size = section.content_type.page_size or stored_nodes.PAGES_LISTED
     try:
         pages, after = by_hand.page(section.pk, moment, size=size, cursor=request.GET.get("from", ""))

@@ -1,6 +1,6 @@
-"""Previews of pages that aren't public yet. Editors see them in the admin, and other people can use a signed link.
+"""Previews of pages that aren't public yet. Editors see them in the admin. Other people can use a signed link.
 
-A link is valid for one version of one node, and expires. Previews are never cached or indexed.
+A link is valid only for one version of a node, and only for a limited time. Previews are never cached or indexed.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from nodes.selectors import editable_nodes
 from nodes.selectors.listing import is_public
 from reader.views import pages
 
-# The salt restricts signatures to previews, so that no other value that this site signs is valid as a preview link.
+# The salt restricts signatures to previews, so that nothing else that this site signs is valid as a preview link.
 SALT = "nodes.preview.version"
 DAYS = 7
 
@@ -35,7 +35,7 @@ class Preview:
 
 
 def link(preview: Preview) -> str:
-    """Return the URL path of a link to `preview` that is valid for DAYS days."""
+    """Return the URL path of a link to `preview`. The link is valid for DAYS days."""
     token = signing.dumps([str(preview.node_id), str(preview.nonce)], salt=SALT)
     return reverse("preview", args=[token])
 
@@ -57,7 +57,7 @@ def by_link(request: HttpRequest, token: str) -> HttpResponse:
     if preview is None or editable is None:
         raise Http404(_("This preview link has expired."))
     if editable.draft is None and is_public(editable.node, tree.current(), now()):
-        # The draft was published or discarded, so only the public page still exists.
+        # The draft was published or discarded, so redirect to the public page.
         return HttpResponseRedirect(editable.node.get_absolute_url())
     if editable.draft and editable.draft.nonce == preview.nonce:
         return show(request, editable.drafted())
