@@ -23,7 +23,7 @@ _NOT_FACETS = (
 )
 # Maximum number of nodes on one page of a section's list.
 MOST_ON_A_PAGE = 100
-# The fields that most types share, by name.
+# The fields that most types share, keyed by name.
 _WRITTEN = {field.name: field for field in Written._meta.fields}
 
 

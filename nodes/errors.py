@@ -37,7 +37,7 @@ class IdTaken(NodeError):
 
 
 class Published(NodeError):
-    """Another editor has published the node, and the user can change it only while it is unpublished."""
+    """Another editor has published the node, and the user can change only unpublished nodes."""
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
@@ -94,7 +94,7 @@ class EditConflict(NodeError):
         theirs: The stored metadata.
         merge: The merged fields and the conflicts.
         tags: The tags that the editor added and removed. They never conflict.
-        mine: The editor's fields, by path.
+        mine: The editor's fields, keyed by path.
     """
 
     def __init__(

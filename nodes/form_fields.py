@@ -137,7 +137,7 @@ def format_reference(node_id: ObjectId, *, photos: bool) -> str:
     return unquote(target.get_absolute_url()) if target else f"{'photo' if photos else 'node'}:{node_id}"
 
 
-# Fields that can be created without a user or a stored node, by name.
+# Fields that can be created without a user or a stored node, keyed by name.
 COMMON: dict[str, forms.Field] = {
     "title": TitleField(),
     "slug": SlugField(),

@@ -41,7 +41,7 @@ class Merge:
     """The result of a merge.
 
         merged: The paths of the fields in which stored changes were merged with the form.
-        changes: The fields to change in the stored version, by path.
+        changes: The fields to change in the stored version, keyed by path.
         merged: The paths of fields whose stored changes were merged with the form.
         conflicts: The fields whose conflicts the editor has to resolve.
     """
@@ -52,7 +52,7 @@ class Merge:
 
 
 def fields(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of stored `metadata` by path, upgraded to the current version of its type.
+    """Return the fields of stored `metadata`, keyed by path, and upgraded to the current version of its type.
 
     Fields in `detail` have paths such as "detail.text".
 
@@ -63,14 +63,14 @@ def fields(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def flatten(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of `metadata` by path, without upgrading them."""
+    """Return the fields of `metadata`, keyed by path, without upgrading them."""
     flat = {name: value for name, value in metadata.items() if name not in _NOT_FIELDS}
     flat.update({f"detail.{name}": value for name, value in (metadata.get("detail") or {}).items()})
     return flat
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert fields by path back to nested metadata. This is the reverse of `flatten`."""
+    """Convert fields that are keyed by path back to nested metadata. This is the reverse of `flatten`."""
     metadata: dict[str, Any] = {"detail": {}}
     for path, value in flat.items():
         head, _, tail = path.partition(".")

@@ -142,7 +142,7 @@ class Submitted:
 
     Attributes:
         form: The id of the form.
-        fields: The fields by path.
+        fields: The fields, keyed by path.
         was_merged: Whether the stored version also contains changes that others saved while the form was open.
         tags: All tags in the form, or None if the form has no tags field.
     """
@@ -158,7 +158,7 @@ class Change:
     """A change to a stored node.
 
     Attributes:
-        fields: The changed fields, by path.
+        fields: The changed fields, keyed by path.
         tags: The tags to add and remove.
         submitted: The content of the form, which is stored with the revision.
         act: The kind of change, which is stored with the revision.

@@ -25,8 +25,8 @@ class CreateNode:
     Attributes:
         user: The user who performs the action.
         type: The content type.
-        fields: The fields by path: "title", "slug", "parent_id" and others, such as "summary" and "detail.text". If the
-            slug is empty, it is generated from the title. If the author is missing, the user becomes the author.
+        fields: The fields, keyed by path: "title", "slug", "parent_id" and others, such as "summary" and "detail.text".
+            If the slug is empty, it is generated from the title. If the author is missing, the user becomes the author.
         tags: The tags.
         node_id: The id that the form generated for the new node. If the user has already submitted the form, the action
             saves the node that the form created.

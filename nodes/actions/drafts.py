@@ -37,7 +37,7 @@ class SaveDraft(DraftAction):
 
     Attributes:
         seen: The nonce of the draft that the user saw, or of the node if it has no draft.
-        fields: The fields to save, by path.
+        fields: The fields to save, keyed by path.
         tags: The tags to add and remove.
         form: The id of the form.
         merges: Whether to merge with changes by others. Otherwise, such changes raise EditConflict.
@@ -89,7 +89,7 @@ class PublishDraft(DraftAction):
     Attributes:
         seen: The nonce of the draft that the user saw.
         decided_on: After a conflict, the nonce of the live version that the user saw.
-        decided: After a conflict, the values that the user chose, by field.
+        decided: After a conflict, the values that the user chose, keyed by field.
         tags: The tags to add and remove.
     """
 

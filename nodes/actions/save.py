@@ -1,4 +1,4 @@
-"""Actions that change the fields, dates or place of a node's live version."""
+"""Actions that change the fields, dates, section or slug of a node's live version."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ class SaveAction(NodeAction):
 
     @abstractmethod
     def changes(self, editable: Editable) -> Mapping[str, Any]:
-        """Return the fields to save, by path."""
+        """Return the fields to save, keyed by path."""
 
     def execute(self) -> Saved:
         return self.save(self.check())
@@ -78,7 +78,7 @@ class SaveNode(SaveAction):
         seen: The nonce of the version that the user saw.
         form: The id of the form. If a form is saved again, its previous save is the base for merging.
         merges: Whether to merge with changes by others. Otherwise, such changes raise EditConflict.
-        fields: The fields to save, by path.
+        fields: The fields to save, keyed by path.
         tags: The tags to add and remove.
         act: The kind of change that the history shows, if it can't be derived from the fields.
     """

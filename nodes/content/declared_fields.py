@@ -1,4 +1,4 @@
-"""The declared fields of each content type, by path under `metadata`, and how edits of each field are merged."""
+"""The declared fields of each content type, keyed by path under `metadata`, and the strategies for merging edits."""
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
@@ -49,7 +49,7 @@ class MarkdownField(models.TextField):
 
 
 def declared(type: str) -> Mapping[str, models.Field]:
-    """Return the fields of `type` by path, such as {"detail.servings": …}. Unknown types have no fields."""
+    """Return the fields of `type`, keyed by path, such as {"detail.servings": …}. Unknown types have no fields."""
     return _declared(registry.get(type))
 
 

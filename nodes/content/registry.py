@@ -1,4 +1,4 @@
-"""The content types of the installed apps, by name. Apps register their types in a `content` module."""
+"""The content types of the installed apps, keyed by name. Apps register their types in a `content` module."""
 
 from collections.abc import Callable
 from functools import cache

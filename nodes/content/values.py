@@ -182,7 +182,7 @@ def _cleaned_part(model: Any, value: Any, number: int = 0) -> dict[str, Any]:
 
     Args:
         model: The class of the part.
-        value: An object of the class, or a dict of its fields by name.
+        value: An object of the class, or a dict of its fields, keyed by name.
         number: The part's position, with which error messages begin, or 0 to leave it out of the messages.
 
     Raises:

@@ -3,7 +3,7 @@
 Every response depends on the `site` and `lists` versions in the site document (nodes.models.stored_site). Code that
 reads nodes or photos records its other dependencies with these functions:
 
-- `on_lists` if every change to the data renews `lists`;
+- `on_lists` if every change to the data updates `lists`;
 - `note_tags` for the tags of nodes;
 - `note_texts` for other content of nodes that the page isn't about;
 - `note_node` for the node that the page is about.

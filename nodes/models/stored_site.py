@@ -81,7 +81,7 @@ class Scope(IntEnum):
     """The scope of a change. A change updates the version of its scope, and the versions of all narrower scopes.
 
     - SITE: The change affects every page. Examples are changes to settings, sections, pages at the top level, and the
-      places and dates of nodes.
+      sections, slugs and dates of nodes.
     - LISTS: The change affects lists. Examples are changes to photos, and to content that lists show.
     - TEXTS: The change affects only the node's own page, and pages that show the whole text of other nodes.
     """

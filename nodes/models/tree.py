@@ -127,11 +127,11 @@ class Tree:
         ]
 
     def child(self, parent_id: ObjectId | None, slug: str) -> SectionEntry | None:
-        """Return the section with the given slug in the section `parent_id`, or None if there is none."""
+        """Return the section with the given slug in the section `parent_id`, or None if there isn't one."""
         return next((s for s in self.children.get(parent_id, ()) if s.slug == slug), None)
 
     def resolve(self, path: str) -> SectionEntry | None:
-        """Return the section at a URL path, or None if there is none.
+        """Return the section at a URL path, or None if there isn't one.
 
         The path can be percent-encoded. Leading and trailing slashes are ignored.
         """
@@ -162,7 +162,7 @@ class Tree:
         return "/" + "/".join(quote(part, safe="") for part in [*(section.slug for section in chain), slug])
 
     def next_due(self, moment: datetime) -> datetime | None:
-        """Return the next time after `moment` when a section appears or expires, or None if there is none."""
+        """Return the next time after `moment` when a section appears or expires, or None if there isn't one."""
         times = (time for s in self.sections.values() for time in (s.published, s.expires) if time and time > moment)
         return min(times, default=None)
 

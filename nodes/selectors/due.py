@@ -11,7 +11,7 @@ from nodes.types import NEVER
 
 
 def next_due(moment: datetime) -> datetime | None:
-    """Return the time of the next scheduled change after `moment`, or None if there is none.
+    """Return the time of the next scheduled change after `moment`, or None if there isn't one.
 
     The result is cached for each version of the site.
     """
@@ -59,12 +59,12 @@ _NEVER_CHANGED = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def _next(field: str, after: datetime) -> datetime | None:
-    """Return the earliest `metadata.<field>` of nodes and photos after a time, or None if there is none."""
+    """Return the earliest `metadata.<field>` of nodes and photos after a time, or None if there isn't one."""
     return min(_ends(field, {"$gt": after, "$lt": NEVER}, 1), default=None)
 
 
 def _last(field: str, until: datetime) -> datetime | None:
-    """Return the latest `metadata.<field>` of nodes and photos up to a time, or None if there is none."""
+    """Return the latest `metadata.<field>` of nodes and photos up to a time, or None if there isn't one."""
     return max(_ends(field, {"$lte": until}, -1), default=None)
 
 

@@ -1,4 +1,4 @@
-"""The admin lists. They scale to large sites: pagination by keyset, indexes for all filters, and limited counts.
+"""The admin lists. They scale to large sites: they use keyset pagination, indexes for all filters, and limited counts.
 
 Without a state filter, nodes are sorted by their last change. Otherwise, the order depends on the state: public and
 scheduled nodes are sorted by publication, unpublished nodes by creation, and expired nodes by expiry. The newest nodes

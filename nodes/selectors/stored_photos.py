@@ -54,7 +54,7 @@ def same_bytes(sha256: str, but: ObjectId | None = None) -> tuple[ObjectId, ...]
 
 
 def last_gallery(author_id: ObjectId) -> ObjectId | None:
-    """Return the gallery of the photo that the given author last changed, or None if there is none."""
+    """Return the gallery of the photo that the given author last changed, or None if there isn't one."""
     newest = database()[ASSET_FILES].find_one(
         {"metadata.author._id": author_id, **node_filter(ASSET_FILES)},
         {"metadata.parent_id": 1},
@@ -75,7 +75,7 @@ def _editable(document: Mapping[str, Any]) -> Editable:
 
 @on_lists
 def find(gallery_id: ObjectId | None, slug: str) -> Photo | None:
-    """Return the photo with the given gallery and slug, live or not, or None if there is none."""
+    """Return the photo with the given gallery and slug, live or not, or None if there isn't one."""
     place = {"metadata.parent_id": gallery_id, "metadata.slug": slug}
     document = database()[ASSET_FILES].find_one({**place, **node_filter(ASSET_FILES)}, WHOLE)
     return read_document(ASSET_FILES, document, Photo.from_document)

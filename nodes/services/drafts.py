@@ -49,7 +49,7 @@ def save_draft(
         actor: The author of the change.
         node_id: The node.
         seen_nonce: The nonce with which the form was rendered: the draft's nonce, or the node's if there was no draft.
-        mine: The fields of the form, by path.
+        mine: The form's fields, keyed by path.
         tags: The tags to add and remove.
         form: The id of the form.
         may_publish: Whether the editor has seen the draft and has permission to publish it.

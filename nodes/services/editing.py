@@ -68,7 +68,7 @@ def create(
         parent_id: The section, or None for the top level.
         slug: The slug, or "" to generate it from the title.
         title: The title.
-        fields: Other fields by path, such as "summary", "published" and "detail.text".
+        fields: Other fields, keyed by path, such as "summary", "published" and "detail.text".
         tags: The tags.
         node_id: The id for the node, if the caller chooses it. If the same actor calls again with the same id, the
             existing node is changed.
@@ -170,7 +170,7 @@ def save(
         actor: The author of the change.
         node_id: The node.
         seen_nonce: The nonce of the version that the editor saw.
-        mine: The fields of the form, by path.
+        mine: The form's fields, keyed by path.
         tags: The tags to add and remove.
         form: The id of the rendered form. If a form is saved again, its previous save is the base for merging.
         only_unpublished: Whether the node must be unpublished, for authors who can't change published nodes.
@@ -229,7 +229,7 @@ class Edit:
 
     Attributes:
         seen: The nonce with which the form was rendered.
-        fields: The fields of the form, by path.
+        fields: The form's fields, keyed by path.
         tags: The tags to add and remove.
         form: The id of the form.
         merges: Whether to merge with changes by others. Otherwise, such changes are a conflict.
@@ -294,7 +294,7 @@ def merge_and_write(
 
 
 def publish_as_seen(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str = NODES) -> None:
-    """Publish a node if it still has the nonce `seen_nonce`. Do nothing if it is already public and has no draft.
+    """Publish a node if its nonce is still `seen_nonce`. Do nothing if it is already public and has no draft.
 
     Raises:
         NodeGone: The node no longer exists.

@@ -62,7 +62,7 @@ def move_section(actor: Actor, stored: Document, change: Change) -> ObjectId | N
 
 
 def make_folder(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId) -> ObjectId:
-    """Convert a page to a folder if it still has the nonce `seen_nonce`. Return its new nonce.
+    """Convert a page to a folder if its nonce is still `seen_nonce`. Return its new nonce.
 
     The folder keeps the page's text, section and slug.
 

@@ -29,7 +29,7 @@ from nodes.types import Act, Actor, Expected
 
 
 def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str = NODES) -> None:
-    """Move a node to trash if it still has the nonce `seen_nonce`. Nodes in a trashed section aren't visible anywhere.
+    """Move a node to trash if its nonce is still `seen_nonce`. Nodes in a trashed section aren't visible anywhere.
 
     Scheduled changes that are due count as live, so they are published first. If they became due after the user saw the
     node, the node isn't moved.
@@ -158,7 +158,7 @@ def delete(node_id: ObjectId, seen_nonce: ObjectId | None = None) -> None:
     trash, but can't be restored. Therefore, an interrupted deletion can be repeated.
 
     Raises:
-        NodeGone: The node isn't in the trash, or no longer has the nonce `seen_nonce`.
+        NodeGone: The node isn't in the trash, or its nonce is no longer `seen_nonce`.
         InvalidPlace: The section isn't empty.
     """
     trashed = database()[TRASH].find_one(_trashed(node_id, seen_nonce), {"metadata": 1})
