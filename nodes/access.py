@@ -214,7 +214,7 @@ def bound_to_unpublished(user: Any, node: Node | Photo) -> bool:
 
 
 def check_fields(user: Any, type: str, paths: Collection[str]) -> None:
-    """Raise FieldForbidden if any of the fields in `paths`, on a node of `type`, can't be set by `user`.
+    """Raise FieldForbidden if `user` can't set all of the fields in `paths` on a node of `type`.
 
     Some fields need permission to publish. Users with permission to change photos can also publish photos, so they can
     set the dates of photos. Only commands and imports can set fields that aren't in any form.

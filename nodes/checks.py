@@ -34,9 +34,9 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
     - nodes.E003: two types have the same name.
     - nodes.E004: a field has a reserved name.
     - nodes.E005: fields of this class can't be stored in a document.
+    - nodes.E006: no section can contain the type.
     - nodes.E007: a name in `facets` isn't a field by which lists can be filtered.
     - nodes.E008: a version of a type has no upgrade function, or more than one.
-    - nodes.E008: a version of a type has no upgrade function, or several.
     - nodes.E009: an upgrade function is for a version that doesn't exist.
     - nodes.E010: an attribute of a section type has an invalid value.
     - nodes.E011: a name in `list_display`, `searched_as_title` or `searched_as_tags` isn't a field.

@@ -40,9 +40,9 @@ class FieldConflict:
 class Merge:
     """The result of a merge.
 
-        merged: The paths of the fields in which stored changes were merged with the form.
+    Attributes:
         changes: The fields to change in the stored version, keyed by path.
-        merged: The paths of fields whose stored changes were merged with the form.
+        merged: The paths of the fields in which stored changes were merged with the form.
         conflicts: The fields whose conflicts the editor has to resolve.
     """
 

@@ -22,9 +22,9 @@ from nodes.content import HTML, MARKDOWN
 
 # Maximum number of rendered results cached per process. At 20 KB each, they need about 10 MB.
 KEPT = 512
-# Formulas up to this total number of characters are rendered. Rendering a character takes up to about 0.25 ms.
+# Maximum number of characters in the formulas that one call renders. Rendering a character takes up to about 0.25 ms.
 MOST_MATHS: Final = 10_000
-# Code up to this total number of characters is highlighted. Highlighting a character takes up to about 30 µs.
+# Maximum number of characters in the code that one call highlights. Highlighting a character takes up to about 30 µs.
 MOST_CODE: Final = 20_000
 # These expressions match the exact output of the sanitizer.
 _CODE: Final = re.compile(r'(<pre>)?<code class="language-([^" ]+)">([^<]*)</code>(?(1)</pre>)')

@@ -54,7 +54,7 @@ def page(request: HttpRequest, kind: str, number: int) -> HttpResponse:
 
 
 def _sections(moment: datetime) -> Iterator[tuple[str, datetime | None]]:
-    """Yield the path and last change of the front page, of all live sections, and of authors who have no page."""
+    """Yield the path and last change of the front page, of all live sections, and of authors without an author page."""
     sections = tree.current()
     newest = sitemap.newest_by_section(sections, moment)
     posts = (
@@ -68,7 +68,7 @@ def _sections(moment: datetime) -> Iterator[tuple[str, datetime | None]]:
         if section_id is not None:
             section = sections.sections[section_id]
             yield sections.url(section.parent_id, section.slug), max(section.updated, newest.get(section_id, BEGINNING))
-    # Authors who have a page are skipped, because their pages are already in the sitemap.
+    # Authors who have an author page are skipped, because these pages are already in the sitemap.
     pages = bylines.pages(sections, moment)
     for slug, (_name, published) in sorted(bylines.authors(sections, moment).items()):
         if slug not in pages:

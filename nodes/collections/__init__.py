@@ -35,8 +35,8 @@ OWN_DATE = (("derived.date", 1), ("_id", 1), ("metadata.expires", 1), ("metadata
 DATED = {"derived.date": {"$exists": True}}
 # Nodes that are pinned to the top of their section.
 PINNED = {"metadata.detail.is_pinned": True}
-# The hint for the index on `_id`. Without the hint, the server also tries the index on section and slug if a filter
-# contains all three.
+# The hint for the index on `_id`. Without the hint, the server also tries the index on section and slug if the
+# filter contains them, too.
 BY_ID = "_id_"
 POSITION = (("position", 1), ("metadata.slug", 1))
 # Nodes that refer to a node, photo or insert.
@@ -203,7 +203,7 @@ def collections() -> tuple[Collection, ...]:
                 Index("by_ref", (("derived.refs", 1), *CHANGED), partial=REFERRING),
                 Index("by_draft_ref", (("draft.refs", 1), *CHANGED), partial={"draft.refs": {"$exists": True}}),
                 # Nodes with references, newest first, for finding broken links. When a search resumes, the server
-                # skips the nodes that were already checked by reading only the index.
+                # reads only the index to skip the nodes that were already checked.
                 Index("referring", (*NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1)), partial=REFERRING),
             ),
             shard_key=ShardKey(

@@ -93,7 +93,7 @@ def _strategy(field: models.Field) -> str:
         return PARTS
     if isinstance(field, EmbeddedModelField):
         return PART
-        # In a list with a fixed size, such as a point or a resolution, the items belong together and aren't merged.
+    # In a list with a fixed size, such as a point or a resolution, the items belong together and aren't merged.
     return ITEMS if isinstance(field, ArrayField) and not field.size else VALUE
 
 

@@ -106,7 +106,7 @@ def savers_since(node_id: ObjectId, seen: ObjectId | None, present: ObjectId) ->
 def draft_base(node_id: ObjectId, draft_nonce: ObjectId) -> ObjectId | None:
     """Return the nonce of the live version from which a draft was started, or None if it is unknown.
 
-    The draft can already be published.
+    The draft may already have been published.
     """
     links = _links(node_id)
     nonce: ObjectId | None = draft_nonce

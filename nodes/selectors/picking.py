@@ -27,7 +27,7 @@ MILLISECONDS = 500
 
 
 def title_filter(query: str) -> dict[str, Any]:
-    """Return the filter for nodes by the words of their title. Each word in `query` must be the beginning of one word.
+    """Return the filter for nodes whose titles match: each word in `query` must begin a word in the title.
 
     The `by_title_word` index supports this filter.
     """

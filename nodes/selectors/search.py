@@ -78,7 +78,7 @@ def search(
     """Return a page of live nodes and photos that contain every word in `query`, best matches first.
 
     If nothing contains every word, return nodes and photos that contain any of the words. If a step takes too long,
-    return the first results of a query without sorting.
+    return the first results without sorting them.
 
     Args:
         sections: The section tree.
@@ -169,7 +169,7 @@ def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> li
 def _of_several(
     parts: Sequence[str], public: dict[str, Any], milliseconds: float
 ) -> tuple[list[ResultKey], bool, bool]:
-    """Return the keys of the documents that contain all words, best first. If there are none, some words are enough.
+    """Return the keys of the documents that contain all words, best first. If there are none, accept some words.
 
     Also return whether the documents contain all words, and whether there may be more such documents. For two common
     words, the server would have to read every document that contains either of them. Therefore, for each word, this

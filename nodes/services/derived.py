@@ -50,7 +50,7 @@ def derive(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pairs(metadata: Mapping[str, Any], plain: str) -> str:
-    """Return the search words that a text index of the node's derived `text`, passed as `plain`, wouldn't contain."""
+    """Return additional search words, which the text index doesn't derive from the node's plain text (`plain`)."""
     everything = (metadata["title"], metadata.get("summary") or "", *metadata.get("tags", ()), plain)
     return " ".join(sorted(extra_search_words(" ".join(everything))))
 

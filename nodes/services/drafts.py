@@ -188,7 +188,7 @@ def schedule(
         nonce = _store(actor, unchanged, live, changes, seen_draft, base, due)
         if nonce is None:
             return None
-        # Pages are cached until the next scheduled change, so invalidate them, because this time is now different.
+        # Pages are cached until the next scheduled change. This time is now different, so the caches are invalidated.
         invalidate()
         return Saved(node_id, nonce, tuple(merge.changes), merge.merged)
 

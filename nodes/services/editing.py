@@ -259,10 +259,11 @@ def merge_and_write(
         load: A function that reads the node.
         version_of: A function that returns the metadata to merge with, from the live version or from the draft.
         write: A function that writes the node. Its arguments are the node, the metadata to merge with, the change, and
-            the paths of merged fields. It returns None if the node has changed since it was read.
+            the paths of merged fields. If the node has changed since it was read, the function returns None.
 
     Raises:
-            the paths of merged fields. If the node has changed since it was read, it returns None.
+        EditConflict: Both sides changed the same field or paragraph.
+        FieldRefused: A value can't be stored.
         TooBusy: Other writers kept changing the node.
     """
     base: Mapping[str, Any] | None = None

@@ -199,7 +199,7 @@ def _trash_contents(collection: str, parent_id: ObjectId, fix: bool) -> Iterator
 
 
 def _cycles() -> Iterator[Defect]:
-    """Yield a defect for each section inside itself. Only writes that bypass the services can cause this."""
+    """Yield a defect for each section that is inside itself. Only writes that bypass the services can cause this."""
     sections = tree.load()
     for section in sections.sections.values():
         seen = {section.id}

@@ -72,7 +72,7 @@ def _publish(node_id: ObjectId) -> bool:
     draft = stored["draft"]
     changed = writable(upgrading.draft_metadata(stored))
     live = merging.fields(writable(stored["metadata"]))
-        # The draft is based on the stored live version, so every difference comes from the draft.
+    # The draft is based on the stored live version, so every difference comes from the draft.
     merge = merging.merge(live, merging.fields(changed), live, changed["type"])
     tags = draft_tag_change(node_id, draft)
     nonce = compare_and_set(

@@ -51,7 +51,7 @@ def store(
         database()[WORKING_COPIES].insert_one({"_id": key, **values})
     except DuplicateKeyError:
         # Either the stored copy has a later number, or a concurrent request with an earlier number has just inserted a
-        # copy. Only in the second case is the copy replaced.
+        # copy. Replace the copy only in the second case.
         return _replace(key, seq, values)
     _drop_oldest(user_id)
     return True

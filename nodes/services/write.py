@@ -143,13 +143,13 @@ def changed_paths(change: Change) -> set[str]:
 def ends_schedule(changes: Mapping[str, Any]) -> bool:
     """Return whether saving these fields, keyed by path, in the live version cancels the schedule of the node's draft.
 
-    All fields except the slug and the section cancel it, because the draft is based on their live values.
+    Saving any field except the slug or the section cancels it, because the draft is based on the live fields.
     """
     return bool(changes.keys() - rules.NOT_DRAFTED)
 
 
 def _written(stored: Mapping[str, Any], after: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields to set: the changes, or also the whole `detail` if it was stored with an older version."""
+    """Return the fields to set: the changes, and the whole `detail` if it was stored with an older version."""
     if upgrading.version(stored) == upgrading.version(after):
         return {f"metadata.{path}": value for path, value in changes.items()}
     common = {path: value for path, value in changes.items() if not path.startswith(PREFIX)}

@@ -96,7 +96,7 @@ def is_shareable(request: HttpRequest, response: HttpResponse) -> bool:
     match = request.resolver_match
     if match is None or match.url_name not in CACHED_ROUTES:
         return False
-    # List views record the facets that they used in `facets_read`.
+    # List views set `facets_read` to the facets that they used.
     if set(request.GET) - CACHED_ROUTES[match.url_name] - getattr(request, "facets_read", set()):
         return False
     return (

@@ -173,8 +173,8 @@ class Entry:
 
     def response(self, request: HttpRequest) -> HttpResponse:
         """Return the page, compressed if the client accepts gzip. If the client already has the page, return a 304."""
-        # Only weak entity tags are valid for both the compressed and the uncompressed page. For nodes, the API uses
-        # strong tags, which are valid for only one of them, because writes compare the tags from clients exactly.
+        # Only weak entity tags are valid for both the compressed and the uncompressed page. The API uses strong tags
+        # for nodes, because writes must compare tags exactly. A strong tag is valid for only one of the two forms.
         is_compressible = self.etag.startswith("W/")
         accepted = request.headers.get("Accept-Encoding", "")
         is_compressed = is_compressible and "gzip" in accepted and not _NO_GZIP.search(accepted)

@@ -24,7 +24,7 @@ from reader.page_cache.storage import cache
 # Time limit for the comparison with the database, in seconds. If the comparison takes longer, readers see the cached
 # page, marked as stale.
 COMPARISON_TIMEOUT = 2.0
-# Time limit for rendering a page, in seconds. It applies if the cache contains a version that can be served as stale.
+# Time limit for rendering a page, in seconds. It applies if the cache contains a page that can be served as stale.
 RENDERING_TIMEOUT = 5.0
 
 

@@ -36,7 +36,7 @@ def find_related(sections: Tree, node: Node, moment: datetime) -> Related:
     """Return up to MAX_SHOWN live nodes that share tags with `node`, most similar first.
 
     Only the newest MAX_COMPARED nodes are compared. The rarer the tags and title words that a node shares with `node`,
-    the more similar it is. Of its tags, each returned node has only those it shares. The result is cached in process.
+    the more similar it is. All other tags are removed from the returned nodes. The result is cached in process.
     """
 
     def read() -> tuple[Related, datetime | None]:
@@ -54,7 +54,7 @@ def find_related(sections: Tree, node: Node, moment: datetime) -> Related:
         )
         # This is an iterator, so that nodes are created only for the few documents that are shown.
         nodes = readable_nodes(NODES, _sort_by_similarity(node, list(documents)))
-        # Scheduled changes that are already due can have removed the shared tags.
+        # Scheduled changes that are already due may have removed the shared tags.
         candidates = (
             other for other in nodes if other.content_type.is_installed and own_tags & set(other.metadata.tags)
         )

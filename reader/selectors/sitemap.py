@@ -50,7 +50,7 @@ def page_starts(sections: Tree, type: str, moment: datetime) -> tuple[Cursor, ..
                 collection.find(query, dict.fromkeys(TIMES, 1)).sort(OLDEST_FIRST).hint(hint).batch_size(PAGE_SIZE)
             ),
         )
-        # Each page starts at every PAGE_SIZE-th key. The other keys are read and skipped.
+        # A new page starts at every PAGE_SIZE-th key. The other keys are read and skipped.
         cursors = tuple(
             Cursor(True, (key["metadata"]["published"], key["metadata"]["created"]), key["_id"])
             for key in islice(keys, 0, None, PAGE_SIZE)

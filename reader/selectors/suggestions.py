@@ -48,7 +48,7 @@ def _titles(typed: str, public: dict[str, Any], moment: datetime) -> list[str]:
 
 
 def _tags(typed: str, public: dict[str, Any]) -> list[str]:
-    """Return tags that begin with `typed`. Each tag is found by reading one document after the previous tag's entry."""
+    """Return tags that begin with `typed`. The query for each tag reads only one document."""
     found_tags: list[str] = []
     # Search for three capitalizations, because tags keep the capitalization that editors used.
     for prefix in dict.fromkeys((typed, typed.lower(), typed.title())) if typed else ():

@@ -1,4 +1,4 @@
-"""`manage.py check_links`: list links and photos in public pages and drafts that readers can't open."""
+"""`manage.py check_links`: list broken links and photos in public pages and in drafts."""
 
 from typing import Any
 
