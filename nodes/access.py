@@ -135,8 +135,8 @@ def photo(user: Any, photo_id: ObjectId, permission: NodePermission, *, describe
         user: The user.
         photo_id: The photo.
         permission: The permission to check.
-        describes: Whether the action only changes the photo's description. Until the photo is published, the user who
-            uploaded it can do that.
+        describes: Whether the action changes only the photo's description. Until the photo is published, the user who
+            uploaded it can do this.
 
     Raises:
         Http404: The photo doesn't exist, or the user can't see it.
@@ -157,7 +157,7 @@ def node_or_photo(user: Any, node_id: ObjectId, permission: NodePermission, *, d
         user: The user.
         node_id: The node or photo.
         permission: The permission to check.
-        describes: Whether the action only changes a photo's description.
+        describes: Whether the action changes only a photo's description.
 
     Raises:
         Http404: The node or photo doesn't exist, or the user can't see it.
@@ -280,7 +280,7 @@ def check_may_type(user: Any, type: str, node_id: ObjectId | None) -> None:
 def may_place(user: Any, section_id: ObjectId | None) -> bool:
     """Return whether `user` can put nodes into a section. Creating, moving and copying need this permission.
 
-    Users without permission to publish can only see and choose public sections.
+    Users without permission to publish can see and choose only public sections.
     """
     return bool(user.has_perm("nodes.publish_node")) or tree.current().is_live(section_id, now())
 

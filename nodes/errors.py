@@ -129,7 +129,7 @@ class InvalidSlug(NodeError):
 
 
 class InvalidPlace(NodeError):
-    """The section can't contain the node. It has the wrong type, is inside the node, or doesn't exist."""
+    """The section can't contain the node: the section has the wrong type, is inside the node, or doesn't exist."""
 
 
 class FieldRefused(NodeError):

@@ -15,7 +15,7 @@ from marginalia.markup.comparing import merge as text_merge
 from nodes.content import declared_fields, upgrading
 from nodes.content.declared_fields import ITEMS, PART, PARTS, TEXT
 
-# Metadata that isn't merged. Services set it themselves, or save changes as differences (`tags`).
+# Metadata that isn't merged. Services set these values themselves, or save only differences (`tags`).
 _NOT_FIELDS = frozenset(
     {"nonce", "type", "created", "updated", "tags", "detail", "locked", "content_id", "doomed", "superseded"}
     | {upgrading.VERSION}

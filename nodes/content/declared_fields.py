@@ -12,10 +12,10 @@ from nodes.content import registry, values
 from nodes.content.base import NodeField
 
 # Strategies for merging two edits of a field.
-TEXT = "text"  # Merge by paragraph.
-ITEMS = "items"  # Merge by list item.
-PARTS = "parts"  # Merge by the ids of the parts.
-PART = "part"  # Merge by the fields of the part.
+TEXT = "text"  # Merge paragraph by paragraph.
+ITEMS = "items"  # Merge item by item.
+PARTS = "parts"  # Match the parts by their ids.
+PART = "part"  # Merge field by field.
 VALUE = "value"  # Don't merge.
 PREFIX = "detail."
 # Fields that search ignores. Pages don't show the SEO fields, and search handles alternative text separately.

@@ -11,7 +11,7 @@ from django_mongodb_backend.fields import ArrayField
 
 from nodes.content import registry
 
-# Maximum number of facets per node, and maximum length of a value. Lists can't be filtered by other values.
+# Maximum number of facets per node, and maximum length of a value. Other facets aren't stored, and values are truncated.
 MOST, LONGEST = 50, 100
 
 

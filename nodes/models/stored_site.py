@@ -111,7 +111,7 @@ class Versions:
     site: ObjectId
     lists: ObjectId
     texts: ObjectId
-    # The tag versions by slot. Slots whose version was never updated are missing.
+    # The tag versions, keyed by slot. Slots whose version was never updated are missing.
     tags: Mapping[str, ObjectId] = field(default_factory=dict, hash=False)
 
     def in_slots(self, slots: Collection[str]) -> dict[str, ObjectId]:

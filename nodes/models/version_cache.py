@@ -44,7 +44,7 @@ def get_or_set(key: Hashable, moment: datetime, work: Callable[[], tuple[T, date
     Args:
         key: The key of the result.
         moment: The current time.
-        work: A function that returns the result, and the time of its next scheduled change or None.
+        work: A function that returns the result, and either the time of its next scheduled change or None.
     """
     global _cache
     versions = stored_site.current().versions

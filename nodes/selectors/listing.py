@@ -147,7 +147,7 @@ class Cursor:
 
     @classmethod
     def parse(cls, text: str, times: int = 2) -> Self:
-        """Parse a cursor that contains `times` times from its string form.
+        """Parse a cursor from its string form. `times` is the number of times that the cursor contains.
 
         Raises:
             ValueError: The text isn't a valid cursor.

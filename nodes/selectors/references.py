@@ -198,7 +198,7 @@ class CheckedBatch:
 
 
 def count_referring() -> int:
-    """Return how many pages (public or not) and drafts contain references, as one number."""
+    """Return the total number of pages (public or not) and drafts that contain references."""
     return _count(REFERRING, "referring") + _count(REFERRING_DRAFTS, "by_draft_ref")
 
 

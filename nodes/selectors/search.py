@@ -147,7 +147,7 @@ def _scored(collection: str, document: Mapping[str, Any]) -> tuple[float, dateti
 
 
 def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> list[ResultKey]:
-    """Return the keys of the documents that contain a single word, best first. For a common word, skip the scores.
+    """Return the keys of the documents that contain a single word, best first. Common words need no scores.
 
     To sort by score, the server would have to calculate the score of every document that contains the word. However, a
     text index already sorts documents by the word's weight, which equals the score for a single word. So the best
@@ -169,7 +169,7 @@ def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> li
 def _of_several(
     parts: Sequence[str], public: dict[str, Any], milliseconds: float
 ) -> tuple[list[ResultKey], bool, bool]:
-    """Return the keys of the documents that contain all words, best first. If there are none, accept some words.
+    """Return the keys of the documents that contain all words, or some words if none contains all, best first.
 
     Also return whether the documents contain all words, and whether there may be more such documents. For two common
     words, the server would have to read every document that contains either of them. Therefore, for each word, this
@@ -194,9 +194,9 @@ def _of_several(
 
 
 def _missing(words: Sequence[str], document: Mapping[str, Any]) -> tuple[Any, tuple[int, int]]:
-    """Return a document's id, and the numbers of `words` that are missing from the document and from its title.
+    """Return a document's id, and how many of `words` are missing from the document and from its title.
 
-    `words` must not contain accents, and accents in the document are ignored.
+    `words` must not contain accents. Accents in the document are ignored.
     """
     metadata = document["metadata"]
     derived = derived_of(document)

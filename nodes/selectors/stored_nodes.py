@@ -71,7 +71,7 @@ def live_by_id(sections: Tree, node_id: ObjectId | str, moment: datetime) -> Nod
 
 
 def front_page(sections: Tree, moment: datetime) -> Node | None:
-    """Return the live page at the top level with the slug `home`, or None if there is none or it is a section."""
+    """Return the live page at the top level with the slug `home`, or None if there isn't one or it is a section."""
     node = None if sections.child(None, HOME) else find(None, HOME, moment)
     return node if node and is_public(node, sections, moment) else None
 

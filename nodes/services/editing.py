@@ -1,4 +1,4 @@
-"""Services that create, save and tag nodes. Editors, commands and imports call them."""
+"""Services that create, save and tag nodes. Editors, commands and imports use these services."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -59,7 +59,7 @@ def at_end(section_id: ObjectId | None) -> str | None:
 
 
 def with_position(document: Mapping[str, Any], section_id: ObjectId | None) -> Document:
-    """Return `document` with a position at the end of the section. If it isn't sorted manually, remove the position."""
+    """Return `document` with a position at the end of the section, or with none if nobody sorts the section."""
     position = at_end(section_id)
     rest = {name: value for name, value in document.items() if name != "position"}
     return rest | {"position": position} if position else rest
@@ -142,7 +142,7 @@ def _invalidating() -> Iterator[None]:
 
 
 def assign_positions(section_id: ObjectId) -> None:
-    """Give positions, before all existing positions, to the nodes in a section that have none.
+    """Give positions to the nodes in a section that have none. The new positions precede all existing positions.
 
     Nodes have no position if they were in the section before it was sorted manually. The last node gets its position
     first, so that two concurrent calls continue each other's work.

@@ -28,7 +28,7 @@ def purge(
     """Delete old revisions of each node. Keep recent revisions, and the revisions that led to the node's draft.
 
     The current version's revision is always kept, because it is the base of the next merge. Revisions outside the
-    history are left to check_nodes. The purge can be interrupted and repeated at any time.
+    history aren't deleted, because check_nodes handles them. The purge can be interrupted and repeated at any time.
 
     Args:
         keep: The number of newest revisions to keep per node.

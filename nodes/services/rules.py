@@ -113,7 +113,7 @@ def check_place(parent_id: ObjectId | None, type: str, coming: Mapping[ObjectId,
 
 
 def check_capacity(parent_id: ObjectId | None) -> None:
-    """Raise InvalidPlace if a section is full. If two writers call this function at the same time, both can pass."""
+    """Raise InvalidPlace if a section is full. Two concurrent writers can both pass this check."""
     section = tree.current().sections.get(parent_id) if parent_id else None
     most = section.content_type.most if section else None
     if section and most is not None and lists.count_children([section.id], most) >= most:
@@ -179,7 +179,7 @@ def _messages(type: builtins.type[Content], error: ValidationError) -> dict[str,
 
 
 def check_lengths(fields: Mapping[str, Any]) -> None:
-    """Raise TextTooLong if the text in one of `fields` is too long, because long text is slow to render and merge."""
+    """Raise TextTooLong if the text in one of `fields` is too long. Long text is slow to render and merge."""
     for path, text in fields.items():
         if not isinstance(text, str):
             continue

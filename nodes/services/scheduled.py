@@ -1,9 +1,9 @@
 """Scheduled changes to live pages. Once they are due, queries for readers return the page with these changes.
 
-A scheduled draft differs from the stored live version only by the editor's changes, except for its slug, section and
-tags, because any other save cancels the schedule. Therefore, publishing the draft never causes a conflict. Due changes
-count as live: saving the page publishes them first, and the worker publishes the rest. Readers see due changes even if
-no worker is running.
+A scheduled draft is always based on the stored live version, because saving the live version cancels the schedule. Only
+the slug, the section and the tags can be saved without cancelling it, and these changes never conflict with the draft.
+Therefore, publishing the draft never causes a conflict. Due changes count as live: saving the page publishes them
+first, and the worker publishes the rest. Readers see due changes even if no worker is running.
 """
 
 import logging
