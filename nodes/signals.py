@@ -1,6 +1,6 @@
 """Signals that are sent after a page, post, section or photo has been written.
 
-Each signal is sent once, after the write has been acknowledged, by the process that wrote. If this process is killed
+Each signal is sent once, after the write has been acknowledged, by the process that wrote. If the process is killed
 between the write and the signal, the signal isn't sent. If you must not miss any change, use the API's list of changes.
 Importing an archive sends no signals. An exception in a receiver is logged, and doesn't affect the write.
 

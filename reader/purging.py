@@ -2,8 +2,8 @@
 
 The task follows the change stream and purges each cache twice. The first purge is sent immediately. The second purge is
 sent once the cache can no longer receive pages that were rendered before the change. This works because
-deploy/varnish.vcl doesn't store responses that took longer. The position in the stream is stored after the second
-purge. Therefore, if a purge fails or the worker crashes, the purge is sent again.
+deploy/varnish.vcl doesn't store responses that took longer than MAX_RESPONSE_TIME. The position in the stream is stored
+after the second purge. Therefore, if a purge fails or the worker crashes, the purge is sent again.
 """
 
 import logging
@@ -125,7 +125,7 @@ class Purger:
     def __init__(self, cache: str) -> None:
         self.cache = cache
         self.is_failing = False
-        # Whether all pages must be purged, because the stream can't be resumed from the stored position.
+        # True if the stream can't be resumed from the stored position. In this case, all pages must be purged.
         self.is_lost = False
 
     def run(self, stopping: threading.Event) -> None:

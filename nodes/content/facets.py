@@ -11,7 +11,8 @@ from django_mongodb_backend.fields import ArrayField
 
 from nodes.content import registry
 
-# Maximum number of facets per node, and maximum length of a value. Other facets aren't stored, and values are truncated.
+# Maximum number of facets per node, and maximum length of a value. Additional facets aren't stored, and longer values
+# are truncated.
 MOST, LONGEST = 50, 100
 
 

@@ -59,7 +59,7 @@ def at_end(section_id: ObjectId | None) -> str | None:
 
 
 def with_position(document: Mapping[str, Any], section_id: ObjectId | None) -> Document:
-    """Return `document` with a position at the end of the section, or with none if nobody sorts the section."""
+    """Return `document` with a position at the end of the section, or with none if it isn't sorted manually."""
     position = at_end(section_id)
     rest = {name: value for name, value in document.items() if name != "position"}
     return rest | {"position": position} if position else rest

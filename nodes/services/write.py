@@ -83,7 +83,7 @@ def compare_and_set(
         if place[0] != seen.parent_id:
             rules.check_capacity(place[0])
         slugs.check(place[1], place[0])
-        # The unique index decides. This query only avoids redirects for most renames that would fail.
+        # The unique index prevents duplicates. This query only avoids storing redirects for renames that would fail.
         taken = {"metadata.parent_id": place[0], "metadata.slug": place[1], "_id": {"$ne": seen.id}}
         if database()[home].find_one(taken, {"_id": 1}):
             raise SlugTaken(place[1], slugs.find_free(place[1], place[0], home))

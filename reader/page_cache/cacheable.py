@@ -46,7 +46,7 @@ MAX_KEY_LENGTH = 2_000
 
 
 def is_personal(request: HttpRequest) -> bool:
-    """Return whether the request has a session or messages, so that the response can depend on the visitor."""
+    """Return whether the request has a session or messages. If so, the response can depend on the visitor."""
     return settings.SESSION_COOKIE_NAME in request.COOKIES or "messages" in request.COOKIES
 
 

@@ -26,7 +26,7 @@ from nodes.selectors.listing import (
 )
 from nodes.types import NEVER
 
-# The prefix of cursors for past pages. The prefix without a cursor stands for the first of these pages.
+# The prefix of cursors for past pages. The prefix itself is the cursor of the list's first page.
 PAST = "past"
 
 

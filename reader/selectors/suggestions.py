@@ -14,7 +14,7 @@ from nodes.selectors.listing import LISTED, for_readers, live, readable_nodes
 
 MAX_TITLES = 8
 MAX_TAGS = 4
-# Time limit in milliseconds. By then, the reader has usually typed another letter.
+# Time limit in milliseconds. After this time, the reader has usually typed another letter.
 TIME_LIMIT_MS = 100
 
 
