@@ -52,7 +52,7 @@ def filtered(
 
 @on_lists
 def count_values(section_id: ObjectId, type: str, wanted: Values, moment: datetime) -> dict[str, dict[str, int]]:
-    """For each facet value, count the live nodes in a section that have this value and all `wanted` values.
+    """Count, for each facet value, the live nodes in a section that have this value and all `wanted` values.
 
     The counts are keyed by field name and then by value. Fields are in the order of the type's `facets`. Each field has
     at most MAX_VALUES_SHOWN values, most frequent first. If there are at most MAX_CHOSEN_CACHED wanted values, the

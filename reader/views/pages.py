@@ -89,7 +89,7 @@ def section_at(path: str, *lists: str) -> Node:
 
 
 def redirect_if_moved(request: HttpRequest, node: Node, path: str) -> HttpResponse | None:
-    """If `node` is no longer at `path`, return a redirect that keeps the rest of the URL. Otherwise, return None."""
+    """Return a redirect that keeps the rest of the URL if `node` is no longer at `path`. Otherwise, return None."""
     url = node.get_absolute_url()
     if unquote(url) == f"/{path}":
         return None
