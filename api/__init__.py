@@ -1,7 +1,7 @@
 """The HTTP API at /api/v1/, which mirrors, apps, static front ends and scripts use to read and change the site.
 
-The API uses the same selectors, actions and access functions as the admin, but imports nothing from the admin. It
-defines no rules for nodes or comments of its own.
+The API uses the same selectors, actions and access functions as the admin, but imports nothing from the admin. The API
+doesn't define its own rules for nodes or comments.
 
     urls.py        the API: its routers under /api/v1/, its OpenAPI document and its reference page
     nodes/         pages, posts and sections: reading and writing

@@ -21,7 +21,7 @@ from api.rights.scopes import LABELS, Scope
 from api.rights.tokens import Token
 from marginalia.mongo.clock import now
 
-# The token lifetimes that the form offers, in days. 0 means that the token does not expire.
+# The token lifetimes that the form offers, in days. If the value is 0, the token doesn't expire.
 LIFETIMES = {
     30: gettext_lazy("30 days"),
     90: gettext_lazy("90 days"),
@@ -81,7 +81,7 @@ def page(request: HttpRequest, shared: dict[str, Any]) -> HttpResponse:
 
 
 def can_see_all(user: Any) -> bool:
-    """Return whether a user can see and revoke every account's tokens."""
+    """Return whether a user can see and revoke the tokens of all accounts."""
     return bool(user.has_perm("auth.change_user"))
 
 

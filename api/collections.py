@@ -9,11 +9,11 @@ TOKENS = "api.tokens"
 RESPONSES = "api.answers"
 CHANGES = "cms.changes"
 DAY = 24 * 60 * 60
-# A request that is sent again with its key within a day gets the stored response. The second day allows for differences
-# between clocks.
+# If a client repeats a request with the same key within a day, it gets the stored response. The second day allows for
+# differences between clocks.
 RESPONSE_LIFETIME_SECONDS = 2 * DAY
 UPLOADS, PARTS = "api.uploads", "api.upload_parts"
-# An unfinished upload can be resumed for a day. MongoDB waits for another hour so that it doesn't delete parts that a
+# An unfinished upload can be resumed for a day. MongoDB waits another hour so that it doesn't delete parts that a
 # request is still using.
 _EXPIRY = Index("kept_for_a_day", (("begun", 1),), expire_after_seconds=DAY + 60 * 60)
 
@@ -60,7 +60,7 @@ STATIC = (
 
 
 def collections() -> tuple[Collection, ...]:
-    """Return the declarations of the API's collections. API["CHANGES_DAYS"] sets how long changes are stored."""
+    """Return the declarations of the API's collections. Changes are stored for API["CHANGES_DAYS"] days."""
     changes = Collection(
         CHANGES,
         (

@@ -12,7 +12,7 @@ from django.utils.cache import get_conditional_response, patch_vary_headers
 from api.rights import limits
 
 PREFIX = "/api/"
-# Headers that scripts from other origins can send. These scripts can never send cookies, so they get the same responses
+# Headers that scripts from other origins can send. Such scripts can never send cookies, so they get the same responses
 # as anonymous readers.
 ALLOWED_HEADERS = "Accept, If-None-Match"
 EXPOSED_HEADERS = "ETag, Link, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After"
@@ -20,7 +20,7 @@ PREFLIGHT_SECONDS = 86_400
 
 
 class ApiMiddleware:
-    """Middleware that returns 304 if the client already has the response, and allows the origins in API["ORIGINS"]."""
+    """Middleware that returns 304 if the client already has the response, and allows scripts from API["ORIGINS"]."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -56,9 +56,9 @@ def is_api_request(request: HttpRequest) -> bool:
 
 
 def _allowed_origin(request: HttpRequest) -> str:
-    """Return the origin whose scripts can read the response, or "" if no other origin can."""
+    """Return the origin whose scripts can read the response, or "" if scripts from other origins can't read it."""
     origin = request.headers.get("Origin", "")
     allowed = settings.API["ORIGINS"]
-    # With "*", send the header even if the request has no Origin header, because a CDN stores one response for all
-    # clients.
+    # If all origins are allowed, send the header even if the request has no Origin header, because a CDN stores one
+    # response for all clients.
     return "*" if "*" in allowed else origin if origin in allowed else ""

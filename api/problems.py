@@ -24,10 +24,10 @@ logger = logging.getLogger("api")
 CONTENT_TYPE = "application/problem+json"
 # The URL prefix of `type`.
 TYPE_PREFIX = "/api/v1/"
-# Number of seconds after which a client should try again if the database is unavailable. An election takes about this
-# long.
+# Number of seconds that a client should wait before trying again if the database is unavailable. An election takes
+# about this long.
 RETRY_AFTER = 15
-# The kinds of problems, with their status codes and meanings. They are listed on the reference page.
+# The status code and meaning of each kind of problem. The reference page lists the kinds.
 KINDS: dict[str, tuple[int, str]] = {
     "bad-request": (400, "The request can't be read."),
     "unauthorized": (
@@ -52,7 +52,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "failed": (500, "An error occurred on the site and was logged."),
     "unavailable": (503, "The database isn't available. Try again after the number of seconds in Retry-After."),
 }
-# Messages that replace pydantic's own, by error type.
+# Messages that replace pydantic's own messages, keyed by error type.
 _MESSAGES = {"extra_forbidden": "This field doesn't exist.", "missing": "This field is required."}
 _BY_STATUS = {status: kind for kind, (status, _meaning) in reversed(KINDS.items())}
 
@@ -131,7 +131,7 @@ def read_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 def from_exception(error: Exception) -> Problem:
     """Return the problem for an exception.
 
-    Unexpected exceptions are logged, and their problem reveals no details.
+    Unexpected exceptions are logged, and the problem for such an exception reveals no details.
     """
     if isinstance(error, Problem):
         return error
@@ -174,7 +174,8 @@ def _from_status(status: int, detail: str) -> Problem:
 def _path(location: Sequence[Any]) -> str:
     """Return the path of a value: ("query", "filters", "limit") becomes "query.limit".
 
-    The name of the function's parameter is omitted, unless the path refers to a whole body and contains no other name.
+    The second name is a parameter of the view function, "filters" in this example. It is omitted, unless it is the only
+    name after "query" or "path". ("query", "limit") becomes "query.limit", but ("body", "data") becomes "body".
     """
     source, *rest = map(str, location)
     return ".".join([source, *(rest[1:] if len(rest) > 1 or source == "body" else rest)])

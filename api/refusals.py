@@ -1,7 +1,7 @@
 """Convert errors from actions and services to API problems.
 
-A problem contains the reason and the field. If a change was based on an outdated version, the problem also contains a
-merge of the two versions.
+A problem contains the reason and, if a value was rejected, its field. If a change was based on an outdated version, the
+problem also contains a merge of the two versions.
 """
 
 import json
@@ -31,8 +31,8 @@ from nodes.errors import (
 from nodes.types import TagChange
 from photos.assets.errors import BadPicture, DecoderBusy, PhotoLocked, UploadLost
 
-# For each error type: the kind of problem, and the number of seconds after which to try again. The first match applies.
-# All other errors are conflicts with stored data.
+# For each error type: the kind of problem, and the number of seconds to wait before trying again. The first match
+# applies. All other errors are conflicts with stored data.
 _KINDS: tuple[tuple[type[NodeError], str, int | None], ...] = (
     (NodeGone, "not-found", None),
     (Published, "forbidden", None),
@@ -58,8 +58,8 @@ def as_problems(fields: Mapping[str, str] | None = None) -> Iterator[None]:
     """Convert errors from actions and services to problems.
 
     Args:
-        fields: The locations of a node's fields in the request, by path. By default, the fields are in a body with the
-            schema NodeChange.
+        fields: The locations of a node's fields in the request, keyed by field path. By default, the fields are in a
+            body with the schema NodeChange.
     """
     try:
         yield
@@ -88,7 +88,7 @@ def _problem(error: NodeError, fields: Mapping[str, str]) -> Problem:
 
 
 def _stale_problem(error: EditConflict) -> Problem:
-    """Return the problem for a change to an outdated version, with all the data that a program needs to continue."""
+    """Return the problem for a change to an outdated version, with all the data that a client needs to resolve it."""
     type = error.theirs["type"]
     merge = error.merge
     mine = error.mine

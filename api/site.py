@@ -60,7 +60,7 @@ class LiveSection(Shape):
 
 
 class Tag(Shape):
-    """A tag, and the number of public nodes with this tag."""
+    """A tag, and the number of public nodes that have it."""
 
     name: str
     count: int
@@ -139,7 +139,7 @@ def tree(request: HttpRequest) -> HttpResponse:
 
 @router.get("/tags", url_name="api-tags", response=Tags, summary="List tags")
 def tags(request: HttpRequest) -> HttpResponse:
-    """Return the tags of public nodes. To list the nodes with a tag, use `/nodes?tag=`."""
+    """Return the tags of public nodes. To list the nodes that have a particular tag, use `/nodes?tag=`."""
     counts = tag_counts.count_tags(sections_tree.current(), now())
     items = [{"name": name, "count": count, "path": reverse("tag", args=[name])} for name, count in counts.items()]
     return responses.json_response(request, {"items": items})

@@ -1,6 +1,6 @@
 """Endpoints that read and change the site's settings.
 
-Only administrators can use these endpoints. The values are checked by the fields of the admin form.
+Only administrators can use these endpoints. The fields of the admin form check the values.
 """
 
 import json
@@ -29,7 +29,7 @@ from nodes.services.site import SettingsConflict, invalidate, save_settings
 
 router = Router(tags=["Site"])
 
-# The nonce in the settings' ETag if the settings have never been saved.
+# The nonce in the ETag of the settings if the settings have never been saved.
 UNSAVED_NONCE = ObjectId("0" * 24)
 
 
@@ -51,7 +51,7 @@ def read(request: HttpRequest) -> HttpResponse:
 def change(request: HttpRequest, data: Body[SettingsChange]) -> HttpResponse:  # type: ignore[valid-type]
     """Change settings with a JSON Merge Patch and If-Match.
 
-    If someone else has changed the settings in the meantime, the response is 412 and contains the stored values.
+    If someone else has changed the settings since you read them, the response is 412 and contains the stored values.
     """
     _check_rights(request)
     patch: dict[str, Any] = data.model_dump(exclude_unset=True)  # type: ignore[attr-defined]
@@ -63,7 +63,7 @@ def change(request: HttpRequest, data: Body[SettingsChange]) -> HttpResponse:  #
         present = asdict(site.settings)
         if all(present[name] == value for name, value in changes.items()):
             if _nonce(site) != seen:
-                # An earlier attempt at this request stored the changes, but may have failed before it invalidated the
+                # An earlier attempt at this request stored the changes, but may have failed before invalidating the
                 # caches.
                 invalidate()
             return _settings_response(request)

@@ -28,7 +28,7 @@ for router in (bulk.router, moderating.router, site.router, site_settings.router
 
 @csrf_exempt
 def unknown(request: HttpRequest) -> HttpResponse:
-    """Return a 404 problem for any URL that has no operation, regardless of the method or body."""
+    """Return a 404 problem for any URL without an operation, regardless of the method or body."""
     hint = " Remove the slash at the end." if request.path.endswith("/") else ""
     return problems.problem_response(Problem("not-found", f"This URL doesn't exist in the API.{hint}"))
 

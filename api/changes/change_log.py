@@ -1,11 +1,11 @@
 """The change feed as stored in cms.changes: one document per change, with consecutive numbers.
 
-The last entry stores the relay's position: `resume` for the change stream, and `until` for scheduled changes. The next
-entry gets the next number, and numbers are unique. If a relay has not read the last entry, it can't append anything, so
-several relays can run without a lock.
+The last entry stores the relay's position: `resume` for the change stream, and `until` for scheduled changes. Numbers
+are unique, and a new entry has the number after the last entry that the relay has read. A relay that hasn't read the
+last entry therefore can't append anything, so several relays can run without a lock.
 
-Readers see different numbers, `shown`, which count only the public entries. Otherwise, gaps in the numbers would reveal
-how often hidden pages are saved.
+Readers see different numbers (`shown`), which count only the public entries. If readers saw the actual numbers, gaps
+would reveal how often hidden pages are saved.
 """
 
 from collections.abc import Sequence
@@ -37,9 +37,9 @@ class Entry:
     """An entry to append.
 
     Attributes:
-        key: An id for the event or scheduled change, which ensures that the change is appended only once.
+        key: The id of the event or scheduled change, which ensures that the change is appended only once.
         is_public: Whether readers can see the entry.
-        resume: The change stream token to resume from, or None if the history is lost.
+        resume: The change stream's resume token, or None if the history is lost.
         until: The time up to which scheduled changes have been appended.
     """
 
@@ -58,7 +58,7 @@ class LastEntry:
 
     Attributes:
         number: The entry's number.
-        shown: The last public entry's number in the list that readers see.
+        shown: The number that readers see for the last public entry.
     """
 
     number: int
@@ -70,7 +70,7 @@ class LastEntry:
 
 
 class Overtaken(Exception):
-    """Another relay has appended an entry in the meantime."""
+    """Another relay has appended an entry after the last entry that this relay has read."""
 
 
 def last() -> LastEntry | None:
@@ -94,7 +94,8 @@ def append(seen: LastEntry | None, entries: Sequence[Entry], *, number: int = FI
     first = number
     shown = number - 1
     if seen:
-        # Times never decrease, even if the clocks of two machines differ, so the oldest entries expire first.
+        # The times of the entries never decrease, even if the clocks of two machines differ, so the oldest entries
+        # expire first.
         moment = max(moment, seen.at, seen.marked)
         first = max(number, seen.number + 1)
         shown = max(shown, seen.shown)
@@ -128,8 +129,8 @@ def append(seen: LastEntry | None, entries: Sequence[Entry], *, number: int = FI
 def mark(seen: LastEntry, resume: Document, until: datetime) -> None:
     """Store the relay's progress in the last entry when there is nothing to append.
 
-    If the progress weren't stored, MongoDB would discard the history after the old resume token, and the last entry
-    would expire even though a relay is running.
+    Without this update, the last entry would expire even though a relay is running, and MongoDB would eventually
+    discard the history that the relay needs to resume.
     """
     moment = max(now(), seen.marked)
     database()[CHANGES].update_one(
@@ -143,7 +144,7 @@ def existing_keys(keys: Sequence[str]) -> set[str]:
 
 
 def bounds(*, public_only: bool) -> tuple[int, int] | None:
-    """Return the first and last number of the list, or None if the list is empty.
+    """Return the numbers of the first and last entries, or None if the list is empty.
 
     The last entry also stores the number of the last public entry. If all public entries have expired, the first number
     is one higher than the last.
@@ -159,7 +160,7 @@ def bounds(*, public_only: bool) -> tuple[int, int] | None:
 def entries_after(number: int, limit: int, *, public_only: bool) -> list[Document]:
     """Return up to `limit` entries after `number`, in order.
 
-    Each entry has a `number`. With `public_only`, this is the number that readers see.
+    Each entry has a `number`. If `public_only` is true, this is the number that readers see.
     """
     return _read(number, 1, limit, public_only=public_only)
 
@@ -167,14 +168,14 @@ def entries_after(number: int, limit: int, *, public_only: bool) -> list[Documen
 def _read(after: int, direction: int, limit: int, *, public_only: bool) -> list[Document]:
     number = "shown" if public_only else "_id"
     query = {**({"public": True} if public_only else {}), number: {"$gt": after}}
-    # Use the majority read concern, because a number that a client has seen must never be given to another entry, even
-    # if a primary fails.
+    # Once a client has seen a number, no other entry may get this number, even if the primary fails. This requires the
+    # majority read concern.
     entries = database()[CHANGES].with_options(read_concern=ReadConcern("majority"))
     documents = entries.find(query, {"resume": 0, "until": 0}).sort(number, direction).limit(limit)
     return [{**entry, "number": entry[number]} for entry in documents]
 
 
 def _last_entry(stored: dict[str, Any]) -> LastEntry:
-    # Entries from an older release have no `shown` number, so the list starts again after these entries.
+    # Entries from older releases have no `shown` number, so the list starts again after these entries.
     shown, resume = (stored["shown"], stored["resume"]) if "shown" in stored else (0, None)
     return LastEntry(stored["_id"], shown, resume, stored["until"], stored["at"], stored["marked"])

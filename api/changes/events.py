@@ -1,4 +1,4 @@
-"""Convert change stream events to changes: which node, photo or discussion changed, and what else this affects."""
+"""Convert change stream events to changes: the node, photo or discussion that changed, and what else is affected."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from nodes.collections import NODES, SITE, TRASH, home_of
 from reader.change_stream import DISCUSSIONS, ENDING_OPERATIONS
 
 _MAINTENANCE_FIELDS = frozenset({"metadata.locked", "metadata.superseded", "metadata.doomed"})
-# A change to these fields of a section affects everything in it. The first three can also hide a node from readers.
+# If one of these fields of a section changes, everything in the section is affected.
 _VISIBILITY_FIELDS = frozenset({"metadata.parent_id", "metadata.published", "metadata.expires"})
 _SUBTREE_FIELDS = _VISIBILITY_FIELDS | {"metadata.slug"}
 
@@ -24,11 +24,12 @@ class DetectedChange:
 
     Attributes:
         collection: The collection of a node or photo, or "" for other kinds.
-        affects_subtree: Whether the node's place or visibility changed.
+        affects_subtree: Whether the change also affects everything in the node, because the node's path or visibility
+            changed.
         is_draft_only: Whether only the draft changed.
-        hiding_nonces: The nonces of versions that may have hidden the node from readers, or None for an unknown
+        hiding_nonces: The nonces of the versions that may have hidden the node from readers. None represents an unknown
             version.
-        trashed: The document that was moved to the trash.
+        trashed: The document that was moved to the trash, if any.
     """
 
     token: Document
@@ -63,11 +64,11 @@ def lacks_site_version(events: Iterable[Document]) -> bool:
     unversioned = 0
     for event in events:
         if event["ns"].get("coll") == SITE and "texts" in event["fields"]:
-            # Each save stores one new text version, so this event covers only one change.
+            # Each save renews the `texts` version once, so this event accounts for only one change.
             unversioned = 0 if "lists" in event["fields"] else max(unversioned - 1, 0)
         elif (change := _parse_event(event)) and change.kind in (NODE, SETTINGS):
-            # Ignore drafts, because pages never show them. Don't ignore scheduled drafts, because cached pages expire
-            # when the next scheduled draft is due.
+            # Ignore drafts, because pages never show them. Scheduled drafts count, because cached pages expire when the
+            # next scheduled draft is due.
             unversioned += not change.is_draft_only or "due" in event
     return unversioned > 0
 
@@ -103,7 +104,7 @@ def _parse_node_event(
         trashed = {"_id": key, "metadata": metadata}
         return DetectedChange(token, NODE, key, home_of(metadata["type"]), affects_subtree=True, trashed=trashed)
     if operation != "update":
-        # A version that replaces another may hide the node from readers.
+        # If a version replaces another one, it may hide the node from readers.
         hiding_nonces = (nonce,) if operation == "replace" else ()
         return DetectedChange(token, NODE, key, collection, nonce, affects_subtree=True, hiding_nonces=hiding_nonces)
     fields = {name for name in event["fields"] if _is_api_field(collection, name)}
@@ -122,10 +123,10 @@ def _parse_node_event(
 
 
 def _is_api_field(collection: str, field: str) -> bool:
-    """Return whether the API exposes a field.
+    """Return whether the API exposes a field of a document in `collection`.
 
     For nodes, the API exposes all fields except embedded comments and the id of the last discarded draft. For photos,
-    it exposes the metadata except maintenance fields.
+    the API exposes the metadata except maintenance fields.
     """
     if collection == NODES:
         return field.partition(".")[0] not in ("comments", "comments_epoch", "discarded")

@@ -21,7 +21,7 @@ DEFAULT_LIMIT, MAX_LIMIT = 200, 1_000
 
 
 class Change(Shape):
-    """A change, without the content. Read the changed object again to get its content.
+    """A change, without the content of the changed object. To get the content, read the object again.
 
     If the object was deleted, or if you don't have permission to view it, its URL returns 404.
     """
@@ -43,7 +43,7 @@ class Change(Shape):
 class Changes(Shape):
     """The changes after a number.
 
-    `next` is the number for the next request. If `more` is true, more changes are already available.
+    Send `next` as `since` in the next request. If `more` is true, more changes are already available.
     """
 
     changes: list[Change]
@@ -59,13 +59,13 @@ def changes(
 ) -> HttpResponse:
     """Return the changes after a number, in order.
 
-    Without `since`, return only the number to start with. Request this number before you read the site for the first
-    time.
+    If you leave out `since`, the response contains no changes, only the number to start with. Request this number
+    before you read the site for the first time.
 
     Each change is returned at least once. Several changes to the same object may be merged into one entry. If `since`
-    is older than the stored changes, the response is 410, and you have to start again. A token with the scope “read”
-    also gets changes to drafts if its owner can see everything. All other clients get only changes to content that
-    readers can see, or could see before the change. The numbers in the two lists are different.
+    is older than the stored changes, the response is 410, and you have to start again. If a token has the scope “read”
+    and its owner can see everything, the response also contains changes to drafts. All other clients get only changes
+    to content that readers can see, or could see before the change. The numbers in the two lists are different.
     """
     public_only = not _sees_all(principals.current(request))
     bounds = change_log.bounds(public_only=public_only)

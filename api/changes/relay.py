@@ -1,8 +1,8 @@
 """The worker's part of the change feed: read a majority change stream, and append the changes to the list.
 
-Several workers can do this at the same time. Each worker continues after the last entry, and only one of them can
-append the next entry (see api/changes/change_log.py). Nodes that become public or expire on schedule don't cause
-events. The relay searches for such nodes, and appends each scheduled change once.
+Several workers can run the relay at the same time. Each worker continues after the last entry, and only one of them can
+append the next entry (see api/changes/change_log.py). MongoDB reports no event when a node becomes public or expires on
+schedule. The relay searches for such nodes, and appends each scheduled change once.
 """
 
 from contextlib import suppress
@@ -23,8 +23,8 @@ from reader import change_stream
 BATCH = 500
 # Minimum time between two updates of the relay's progress in the last entry.
 MARK_INTERVAL = timedelta(seconds=15)
-# How long after its scheduled time a change is appended. By then, all servers show the change even if their clocks
-# differ, and every save that was in progress has ended.
+# Time to wait before a scheduled change is appended. After this time, all servers show the change even if their clocks
+# differ, and all saves that were in progress have finished.
 GRACE = timedelta(seconds=5)
 
 
@@ -61,8 +61,8 @@ def relay(moment: datetime | None = None) -> int:
             has_more = len(batch.events) == BATCH
             if entries := visibility.entries(events.parse_changes(batch.events), last.until, fixed_moment or now()):
                 if events.lacks_site_version(batch.events):
-                    # The writer either is about to store a new version of the site or has died. Clients that receive
-                    # the change must not get pages that were cached before the change.
+                    # The process that saved the change is about to store a new version of the site, or has died.
+                    # Clients that receive the change must not get pages that were cached before the change.
                     site.invalidate()
                 last = change_log.append(last, entries)
                 appended += len(entries)
@@ -75,12 +75,11 @@ def relay(moment: datetime | None = None) -> int:
 
 
 def _resume_or_start(moment: datetime) -> LastEntry:
-    """Return the last entry of the list, and start a new list if the old one can't be continued.
+    """Return the last entry of the list. If the list can't be continued, start a new list.
 
-    If there is no list, or its history is lost, a new list is started with two entries. The first entry has no resume
-    token, which stops any relay that continues from an earlier entry. The second entry's number is its time in
-    milliseconds. This number is higher than any number that clients have ever seen, even if the database was restored
-    from a backup.
+    If there is no list, or its history is lost, the new list begins with two entries. The first entry has no resume
+    token, so relays that continue from an earlier entry stop. The second entry's number is its time in milliseconds.
+    This number is higher than any number that clients have ever seen, even if the database was restored from a backup.
     """
     last = change_log.last() or change_log.append(None, [_reset_entry("first", 0, None, moment - GRACE)])
     if last.resume is None:
@@ -97,7 +96,7 @@ def _reset_entry(reason: str, number: int, resume: Document | None, until: datet
 def _due_entries(last: LastEntry, resume: Document | None, moment: datetime) -> list[Entry]:
     """Return entries for the scheduled changes that are due.
 
-    Changes that were already appended by a relay that died are skipped.
+    If a relay died after appending some of these changes, they are skipped.
     """
     until = moment - GRACE
     if until <= last.until:
@@ -109,5 +108,5 @@ def _due_entries(last: LastEntry, resume: Document | None, moment: datetime) -> 
     entries = [visibility.due_entry(entry, sections, resume, last.until, moment) for entry in due_documents]
     existing = change_log.existing_keys([entry.key for entry in entries])
     missing = [entry for entry in entries if entry.key not in existing]
-    # Only the last entry sets `until`, because the other entries are stored before it.
+    # Set `until` only in the last entry, because the entries are stored one after the other.
     return [*missing[:-1], *(replace(entry, until=until) for entry in missing[-1:])]

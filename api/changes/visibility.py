@@ -1,8 +1,8 @@
-"""Determine which changes readers can see: changes to visible content, and changes that hid content from readers.
+"""Determine which changes readers can see: changes to visible content, and changes that hide content.
 
-Readers must not learn that a hidden node exists or when it is saved, and a node's id contains the time when it was
-created. Readers therefore see a change to a hidden node only if they could see the node before. The entry does not
-contain the nonce of the hidden version.
+Readers must not learn that a hidden node exists, or when the node is saved. Even a node's id reveals when the node was
+created. Readers therefore see a change to a hidden node only if they could see the node before the change. The entry
+for such a change doesn't contain the nonce of the hidden version.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def entries(changes: Sequence[DetectedChange], until: datetime, moment: datetime) -> list[Entry]:
-    """Return entries for `changes`, in the same order. Changes to the contents of files are omitted.
+    """Return entries for `changes`, in the same order, except for changes to the contents of files.
 
     Args:
         changes: The changes.
@@ -85,7 +85,7 @@ def due_entry(document: Document, sections: Tree, resume: Document | None, until
 
 
 def kind_of(type: str, collection: str, *, affects_subtree: bool) -> str:
-    """Return the kind of an entry. For a section whose place or visibility changed, this is SUBTREE."""
+    """Return the kind of an entry. If a section's path or visibility changed, the kind is SUBTREE."""
     if type == PHOTO or collection == ASSET_FILES:
         return change_log.PHOTO
     return change_log.SUBTREE if affects_subtree and type in registry.sections() else change_log.NODE
@@ -119,8 +119,8 @@ def _was_visible(
         if version is None:
             return True
         if version:
-            # If the node expired after `until`, its expiry is not in the list yet, and _due_entries would no longer
-            # find it.
+            # If the node expired after `until`, the list doesn't contain the expiry yet, and _due_entries would no
+            # longer find the node.
             expires = version["metadata"].get("expires")
             last_moment = (
                 expires - _MILLISECOND if isinstance(expires, datetime) and until < expires <= moment else moment
@@ -137,9 +137,9 @@ def _current_documents(collection: str, changes: Iterable[DetectedChange]) -> di
 
 
 def _previous_versions(changes: Iterable[DetectedChange]) -> dict[ObjectId | None, Document]:
-    """Map the nonces of versions that may have hidden a node from readers to the versions before them.
+    """Map the nonce of each version that may have hidden a node from readers to the node's previous version.
 
-    If there was no version before, the value is {}.
+    If there is no previous version, the value is {}.
     """
     nonces = {nonce: change.id for change in changes for nonce in change.hiding_nonces if nonce}
     if not nonces:

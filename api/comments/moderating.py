@@ -44,7 +44,9 @@ def queue(
     cursor: Annotated[str, Query(max_length=100)] = "",
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
 ) -> HttpResponse:
-    """Return comments that are waiting for a moderator, oldest first. With `state`, return rejected comments or spam.
+    """Return comments that are waiting for a moderator, oldest first.
+
+    Use `state` to get rejected comments or spam instead.
 
     A token needs the scope “moderate”.
     """
@@ -96,7 +98,7 @@ def decide(request: HttpRequest, decisions: shapes.Decisions) -> HttpResponse:
 def restore(request: HttpRequest, node_id: NodeId, slug: CommentSlug, if_match: IfMatch = "") -> HttpResponse:
     """Restore the text and author of a removed comment.
 
-    If-Match identifies the version of the removed comment that you read. You can safely send the request again.
+    In If-Match, send the version of the removed comment that you read. You can safely send the request again.
     """
     moderator = _moderator(request)
     rev = if_match_rev(request)

@@ -1,4 +1,4 @@
-"""Endpoints for posting comments, and for changing and deleting one's own comments, with the same rules as in forms."""
+"""Endpoints for posting, changing and deleting comments, with the same rules as in forms."""
 
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
@@ -30,7 +30,7 @@ from marginalia.comments.posting.views import submission
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, HeldComment, Target
 
-# Minimum length of a visitor's key. All visitors share one key space, so short keys could collide.
+# Minimum length of a visitor's Idempotency-Key. Visitors share a single key space, so short keys could collide.
 MIN_VISITOR_KEY = 16
 
 
@@ -39,7 +39,7 @@ MIN_VISITOR_KEY = 16
 )
 @refusals.as_problems()
 def post(request: HttpRequest, node_id: NodeId, data: shapes.NewComment, key: Key) -> HttpResponse:
-    """Post a comment, as a visitor or with an account. A token needs the scope “write”.
+    """Post a comment as a visitor or with an account. A token needs the scope “write”.
 
     `state` tells you whether readers can see the comment, or whether it is waiting for a moderator. If you send a
     request again with the same key and text, you get the first response.
@@ -67,19 +67,20 @@ def post(request: HttpRequest, node_id: NodeId, data: shapes.NewComment, key: Ke
 
 
 def _nonce(target: Target, parent: str, principal: Principal, key: str) -> str:
-    """Return the nonce for a new comment. It is used instead of a form's nonce.
+    """Return the nonce for a new comment, in place of the nonce that a form would contain.
 
-    The nonce depends on the key, the key's owner, and the comment's place. Visitors can't be identified, so only random
-    keys distinguish their comments.
+    The nonce is derived from the Idempotency-Key, the account, and the comment's position in the discussion. Visitors
+    can't be identified, so only random keys distinguish their comments.
     """
     intent = "\0".join((str(target), parent, user_key(principal), key))
     return salted_hmac("api.comments.key", intent, algorithm="sha256").hexdigest()
 
 
 def sender_of(request: HttpRequest, principal: Principal) -> Sender:
-    """Return the sender, in the form that the comment rules expect. These rules read `request.user`.
+    """Return the sender of a request, for the comment rules.
 
-    This function sets `request.user` to the principal, whose permissions are limited by the token's scopes.
+    The rules read `request.user`, so this function sets it to the principal, whose permissions are limited by the
+    token's scopes.
     """
     request.user = principal
     return Sender(request, ())
@@ -116,7 +117,7 @@ def _load_for_change(request: HttpRequest, node_id: str, slug: str) -> tuple[Sen
 def change(
     request: HttpRequest, node_id: NodeId, slug: CommentSlug, data: shapes.NewText, if_match: IfMatch = ""
 ) -> HttpResponse:
-    """Replace the text of one of your own comments, if the site still allows this. Moderators can change any comment.
+    """Replace the text of one of your own comments, if the site still allows it. Moderators can change any comment.
 
     If the comment has changed since you read it, the response is 412 and contains the current comment in `stored`.
     """
@@ -139,9 +140,10 @@ def change(
 @router.delete(COMMENT_PATH, auth=ACCOUNTS, url_name="api-comment", response={204: None}, summary="Delete a comment")
 @refusals.as_problems()
 def delete(request: HttpRequest, node_id: NodeId, slug: CommentSlug, if_match: IfMatch = "") -> HttpResponse:
-    """Delete one of your own comments, if the site still allows this. A waiting comment is withdrawn.
+    """Delete one of your own comments, if the site still allows it.
 
-    Moderators can remove any comment. A removed comment keeps its place and can be restored.
+    If the comment is still waiting for a moderator, it is withdrawn. Moderators can remove any comment. A removed
+    comment keeps its position in the discussion, and moderators can restore it.
     """
     rev = if_match_rev(request)
     sender, comment, _obj = _load_for_change(request, node_id, slug)

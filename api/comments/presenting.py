@@ -47,7 +47,7 @@ def comment_response(
 
 
 def serialize_comment(request: HttpRequest, comment: Comment | HeldComment, authors: Collection[str]) -> dict[str, Any]:
-    """Return a comment's data. A comment that is waiting for a moderator is returned only to its author.
+    """Return a comment's data. If a comment is waiting for a moderator, only its author may receive the data.
 
     Args:
         request: The request.
@@ -108,7 +108,7 @@ def _authors_of(obj: Model) -> Collection[str]:
 def can_see_own(principal: Principal) -> bool:
     """Return whether a principal can see its own comments while they are waiting for a moderator.
 
-    A token without any node scope can't.
+    Tokens without a scope for nodes don't allow this.
     """
     return any(map(principal.has_scope, OF_NODES))
 

@@ -1,4 +1,4 @@
-"""Endpoints for reading public comments, and an account's own comments while they are waiting for a moderator."""
+"""Endpoints that return public comments, and an account's own comments while they are waiting for a moderator."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -33,7 +33,10 @@ OrderName = Annotated[
 def comments(
     request: HttpRequest, node_id: NodeId, order: OrderName = "", cursor: Cursor = "", limit: Limit = DEFAULT_LIMIT
 ) -> HttpResponse:
-    """Return a page of a discussion. With `cursor`, return the page that it refers to, in the cursor's order."""
+    """Return a page of a discussion.
+
+    If you send a cursor, the response is the page that it refers to, in the cursor's order.
+    """
     target, obj = load_target(node_id)
     page = selectors.page(target, size=limit, **asdict(_page_request(order, cursor)))
     previous, following = paging.cursors(page)
@@ -61,7 +64,7 @@ def _page_request(order: str, cursor: str) -> PageRequest:
 def thread(
     request: HttpRequest, node_id: NodeId, slug: CommentSlug, cursor: Cursor = "", limit: Limit = DEFAULT_LIMIT
 ) -> HttpResponse:
-    """Return a comment and its whole thread of replies. Each reply comes after the comment that it replies to."""
+    """Return a comment and all replies in its thread. Each reply comes after the comment that it replies to."""
     target, obj = load_target(node_id)
     subdiscussion = selectors.subdiscussion(target, slug, size=limit, after=cursor)
     discussion = presenting.serialize_discussion(target, obj, subdiscussion.discussion)
@@ -78,7 +81,7 @@ def thread(
 def comment(
     request: HttpRequest, node_id: NodeId, slug: CommentSlug, order: OrderName = "", limit: Limit = DEFAULT_LIMIT
 ) -> HttpResponse:
-    """Return a comment and the page that contains it. You can also read your own comments that are still waiting.
+    """Return a comment and the page that contains it. You can also read your own comments while they are waiting.
 
     The ETag is `"rev.hash"`. Send it in If-Match to change the comment.
     """

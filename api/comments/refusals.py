@@ -1,4 +1,4 @@
-"""Convert errors from the comments app to problems. A problem's `rule` is a machine-readable name for the reason."""
+"""Convert errors from the comments app to problems. A problem's `rule` is the machine-readable reason."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,10 +21,10 @@ from marginalia.comments.errors import (
 )
 from marginalia.comments.posting.services import Refused
 
-# Number of seconds after which a client should try again if a discussion is busy.
+# Number of seconds that a client should wait before trying again if a discussion is busy.
 RETRY_AFTER = 5
-# The problem kind for each rule or error, by its name. If a project's own rule refuses a comment, the kind is
-# "forbidden".
+# The problem kind for each rule or error, keyed by the name of the rule or error. If a project's own rule rejects a
+# comment, the kind is "forbidden".
 _KINDS: dict[str, str] = {
     "rate": "too-many-requests",
     "repeat": "conflict",
@@ -67,11 +67,11 @@ def as_problems() -> Iterator[None]:
 
 
 def problem_of(refused: Refused) -> Problem:
-    """Return the problem for a refusal."""
+    """Return the problem for a rejected comment or action."""
     kind = _KINDS.get(refused.rule, "forbidden")
     message = str(refused.sentence)
     if kind == "key-reused":
-        # Replace the message, because it tells users to press a button, and the API has no buttons.
+        # Don't use the error's message, which tells users to press a button, because the API has no buttons.
         message = KINDS[kind][1]
     errors = [(_FIELDS[refused.rule], message)] if refused.rule in _FIELDS else ()
     return Problem(kind, message, errors=errors, headers=_headers(kind), rule=refused.rule)

@@ -7,12 +7,12 @@ from pydantic import Field, StrictBool, StrictInt
 
 from api.schemas.shapes import Id, Shape
 
-# These values are repeated here because the API guarantees them. If you add a value in marginalia.comments.types, add
+# These values are part of the API, so they are listed explicitly. If you add a value in marginalia.comments.types, add
 # it here, too.
 Kind = Literal["comment", "pingback", "trackback"]
 Order = Literal["oldest", "newest", "threaded"]
 PENDING = "pending"
-# Maximum length that is parsed. The site's own limit is lower, and is checked by the form.
+# Maximum text length that the API parses. The site's own limit is lower, and the form enforces it.
 MAX_LENGTH = 200_000
 MAX_DECISIONS = 100
 
@@ -81,8 +81,8 @@ class Discussion(Shape):
 class Comments(Shape):
     """A page of a discussion.
 
-    `order` is the order of the comments on this page. Very long discussions may not be available in the requested
-    order.
+    `order` is the order of the comments on this page, which may differ from the requested order if the discussion is
+    very long.
     """
 
     items: list[Comment]
@@ -93,7 +93,7 @@ class Comments(Shape):
 
 
 class Thread(Shape):
-    """A comment and its whole thread of replies."""
+    """A comment and all replies in its thread."""
 
     items: list[Comment]
     next: str | None
@@ -108,7 +108,7 @@ class Count(Shape):
 
 
 class Counts(Shape):
-    """The number of comments on each node that readers can see, in the order of the request."""
+    """The number of public comments on each node, in the order in which the nodes were requested."""
 
     items: list[Count]
 
@@ -159,14 +159,14 @@ class Queue(Shape):
 
 
 class Seen(Shape):
-    """A comment in the queue. `rev` is the version that you read."""
+    """A comment in the queue. `rev` identifies the version that you read."""
 
     id: Id
     rev: StrictInt = Field(ge=1, le=10**9 - 1)
 
 
 class Decisions(Shape):
-    """An action to apply to comments in the queue. `seen` is the state in which the comments were listed."""
+    """An action to apply to comments in the queue. `seen` is the state that the comments had when you listed them."""
 
     action: Literal["approve", "reject", "spam", "wait"]
     seen: Literal["waiting", "spam", "rejected"] = "waiting"
@@ -182,6 +182,6 @@ class Decision(Shape):
 
 
 class Decided(Shape):
-    """The results of the decisions, in the order of the request."""
+    """The results of the decisions, in the order in which you sent the comments."""
 
     items: list[Decision]

@@ -1,10 +1,10 @@
 """Idempotent requests.
 
-If a client sends a request again with the same Idempotency-Key, it gets the first response and nothing is changed.
+If a client repeats a request with the same Idempotency-Key, it gets the first response, and nothing is changed.
 
 The key, the account and the content of the request determine an id (`request_id`). Services use this id to make a
-change only once, as with an admin form that is submitted twice. Therefore, only the response has to be stored here. If
-a process dies before it stores the response, the next attempt still doesn't make the change twice.
+change only once, just as when an admin form is submitted twice. This module therefore stores only the response. If a
+process dies before it stores the response, a repeated request still doesn't make the change twice.
 """
 
 import hashlib
@@ -32,23 +32,24 @@ KEY_PARAMETER = {
     "description": "Identifies the request. A request that is sent again with the same key within a day changes "
     "nothing and returns the first response.",
 }
-# Maximum size of a stored response in bytes. A larger response is generated again from the current content when the
-# request is repeated.
+# Maximum size of a stored response in bytes. Larger responses aren't stored. If such a request is repeated, its
+# response is generated again from the current content.
 MAX_STORED_BYTES = 4_000_000
 
 
 def run_once(request: HttpRequest, work: Callable[[ObjectId | None], HttpResponse]) -> HttpResponse:
     """Run `work` and return its response. If the request's key was used before, return the stored response.
 
-    Errors, and responses with a Retry-After header, are not stored, so that the client can try again.
+    Errors and responses with a Retry-After header aren't stored, so that the client can try again.
 
     Args:
         request: The request.
-        work: A function whose argument is the id derived from the key and the request, or None without a key. If it is
-            called again with the same id, it must not change anything.
+        work: A function that makes the change and returns the response. Its argument is the id derived from the key and
+            the request, or None if the request has no key. If the function is called again with the same id, it must
+            not change anything.
 
     Raises:
-        Problem: 422 if the key was used for another request.
+        Problem: 422 if the key was used for a different request.
     """
     key = read_key(request)
     if key is None:
@@ -60,7 +61,7 @@ def run_once(request: HttpRequest, work: Callable[[ObjectId | None], HttpRespons
     if "answer" in record:
         return _replay(record)
     # The id also depends on the content of the request, because the stored response expires after two days, but the
-    # objects created with the id do not.
+    # objects created with the id don't expire.
     response = work(derive_id(f"{owned}:{digest}"))
     if response.status_code >= 300 or "Retry-After" in response or len(response.content) > MAX_STORED_BYTES:
         return response
@@ -75,7 +76,7 @@ def run_once(request: HttpRequest, work: Callable[[ObjectId | None], HttpRespons
 
 
 def read_key(request: HttpRequest) -> str | None:
-    """Return a request's Idempotency-Key, or None if it has none.
+    """Return a request's Idempotency-Key, or None if the header is missing.
 
     Raises:
         Problem: 400 if the key is empty or too long.
@@ -87,7 +88,7 @@ def read_key(request: HttpRequest) -> str | None:
 
 
 def derive_id(text: str) -> ObjectId:
-    """Return an id derived from `text`. Without the site's secret key, the id can't be predicted."""
+    """Return an id derived from `text` and the site's secret key, so that clients can't predict the id."""
     return ObjectId(salted_hmac("api.http.once", text, algorithm="sha256").digest()[:12])
 
 
@@ -104,7 +105,7 @@ def _claim(record_id: ObjectId, digest: str) -> Document:
 def _digest(request: HttpRequest) -> str:
     """Return a hash of a request's content.
 
-    The hash does not include If-Match, because a repeated request is based on the same version.
+    The hash doesn't include If-Match, because a repeated request is based on the same version.
     """
     head = f"{request.method} {request.get_full_path()}\n".encode()
     return hashlib.sha256(head + request.body).hexdigest()

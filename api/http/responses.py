@@ -1,7 +1,7 @@
-"""Build JSON responses with ETags and list pages with cursors, and parse If-Match headers.
+"""Build JSON responses with ETags, build list pages with cursors, and parse If-Match headers.
 
-A node's ETag is `"nonce.hash"`. If-Match only compares the nonce. The hash is computed from the response, which also
-changes when a tag, a URL or a photo in the body text changes. All other ETags consist only of the hash.
+A node's ETag is `"nonce.hash"`. For If-Match, only the nonce is compared. The hash is computed from the response, which
+also changes when a tag, a URL or a photo in the body text changes. All other ETags consist only of the hash.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ def json_response(request: HttpRequest, data: Any, *, nonce: ObjectId | None = N
     Args:
         request: The request.
         data: The data. It must be JSON-compatible.
-        nonce: The nonce of the node that `data` describes, or None.
+        nonce: The nonce of the node that `data` represents, or None if `data` isn't a node.
         status: The HTTP status.
     """
     content = json.dumps(data, default=json_default, ensure_ascii=False, separators=(",", ":")).encode()
@@ -63,7 +63,7 @@ def list_response(request: HttpRequest, items: list[Any], following: str | None,
         request: The request.
         items: The items on the page.
         following: The cursor of the next page, or None or "" for the last page.
-        **more: Additional members of the JSON object.
+        **more: Additional members for the JSON object.
     """
     response = json_response(request, {"items": items, "next": following or None, **more})
     if following:
@@ -109,7 +109,7 @@ def parse_if_match(header: str) -> ObjectId:
 
 
 def json_default(value: Any) -> Any:
-    """Convert a node's value for json.dumps.
+    """Convert a value from a node to a type that json.dumps supports.
 
     Raises:
         TypeError: If the value can't be converted.

@@ -5,8 +5,8 @@
     @router.get("/nodes/{node_id}", url_name="api-node", response=Node)
     def node(request: HttpRequest, node_id: Id) -> HttpResponse: ...
 
-Every client can call operations with a safe method. For an operation with any other method, you must specify
-`auth=ACCOUNTS` or `auth=ANYONE` to set who can call it.
+Any client can call an operation whose method is safe. For all other methods, specify `auth=ACCOUNTS` or `auth=ANYONE`
+to set who can call the operation.
 """
 
 import json
@@ -32,7 +32,7 @@ from api.rights.principals import ANYONE, SAFE_METHODS
 
 
 class StrictParser(Parser):
-    """A parser that accepts only JSON bodies, and rejects JSON objects with duplicate names."""
+    """A parser that accepts only JSON bodies, and rejects JSON objects that contain the same name twice."""
 
     def parse_body(self, request: HttpRequest) -> Any:
         """Return the parsed body.
@@ -62,7 +62,7 @@ def _finite(digits: str) -> float:
     """Parse a floating-point number.
 
     Raises:
-        ValueError: If the number is too large, because Python would parse it as infinity.
+        ValueError: If the number is so large that Python would parse it as infinity.
     """
     number = float(digits)
     return number if math.isfinite(number) else _refuse(digits)
@@ -109,7 +109,7 @@ def _refuse_other_parameters(operation: Operation) -> None:
         @wraps(run)
         def checked(request: HttpRequest, **kwargs: Any) -> Any:
             unknown = dict.fromkeys(set(request.GET) - known, "This parameter doesn't exist.")
-            # ninja would use the last value, but the page cache might use another one.
+            # If a parameter is repeated, ninja would use its last value, but the page cache might use a different one.
             repeated = {
                 name: "This parameter was sent more than once."
                 for name in known - list_names

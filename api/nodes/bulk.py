@@ -23,7 +23,7 @@ from api.schemas.writing import At, NewNode, NodeChange, Place, TagsChange
 from nodes.selectors import editable_nodes, stored_photos
 
 MAX_OPERATIONS = 100
-# The body schema of each operation that has a body.
+# The body's schema for each operation that has a body.
 BODIES: dict[str, type[Shape]] = {
     "create": NewNode,
     "change": NodeChange,
@@ -32,7 +32,7 @@ BODIES: dict[str, type[Shape]] = {
     "restore": Place,
     "tag": TagsChange,
 }
-# Operations on a version of a node, by name. If an operation has a body, the body is passed as `data`.
+# Operations on a version of a node, keyed by name. If an operation has a body, the body is passed as `data`.
 VERSIONED: dict[str, Callable[..., None]] = {
     "change": operations.change,
     "publish": operations.publish,
@@ -49,10 +49,10 @@ BOTH_VERSIONS = ("change", "publish", "schedule")
 
 
 class Operation(Shape):
-    """A change, with the same effect as the endpoint for this change.
+    """A change, which has the same effect as a request to the corresponding endpoint.
 
-    `id` is the id of the node. Leave it out to create a node. `if_match`, `version` and `merge` have the same meaning
-    as in the endpoint.
+    `id` is the id of the node. To create a node, leave it out. `if_match`, `version` and `merge` have the same meaning
+    as in a request to the endpoint.
     """
 
     do: Literal[
@@ -109,7 +109,7 @@ class Results(Shape):
     openapi_extra=REPEATABLE,
 )
 def bulk(request: HttpRequest, batch: Body[Operations]) -> HttpResponse:
-    """Make up to 100 changes in order, with the same effects as the endpoints for these changes.
+    """Make up to 100 changes in order, with the same effects as requests to the corresponding endpoints.
 
     If a change fails, the others are still made. Each change counts toward the rate limit. An account can run only one
     bulk request at a time.
@@ -125,13 +125,13 @@ def bulk(request: HttpRequest, batch: Body[Operations]) -> HttpResponse:
         results: list[dict[str, Any]] = []
         for number, operation in enumerate(batch.operations):
             if results and _is_unavailable(results[-1]):
-                # If the database is unavailable, the remaining changes fail immediately, with the same result.
+                # If the database is unavailable, don't try the remaining changes, and return the same result for them.
                 results.append({**results[-1], "id": operation.id})
                 continue
             results.append(_run(principal, operation, derive_id(f"{request_id}:{number}") if request_id else None))
         response = responses.json_response(request, {"results": results})
         if any(result["status"] >= 500 for result in results):
-            # If the request is repeated, it may succeed, so this response must not be stored.
+            # This response must not be stored, because the request may succeed if the client repeats it.
             response["Retry-After"] = problems.RETRY_AFTER
         return response
 

@@ -1,4 +1,4 @@
-"""List nodes. Lists for readers use the selectors of the public pages, and lists for editors use those of the admin."""
+"""List nodes. Lists for readers use the selectors of the public pages, and lists for editors those of the admin."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from reader.selectors import bylines, dates, faceted_lists
 
 DEFAULT_LIMIT, MAX_LIMIT = 20, 100
 STATE_PATTERN = f"^({'|'.join((lists.ANY, *lists.STATES))})?$"
-# Mutually exclusive filters. A public list accepts only one of these.
+# Mutually exclusive filters. A public list accepts only one of them.
 EXCLUSIVE = ("section", "tag", "author", "type", "q")
 
 
 class Filters(Shape):
-    """Options that filter a list, and that set how its nodes are represented."""
+    """Options that filter a list, and that determine how its nodes are represented."""
 
     section: Id | None = Field(None, description="Nodes in this section.")
     type: str = Field("", max_length=50, description="Nodes of this type.", examples=["blog-entry"])
@@ -108,7 +108,7 @@ def _search(filters: Filters) -> NodePage:
 
 
 def count_facets(filters: Filters) -> dict[str, dict[str, int]]:
-    """Return the number of nodes in a section for each value of each facet.
+    """For each value of each facet, return how many nodes in the section have this value.
 
     The facets selected in `filters` limit the counts of the other facets.
 
@@ -164,7 +164,7 @@ def _list_section(filters: Filters) -> NodePage:
 def _facet_filters(filters: Filters, section: SectionEntry) -> list[tuple[str, str, str]]:
     """Return (type, name, value) for each facet in the filters.
 
-    The type is the first type in the section's list that has all these facets.
+    The type is the first of the section's content types that has all these facets.
 
     Raises:
         Problem: 422 if no type has all these facets.

@@ -1,4 +1,4 @@
-"""Operations on nodes. Each operation translates a request into an action. Repeated requests have no effect."""
+"""Operations on nodes. Each operation translates a request into an action. Repeating a request has no effect."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -25,12 +25,12 @@ from nodes.types import NO_TAGS, Actor, TagChange
 
 @dataclass(frozen=True)
 class WriteContext:
-    """The context of a requested change: who makes it, and to which version.
+    """The context of a requested change: who makes the change, and to which version.
 
     Attributes:
         seen: The nonce of the version that the change is based on.
-        request_id: The id derived from the Idempotency-Key and the request, or None without a key.
-        merges: Whether to merge the change with changes that others have saved in the meantime.
+        request_id: The id derived from the Idempotency-Key and the request, or None if there is no key.
+        merges: Whether to merge the change with changes that others have saved since that version.
         is_draft: Whether to change the draft instead of the live version.
     """
 
@@ -63,7 +63,7 @@ def create(principal: Principal, request_id: ObjectId | None, data: Mapping[str,
     # Reject users without permission before parsing the fields that they sent.
     action = actions.CreateNode(user=principal, type=type, fields={})
     action.check()
-    # If an account doesn't have permission to list nodes, it couldn't see the new node in the response.
+    # An account without permission to list nodes isn't allowed to see the new node in the response.
     if not access.may_list(principal):
         raise PermissionDenied
     if request_id and editable_nodes.load(request_id):
@@ -95,11 +95,11 @@ def change(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) ->
 
 
 def publish(context: WriteContext, node_id: ObjectId) -> None:
-    """Publish a node now, or the changes in its draft. Raises the same errors as `change`."""
+    """Publish a node or the changes in its draft now. Raises the same errors as `change`."""
     if not context.is_draft:
         actions.Publish(**context.saving(node_id)).execute()
         return
-    # The dates come from the draft to publish, not from the request.
+    # The dates come from the draft that is being published, not from the request.
     with as_problems({"published": "query.version", "expires": "query.version"}):
         try:
             actions.PublishDraft(**context.target(node_id)).execute()
@@ -167,9 +167,10 @@ def move_to_trash(context: WriteContext, node_id: ObjectId) -> None:
 
 
 def restore(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -> None:
-    """Restore a node from the trash, or do nothing if it is not in the trash. Raises the same errors as `change`.
+    """Restore a node from the trash. If the node isn't in the trash, do nothing.
 
-    If `data` contains a place, the node is restored to that place.
+    If `data` contains a section or a slug, the node is restored with this section or slug. Raises the same errors as
+    `change`.
     """
     action = actions.Restore(**context.target(node_id))
     try:
@@ -184,7 +185,7 @@ def restore(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -
 
 
 def _place(context: WriteContext, editable: Editable, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the new place as fields by path. If the slug is empty, it is not changed."""
+    """Return the new section and slug, keyed by field path. An empty slug is omitted, so the slug doesn't change."""
     given = {name: value for name, value in data.items() if name == "section" or value}
     return patches.parse_fields(context.principal, editable.node.metadata.type, given, editable.live.fields)
 
@@ -202,7 +203,7 @@ def _check_trashed_version(context: WriteContext, trashed: Editable) -> None:
 def _base_version(context: WriteContext, editable: Editable) -> Version:
     """Return the version that a change is based on, or the current version if that version no longer exists.
 
-    The returned version has the current tags, because changing tags does not change the nonce.
+    The returned version has the current tags, because the nonce stays the same when tags change.
     """
     present = editable.draft if context.is_draft and editable.draft else editable.live
     if present.nonce == context.seen:
@@ -222,5 +223,5 @@ def _is_draft_published(context: WriteContext, node_id: ObjectId) -> bool:
     type = present.node.metadata.type
     drafted = {path: value for path, value in draft.fields.items() if path not in NOT_DRAFTED}
     merge = merging.merge(base.fields if base else None, drafted, live, type)
-    # If the draft was published, merging it into the live version again changes nothing.
+    # If the draft was published, merging it into the live version again doesn't change anything.
     return not merge.conflicts and all(merging.same(live.get(path), value) for path, value in merge.changes.items())

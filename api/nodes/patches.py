@@ -1,4 +1,4 @@
-"""Convert JSON bodies to fields by path, using the nodes' form fields."""
+"""Convert JSON bodies to fields, keyed by path, with the nodes' form fields."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,8 +23,7 @@ from nodes.content.messages import unknown_field
 from nodes.form_fields import AuthorField, SectionField
 from nodes.types import NEVER
 
-# For each kind of model field: the Python types that its JSON values have after parsing, and a label. The first match
-# applies.
+# For each kind of model field: the Python types of its parsed JSON values, and a label. The first match applies.
 _KINDS: tuple[tuple[Any, tuple[tuple[type, ...], Any]], ...] = (
     (models.BooleanField, ((bool,), gettext_lazy("true or false"))),
     (models.IntegerField, ((int,), gettext_lazy("a whole number"))),
@@ -41,18 +40,18 @@ def parse_fields(
     seen: Mapping[str, Any],
     request_id: ObjectId | None = None,
 ) -> dict[str, Any]:
-    """Return the changes in a request body as fields by path, without tags.
+    """Return the changes in a request body as fields, keyed by path, without tags.
 
     Args:
         principal: The principal that sent the request.
         type: The type of the node.
         data: A request body with the schema NewNode or NodeChange.
-        seen: The fields that the change is based on, by path. This is empty for a new node.
+        seen: The fields that the change is based on, keyed by path. For a new node, there are none.
         request_id: The id of the request. The ids of new parts are derived from it, so that a repeated request creates
             the same ids.
 
     Raises:
-        Problem: 422 with all invalid fields.
+        Problem: 422 with an error for each invalid field.
         FieldForbidden: If the principal can't set a field.
     """
     known = editable_fields(type)
@@ -123,10 +122,10 @@ def _parse_declared(field: models.Field, value: Any, seen: Any, request_id: Obje
 
 
 def _check_kind(field: models.Field, value: Any) -> None:
-    """Raise an error if a JSON value has the wrong type. Django's fields would accept "no" as true and 2.7 as 2.
+    """Raise an error if a JSON value has the wrong type, because Django would accept "no" as true and 2.7 as 2.
 
     Raises:
-        ValidationError: If it has the wrong type.
+        ValidationError: If the value has the wrong type.
     """
     if isinstance(field, ArrayField) and isinstance(value, list):
         for item in value:

@@ -16,7 +16,7 @@ from nodes.types import NEVER
 from photos import addresses, labels, texts
 from photos.assets import renditions
 
-# Fields that are always returned, because they identify a node and its version.
+# Fields that identify a node and its version. They are always returned.
 ALWAYS_INCLUDED = frozenset({"id", "type", "nonce"})
 
 
@@ -49,12 +49,12 @@ def serialize_node(
     Args:
         request: The request.
         node: The node.
-        include: Names from INCLUDED that are added to the data.
+        include: Names from INCLUDED to add to the data.
         picked: The names to return. If empty, all names are returned.
-        draft: The node with its draft, if the principal has permission to view the draft.
+        draft: The node with its draft, if it has a draft that the principal has permission to view.
     """
-    # Record that the response also depends on the node's text, because it contains the nonce and the time of the last
-    # change.
+    # The response contains the nonce and the time of the last change, so record that it depends on the `texts` version,
+    # too.
     note_texts()
     data = _common(request, node)
     if DETAIL in include:

@@ -1,7 +1,7 @@
 """Endpoints that read nodes.
 
-These endpoints return public content. With a token or a session, they return everything that the account can see in the
-admin.
+These endpoints return public content. If a request has a token or a session, they return everything that the account
+can see in the admin.
 """
 
 from typing import Annotated
@@ -44,7 +44,7 @@ router = Router(tags=["Nodes"])
 
 
 class NodeOptions(Shape):
-    """Options that set how a node is represented."""
+    """Options that determine how a node is represented."""
 
     fields: Fields = ""
     include: Include = ""
@@ -55,9 +55,9 @@ class NodeOptions(Shape):
 def nodes(request: HttpRequest, filters: Query[Filters]) -> HttpResponse:
     """List nodes, newest first or in the section's order. Without filters, list the posts in all sections.
 
-    Use one of `section`, `tag`, `author`, `type` and `q`. With `section`, you can also use `facet` and `type`. With
-    `state`, you get the same list as in the admin, and you can combine `section`, `tag`, `type` and `q`. To use
-    `state`, you need a session or a token with the scope “read”.
+    Use only one of `section`, `tag`, `author`, `type` and `q`. You can combine `section` with `facet` and `type`. If
+    you send `state`, you get the same list as in the admin, and you can combine `section`, `tag`, `type` and `q`. To
+    use `state`, you need a session or a token with the scope “read”.
     """
     page = list_for_editors(principals.current(request), filters) if filters.state else list_public(filters)
     return _list_response(request, filters, page)
@@ -66,8 +66,8 @@ def nodes(request: HttpRequest, filters: Query[Filters]) -> HttpResponse:
 class Facet(Shape):
     """A value of a facet.
 
-    `count` is the number of nodes that have this value and match the filters. To filter by this value, send the value
-    of `facet` as a filter.
+    `count` is the number of nodes that have this value and match the filters. To filter a list by this value, use
+    `facet` as the value of the `facet` parameter.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Facet(Shape):
 
 
 class Facets(Shape):
-    """The facet values in a section. Each facet has at most 20 values: those with the most nodes."""
+    """The facet values in a section. For each facet, only the 20 values with the most nodes are returned."""
 
     items: list[Facet]
 
@@ -92,7 +92,7 @@ class FacetFilters(Shape):
 
 @router.get("/nodes/facets", url_name="api-facets", response=Facets, summary="Count facet values")
 def facets(request: HttpRequest, filters: Query[FacetFilters]) -> HttpResponse:
-    """Return the facet values that can filter a section's list, `/nodes?section=`, and how many nodes each has."""
+    """Return the facet values by which you can filter `/nodes?section=`, and how many nodes have each value."""
     facet_counts = count_facets(Filters.model_validate(filters.model_dump()))
     items = [
         {"name": name, "value": value, "count": count, "facet": f"{name}={value}"}
@@ -110,7 +110,10 @@ def by_path(
     path: Annotated[str, Query(max_length=2_000, examples=["/essays/on-lists"])],
     options: Query[NodeOptions],
 ) -> HttpResponse:
-    """Return the node at a path on the site. If the node has moved, the response is 308 with its current path."""
+    """Return the node at a path on the site.
+
+    If the node has moved, the response is 308 and contains the current path.
+    """
     # `path` in responses is percent-encoded if it contains non-ASCII letters.
     wanted_path = unquote(path).strip("/")
     moment = now()
@@ -148,7 +151,7 @@ def node(request: HttpRequest, node_id: Id, options: Query[NodeOptions]) -> Http
 
 
 def load_editable(principal: Principal, node_id: ObjectId) -> Editable | None:
-    """Return a node with the editors' data, or None if the principal can't view it in the admin."""
+    """Return a node with the data that editors see, or None if the principal can't view the node in the admin."""
     editable = editable_nodes.load(node_id) if access.may_list(principal) else None
     return editable if editable and access.allowed(principal, editable.node, NodePermission.VIEW) else None
 
@@ -161,8 +164,8 @@ def node_response(
     Args:
         request: The request.
         node: The node.
-        options: Options that set how the node is represented.
-        editable: The node with the editors' data, if the principal can view it in the admin.
+        options: Options that determine how the node is represented.
+        editable: The node with the data that editors see, if the principal can view the node in the admin.
 
     Raises:
         Problem: 422 if an option is not valid, 404 if the requested draft does not exist.

@@ -1,4 +1,4 @@
-"""Endpoints that change nodes. There is one for each operation in the admin, with the same rules (operations.py)."""
+"""Endpoints that change nodes. They correspond to operations in the admin, with the same rules (operations.py)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -76,7 +76,8 @@ def change(request: HttpRequest, node_id: Id, options: Query[ChangeOptions], dat
 def publish(request: HttpRequest, node_id: Id, options: Query[VersionOptions]) -> HttpResponse:
     """Publish a node now.
 
-    With `version=draft`, publish the changes in the node's draft, merged with later changes to the live version.
+    If you send `version=draft`, the changes in the node's draft are merged with later changes to the live version, and
+    then published.
     """
     return _write(request, node_id, operations.publish, version=options.version, returned=LIVE)
 
@@ -91,7 +92,7 @@ def unpublish(request: HttpRequest, node_id: Id) -> HttpResponse:
 def schedule(request: HttpRequest, node_id: Id, options: Query[VersionOptions], data: Body[At]) -> HttpResponse:
     """Publish a node at a time in the future.
 
-    With `version=draft`, publish the changes in a public node's draft at this time.
+    If you send `version=draft`, the changes in a public node's draft are published at this time.
     """
     return _write(request, node_id, partial(operations.schedule, at=data.at), version=options.version)
 
@@ -146,16 +147,16 @@ def tag(request: HttpRequest, node_id: Id, data: Body[TagsChange]) -> HttpRespon
     openapi_extra=VERSIONED,
 )
 def throw_away(request: HttpRequest, node_id: Id) -> HttpResponse:
-    """Move a node to the trash, together with everything in it.
+    """Move a node and everything in it to the trash.
 
-    The node's version does not change. You need its ETag to restore the node.
+    The node's version doesn't change. To restore the node, you need the ETag of this version.
     """
     return _write(request, node_id, operations.move_to_trash, has_no_content=True)
 
 
 @router.post("/nodes/{node_id}/restore", **CHANGES, url_name="api-restore", summary="Restore a node from the trash")
 def restore(request: HttpRequest, node_id: Id, data: Body[Place | None] = None) -> HttpResponse:
-    """Restore a node from the trash, to its previous place or to another one."""
+    """Restore a node from the trash, to its previous location or to a different one."""
     place = data.model_dump(exclude_unset=True) if data else {}
     return _write(request, node_id, partial(operations.restore, data=place))
 
@@ -170,15 +171,15 @@ def _write(
     merges: bool = False,
     has_no_content: bool = False,
 ) -> HttpResponse:
-    """Make a change to the version in If-Match, and return the response for the new version.
+    """Change the version that If-Match identifies, and return the response for the new version.
 
     Args:
         request: The request.
         node_id: The id of the node.
         work: The function that makes the change.
         version: The version to change, live or draft.
-        returned: The version to return. By default, the changed version is returned.
-        merges: Whether to merge the change with changes that others have saved in the meantime.
+        returned: The version to return. By default, this is the changed version.
+        merges: Whether to merge the change with changes that others have saved since that version.
         has_no_content: Whether to return 204 without a body.
     """
     principal = writer(request)

@@ -1,4 +1,4 @@
-"""Endpoints that download and upload photo files. As for every node, the metadata of photos is handled in api/nodes.
+"""Endpoints for downloading and uploading photo files. The metadata of photos, like that of all nodes, is in api/nodes.
 
 files.py      downloads of a photo's file
 uploading.py  uploads of new photos and replacements, each in a single request

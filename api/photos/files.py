@@ -1,4 +1,4 @@
-"""Endpoints that return photo files, as shown on the site's pages."""
+"""Endpoints that return photo files as they appear on the site's pages."""
 
 from bson import ObjectId
 from django.http import Http404, HttpRequest
@@ -21,7 +21,8 @@ from photos.views import send_current
 
 router = Router(tags=["Photos"])
 
-# A photo's file can be replaced at any time, so every request must revalidate. The ETag identifies the bytes.
+# A photo's file can be replaced at any time, so caches must revalidate it for every request. The ETag identifies the
+# file's content.
 CACHE_PUBLIC, CACHE_PRIVATE = "public, no-cache", "private, no-cache"
 FILE_RESPONSE = {"description": "The bytes", "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}}}
 _RESPONSES = {
@@ -56,11 +57,11 @@ def file(request: HttpRequest, photo_id: Id) -> HttpResponseBase:
 
     If the photo is cropped or rotated, its largest copy is returned instead.
 
-    Send the ETag in If-Range and If-None-Match. In the response to `/nodes/ID`, `file.copies` contains the URLs of
-    smaller copies.
+    You can send the ETag in If-Range and If-None-Match. In the response to `/nodes/ID`, `file.copies` contains the URLs
+    of smaller copies.
     """
     photo, is_for_all = get_visible(principals.current(request), ObjectId(photo_id))
-    # The router has changed HEAD to GET. Restore the original method, so that a HEAD request doesn't read the file.
+    # The router has changed HEAD to GET. Restore the original method, so that the file isn't read for HEAD requests.
     request.method = request.META["REQUEST_METHOD"]
     try:
         response = send_current(request, photo, cache=CACHE_PUBLIC if is_for_all else CACHE_PRIVATE)

@@ -27,10 +27,11 @@ from photos.assets.writer import CHUNK
 from photos.services.photos import Upload, check_destination
 from photos.services.sweeping import sweep_stalled
 
-# Starting an upload takes two writes. If a process dies between the two, the lock on the id expires after this time.
+# Starting an upload takes two writes. If a process dies between these writes, the lock on the id expires after this
+# time.
 START_LIMIT = timedelta(minutes=1)
 RETRY_LATER = "30"  # seconds
-# The PhotoDescription fields, by the path of the stored field.
+# The names of PhotoDescription fields, keyed by the path of the stored field.
 _NAMES = {
     "parent_id": "gallery",
     "slug": "slug",
@@ -45,7 +46,7 @@ _NAMES = {
 class PhotoDescription(Shape):
     """The description of a new photo, sent together with the file. You can set the photo's other fields later."""
 
-    # The part of the request that contains the description. Field paths in errors start with this name.
+    # The part of the request that contains the description. Field paths in errors begin with this name.
     source: ClassVar[str] = "query"
 
     gallery: Id = Field(description="The photo's gallery.")
@@ -98,20 +99,20 @@ def check_may_add(principal: Principal, description: PhotoDescription) -> None:
 
 
 def check_wanted_place(description: PhotoDescription) -> None:
-    """Check the place of a new photo before its file is read.
+    """Check whether a photo can be stored in the requested gallery with the requested slug, before its file is read.
 
     Raises:
-        Problem: 422 if the photo can't be stored in this place.
+        Problem: 422 if the gallery or the slug can't be used.
     """
     with as_problems(description.source):
         check_destination(ObjectId(description.gallery), description.slug)
 
 
 def derive_photo_id(request: HttpRequest, principal: Principal) -> ObjectId | None:
-    """Return the photo id derived from the Idempotency-Key and the account, or None without a key.
+    """Return the photo id derived from the Idempotency-Key and the account, or None if there is no key.
 
-    A repeated request gets the same id, so it doesn't create a second photo. The response doesn't have to be stored,
-    and the body, which may be large, is not read twice.
+    A repeated request gets the same id, so it doesn't create a second photo. The response therefore doesn't have to be
+    stored, and the body, which may be large, isn't read twice.
 
     Raises:
         Problem: 400 if the key is empty or too long.
@@ -121,11 +122,11 @@ def derive_photo_id(request: HttpRequest, principal: Principal) -> ObjectId | No
 
 
 def picture_body(request: HttpRequest) -> "Body":
-    """Return the file in a request body.
+    """Return the request body, which is an image file.
 
     Raises:
-        Problem: 415 if the body is not declared as an image, 400 if its length is not declared, 413 if the body is too
-            large.
+        Problem: 415 if the request doesn't declare the body as an image, 400 if the request doesn't declare its length,
+            413 if the body is too large.
     """
     if not (request.content_type or "").startswith("image/"):
         raise Problem("unsupported-media-type", "Send the file itself, with an image/… content type.")
@@ -135,7 +136,7 @@ def picture_body(request: HttpRequest) -> "Body":
 
 
 def check_size(length: int) -> None:
-    """Raise a problem if the site doesn't accept files with `length` bytes.
+    """Raise a problem if the site doesn't accept files of `length` bytes.
 
     Raises:
         Problem: 413 if the file is too large.
@@ -146,7 +147,7 @@ def check_size(length: int) -> None:
 
 
 class Body:
-    """A request body that is read in parts, so that it is never completely in memory.
+    """A request body that is read in parts, so that the complete body is never in memory.
 
     Attributes:
         remaining: The number of bytes that have not been read yet.
@@ -222,7 +223,7 @@ def _begin(principal: Principal, description: PhotoDescription, photo_id: Object
             try:
                 return action.begin()
             except errors.IdTaken:
-                # The id may belong to an upload whose process died. If so, sweep_stalled() deletes that upload.
+                # The id may belong to an upload whose process died. In that case, sweep_stalled() deletes the upload.
                 sweep_stalled()
                 return action.begin()
         except errors.IdTaken as error:

@@ -14,7 +14,7 @@ def may_send(request: HttpRequest) -> HttpResponse:
     """Tell nginx whether the client can upload or replace photos.
 
     The status is 204 for users with this permission, 401 for visitors and invalid tokens, and 403 for other users. The
-    view that receives the body later checks the permission for the particular gallery or photo.
+    view that later receives the body checks the permission for the particular gallery or photo.
     """
     principal = principals.for_writing(request)
     if principal is None:

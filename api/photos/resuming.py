@@ -44,7 +44,7 @@ _PIECE = {
 
 
 class Announced(PhotoDescription):
-    """A photo to upload in pieces. `length` is the size of its file in bytes."""
+    """A photo to upload in pieces. `length` is the size of the photo's file in bytes."""
 
     source: ClassVar[str] = "body"
 
@@ -115,11 +115,11 @@ def _begin(principal: Principal, announced: Announced, upload_id: ObjectId) -> d
 def piece(request: HttpRequest, upload_id: Id) -> HttpResponse:
     """Store the next piece. The Content-Range header specifies its position in the file.
 
-    If pieces are still missing, the response is 308 and reports the progress in the `Range` header. After the last
+    Until the file is complete, the response is 308 and reports the progress in the `Range` header. After the last
     piece, the response is 201 and contains the photo.
 
-    Send the pieces in order. The server stores only complete parts of 261,120 bytes, so send any bytes that were not
-    stored again with the next piece. You can safely send bytes more than once.
+    Send the pieces in order. The server stores only complete chunks of 261,120 bytes. If some bytes of a piece were not
+    stored, send these bytes again at the start of the next piece. You can safely send bytes more than once.
     """
     principal = principals.current(request)
     upload_key = ObjectId(upload_id)
@@ -151,7 +151,7 @@ def _store_piece(request: HttpRequest, upload: StagedUpload, received: int) -> i
     """Store the bytes in a request that have not been stored yet. Return the number of bytes stored so far.
 
     Raises:
-        Problem: If the piece does not fit into the upload, or if the connection is lost.
+        Problem: If the piece doesn't continue the upload, or if the connection is lost.
     """
     start, stop = _range(request, upload, received)
     if start == stop:
@@ -171,10 +171,10 @@ def _store_piece(request: HttpRequest, upload: StagedUpload, received: int) -> i
 
 
 def _range(request: HttpRequest, upload: StagedUpload, received: int) -> tuple[int, int]:
-    """Return the start and end of a piece. They are equal if the request contains no piece.
+    """Return the start and end of a piece. Both are equal if the request contains no piece.
 
     Raises:
-        Problem: 409 if the range does not fit into the upload.
+        Problem: 409 if the range doesn't continue the upload.
     """
     match = _RANGE.fullmatch(request.headers.get("Content-Range", "").strip())
     if match and int(match[3]) == upload.length:
@@ -216,7 +216,7 @@ def _finish(request: HttpRequest, principal: Principal, upload: StagedUpload, an
 
 
 def _finished_response(request: HttpRequest, principal: Principal, upload_id: ObjectId) -> HttpResponse:
-    """Return the response for the photo created from the principal's upload.
+    """Return the response for the photo that was created from an upload of the principal.
 
     Raises:
         Http404: If there is no such photo.

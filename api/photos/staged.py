@@ -19,7 +19,8 @@ from marginalia.mongo.connection import database
 
 # Size in bytes of each part except the last. It is equal to the chunk size of GridFS.
 PART_SIZE = 255 * 1024
-# How long an upload can be resumed. MongoDB deletes the upload an hour later, so that no running request loses parts.
+# Uploads can be resumed for this long. MongoDB deletes an upload an hour later, so that running requests don't lose
+# parts.
 LIFETIME = timedelta(days=1)
 # Maximum number of unfinished uploads per account.
 MAX_UPLOADS = 10
@@ -41,7 +42,7 @@ class StagedUpload:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Return the upload that a document describes."""
+        """Return the upload stored in `document`."""
         return cls(*(document[name] for name in ("_id", "owner_id", "length", "said", "begun")))
 
 
@@ -63,7 +64,7 @@ def begin(owner_id: ObjectId, length: int, description: Mapping[str, Any], uploa
             if existing := find(owner_id, upload_id):
                 return existing
         else:
-            # A request may have left behind parts of an earlier upload with the same id. Delete these parts.
+            # An earlier upload with the same id may have left parts behind. Delete these parts.
             database()[PARTS].delete_many({"upload_id": upload_id, "begun": {"$ne": document["begun"]}})
             return StagedUpload.from_document(upload)
     raise TooManyUploads
@@ -85,7 +86,7 @@ def count_received(upload: StagedUpload) -> int:
 def add_part(upload: StagedUpload, start: int, data: bytes) -> None:
     """Store the part that starts at byte `start`.
 
-    All earlier parts must have been stored. If another request has already stored this part, nothing happens.
+    All earlier parts must have been stored. If another request has already stored this part, the function does nothing.
     """
     part = {"upload_id": upload.id, "n": start // PART_SIZE, "data": data, "begun": upload.begun}
     try:

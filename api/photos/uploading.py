@@ -1,4 +1,4 @@
-"""Endpoints that upload a new photo or replace a file, in a single request whose body is the file."""
+"""Endpoints that create a photo or replace a photo's file, in a single request whose body is the file."""
 
 from typing import Annotated
 
@@ -37,7 +37,7 @@ FILE_BODY = {
     openapi_extra={"parameters": [KEY_PARAMETER], **FILE_BODY},
 )
 def upload(request: HttpRequest, description: Query[PhotoDescription]) -> HttpResponse:
-    """Create a photo from the file in the body. With an Idempotency-Key, you can safely repeat the request."""
+    """Create a photo from the file in the body. If you send an Idempotency-Key, you can safely repeat the request."""
     principal = principals.current(request)
     incoming.check_may_add(principal, description)
     picture = incoming.picture_body(request)

@@ -1,7 +1,7 @@
-"""Rate limits. They count every request made with a token, and every other request that can change something.
+"""Rate limits, which count every request made with a token, and every other request that can change something.
 
-A large request counts more than once: a bulk request counts once per change, and a long body counts several times.
-Visitors' safe requests are not counted, so that reading causes no database writes.
+A large request counts more than once: a bulk request counts once per change, and a long body counts several times. Safe
+requests from visitors aren't counted, so that reading causes no database writes.
 """
 
 import secrets
@@ -18,15 +18,15 @@ from marginalia.mongo import rate_limit
 from marginalia.mongo.rate_limit import RateLimitResult
 
 WINDOW_SECONDS = 60
-# Each time the JSON body contains this many bytes, the request counts as one more change, because long texts take
-# longer to render and compare.
+# The request counts as one more change for each BYTES_PER_WRITE bytes in its JSON body, because longer text takes more
+# time to render and compare.
 BYTES_PER_WRITE = 20_000
 JSON_TYPES = frozenset({"application/json", "application/merge-patch+json"})
 
 
 @dataclass(frozen=True)
 class CountedRequest:
-    """A counted request: its key, its cost as a number of requests, the limit, and the result of counting."""
+    """A counted request: its key, the number of requests that it counts as, the limit, and the result of counting."""
 
     key: str
     cost: int
@@ -43,12 +43,12 @@ def count(request: HttpRequest, who: str, *, is_reading: bool) -> None:
     kind = "READS" if is_reading else "WRITES"
     limit = settings.API[f"{kind}_PER_MINUTE"]
     cost = 1 if is_reading else 1 + _length(request) // BYTES_PER_WRITE
-    # If a request costs more than the limit, it uses up the limit for a whole minute.
+    # A single request that exceeds the limit on its own is accepted, but uses up the limit for a whole minute.
     _count(request, f"api:{kind.lower()}:{who}", min(cost, limit), limit)
 
 
 def count_changes(request: HttpRequest, number: int) -> None:
-    """Count the further changes that a request makes. The first change has already been counted.
+    """Count the changes that a request makes after the first one, which has already been counted.
 
     Raises:
         Problem: 429 if the changes exceed the limit.
@@ -67,7 +67,7 @@ def _count(request: HttpRequest, key: str, cost: int, limit: int) -> None:
 
 
 def _length(request: HttpRequest) -> int:
-    """Return the number of JSON bytes in a request, or 0 for photos, which have their own limits."""
+    """Return the number of JSON bytes in a request. Return 0 for photos, which have their own limits."""
     length = request.META.get("CONTENT_LENGTH") or "0"
     return int(length) if length.isdecimal() and request.content_type in JSON_TYPES else 0
 
@@ -76,7 +76,7 @@ def _length(request: HttpRequest) -> int:
 def exclusive(operation: str) -> Iterator[None]:
     """Prevent other processes and threads from running the same operation while the block runs.
 
-    The lock expires after a minute, even if the block takes longer or its process dies.
+    The lock expires after a minute, even if the block is still running or its process has died.
 
     Raises:
         Problem: 429 if the operation is already running.
@@ -95,12 +95,12 @@ def exclusive(operation: str) -> Iterator[None]:
 
 
 def visitor_key(request: HttpRequest) -> str:
-    """Return the key under which a visitor's requests are counted. It is a keyed hash of the visitor's network."""
+    """Return the key under which a visitor's requests are counted: a keyed hash of the visitor's network."""
     return f"network:{ip_hash.key(request)}"
 
 
 def add_headers(request: HttpRequest, response: HttpResponse) -> None:
-    """Add RateLimit headers to the response of a counted request: Limit, Remaining, and Reset in seconds."""
+    """Add the RateLimit headers (Limit, Remaining, and Reset in seconds) to the response of a counted request."""
     counted_request: CountedRequest | None = getattr(request, "api_counted", None)
     if counted_request:
         headers = (

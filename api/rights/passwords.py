@@ -8,14 +8,15 @@ from api.rights import tokens
 
 
 class TokenRevoker:
-    """A password validator that accepts every password, and revokes the account's tokens when a new password is stored.
+    """A password validator that accepts any password, and revokes the account's tokens when a new password is stored.
 
     Django calls password_changed() whenever a password is set: in forms, resets and the admin, with `manage.py
-    changepassword`, and in code. Django doesn't call it if a login only stores the same password with a newer hasher.
+    changepassword`, and in code. Django doesn't call this method when a login only stores the same password with a
+    newer hasher.
     """
 
     def validate(self, password: str, user: Any = None) -> None:
-        """Accept every password."""
+        """Accept any password."""
 
     def password_changed(self, password: str, user: Any = None) -> None:
         """Revoke the account's tokens."""
@@ -23,5 +24,5 @@ class TokenRevoker:
             tokens.revoke_all(user.pk)
 
     def get_help_text(self) -> str:
-        """Return the help text for forms in which a password is set."""
+        """Return the help text for forms that set a password."""
         return _("Changing the password revokes all API tokens for the account.")

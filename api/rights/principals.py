@@ -26,7 +26,8 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 class Principal:
     """The visitor, account or token that sent a request.
 
-    A principal has only the user attributes that access functions read, so that no permission can bypass the scopes.
+    A principal has only those user attributes that access functions read, so that no permission check can bypass the
+    scopes.
     """
 
     def __init__(self, user: Any, token: Token | None = None, *, is_reading: bool = True) -> None:
@@ -35,7 +36,8 @@ class Principal:
         Args:
             user: The user.
             token: The token of the request, or None.
-            is_reading: Whether the request is read-only. If so, write permissions count as view permissions.
+            is_reading: Whether the request is read-only. If it is, the owner's write permissions count as view
+                permissions.
         """
         self._user = user
         self.token = token
@@ -46,17 +48,17 @@ class Principal:
         self.is_staff: bool = user.is_staff and (token is None or bool(token.scopes))
 
     def has_scope(self, scope: Scope) -> bool:
-        """Return whether the token has a scope. A session has every scope, and a visitor has none."""
+        """Return whether the token has a scope. Sessions have all scopes, and visitors have none."""
         return self.is_authenticated and (self.token is None or scope in self.token.scopes)
 
     def has_perm(self, permission: str, obj: Any = None) -> bool:
-        """Return whether the user has a permission and the token's scopes allow this permission."""
-        # An account without access to the admin has no node permissions in the API, either.
+        """Return whether the user has a permission that the token's scopes allow."""
+        # Accounts without access to the admin have no node permissions in the API, either.
         if permission.startswith("nodes.") and not self.is_staff:
             return False
         if self.token and not allows(self.token.scopes, permission, is_reading=self._is_reading):
             return False
-        # Users with permission to publish can view everything, even with a token that can't publish.
+        # Users with permission to publish can view everything, even if they use a token that can't publish.
         if permission == "nodes.view_node" and self._user.has_perm("nodes.publish_node"):
             return True
         return bool(self._user.has_perm(permission))
@@ -76,13 +78,13 @@ class Principal:
 
 
 def current(request: HttpRequest) -> Principal:
-    """Return an API request's principal, which the router has already set."""
+    """Return the principal of an API request, which the router has already set."""
     principal: Principal = request.auth
     return principal
 
 
 def require_scope(request: HttpRequest, scope: Scope) -> Principal:
-    """Return a request's principal if it has a scope. Every endpoint that changes something calls this function first.
+    """Return a request's principal if it has a scope. Endpoints that change something call this function first.
 
     Raises:
         Problem: 403 if the principal's token does not have the scope.
@@ -120,7 +122,7 @@ class BearerToken(HttpBearer):
 
 
 def for_writing(request: HttpRequest) -> Principal | None:
-    """Return a request's principal with its write permissions, or None for visitors and invalid tokens.
+    """Return the principal of a request, with write permissions, or None for visitors and invalid tokens.
 
     The request is not counted toward a rate limit.
     """
@@ -141,7 +143,7 @@ def _principal_of_secret(secret: str, moment: datetime, *, is_reading: bool) -> 
 
 
 class Session(APIKeyCookie):
-    """Authentication with the session cookie of a user who is logged in, in the admin or as a reader.
+    """Authentication with the session cookie of a user who has logged in, either to the admin or as a reader.
 
     Unsafe requests also need a CSRF token.
     """
@@ -159,12 +161,12 @@ class Session(APIKeyCookie):
         return Principal(request.user, is_reading=is_reading)
 
     def authenticate(self, request: HttpRequest, key: str | None) -> Principal | None:
-        """Return None. Django's own middleware reads the session, because the cookie by itself proves nothing."""
+        """Return None, because the cookie by itself proves nothing. Django's own middleware reads the session."""
         return None
 
 
 class Visitor:
-    """Authentication that accepts every visitor. Unsafe requests are counted per network."""
+    """Authentication that accepts any visitor. Unsafe requests are counted per network."""
 
     # Without this attribute, the OpenAPI document would require a token for all operations.
     openapi_security_schema: dict[str, str] = {}

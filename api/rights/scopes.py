@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Scope(StrEnum):
-    """A kind of permission that can be granted to a token. A token never has more permissions than its owner."""
+    """A group of permissions that can be granted to a token. A token never has more permissions than its owner."""
 
     READ = "read"
     WRITE = "write"
@@ -35,13 +35,13 @@ OF_NODES = frozenset({Scope.READ, Scope.WRITE, Scope.PUBLISH})
 def allows(scopes: Collection[str], permission: str, *, is_reading: bool) -> bool:
     """Return whether scopes allow a token to use one of its owner's permissions, such as "nodes.publish_node".
 
-    If no other scope covers a permission, ADMINISTER is required.
+    If a permission isn't covered by any other scope, it requires ADMINISTER.
 
     Args:
         scopes: The scopes of the token.
         permission: The permission.
-        is_reading: Whether the request is read-only. If so, the `read` scope allows everything that the owner can view,
-            so write permissions count as view permissions.
+        is_reading: Whether the request is read-only. If it is, the `read` scope allows the token to view everything
+            that the owner can view, so write permissions count as view permissions.
     """
     app, _dot, name = permission.partition(".")
     granted = frozenset(scopes)

@@ -1,6 +1,6 @@
 """API tokens. They are created in the admin, and are shown only once.
 
-Only a hash is stored, so nobody can use the content of the database to log in.
+Only a hash of each token is stored, so nobody can use the content of the database to log in.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ class Token:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Return the token that a document describes.
+        """Return the token stored in `document`.
 
         Raises:
             Malformed: If a value has the wrong type.
@@ -68,7 +68,7 @@ class Token:
 
 
 def create(user: Any, name: str, scopes: Collection[Scope], expires: datetime | None = None) -> tuple[Token, str]:
-    """Store a new token for a user. Return the token with its secret, which can't be read again."""
+    """Store a new token for a user. Return the token and its secret, which can't be read again."""
     secret = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
     document = {
         "_id": ObjectId(),
@@ -87,7 +87,7 @@ def create(user: Any, name: str, scopes: Collection[Scope], expires: datetime | 
 
 
 def find(secret: str, moment: datetime) -> Token | None:
-    """Return the token that has this secret, or None if there is none that is valid at `moment`."""
+    """Return the token that has this secret, or None if there is no such token or it isn't valid at `moment`."""
     if not secret.startswith(PREFIX) or len(secret) > MAX_LENGTH:
         return None
     document = database()[TOKENS].find_one({"hash": _hash(secret)}, {"hash": 0})
@@ -104,7 +104,8 @@ def record_use(token: Token, moment: datetime) -> None:
 def list_for(owner_id: ObjectId | None) -> list[Token]:
     """Return an account's tokens, or the tokens of all accounts if `owner_id` is None.
 
-    All valid tokens come first, followed by up to MAX_ENDED others. Within each group, the newest tokens come first.
+    All valid tokens come first, followed by up to MAX_ENDED expired and revoked tokens. Each group begins with the
+    newest tokens.
     """
     owner = {} if owner_id is None else {"owner_id": owner_id}
     valid = {"revoked": None, "$or": [{"expires": None}, {"expires": {"$gt": now()}}]}
@@ -119,7 +120,10 @@ def list_for(owner_id: ObjectId | None) -> list[Token]:
 
 
 def revoke(token_id: ObjectId, owner_id: ObjectId | None) -> bool:
-    """Revoke an account's token, or any account's token if `owner_id` is None. Return whether a token was revoked."""
+    """Revoke a token, unless it belongs to another account than `owner_id`. Return whether a token was revoked.
+
+    If `owner_id` is None, the token can belong to any account.
+    """
     query = {"_id": token_id, "revoked": None} | ({} if owner_id is None else {"owner_id": owner_id})
     return bool(database()[TOKENS].update_one(query, {"$set": {"revoked": now()}}).modified_count)
 

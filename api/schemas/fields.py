@@ -9,7 +9,7 @@ from nodes.content.base import Part
 from nodes.content.declared_fields import PREFIX
 from nodes.types import NEVER
 
-# For each field that all nodes have: its JSON name, and its path in the stored document.
+# The path in the stored document of each field that all nodes have, keyed by the field's JSON name.
 PATHS = {
     "title": "title",
     "slug": "slug",
@@ -23,12 +23,15 @@ NAMES = {path: name for name, path in PATHS.items()}
 
 
 def body_path(path: str) -> str:
-    """Return a field's path in a request body: "parent_id" becomes "body.section", and "" the whole "body"."""
+    """Return a field's path in a request body: "parent_id" becomes "body.section", and "" becomes "body"."""
     return f"body.{NAMES.get(path, path)}" if path else "body"
 
 
 def serialize_fields(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert stored fields by path to JSON, with the NodeChange schema. Fields that the schema lacks are omitted."""
+    """Convert stored fields, keyed by path, to JSON with the NodeChange schema.
+
+    Fields that aren't in the schema are omitted.
+    """
     known = {f"{PREFIX}{field.column}": field for field in editable_fields(type).values()}
     data: dict[str, Any] = {}
     for path, value in fields.items():
@@ -40,7 +43,7 @@ def serialize_fields(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def serialize_value(value: Any) -> Any:
-    """Convert a declared field's Python value to JSON. Parts become objects."""
+    """Convert the Python value of a declared field to JSON. Parts become objects."""
     if isinstance(value, list | tuple):
         return [serialize_value(item) for item in value]
     if isinstance(value, Part):

@@ -18,7 +18,7 @@ REF_TEMPLATE = "#/components/schemas/{model}"
 URL_PREFIX = "/api/v1"
 # Schemas of query parameters. ninja documents these parameters in each operation.
 _PARAMETERS = ("PhotoDescription", "Filters", "FacetFilters", "NodeOptions", "ChangeOptions", "VersionOptions")
-# Schemas of request bodies whose `detail` can contain the fields of any type.
+# Schemas of request bodies. Their `detail` can contain the fields of any type.
 _OF_ANY_TYPE = ("NewNode", "NodeChange")
 _PROBLEM = {
     "type": "object",
@@ -59,7 +59,7 @@ def _schema(api: Api, types: tuple[type[Content], ...]) -> dict[str, Any]:
     node_shapes = node_schema.pop("$defs")
     for shape in node_shapes.values():
         for field in shape.get("properties", {}).values():
-            # Remove the default, because a field that is missing from a response was not requested.
+            # Remove the default. If a field is missing from a response, it wasn't requested.
             field.pop("default", None)
     known |= node_shapes
     known["Node"] = {"title": "Node", "description": shapes.Node.__doc__, **node_schema}
@@ -80,7 +80,7 @@ def _schema(api: Api, types: tuple[type[Content], ...]) -> dict[str, Any]:
 
 
 def _complete(operation: dict[str, Any]) -> None:
-    """Add the problem response to an operation, allow visitors if it needs no token, and complete its parameters."""
+    """Add the problem response to an operation, allow visitors if no token is required, and complete the parameters."""
     problem_content = {problems.CONTENT_TYPE: {"schema": {"$ref": REF_TEMPLATE.format(model="Problem")}}}
     operation["responses"] = {str(status): response for status, response in operation["responses"].items()}
     for status, response in operation["responses"].items():
@@ -89,11 +89,11 @@ def _complete(operation: dict[str, Any]) -> None:
             response["content"] = {problems.CONTENT_TYPE: response["content"].pop("application/json")}
     operation["responses"]["default"] = {"description": "A problem", "content": problem_content}
     for parameter in operation["parameters"]:
-        # OpenAPI expects an object here. The parameter's schema contains the examples, too.
+        # OpenAPI expects `examples` to be an object here. The parameter's schema also contains the examples.
         parameter.pop("examples", None)
         if parameter["name"] == "If-Match":
-            # The view functions declare this header as optional. Otherwise, ninja would return 422 instead of 428 for a
-            # missing header.
+            # The view functions declare this header as optional. If they declared it as required, ninja would return
+            # 422 instead of 428 when the header is missing.
             parameter["required"] = True
             parameter["schema"].pop("default", None)
             parameter["schema"] |= {"minLength": 1, "pattern": "^[^ *]"}

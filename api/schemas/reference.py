@@ -103,7 +103,8 @@ def _options(shape: Mapping[str, Any]) -> list[dict[str, str]]:
 def _describe_type(schema: Mapping[str, Any]) -> dict[str, str]:
     """Return {words, shape} for a schema.
 
-    `words` is a phrase such as "list of". `shape` is the name of the schema to link to, or "" for none.
+    `words` is a phrase such as "list of". `shape` is the name of the schema to link to, or "" if there is no such
+    schema.
     """
     if "$ref" in schema:
         return {"words": "", "shape": schema["$ref"].rpartition("/")[2]}

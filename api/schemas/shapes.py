@@ -55,7 +55,7 @@ class Byline(Shape):
 
 
 class Draft(Shape):
-    """A live node's draft, which readers can't see. `due` is the time at which the draft will be published."""
+    """The draft of a live node, which readers can't see. `due` is the time when the draft will be published."""
 
     nonce: Id
     base_nonce: Id
@@ -67,8 +67,8 @@ class Draft(Shape):
 class File(Shape):
     """A photo's file, as readers can download it.
 
-    `width` and `height` are the size in pixels, after cropping and rotation. `copies` contains the URLs of JPEG copies,
-    by width. `camera` contains camera data from the file.
+    `width` and `height` are the dimensions in pixels, after cropping and rotation. `copies` contains the URLs of JPEG
+    copies, keyed by width. `camera` contains camera data from the file.
     """
 
     content_type: str
@@ -82,8 +82,9 @@ class File(Shape):
 class Node(Shape):
     """A page, a post, a section or a photo.
 
-    Without `fields`, all fields are returned, with these exceptions: `detail` is omitted in lists, `body_html` unless
-    you request it, `draft` if there is no draft that you can see, and `file` for nodes other than photos.
+    If you don't send `fields`, all fields are returned, with these exceptions. Lists don't contain `detail`.
+    `body_html` is returned only if you request it, and `draft` only if there is a draft that you can see. Only photos
+    have a `file`.
     """
 
     id: Id
@@ -129,8 +130,8 @@ INCLUDED = frozenset({DETAIL, BODY})
 def _names_field(names: frozenset[str], example: str, description: str, max_length: int) -> Any:
     """Return a pydantic field for comma-separated names.
 
-    The field's pattern only serves as documentation. The names are checked by presenting.parse_names, whose error lists
-    the unknown names.
+    The field's pattern serves only as documentation. presenting.parse_names checks the names, and its error message
+    lists the unknown ones.
     """
     name = f"({'|'.join(sorted(names))})?"
     pattern: dict[str, Any] = {"pattern": f"^ *{name} *(, *{name} *)*$"}
@@ -153,7 +154,8 @@ def editable_fields(type: str) -> dict[str, models.Field]:
 def _make_node_shapes(types: tuple[type[Content], ...]) -> dict[str, type[Node]]:
     shapes: dict[str, type[Node]] = {}
     for content_type in types:
-        # Clients can see these names, so derive them from the type's public name: "blog-entry" becomes BlogEntryNode.
+        # Clients can see the names of shapes, so derive them from the type's public name: "blog-entry" becomes
+        # BlogEntryNode.
         name = "".join(word[:1].upper() + word[1:] for word in content_type.type_name.split("-"))
         detail = create_model(
             f"{name}Detail",

@@ -1,4 +1,4 @@
-"""Shapes of request bodies that change nodes. The values in `detail` are checked by the fields of the content type."""
+"""Shapes of request bodies that change nodes. The fields of the content type check the values in `detail`."""
 
 import re
 from datetime import datetime
@@ -23,7 +23,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]")
 
 
 def _check_written(value: Any) -> Any:
-    """Check a time's format. pydantic would also accept a number of seconds.
+    """Check the format of a time, because pydantic would also accept a number of seconds.
 
     Raises:
         ValueError: If the time has a different format.
@@ -90,13 +90,13 @@ class NodeChange(_NodeBody):
 
 
 class At(Shape):
-    """The time at which to publish."""
+    """The time at which the node will be published."""
 
     at: Moment
 
 
 class Place(Shape):
-    """A node's new place. Fields that you leave out don't change."""
+    """A node's new section and slug. Fields that you leave out don't change."""
 
     section: Id | None = Field(None, description="The new section; null for the top level.")
     slug: str = Field("", max_length=200)
@@ -130,8 +130,8 @@ class VersionOptions(Shape):
 class Choice(Shape):
     """A field that both you and someone else have changed.
 
-    For a text field, `yours` and `stored` contain everything that could be merged. They differ only where the changes
-    conflict.
+    For a text field, both `yours` and `stored` contain all changes that could be merged, and differ only where the
+    changes conflict.
     """
 
     field: str = Field(examples=["body.title"])
@@ -141,11 +141,13 @@ class Choice(Shape):
 
 
 class Stale(Shape):
-    """The problem for a change that is not based on the stored version. Send `etag` in If-Match with the next attempt.
+    """The problem that is returned if a change is based on an outdated version.
 
-    `base`, `stored` and `yours` contain the fields in your request: before the changes, as stored, and as you sent
-    them. To keep both changes, send `merged`. It does not contain the fields in `conflicts`, which you have to resolve
-    yourself. If If-Match contains no version, none of these are returned.
+    When you try again, send `etag` in If-Match. For the fields in your request, `base` contains the values that your
+    change was based on, `stored` the current values, and `yours` the values that you sent.
+
+    To keep both sets of changes, send `merged`. It doesn't contain the fields in `conflicts`, which you have to resolve
+    yourself. If your If-Match header contains no version, the response contains none of these members.
     """
 
     type: str
