@@ -17,7 +17,7 @@ from marginalia.comments.admin.lists import CheckedLists
 
 
 class RolesField(forms.ModelMultipleChoiceField):
-    """A choice of groups, each with a description of what its members can do."""
+    """A choice of groups, with a description of what each group's members can do."""
 
     def label_from_instance(self, group: Group) -> str:
         description = roles.describe_group(group.name)
@@ -33,8 +33,7 @@ class AccountAdmin(CheckedLists, UserAdmin):
         (None, {"fields": ("username", "password_link")}),
         (_("Personal info"), {"fields": ("first_name", "last_name", "email")}),
         (_("Roles"), {"fields": ("groups", "is_staff", "is_active", "is_superuser")}),
-        # Collapsed, because most sites don't need individual permissions. Roles contain all permissions that their
-        # members need.
+        # This group of fields is collapsed, because roles contain all permissions that most accounts need.
         (_("Individual permissions"), {"fields": ("user_permissions",), "classes": ("collapse",)}),
         (_("Important dates"), {"fields": ("last_login", "date_joined")}),
     )
@@ -60,13 +59,13 @@ class AccountAdmin(CheckedLists, UserAdmin):
 
     @admin.display(description=_("Password"))
     def password_link(self, user: User) -> str:
-        """Return a link to the page that changes the password. Django would also show the hash algorithm."""
+        """Return a link to the page that changes the password. Unlike Django's field, don't show the hash algorithm."""
         return format_html(
             '<a href="{}">{}</a>', reverse("admin:auth_user_password_change", args=[user.pk]), _("Change password")
         )
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Allow new accounts to log in to the admin by default, because every role requires this."""
+        """Allow new accounts to log in to the admin by default, because all roles require it."""
         return {"is_staff": True, **super().get_changeform_initial_data(request)}
 
     def formfield_for_dbfield(self, db_field: Field, request: HttpRequest, **kwargs: Any) -> Any:

@@ -1,7 +1,7 @@
 """Indexes and validators for the collections of Django's own apps.
 
-The database backend creates partial indexes for unique fields, and equality queries can't use partial indexes. Without
-the indexes declared here, every login and every session lookup would scan a whole collection.
+For unique fields, the database backend creates partial indexes, which equality queries can't use. Without the indexes
+declared here, each login and each session lookup would scan a whole collection.
 """
 
 from marginalia.mongo.collections import Collection, Index, Keys
@@ -44,7 +44,8 @@ COLLECTIONS = (
         "auth_user",
         _unique("by_username", "username"),
         Index("by_email", (("email", 1),)),
-        # Used to list possible authors, who are only a few of many accounts.
+        # This index is used to list possible authors. A site may have many accounts, but only a few of them are
+        # authors.
         Index("staff_by_username", (("is_staff", 1), ("username", 1)), partial={"is_staff": True}),
         fields=_ACCOUNT,
     ),

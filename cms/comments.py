@@ -22,7 +22,10 @@ from nodes.signals import node_deleted
 
 
 def register() -> None:
-    """Enable comments on nodes and photos. Let moderators log in again without losing their form (editor.relogin)."""
+    """Enable comments on nodes and photos.
+
+    Moderators whose session has expired can log in again without losing their form (editor.relogin).
+    """
     relogin.FORMS["marginalia_comments_moderation_comment"] = "text"
     comments.register(Node, visible=live_nodes)
     comments.register(Photo, visible=live_photos)
@@ -54,7 +57,7 @@ def policy(obj: Any) -> Policy:
 
 
 def _comment_mode(node: BaseNode) -> str:
-    """Return the mode set by the node or by the nearest section above it. If none of them sets a mode, return ""."""
+    """Return the mode set by the node or by its nearest ancestor that sets one, or "" if none of them sets a mode."""
     own_mode = node.metadata.detail.comments if node.metadata.detail else ""
     ancestors = reversed(tree.current().ancestors(node.metadata.parent_id) or [])
     levels = ((own_mode, node.content_type), *((section.comments, section.content_type) for section in ancestors))
@@ -62,7 +65,7 @@ def _comment_mode(node: BaseNode) -> str:
 
 
 def authors(obj: Any) -> frozenset[str]:
-    """Return the id of the account that wrote a node, if there is such an account. Used as COMMENTS["AUTHORS"]."""
+    """Return the id of the account that wrote a node, if there is one. This function is used as COMMENTS["AUTHORS"]."""
     author = obj.metadata.author if isinstance(obj, BaseNode) else None
     return frozenset({str(author.id)}) if author and author.id else frozenset()
 
@@ -73,11 +76,11 @@ def layout(target: Target) -> str:
     The layout comes from the node's type, or from the type of the nearest section whose type sets a layout.
 
     Returns:
-        The layout. If no type sets a layout, or if the target is some other object, the result is "", and the settings
-        determine the layout.
+        The layout. If no type sets a layout, or if the target isn't a node or a photo, the result is "", and the
+        settings determine the layout.
     """
     getters = {model._meta.label_lower: get for model, get in ((Node, stored_nodes.get), (Photo, stored_photos.get))}
-    # If no type sets a layout, the node doesn't have to be read.
+    # The node doesn't have to be read if no type sets a layout.
     if target.label not in getters or not any(type.comment_layout for type in registry.types()):
         return ""
     node = getters[target.label](target.pk)
@@ -90,7 +93,7 @@ def layout(target: Target) -> str:
 
 @checks.register()
 def check_layouts(**kwargs: Any) -> list[checks.CheckMessage]:
-    """Report cms.E001 for each content type whose layout doesn't exist, or can't store discussions on its nodes."""
+    """Report cms.E001 for each content type whose layout doesn't exist, or can't store discussions on nodes."""
     errors: list[checks.CheckMessage] = []
     for type in registry.types():
         if not (name := type.comment_layout):
@@ -114,6 +117,6 @@ def _label(type: type[Content]) -> str:
 
 @receiver(node_deleted)
 def delete_discussion(*, node_id: ObjectId, type: str, **kwargs: Any) -> None:
-    """Delete the discussion on a node or photo that was permanently deleted."""
+    """Delete the discussion on a permanently deleted node or photo."""
     model = Photo if type == PHOTO else Node
     services.delete_discussion(Target(model._meta.label_lower, str(node_id)))

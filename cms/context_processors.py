@@ -1,4 +1,4 @@
-"""Variables for every template."""
+"""Variables for all templates."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -28,13 +28,11 @@ def site(request: HttpRequest) -> dict[str, Any]:
     Returns:
         The variables, by name:
 
-        - `site`: the site settings.
-        - `look`: the parts of the theme that depend on these settings.
-        - `menu`: the menu in the settings, or the live sections.
-        - `links_at_top`: the footer links in the settings, or the live pages at the top level.
-        - `sidebar`: the contents of the current section, or None if the theme has no sidebar.
-        - `canonical`, `origin`: absolute URLs.
-        - `is_personal`: whether a template can use `user`, `perms` and `messages`.
+        - `site`: the site settings. - `look`: the parts of the theme that depend on the settings. - `menu`: the menu in
+        the settings, or the live top-level sections. - `links_at_top`: the footer links in the settings, or the live
+        pages at the top level. - `sidebar`: the contents of the current section, or None if the theme has no sidebar. -
+        `canonical`, `origin`: absolute URLs. - `is_personal`: whether a template can use `user`, `perms` and
+        `messages`.
     """
     return {
         "site": stored_site.current().settings,
@@ -52,7 +50,7 @@ def _look() -> dict[str, Any]:
     """Return {sheet, fonts, logo, logo_dark, icons, social}.
 
     `sheet` is the path of a style sheet or "", and `fonts` lists the fonts to preload. `logo` and `logo_dark` are
-    photos or None. `icons` contains the icons' paths by use, and `social` is a list of links.
+    photos or None. `icons` contains the path of each icon, keyed by use, and `social` is a list of links.
     """
     settings = stored_site.current().settings
     light, dark = pictures.logos()
@@ -78,8 +76,8 @@ def _links_at_top() -> list[MenuLink]:
 def _menu(request: HttpRequest) -> dict[str, Any]:
     """Return {entries, inside}.
 
-    `entries` is the menu in the settings or, if that menu is empty, the live sections at the top level. `inside`
-    contains the live subsections of the section that the reader is in.
+    `entries` is the menu from the settings. If that menu is empty, `entries` contains the live top-level sections.
+    `inside` contains the live subsections of the section that the reader is in.
     """
     sections = tree.current()
     moment = now()
@@ -111,7 +109,7 @@ def _sidebar(request: HttpRequest) -> dict[str, Any] | None:
 
 
 def _mark_current(links: Sequence[tree.Link | MenuLink], request: HttpRequest) -> list[dict[str, Any]]:
-    """Add aria-current values to links: "page" for the current page, "true" for its ancestors, "" for other links."""
+    """Add an aria-current value to each link: "page" for the current page, "true" for its ancestors, "" otherwise."""
     path = quote(request.path)
 
     def current(url: str) -> str:

@@ -45,7 +45,7 @@ def alive(request: HttpRequest) -> HttpResponse:
 
 
 def ready(request: HttpRequest) -> HttpResponse:
-    """Report whether this process can serve pages. It can if the database accepts writes."""
+    """Report whether this process can serve pages, which means that the database accepts writes."""
     return _text_response("ready", 200) if _database_answers() else _text_response("the database doesn't respond", 503)
 
 
@@ -54,10 +54,10 @@ _last_answer = False
 
 
 def _database_answers() -> bool:
-    """Return whether the database accepts writes. If another thread is already checking this, return the last result.
+    """Return whether the database accepts writes. If another thread is already checking, return the last result.
 
-    If the database doesn't respond, only one thread is blocked, for a second, no matter how often this function is
-    called.
+    If the database doesn't respond, only one thread at a time is blocked, for up to a second, no matter how often this
+    function is called.
     """
     global _last_answer
     if _check_lock.acquire(blocking=False):
@@ -75,16 +75,16 @@ def _text_response(text: str, status: int) -> HttpResponse:
     return HttpResponse(content, headers=headers, status=status)
 
 
-# Health checks by path, without the leading slash. The paths are also registered as routes, so that no page can use
-# them.
+# Health checks, keyed by path without the leading slash. The paths are also registered as routes, so that no page can
+# use them.
 HEALTH_CHECKS = {"healthz": alive, "readyz": ready}
 
 
 class HealthMiddleware:
     """Middleware that serves the paths in HEALTH_CHECKS.
 
-    This must be the first middleware. Load balancers send requests to an IP address and over plain HTTP, which other
-    middleware rejects. The checks must also work while the database is unavailable.
+    This must be the first middleware, because load balancers send plain HTTP requests to an IP address, which other
+    middleware would reject. The checks must also work while the database is unavailable.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -96,7 +96,10 @@ class HealthMiddleware:
 
 
 class MetricsMiddleware:
-    """Middleware that serves /metrics to permitted clients, even for requests by IP address or without a database."""
+    """Middleware that serves /metrics to permitted clients.
+
+    It works even if clients use the site's IP address as the host, and even while the database is unavailable.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -106,10 +109,10 @@ class MetricsMiddleware:
 
 
 class RequestIdMiddleware:
-    """Middleware that gives every request an id, logs one line for the request, and counts it in the metrics.
+    """Middleware that gives each request an id, logs one line for the request, and counts the request in the metrics.
 
-    The id appears in all log lines of the request, in a response header, and on error pages. The log line contains no
-    personal data: no query string, no IP address and no name.
+    The id appears in all log lines of the request, in a response header, and on error pages. The log line doesn't
+    contain personal data such as query strings, IP addresses and names.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -149,7 +152,7 @@ class RequestIdMiddleware:
 class InvalidIdMiddleware:
     """Middleware that returns 404 if a path contains an invalid id.
 
-    Django's own views don't catch the error that the database backend raises for an invalid id.
+    The database backend raises an error for an invalid id, and Django's own views don't catch this error.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -166,7 +169,10 @@ class InvalidIdMiddleware:
 
 
 class ReloginMiddleware:
-    """Middleware that lets editors log in again without losing their form if a session has expired (editor.relogin)."""
+    """Middleware that lets editors log in again without losing their form after their session has expired.
+
+    See editor.relogin.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -180,11 +186,11 @@ class ReloginMiddleware:
 
 
 class ContentSecurityPolicyMiddleware(CSPMiddleware):
-    """Middleware that sends the Content-Security-Policy. It is built only once, unless a view changes the policy."""
+    """Middleware that sends the Content-Security-Policy. The policy is built only once, unless a view changes it."""
 
     @cached_property
     def _policy(self) -> str:
-        """Return the policy for all pages, or "" if the policy can differ between pages with the current settings."""
+        """Return the policy for all pages, or "" if the current settings allow the policy to differ between pages."""
         differs = settings.CONTENT_SECURITY_POLICY.get("EXCLUDE_URL_PREFIXES") or settings.DEBUG
         return "" if differs or getattr(settings, "CONTENT_SECURITY_POLICY_REPORT_ONLY", None) else build_policy()
 
@@ -198,7 +204,7 @@ class ContentSecurityPolicyMiddleware(CSPMiddleware):
 
 
 class PermissionsPolicyMiddleware:
-    """Middleware that sends the Permissions-Policy, which denies features to all pages and to embedded content."""
+    """Middleware that sends the Permissions-Policy, which denies browser features to pages and embedded content."""
 
     POLICY = ", ".join(
         f"{feature}=()"
@@ -233,7 +239,7 @@ class HeavyMiddleware:
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
-        # The web server has a few more threads than there are slots (cms/serving/gunicorn_conf.py).
+        # The web server has a few more threads than slots (cms/serving/gunicorn_conf.py).
         self.slots = heavy.Slots(settings.REQUESTS_AT_ONCE, heavy.CONCURRENT)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
@@ -257,8 +263,8 @@ class GateMiddleware:
         self.secondary_gate = Gate(settings.REQUESTS_AT_ONCE, secondary_answers)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        # Uploads aren't counted. A slow upload makes little use of the database, but would take up another request's
-        # place for a long time.
+        # Uploads don't count towards the gate's limit. A slow upload makes little use of the database, but would block
+        # another request for a long time.
         counted = not _is_upload(request)
         gate = self.secondary_gate if secondaries.is_reading() else self.gate
         if not gate.enter(counted=counted):
@@ -275,9 +281,9 @@ def _is_upload(request: HttpRequest) -> bool:
 
 
 class SiteMiddleware:
-    """Middleware that reads the site document once, before all other data, and activates its language and time zone.
+    """Middleware that reads the site document before all other data, and activates the site's language and time zone.
 
-    A response is therefore at least as new as the site version under which it is cached.
+    Because the site document is read first, a response is at least as new as the site version under which it is cached.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

@@ -7,7 +7,7 @@ from cms import __version__
 
 
 def versions() -> dict[str, str]:
-    """Return the version of each component, by its lower-case name."""
+    """Return the version of each component, keyed by its lower-case name."""
     return {
         "version": __version__,
         "python": platform.python_version(),
@@ -18,7 +18,7 @@ def versions() -> dict[str, str]:
 
 
 def version_line() -> str:
-    """Return all versions as one line for a terminal."""
+    """Return all versions as a single line of text."""
     components = versions()
     return (
         f"Marginalia {components['version']} (Django {components['django']}, django-mongodb-backend {components['backend']}, "

@@ -21,10 +21,10 @@ PORT = env.PORT
 # Number of worker processes that the web server starts.
 WEB_CONCURRENCY = env.WEB_CONCURRENCY or cores.default_workers()
 
-# The site's hosts. LOCAL selects defaults that are safe only on a machine without other users.
+# The site's hosts. If LOCAL is true, some defaults are safe only on a machine without other users.
 ALLOWED_HOSTS = env.ALLOWED_HOSTS
 LOCAL = env.is_local
-# The origin for URLs in emails, feeds, sitemaps and link previews. A local site without SITE_URL uses the host of the
+# The origin of URLs in emails, feeds, sitemaps and link previews. A local site without SITE_URL uses the host of the
 # request.
 SITE_URL = env.SITE_URL or ""
 DEBUG = env.DEBUG
@@ -94,7 +94,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "api.middleware.ApiMiddleware",
     "cms.requests.stale.StaleMiddleware",
-    # This comes before the gate, so that requests that are waiting for their turn don't take up places in the gate.
+    # This comes before the gate, so that requests that are waiting for their turn don't count towards the gate's limit.
     "cms.middleware.HeavyMiddleware",
     "cms.middleware.GateMiddleware",
     "reader.page_cache.middleware.FetchFromPageCacheMiddleware",
@@ -115,7 +115,7 @@ ROOT_URLCONF = "cms.urls"
 WSGI_APPLICATION = "cms.wsgi.application"
 # The site is always at the root of its host. This overrides SCRIPT_NAME from servers and request headers.
 FORCE_SCRIPT_NAME = ""
-# The paths of pages have no trailing slash (/about). reader.views.pages redirects paths that have one.
+# The paths of pages have no trailing slash (/about). reader.views.pages redirects paths with a trailing slash.
 APPEND_SLASH = False
 
 _LOADERS = ["cms.template_indentation.FilesystemLoader", "cms.template_indentation.AppDirectoriesLoader"]
@@ -124,7 +124,7 @@ TEMPLATES = [
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [THEME_DIR / "templates", BASE_DIR / "templates"],
         "OPTIONS": {
-            # Parsed templates are cached, except with DEBUG, so that changes to a theme take effect immediately.
+            # Parsed templates are cached unless DEBUG is on. With DEBUG, changes to a theme take effect immediately.
             "loaders": _LOADERS if DEBUG else [("django.template.loaders.cached.Loader", _LOADERS)],
             "context_processors": [
                 "django.template.context_processors.request",
@@ -169,7 +169,7 @@ STATIC_ROOT = VAR_DIR / "static"
 STATICFILES_DIRS = [folder for folder in (THEME_DIR / "static", BASE_DIR / "static") if folder.is_dir()]
 # Files that browsers request at the root of a host, such as favicon.ico.
 WHITENOISE_ROOT = BASE_DIR / "static" / "root"
-# How many seconds clients can cache files without a digest in their names. Files with a digest never expire.
+# Number of seconds that clients can cache files without a digest in their names. Files with a digest never expire.
 WHITENOISE_MAX_AGE = 0 if DEBUG else 24 * 60 * 60
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
@@ -182,13 +182,13 @@ vars().update(email_settings(env.EMAIL_URL))
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.DEFAULT_FROM_EMAIL
 
-# Transport and cookie settings, which are strict on public sites.
+# Settings for HTTPS and cookies, which are strict on public sites.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not LOCAL
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_HSTS_SECONDS = 0 if LOCAL else env.HSTS_SECONDS
-# Both settings are off by default, because they affect more than this site, and for a long time. The operator decides
-# whether to use them.
+# Both settings are off by default, because they also affect other sites on the domain, and can't be reverted for a long
+# time.
 SECURE_HSTS_INCLUDE_SUBDOMAINS = env.HSTS_SUBDOMAINS
 SECURE_HSTS_PRELOAD = env.HSTS_PRELOAD
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
@@ -216,12 +216,12 @@ CONTENT_SECURITY_POLICY = {
 # few more threads.
 REQUESTS_AT_ONCE = env.REQUESTS_AT_ONCE
 
-# Size of each worker's page cache in bytes. The cache that all workers share is twice this size (reader.page_cache).
-# With DEBUG, no page is cached, so that changes to a theme take effect immediately.
+# Size of each worker's page cache in bytes. The cache that all workers share is twice this size (reader.page_cache). If
+# DEBUG is on, no pages are cached, so that changes to a theme take effect immediately.
 PAGE_CACHE_BYTES = 0 if DEBUG else env.PAGE_CACHE_MB * 1024 * 1024
-# How many minutes a cached page, marked as stale, can be shown while the database is unavailable.
+# Number of minutes that a cached page can be shown, marked as stale, while the database is unavailable.
 STALE_MINUTES = env.STALE_MINUTES
-# How many milliseconds a validated page is shown without querying the database again.
+# Number of milliseconds that a validated page is shown without querying the database again.
 PAGE_CACHE_TRUST_MS = env.PAGE_CACHE_TRUST_MS
 
 # CDN or reverse-proxy caches (docs/how-to/cdn.md): the URLs for purge requests, and the function that sends these
@@ -229,8 +229,8 @@ PAGE_CACHE_TRUST_MS = env.PAGE_CACHE_TRUST_MS
 CDN_PURGE_URLS = env.CDN_PURGE_URLS
 CDN_PURGER = env.CDN_PURGER
 
-# Maximum size of a page's text in UTF-8 bytes. A MongoDB document can have at most 16 MB, and can contain up to four
-# such texts, for example drafts.
+# Maximum size of a page's text in UTF-8 bytes. A MongoDB document can be at most 16 MB, and can contain the text up to
+# four times, for example in the live version and in a draft.
 TEXT_MAX_BYTES = env.TEXT_MAX_KB * 1_000
 
 # Whether uncached pages are read from a secondary while no primary is available.
@@ -244,12 +244,12 @@ PHOTOS = {
     "GRACE_HOURS": env.PHOTOS_GRACE_HOURS,
 }
 
-# The API (docs/reference/api.md). Scripts from these origins can read public content. "*" means any origin.
+# The API (docs/reference/api.md). Scripts from the origins in ORIGINS can read public content. "*" means any origin.
 API = {
     "ORIGINS": env.API_ORIGINS,
     "READS_PER_MINUTE": env.API_READS_PER_MINUTE,
     "WRITES_PER_MINUTE": env.API_WRITES_PER_MINUTE,
-    # Number of days that the change feed covers.
+    # Number of days for which changes are stored in the change feed.
     "CHANGES_DAYS": env.API_CHANGES_DAYS,
 }
 
@@ -262,7 +262,7 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 METRICS_NETWORKS = env.METRICS_NETWORKS
 METRICS_TOKEN = env.METRICS_TOKEN or ""
 
-# MongoDB commands that take longer than this are logged, with the request id. 0 turns off this log.
+# MongoDB commands that take longer than this are logged, with the request id. To turn off this log, use 0.
 SLOW_COMMAND_MS = env.SLOW_COMMAND_MS
 
 LOG_LEVEL = env.LOG_LEVEL
@@ -286,8 +286,8 @@ LOGGING = {
     },
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
     # django.request logs only errors, because each request already has a log line with its status. gunicorn's log lines
-    # propagate to the root logger, so that they have the same format. The worker logs each task and, if the task
-    # failed, the reason. Django would log the same again, without the reason.
+    # propagate to the root logger, so that they have the same format. Django's log records about tasks are dropped,
+    # because the worker logs each task and, if the task failed, the reason.
     "loggers": {
         "django.request": {"level": "ERROR"},
         "django.tasks": {"level": "CRITICAL"},
@@ -296,17 +296,17 @@ LOGGING = {
     },
 }
 
-# The queue for sending emails, creating photo copies, and other tasks that requests don't wait for
+# The queue for tasks that requests don't wait for, such as sending emails and creating photo copies
 # (docs/how-to/use-the-task-queue.md).
 TASKS = {"default": {"BACKEND": "marginalia.tasks.MongoDBBackend"}}
 
 # The settings of the comments app (docs/reference/comments-settings.md).
 COMMENTS = {
     "DATABASE": "default",
-    # The order in which pages show comments. Links to a comment need this order to find the right page of the
+    # The order in which pages show comments. Links to a comment depend on this order to find the right page of the
     # discussion.
     "DEFAULT": {"ORDER": "threaded"},
-    # Operators can embed a discussion in its node. The discussion moves to the trash together with the node.
+    # Operators can embed a discussion in its node. Such a discussion moves to the trash together with its node.
     "TARGETS": {"nodes.node": {"EMBEDDED": {"TRASH": "cms.trash"}}},
     "POLICY": "cms.comments.policy",
     "AUTHORS": "cms.comments.authors",

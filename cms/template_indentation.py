@@ -1,8 +1,8 @@
 """Template loaders that remove indentation, so that templates can be indented while pages stay small.
 
-Indentation is any white space that contains a line break. It is replaced with one space where browsers would show a
-space, for example between two words or links, and is removed everywhere else. This happens once per template, not once
-per request.
+Indentation is any white space that contains a line break. Indentation is replaced with one space where browsers would
+show a space, for example between two words or links, and is removed everywhere else. Each template is processed once,
+not for each request.
 """
 
 import re
@@ -28,8 +28,8 @@ _BLOCKS = _names(
 )
 _VOID = _names("area base br col embed hr img input link meta source track wbr")
 
-# Indentation is removed after the first group of template tags, and before the second. The space before the end of a
-# loop is kept, because it separates the items.
+# Indentation is removed after the _OPENING tags and before the _CLOSING tags. The space before the end of a loop is
+# kept, because it separates the items.
 _OPENING = _names("block comment elif else empty extends filter for if load regroup with")
 _CLOSING = _names("elif else endblock endfilter endif endwith")
 _ASSIGNMENT = re.compile(r"\sas\s+\w+\s*%}$")
@@ -88,7 +88,7 @@ class FormRenderer(DjangoTemplates):
 def without_indentation(source: str) -> str:
     """Return the source of an HTML template without its indentation."""
     pieces: list[str] = []
-    # Nothing comes before the first piece, so indentation before it is removed.
+    # Indentation before the first piece is removed, because nothing comes before this piece.
     space, is_closed = "", True
     for match in _PIECE.finditer(source.strip()):
         if match["space"]:
@@ -104,13 +104,13 @@ def without_indentation(source: str) -> str:
 
 
 def _on_one_line(html_tag: str) -> str:
-    # The space is moved into the condition, so that there is no space if the condition is false.
+    # Move the space into the condition, so that there is no space if the condition is false.
     html_tag = _BEFORE_CONDITIONAL_ATTRIBUTE.sub(r"\1 ", html_tag)
     return _IN_HTML_TAG.sub(lambda found: found[1] or " ", html_tag)
 
 
 def _edges(match: re.Match[str]) -> tuple[bool, bool]:
-    """Return whether indentation is removed before a piece, and whether it is removed after the piece."""
+    """Return whether to remove the indentation before a piece, and whether to remove the indentation after it."""
     piece = match[0]
     if piece.startswith("{#"):
         return False, True
@@ -122,5 +122,5 @@ def _edges(match: re.Match[str]) -> tuple[bool, bool]:
     if match["html"]:
         is_end = piece.startswith("</")
         return is_end, not is_end and name not in _VOID
-    # Scripts and styles aren't visible, so indentation after them is removed.
+    # Indentation after scripts and styles is removed, because scripts and styles aren't visible.
     return False, name in ("script", "style")

@@ -18,11 +18,11 @@ password_reset = [
 
 urlpatterns = [
     *(path(name, view, name=name) for name, view in HEALTH_CHECKS.items()),
-    # MetricsMiddleware serves permitted clients. This route ensures that no page can use this path.
+    # MetricsMiddleware handles requests from permitted clients. This route ensures that no page can use this path.
     path(scraping.PATH, scraping.not_found, name="metrics"),
     path("admin/password-reset/", include(password_reset)),
     path("admin/", admin.site.urls),
-    # The login page for readers with an account, because the admin's login accepts only staff.
+    # The login page for readers who have an account, because the admin's login page accepts only staff.
     path("log-in", LoginView.as_view(), name="login"),
     path("log-out", auth.LogoutView.as_view(), name="logout"),
     path("comments/", include("marginalia.comments.urls")),

@@ -20,8 +20,8 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
     """Return the response to a request, without a body for HEAD requests. All requests are decoded as UTF-8.
 
     Content-Type is reduced to the media type and, for multipart forms, the boundary. Django would parse the other
-    parameters before any view or error handler can respond, and some values would cause an error. Python also remembers
-    every charset that was ever requested, so memory use would grow.
+    parameters before a view or an error handler can respond, and some values would cause an error. Memory use would
+    also grow, because Python caches each charset that was ever requested.
     """
     header = environ.get("CONTENT_TYPE", "")
     media_type = header.partition(";")[0].strip().lower()
@@ -30,5 +30,5 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
     response = django(environ, start_response)
     if environ["REQUEST_METHOD"] != "HEAD":
         return response
-    response.close()  # gunicorn would also omit the body, but with a warning in the log
+    response.close()  # gunicorn would also omit the body, but would log a warning
     return ()

@@ -13,8 +13,9 @@ from nodes.collections import NODES, SITE, TRASH, home_of
 from reader.change_stream import DISCUSSIONS, ENDING_OPERATIONS
 
 _MAINTENANCE_FIELDS = frozenset({"metadata.locked", "metadata.superseded", "metadata.doomed"})
-# If one of these fields of a section changes, everything in the section is affected.
+# A change to one of these fields can hide a node from readers.
 _VISIBILITY_FIELDS = frozenset({"metadata.parent_id", "metadata.published", "metadata.expires"})
+# If one of these fields of a section changes, everything in the section is affected.
 _SUBTREE_FIELDS = _VISIBILITY_FIELDS | {"metadata.slug"}
 
 

@@ -108,5 +108,5 @@ def _due_entries(last: LastEntry, resume: Document | None, moment: datetime) -> 
     entries = [visibility.due_entry(entry, sections, resume, last.until, moment) for entry in due_documents]
     existing = change_log.existing_keys([entry.key for entry in entries])
     missing = [entry for entry in entries if entry.key not in existing]
-    # Set `until` only in the last entry, because the entries are stored one after the other.
+    # Set `until` only in the last entry, because the process may die after storing only some of the entries.
     return [*missing[:-1], *(replace(entry, until=until) for entry in missing[-1:])]

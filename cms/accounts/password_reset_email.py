@@ -1,7 +1,7 @@
 """The email with a link for setting a new password.
 
-The worker sends the email. A request therefore does the same work for every email address, and doesn't reveal whether
-an account exists.
+The worker sends the email. A request therefore takes the same time for any email address, and doesn't reveal whether an
+account exists.
 """
 
 from typing import Any
@@ -18,16 +18,16 @@ from nodes import links
 
 
 class QueuedResetForm(PasswordResetForm):
-    """Django's form, except that saving it only queues a job, which looks up the account and sends the email."""
+    """Django's form, except that saving the form only queues a job, which looks up the account and sends the email."""
 
     def save(self, *, request: HttpRequest, **options: Any) -> None:
-        """Queue a job that sends the link to the submitted email address, if it belongs to an account."""
+        """Queue a job that sends the link to the submitted email address, if an account has this address."""
         email = self.cleaned_data["email"]
         send_reset_email.enqueue(email=email, origin=links.origin(request), language=translation.get_language() or "")
 
 
 class _EmailedResetForm(PasswordResetForm):
-    """Django's form, except that mail server errors reach the job queue. Django would log and ignore these errors."""
+    """Django's form, except that mail server errors are passed to the job queue instead of being logged and ignored."""
 
     def send_mail(
         self,
@@ -46,7 +46,7 @@ class _EmailedResetForm(PasswordResetForm):
 
 @task(stored_as="accounts.reset", priority=URGENT, retries=RETRIES_FOR_A_DAY)
 def send_reset_email(email: str, origin: str, language: str) -> None:
-    """Send the link to every active account that has this email address.
+    """Send the link to all active accounts that have this email address.
 
     If the job fails and is retried, an account may receive the email twice, which does no harm.
     """

@@ -13,5 +13,5 @@ ROLES = {
 
 
 def describe_group(group_name: str) -> str:
-    """Return a description of what a group's members can do, or "" for a group that doesn't come with the site."""
+    """Return a description of what a group's members can do, or "" if the group isn't a built-in one."""
     return str(ROLES.get(group_name, ""))

@@ -11,7 +11,7 @@ BATCH = 500
 def session_keys(user: AbstractBaseUser) -> list[str]:
     """Return the keys of all sessions in which a user is logged in.
 
-    This function reads every session, because the user is stored only in the session's signed data.
+    This function reads all sessions, because only the signed data of a session contains its user.
     """
     user_id = str(user.pk)
     return [
@@ -22,7 +22,7 @@ def session_keys(user: AbstractBaseUser) -> list[str]:
 
 
 def delete_sessions(keys: list[str]) -> int:
-    """Delete the sessions with these keys, and return the number of deleted sessions."""
+    """Delete the sessions that have these keys, and return the number of deleted sessions."""
     deleted = 0
     for start in range(0, len(keys), BATCH):
         deleted += Session.objects.filter(session_key__in=keys[start : start + BATCH]).delete()[0]

@@ -1,8 +1,8 @@
-"""Throttle all login forms of the site, before any password is checked.
+"""Throttle all of the site's login forms, before a password is checked.
 
-Each attempt is first counted under all its keys. If the password was correct, the attempt is removed from the counts. A
-thousand simultaneous attempts are therefore subject to the same limit as successive attempts. Usernames and IP
-addresses are stored only as keyed hashes, until the time window has passed. They are never logged.
+Each attempt is counted before the password is checked. If the password is correct, the attempt is then removed from the
+counts. Simultaneous attempts are therefore subject to the same limit as successive attempts. Usernames and IP addresses
+are stored only as keyed hashes, until the time window has passed, and are never logged.
 """
 
 import secrets
@@ -22,15 +22,15 @@ from marginalia.comments.posting import ip_hash
 from marginalia.mongo import rate_limit
 
 WINDOW_SECONDS = 15 * 60
-# Maximum number of wrong passwords in WINDOW_SECONDS. The limit per account is high, because anyone who knows the
-# username can use it up.
+# Maximum number of wrong passwords in WINDOW_SECONDS. The limit per account is high, because anyone who knows a
+# username can use up the account's limit.
 NETWORK_AND_ACCOUNT_LIMIT = 5
 NETWORK_LIMIT = 30
 ACCOUNT_LIMIT = 100
 
 
 class ThrottledBackend:
-    """The first authentication backend, which only counts attempts. Above a limit, the password isn't checked."""
+    """The first authentication backend, which only counts attempts. Above a limit, it prevents the password check."""
 
     def authenticate(self, request: HttpRequest | None, username: str | None = None, **credentials: Any) -> None:
         """Count the attempt, once per request.
@@ -62,7 +62,7 @@ class ThrottleMiddleware:
 
 @receiver(user_logged_in)
 def uncount_successful_login(sender: Any, request: HttpRequest | None, user: Any, **more: Any) -> None:
-    """Remove an attempt with a correct password from the counts."""
+    """Remove a login attempt from the counts, because its password was correct."""
     if request is not None:
         _release(request, user.get_username())
 
@@ -74,7 +74,7 @@ def _release(request: HttpRequest, username: str) -> None:
 
 
 def login_limits(request: HttpRequest, username: str) -> list[tuple[str, int]]:
-    """Return a (rate limit key, maximum in WINDOW_SECONDS) pair for each count that an attempt increases."""
+    """Return a (rate limit key, maximum in WINDOW_SECONDS) pair for each counter that an attempt increments."""
     network = ip_hash.key(request)
     account = username.strip().casefold()
     limits = (
@@ -86,7 +86,10 @@ def login_limits(request: HttpRequest, username: str) -> list[tuple[str, int]]:
 
 
 def login_throttled_response(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Return a 429 response for a login. If users were logging in again to save a form, it contains the form's text."""
+    """Return a 429 response for a login.
+
+    If the user was logging in again to save a form, the response contains the form's text.
+    """
     if not is_form_sent(request):
         return throttled_response(request, WINDOW_SECONDS)
     return _mark_throttled(response, WINDOW_SECONDS)
@@ -98,7 +101,7 @@ def throttled_response(request: HttpRequest, seconds: int) -> HttpResponse:
 
 
 def rate_limit_key(kind: str, value: str) -> str:
-    """Return the key under which attempts of this kind are counted. It contains only a keyed hash of the value."""
+    """Return the rate limit key for this kind of attempt and this value. It contains only a keyed hash of the value."""
     return f"{kind}:{salted_hmac('cms.accounts.throttling', value, algorithm='sha256').hexdigest()[:40]}"
 
 

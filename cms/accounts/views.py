@@ -1,4 +1,4 @@
-"""The login page for readers, and password resets. Reset requests are throttled, and a job sends the emails."""
+"""The login page for readers, and password resets. Requests for a reset are throttled, and a job sends the emails."""
 
 import secrets
 from typing import Any
@@ -18,7 +18,7 @@ WINDOW_SECONDS = 60 * 60
 
 
 class LoginView(auth_views.LoginView):
-    """Django's view without its `site` context variable, which contains the host and would hide the site's settings."""
+    """Django's view without the `site` context variable, because this variable would replace the site's settings."""
 
     template_name = "accounts/login.html"
 
@@ -29,7 +29,7 @@ class LoginView(auth_views.LoginView):
 
 
 class PasswordResetView(auth_views.PasswordResetView):
-    """Django's view, throttled per network and per email address, because anyone can request emails to an address."""
+    """Django's view, throttled per network and per email address, because anyone can request emails to any address."""
 
     form_class = QueuedResetForm
 

@@ -1,4 +1,4 @@
-"""App configurations that give Django's own apps ObjectId keys."""
+"""App configurations for Django's own apps that use ObjectId keys."""
 
 from django.contrib.admin.apps import AdminConfig as StockAdminConfig
 from django.contrib.auth.apps import AuthConfig as StockAuthConfig

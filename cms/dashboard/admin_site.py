@@ -33,8 +33,8 @@ class MarginaliaAdminSite(AdminSite):
         return {**super().each_context(request), "site_header": name, "site_title": name}
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        # Django's view_on_site redirects to any object without a permission check, so it would reveal the URLs of other
-        # people's drafts.
+        # Django's view_on_site redirects to an object without checking permissions, so it would reveal the URLs of
+        # other people's drafts.
         routes = [route for route in super().get_urls() if getattr(route, "name", "") != "view_on_site"]
         pages = [("jobs/", self.jobs, "jobs"), ("tokens/", self.tokens, "tokens")]
         return [*(path(route, self.admin_view(view), name=name) for route, view, name in pages), *routes]

@@ -24,7 +24,7 @@ PENDING_COMMENTS = 3
 
 @dataclass(frozen=True)
 class Card:
-    """A link to a list of items that are waiting for the user, with the number of items and an explanation."""
+    """A link to a list of items that need the user's attention, with the number of items and an explanation."""
 
     label: str
     count: str
@@ -52,7 +52,7 @@ def context(user: Any) -> dict[str, Any]:
         "may_add_photos": access.may_add_photos(user),
         "coming": waiting.coming(own, moment) if may_write else [],
         "changed": waiting.changed(own) if may_write else [],
-        # Post types come first, because people write posts more often than pages.
+        # Types of posts come first, because people write posts more often than pages.
         "quick": sorted(types, key=lambda type: not issubclass(type, content.Entry)),
     }
 
@@ -72,7 +72,7 @@ def _sections(user: Any) -> list[str]:
 
 
 def _drafts(user: Any, moment: datetime) -> list[Row]:
-    """Return the user's unpublished pages and changes, with the most recently changed first."""
+    """Return the user's unpublished pages and changes, most recently changed first."""
     rows: dict[Any, Row] = {}
     for state in (lists.UNPUBLISHED, lists.DRAFTED):
         page = lists.page(Filters(state=state, author=user.pk), moment, size=waiting.NAMED)
@@ -136,5 +136,5 @@ def _list_url(**query: str) -> str:
 
 
 def format_count(count: int, limit: int = lists.COUNTED) -> str:
-    """Return a count as text, such as "1,000+" if the count exceeds the limit."""
+    """Return a count as text. If the count exceeds the limit, return text such as "1,000+"."""
     return f"{count:,}" if count <= limit else f"{limit:,}+"

@@ -1,4 +1,4 @@
-"""The admin's list of models, grouped and sorted by how often they are used, with a separate group for operators."""
+"""The admin's list of models. Frequently used models come first, and operators have a separate group."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ OPERATIONS = (
 
 
 def group_models(apps: list[dict[str, Any]], user: Any) -> list[dict[str, Any]]:
-    """Group the models in Django's app list. Only users who can set up the site see the last group, "Operations"."""
+    """Group the models in Django's app list. Only users who can set up the site see the last group (“Operations”)."""
     models = {model["model"]._meta.label: model for app in apps for model in app["models"]}
     groups = [_group(str(name), [models.pop(label) for label in labels if label in models]) for name, labels in GROUPS]
     # Everyone can see API tokens, because each account manages its own tokens, regardless of its permissions.

@@ -13,10 +13,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """A MongoDB connection that can start the embedded server."""
 
     def get_connection_params(self) -> dict[str, Any]:
-        """Return the client's parameters. For HOST "embedded:FOLDER", find or start the server with its data in FOLDER.
+        """Return the client's parameters.
 
-        The server is started only here, when a connection is first needed, so commands that don't use the database
-        don't start the server.
+        If HOST is "embedded:FOLDER", find or start the server whose data is in FOLDER.
+
+        Django calls this method when a connection is first needed, so commands that don't use the database don't start
+        the server.
         """
         params: dict[str, Any] = super().get_connection_params()
         scheme, _, folder = (params["host"] or "").partition(":")

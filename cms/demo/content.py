@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent / "content"
 SECTION_FILE = "_section"
 # The magazine's authors, and the moderator of its discussions.
 PEOPLE = ("Ines Okafor", "Ada Lindqvist", "Tomás Ferreira", "Jun Watanabe", "Lena Brandt")
-# A reference in a text to the demo's node or photo at a path. The path is replaced with the id.
+# A reference to a node or photo in the demo. The path in the reference is replaced with the id.
 _PATH = re.compile(r"\b(node|photo):demo:([\w/-]+)")
 
 
@@ -24,8 +24,8 @@ class Item:
     """A node in the demo.
 
     Attributes:
-        path: Identifies the node, for example "essays/on-lists".
-        days: How many days before the demo is loaded the node was published, or None for a draft.
+        path: The path that identifies the node, for example "essays/on-lists".
+        days: The number of days from the node's publication to the loading of the demo, or None for a draft.
     """
 
     path: PurePosixPath
@@ -59,12 +59,18 @@ class Item:
 
 
 def identifier(path: str) -> ObjectId:
-    """Return the id of the demo's node at a path. It never changes, so that loading the demo twice does no harm."""
+    """Return the id of the demo's node at a path.
+
+    The id never changes, so that loading the demo twice doesn't create duplicates.
+    """
     return ObjectId(hashlib.sha256(f"marginalia demo {path}".encode()).digest()[:12])
 
 
 def account(name: str) -> ObjectId | None:
-    """Return the account id for one of PEOPLE, or None for any other name. Nobody can log in with these accounts."""
+    """Return the account id of one of PEOPLE, or None for any other name.
+
+    Nobody can log in with these accounts.
+    """
     return identifier(f"account {name}") if name in PEOPLE else None
 
 

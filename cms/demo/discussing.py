@@ -1,4 +1,4 @@
-"""The demo's discussions. The import service creates them, because it can set times and adds each comment only once."""
+"""Create the demo's discussions with the import service, which can set times and adds each comment only once."""
 
 import tomllib
 from collections.abc import Iterator
@@ -13,27 +13,27 @@ from marginalia.comments.posting import preparation, services
 from marginalia.comments.types import CommentAuthor, NewComment, Order, Target
 from nodes.models import Node
 
-# Discussions whose layout and order differ from the settings, as if an operator had converted these discussions.
+# Discussions whose layout and order differ from the settings, as if an operator had converted them.
 CONVERTED = {
     PurePosixPath("essays/the-wide-margin"): ("buckets", Order.THREADED),
     PurePosixPath("field-notes/night-train"): ("buckets", Order.OLDEST),
     PurePosixPath("workshop/a-pamphlet-in-an-hour"): ("embedded", Order.THREADED),
 }
 
-# The moderator. Comments by this account are marked as the moderator's, and comments by a page's author as the
-# author's.
+# The moderator. Comments by this account are marked as written by a moderator. Comments by a page's author are marked
+# as written by the author.
 MODERATOR = "Lena Brandt"
 
 FILE = Path(__file__).parent / "discussions.toml"
 
 
 def discussions() -> dict[PurePosixPath, list[dict[str, Any]]]:
-    """Return the comments in the file, by the path of the item."""
+    """Return the comments in the file, keyed by the path of the item."""
     return {PurePosixPath(path): rows for path, rows in tomllib.loads(FILE.read_text(encoding="utf-8")).items()}
 
 
 def discuss(item: Item, rows: list[dict[str, Any]], moment: datetime) -> int:
-    """Add the comments on an item if it is public at `moment`, and return the number of new comments."""
+    """Add the comments on an item if the item is public at `moment`, and return the number of new comments."""
     began = item.published(moment)
     if not rows or began is None or began > moment:
         return 0

@@ -42,7 +42,7 @@ class Counts:
 
     Attributes:
         done: The number of items that were created or deleted.
-        left: The number of items that were not changed, because they already existed or could not be deleted.
+        left: The number of items that weren't created because they already existed, or that could not be deleted.
     """
 
     done: int = 0
@@ -52,14 +52,14 @@ class Counts:
 
 
 def load(moment: datetime, step: Callable[[], object]) -> Counts:
-    """Create the parts of the demo that are missing, as if they had been written in the weeks before `moment`.
+    """Create the missing items of the demo, as if they had been written in the weeks before `moment`.
 
     Args:
         moment: The current time.
         step: Called after each part, for a progress bar.
 
     Returns:
-        How many parts were created, and how many already existed.
+        The number of items that were created, and the number that already existed.
     """
     counts = Counts()
     _furnish()
@@ -80,7 +80,7 @@ def load(moment: datetime, step: Callable[[], object]) -> Counts:
 
 
 def _existing(model: type[Node | Photo], ids: Sequence[ObjectId]) -> set[ObjectId]:
-    """Return the `ids` that are stored or in the trash."""
+    """Return the `ids` of items that are stored or in the trash."""
     stored = set(model.objects.filter(pk__in=ids).values_list("pk", flat=True))
     return stored | {id for id in ids if id not in stored and trash_selectors.load(id)}
 
@@ -156,13 +156,13 @@ def _upload(photo: DemoPhoto, moment: datetime) -> bool:
 
 
 def remove(step: Callable[[], object]) -> Counts:
-    """Delete the demo permanently. A section is kept while it contains other nodes.
+    """Delete the demo permanently, except for sections that contain other nodes.
 
     Args:
         step: Called after each part, for a progress bar.
 
     Returns:
-        How many parts were deleted, and how many were kept.
+        The number of items that were deleted, and the number that could not be deleted.
     """
     counts = Counts()
     for photo in photos():

@@ -1,1 +1,1 @@
-"""Environment variables: the table of settings, the types of the values, and the code that reads the variables."""
+"""Environment variables: the table of settings, the types of their values, and the code that reads the variables."""

@@ -17,8 +17,8 @@ from cms.environment.table import Environment
 # If an unknown variable is at least this similar to a setting (difflib's ratio), it is reported as a misspelling.
 SIMILARITY = 0.87
 
-# Error messages by pydantic's error type. They are appended to the variable's name. Errors raised in values.py contain
-# their own message.
+# Error messages, keyed by pydantic's error type. They are appended to the variable's name. Errors raised in values.py
+# contain their own messages.
 _MESSAGES = {
     "int_parsing": "must be a whole number, not {input!r}",
     "int_parsing_size": "must be a smaller number",
@@ -35,7 +35,7 @@ def read_environment(file: Path) -> Environment:
     """Return all settings. The variables in a file are added to the environment first.
 
     Raises:
-        ImproperlyConfigured: If some values are invalid. The message describes each problem on a line of its own.
+        ImproperlyConfigured: If any values are invalid. The message describes each problem on its own line.
     """
     problems = []
     if file.is_file():
@@ -56,18 +56,20 @@ def read_environment(file: Path) -> Environment:
 
 
 def _load_file(file: Path) -> list[str]:
-    """Add a file's variables to the environment, unless they are already set. Return a message for each malformed line.
+    """Add the variables in a file to the environment, unless they are already set.
+
+    Return a message for each malformed line.
 
     Raises:
-        ImproperlyConfigured: If the file can't be read. If this were ignored, a public site would silently become a
-            local one.
+        ImproperlyConfigured: If the file can't be read. If such a file were ignored, a public site would silently
+            become a local one.
     """
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ImproperlyConfigured(f"{file} can't be read: {error}.") from error
     environ.Env.read_env(io.StringIO(text))
-    return [  # only line numbers, because a line may contain a password
+    return [  # the messages contain only line numbers, because a line may contain a password
         f"{file} has an invalid line {number}. Write NAME=value."
         for number, line in enumerate(text.splitlines(), 1)
         if not re.match(r"(export )?\w+=|\s*(#.*)?$", line, re.ASCII)

@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 def load_or_create_secret(path: Path, *, size: int = 50) -> str:
-    """Return the secret stored at `path`. The first call generates the file, which only the owner can read.
+    """Return the secret stored at `path`. If the file doesn't exist, generate it, readable only by its owner.
 
     Args:
         path: The file that contains the secret.
@@ -23,7 +23,7 @@ def load_or_create_secret(path: Path, *, size: int = 50) -> str:
         draft = path.with_name(f"{path.name}.{os.getpid()}")
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(size))
-        with contextlib.suppress(FileExistsError):  # another process got there first, so use its secret
+        with contextlib.suppress(FileExistsError):  # another process has created the file, so use its secret
             os.link(draft, path)
         draft.unlink()
     secret = path.read_text().strip()

@@ -77,7 +77,7 @@ class Environment(BaseModel):
         return all(values.is_loopback(host) for host in self.ALLOWED_HOSTS)
 
     def contradictions(self) -> Iterator[str]:
-        """Yield an error message for each combination of values that can't work."""
+        """Yield an error message for each combination of values that contradict each other."""
         if not self.is_local:
             yield from self._public_site_problems()
         if self.SITE_URL:
@@ -92,7 +92,7 @@ class Environment(BaseModel):
                 yield (
                     "SITE_URL must begin with https://, because a site that allows other machines redirects to HTTPS."
                 )
-        # If all three variables are set, as in a container, the site writes nothing to VAR_DIR.
+        # If these three variables are set, as in a container, the site doesn't write to VAR_DIR.
         is_unused = self.SECRET_KEY and self.MONGODB_URI and self.PROMETHEUS_MULTIPROC_DIR
         if not is_unused and not values.is_writable(self.VAR_DIR):
             yield f"VAR_DIR must be a folder that this process can write to, unlike {self.VAR_DIR}."

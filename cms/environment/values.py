@@ -161,7 +161,7 @@ def is_writable(folder: Path) -> bool:
 
 
 def unwritable_path(folder: Path) -> Path | None:
-    """Return the folder, or a file in it, that this process can't write to. Return None if everything is writable."""
+    """Return the folder, or a file in it, if this process can't write to it. Return None if everything is writable."""
     if not is_writable(folder):
         return folder
     return next((path for path in folder.glob("*") if not os.access(path, os.W_OK)), None)
@@ -190,7 +190,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _split_list(value: Any) -> Any:
-    """Split a comma-separated string into stripped items, without empty ones. Return other values unchanged."""
+    """Split a comma-separated string into stripped items, and drop empty items. Return other values unchanged."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 

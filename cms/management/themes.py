@@ -51,7 +51,7 @@ def create(folder: Path) -> list[str]:
         The relative paths of the created files.
 
     Raises:
-        FileExistsError: If one of the files already exists. No file was created.
+        FileExistsError: If one of the files already exists. In this case, no file is created.
     """
     for name in FILES:
         if (folder / name).exists():
@@ -65,13 +65,13 @@ def create(folder: Path) -> list[str]:
 
 
 def find_faults(folder: Path) -> Iterator[str]:
-    """Yield a message for each name that a theme overrides or uses, but that doesn't exist in the site."""
+    """Yield a message for each name that a theme overrides or uses although the site doesn't define it."""
     yield from _Templates(folder / "templates").faults()
     yield from _property_faults(folder / "static")
 
 
 class _Templates:
-    """All templates that readers see. A theme's template overrides the built-in template with the same name."""
+    """All templates for readers' pages. A theme's template overrides the built-in template with the same name."""
 
     def __init__(self, folder: Path) -> None:
         app_folders = [Path(app.path) / "templates" for app in apps.get_app_configs()]
@@ -115,7 +115,7 @@ class _Templates:
             yield f"templates/{name}: the site has no such template, and the theme doesn't use it."
 
     def _references(self, name: str) -> set[str]:
-        """Return the names of templates that a template extends or includes, unless they depend on the context."""
+        """Return the names of templates that a template extends or includes, except for names that vary by context."""
         template = self.get(name)
         if template is None:
             return set()
@@ -135,7 +135,10 @@ class _Templates:
                 yield f"templates/{name}: the static file “{path}” doesn't exist."
 
     def _missing_blocks(self, name: str) -> Iterator[str]:
-        """Yield a message for each block that no parent defines, if the theme contains the template or a parent."""
+        """Yield a message for each block that no parent template defines.
+
+        Check only templates that are in the theme, or that extend a template in the theme.
+        """
         template = self.get(name)
         extends = _extends(template)
         if template is None or extends is None:
@@ -152,7 +155,7 @@ class _Templates:
                 yield f"templates/{own_ancestor}: the block “{block}” is missing. {name} needs it."
 
     def _ancestors(self, name: str, template: Template) -> Iterator[tuple[str, bool, Template]]:
-        """Yield (name, whether the theme contains it, template) for each parent of a template, nearest first."""
+        """Yield (name, whether the theme contains it, template) for each ancestor of a template, nearest first."""
         is_own = name in self.own
         current = template
         seen = {(name, is_own)}
@@ -169,7 +172,7 @@ class _Templates:
 
 
 class _StyleSheet:
-    """The custom properties that a style sheet defines, that it uses, and that it uses without a fallback."""
+    """The custom properties in a style sheet: those it defines, those it uses, and those it uses without a fallback."""
 
     def __init__(self, text: str) -> None:
         text = _COMMENT.sub("", text)
@@ -202,13 +205,13 @@ def _blocks(template: Template) -> set[str]:
 
 
 def _literal(expression: FilterExpression) -> str:
-    """Return the text of a template tag's argument, or "" if the text depends on the context."""
+    """Return the text of a template tag's argument, or "" if the argument depends on the context."""
     is_text = isinstance(expression.var, str) and not expression.filters
     return str(expression.resolve(Context())) if is_text else ""
 
 
 def _property_faults(folder: Path) -> Iterator[str]:
-    """Yield a message for each custom property that a theme uses but nothing sets, or that it sets but nothing uses."""
+    """Yield a message for each custom property that a theme uses without a definition, or defines without a use."""
     own = {}
     others = []
     for finder in finders.get_finders():

@@ -1,8 +1,9 @@
-"""Create the groups for editors' accounts. nodes.access defines what each group can do with a node."""
+"""Create the groups for editors' accounts. nodes.access defines what the members of each group can do with a node."""
 
 from django.db import migrations
 
-# (app, model) → {codename: name}. Django creates the same rows after migrating, unless they already exist.
+# The permissions: (app, model) → {codename: name}. Django would create the same rows after the migration if they didn't
+# exist.
 PERMISSIONS = {
     ("nodes", "node"): {
         "add_node": "Can add page or post",

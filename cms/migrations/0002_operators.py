@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-# Model → permission name. Django creates the same rows after migrating, unless they already exist.
+# The permissions: model → permission name. Django would create the same rows after the migration if they didn't exist.
 PERMISSIONS = {
     "storeddiscussion": "Can view discussion",
     "storedcomment": "Can view comment (one document each)",

@@ -1,4 +1,4 @@
-"""Error pages. The outage page doesn't use the database, and the page for internal errors doesn't need a view."""
+"""Error pages. The pages for outages and internal errors don't use the database."""
 
 import sys
 from typing import Any
@@ -25,7 +25,7 @@ from marginalia.mongo.servers import is_outage
 LINE_LENGTH, MAX_LINES = 70, 16
 # Maximum length of a hidden value. All hidden values in the site's own forms are shorter.
 MAX_TOKEN_LENGTH = 500
-# If a field name contains one of these words, the field's value is never sent back, not even to the person who sent it.
+# If a field's name contains one of these words, the field's value is never sent back, not even to its sender.
 _SECRET_FIELDS = ("password",)
 
 
@@ -42,7 +42,10 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:
-    """Return a 503 response, with a form that lets the user send the submitted fields again."""
+    """Return the 503 response for an unavailable database.
+
+    It contains a form for sending the submitted fields again.
+    """
     if is_api_request(request):
         return problems.problem_response(problems.unavailable())
     return _retry_page(
@@ -51,7 +54,10 @@ def unavailable(request: HttpRequest) -> HttpResponse:
 
 
 def busy(request: HttpRequest) -> HttpResponse:
-    """Return a 503 response, because there are too many long requests. The form is the same as in `unavailable`."""
+    """Return the 503 response that is used while too many long requests are being processed.
+
+    Like the response from `unavailable`, it contains a form for sending the submitted fields again.
+    """
     if is_api_request(request):
         detail = (
             "The site is busy processing other long requests. Try again after the number of seconds in Retry-After."
@@ -77,9 +83,9 @@ def _retry_page(request: HttpRequest, message: str) -> HttpResponse:
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Return an error page for a request that Django rejects, without using the database.
 
-    The status is 413 if the request is too large, and 400 for most other requests. If the database is unavailable and
-    the session couldn't be saved, the status is 503. In this case, Django raises SessionInterrupted, as if the user had
-    logged out in another window.
+    The status is 413 if the request is too large, and 400 for most other requests. If the session couldn't be saved
+    because the database is unavailable, the status is 503. In this case, Django raises SessionInterrupted, as if the
+    user had logged out in another window.
     """
     if is_outage(exception):
         return unavailable(request)
@@ -94,14 +100,14 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Show editors with an invalid CSRF token their form again, with its content. Show anyone else an error page."""
+    """If an editor's CSRF token is invalid, show the form again, with its content. Otherwise, return an error page."""
     return show_again(request) or stock_csrf_failure(request, reason)
 
 
 def _resubmittable_fields(request: HttpRequest) -> list[dict[str, Any]]:
     """Return the submitted fields, each with a label and the number of lines for its text area.
 
-    Return [] if the form is too large or can't be read. Files can't be returned.
+    Return [] if the form is too large or can't be read. The result doesn't include files.
     """
     length = request.META.get("CONTENT_LENGTH") or "0"
     if request.method != "POST" or not length.isdecimal() or int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
@@ -124,8 +130,11 @@ def _resubmittable_fields(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 def _textarea_rows(value: str) -> int:
-    """Return the number of lines needed to show a value, or 0 to hide a single word, a number or a token."""
-    # Always show a value that isn't ASCII, because some scripts have no spaces between words.
+    """Return the number of lines needed to show a value, or 0 if the value is a single word, a number or a token.
+
+    Values with 0 lines are hidden.
+    """
+    # Always show values with non-ASCII characters, because some scripts don't use spaces between words.
     if len(value.split()) < 2 and value.isascii() and len(value) <= MAX_TOKEN_LENGTH:
         return 0
     return min(sum(1 + len(line) // LINE_LENGTH for line in value.splitlines()), MAX_LINES)

@@ -1,7 +1,7 @@
-"""A limit on how many requests of a worker can use the database at the same time.
+"""A limit on the number of requests per worker that can use the database at the same time.
 
-If the database hangs, some threads remain free for other requests. Without the limit, all threads would soon be waiting
-for the database, and nothing else would be served: no style sheets, no health checks, not even the outage page. This is
+If the database hangs, the limit keeps some threads free for other requests. Without the limit, all threads would soon
+be waiting for the database, and the worker couldn't even serve style sheets, health checks or the outage page. This is
 a bulkhead with a circuit breaker, as described by M. Nygard in "Release It!", chapter 5.
 """
 
@@ -14,7 +14,8 @@ from cms.requests.metrics.request_metrics import GATE_REFUSED, GATE_WAITING
 
 logger = logging.getLogger("cms.requests.gate")
 
-# How many seconds a request waits for other requests to finish, before its thread checks whether the database hangs.
+# Number of seconds that a request waits for other requests to finish before its thread checks whether the database
+# hangs.
 WAIT_SECONDS = 1.0
 # Number of seconds between two of these checks while the database hangs.
 CHECK_INTERVAL = 1.0
@@ -23,7 +24,7 @@ CHECK_INTERVAL = 1.0
 class Gate:
     """A gate that admits up to `limit` requests at the same time.
 
-    `database_answers` must return within about a second. Its result is whether the database responds.
+    `database_answers` is a function that returns whether the database responds, within about a second.
     """
 
     def __init__(self, limit: int, database_answers: Callable[[], bool]) -> None:
@@ -41,8 +42,7 @@ class Gate:
         If the result is True, the caller must call leave() when the request has finished.
 
         If the database is only busy, requests wait for their turn, and are always admitted after WAIT_SECONDS. For
-        requests that are slow for other reasons, use `counted=False`, so that they don't take up other requests'
-        places.
+        requests that are slow for other reasons, use `counted=False`, so that they don't count towards the limit.
         """
         is_admitted = self._enter(counted)
         if not is_admitted:
@@ -71,7 +71,7 @@ class Gate:
         return answers
 
     def leave(self, *, counted: bool = True) -> None:
-        """Let the next waiting request in."""
+        """Admit the next waiting request."""
         with self._changed:
             self._active -= counted
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""Requests that can keep a thread busy for seconds: long texts, uploads, and bulk changes.
+"""Requests that can keep a thread busy for seconds: requests with long text, uploads, and bulk changes.
 
 A worker accepts only a limited number of these requests at the same time, so that some threads are always free for
 readers.
@@ -10,7 +10,7 @@ from django.http import HttpRequest
 
 from api.middleware import PREFIX
 
-# A request whose body is longer than this is heavy. Rendering, merging or storing a long body can take seconds.
+# A request is heavy if its body is longer than this. Rendering, merging or storing a long body can take seconds.
 LONG_BODY_BYTES = 10_000
 # The path for bulk requests. These requests are always heavy, because even a short body can contain many changes.
 BULK_PATH = f"{PREFIX}v1/bulk"
@@ -28,7 +28,7 @@ def is_heavy(request: HttpRequest) -> bool:
 
 
 class Slots:
-    """Slots for up to `limit` threads. Up to `concurrent` threads run, and the others wait for their turn."""
+    """Slots for up to `limit` threads. Up to `concurrent` of these threads run, and the others wait for their turn."""
 
     def __init__(self, limit: int, concurrent: int) -> None:
         self._slots = threading.BoundedSemaphore(limit)

@@ -1,4 +1,4 @@
-"""Log formatters and filters. Each event is one line, with the request id and error causes, but no personal data."""
+"""Log formatters and filters. Log lines contain the request id and the causes of errors, but no personal data."""
 
 import json
 import logging
@@ -18,11 +18,11 @@ trace_id: ContextVar[str] = ContextVar("trace_id", default="")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 _REQUEST_ID = re.compile(r"[0-9a-f-]{16,36}")
 
-# URL parameters that are secret, because the links are meant for one person, such as links in emails and preview links.
+# Secret URL parameters. They occur in links that are meant for one person, such as links in emails and preview links.
 SECRET_PARAMETERS = frozenset({"signed", "token", "uidb64"})
 
-# Error messages may contain email addresses, even in URLs, and the values of a duplicate key. The repetitions in these
-# patterns are limited, because otherwise matching a long line could take seconds.
+# These patterns find personal data in error messages: email addresses, even in URLs, and the values of a duplicate key.
+# The patterns limit the number of repetitions, because matching a long line could otherwise take seconds.
 _EMAIL = re.compile(r"[^\s<>\"'(),;:=/?&@]{1,64}(?:@|%40)[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}", re.IGNORECASE)
 _DUPLICATE_KEY = re.compile(r"dup key: \{.*?\}|'keyValue': \{.*?\}", re.DOTALL)
 # The username and password in a connection string.
@@ -32,14 +32,14 @@ MAX_LENGTH, MAX_PATH_LENGTH = 10_000, 500
 
 
 def redact(text: str) -> str:
-    """Return a log record's text as one line, without personal data."""
+    """Return the text of a log record as a single line without personal data."""
     text = f"{text[:MAX_LENGTH]}…" if len(text) > MAX_LENGTH else text
     text = _DUPLICATE_KEY.sub("dup key: {…}", _CREDENTIALS.sub(r"\1…@", text))
     return _EMAIL.sub("‹address›", text).replace("\n", " ⏎ ")
 
 
 def incoming_trace_id(request: HttpRequest) -> str:
-    """Return the trace id in a request's traceparent header, or "" if there is no valid one."""
+    """Return the trace id in a request's traceparent header, or "" if there is no valid trace id."""
     match = _TRACEPARENT.fullmatch(request.headers.get("traceparent", "")[:100])
     return match[1] if match else ""
 
@@ -53,7 +53,7 @@ def proxy_request_id(request: HttpRequest) -> str:
 def user_class(request: HttpRequest) -> str:
     """Return the kind of user: "token", "staff", "account" or "anonymous".
 
-    This function doesn't load the session. If no view has loaded the session, the user counts as anonymous.
+    This function doesn't load the session. If the session hasn't been loaded, the user counts as anonymous.
     """
     if getattr(getattr(request, "auth", None), "token", None):
         return "token"
@@ -79,7 +79,7 @@ def public_path(request: HttpRequest) -> str:
 def _secret_url_prefixes() -> tuple[str, ...]:
     """Return the public prefixes of all URLs that have a secret parameter.
 
-    A prefix also matches malformed URLs, which no route matches.
+    Prefixes also match malformed URLs, which don't match any route.
     """
 
     def prefixes(patterns: Iterable[URLPattern | URLResolver], parent: str) -> Iterator[str]:
@@ -104,7 +104,9 @@ class PublicPathFilter(logging.Filter):
 
 
 class RefusalFilter(logging.Filter):
-    """A filter that downgrades records to WARNING, without traceback, if Django logs an expected response as an error.
+    """A filter for records that Django logs as errors although the response is expected.
+
+    The filter changes their level to WARNING and removes their traceback.
 
     There are two kinds of such responses: rejections that any client can provoke, for example with a wrong host or a
     form that is too large, and responses with status 503 and a Retry-After header.
@@ -123,7 +125,7 @@ class RefusalFilter(logging.Filter):
 class OneLineFormatter(logging.Formatter):
     """A formatter that writes each record as `time level logger request-id message`.
 
-    An exception is written as its chain of causes, each with the function and line where it was raised.
+    For an exception, the line contains the chain of causes, each with the function and line where it was raised.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Stale pages: cached pages shown while the database is unavailable, marked with a header and a visible note."""
+"""Stale pages: cached pages that are shown while the database is unavailable, with a header and a visible note."""
 
 import re
 from collections.abc import Callable
@@ -38,11 +38,10 @@ def mark_stale(response: HttpResponse) -> HttpResponse:
 class StaleMiddleware:
     """Middleware that returns a stale page while no primary is known, or if a request fails with status 503.
 
-    If there is no primary, a page comes from the cache, or from a secondary if READ_SECONDARIES is on. If a new process
-    has never reached a primary, the request is rejected immediately.
+    While there is no primary, a page comes from the cache. If READ_SECONDARIES is on, the page can also be read from a
+    secondary. If a new process has never reached a primary, the middleware rejects the request immediately.
 
-    This middleware comes before the gate, so requests for a cached page don't wait, and don't take up places in the
-    gate.
+    This middleware comes before the gate, so requests for cached pages neither wait nor count towards the gate's limit.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

@@ -1,1 +1,1 @@
-"""Modules that serve the site: startup, the web server's command line and settings, and deployment checks."""
+"""Modules for serving the site: startup, the web server's command line and settings, and deployment checks."""

@@ -8,7 +8,10 @@ from django.core.checks import CheckMessage, Tags, Warning, register
 
 @register(Tags.security, deploy=True)
 def check_proxy(**kwargs: Any) -> list[CheckMessage]:
-    """Report cms.W001 if BEHIND_PROXY is off, because a few slow clients can block all threads of the web server."""
+    """Report cms.W001 if BEHIND_PROXY is off.
+
+    Without a buffering proxy, a few slow clients can block all threads of the web server.
+    """
     if settings.BEHIND_PROXY:
         return []
     hint = (

@@ -1,6 +1,6 @@
 """gunicorn's settings, for `manage.py serve` and for a system service: gunicorn --config cms/serving/gunicorn_conf.py.
 
-This module imports the settings module without setting up Django, because the application sets up Django itself.
+This module imports the settings module without setting up Django, because the application does that itself.
 """
 
 import os
@@ -11,8 +11,8 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-# Only the site's own user can read the files that the site writes. gunicorn applies its `umask` setting only in daemon
-# mode.
+# Make the files that the site writes readable only by the site's own user. gunicorn applies its `umask` setting only in
+# daemon mode.
 os.umask(0o077)
 
 chdir = str(Path(__file__).resolve().parents[2])
@@ -32,19 +32,18 @@ SPARE_THREADS = 4
 wsgi_app = "cms.wsgi:application"
 workers = _settings.WEB_CONCURRENCY
 # A thread is busy while its client sends the request and reads the response. A buffering proxy does both quickly. To
-# select another worker class, set GUNICORN_CMD_ARGS="--worker-class ...".
+# use a different worker class, set GUNICORN_CMD_ARGS="--worker-class ...".
 worker_class = "gthread"
-# Threads are for requests that are waiting for the database, so the number of threads doesn't depend on the number of
-# cores.
+# The number of threads doesn't depend on the number of cores, because most threads are waiting for the database.
 threads = _settings.REQUESTS_AT_ONCE + SPARE_THREADS
 timeout = 60
 keepalive = 5
-# How many seconds running requests have to finish when a worker ends.
+# Number of seconds that running requests have to finish when a worker shuts down.
 graceful_timeout = 10
-# The site is loaded before workers are forked, so new workers are ready immediately, and a site that fails to load
-# never reports that it is ready.
+# The site is loaded before workers are forked. New workers are therefore ready immediately, and a site that fails to
+# load never reports that it is ready.
 preload_app = True
-# Headers can't change the path or the scheme here, because Django itself reads a trusted proxy's headers.
+# Don't let headers change the path or the scheme, because Django itself reads the headers of a trusted proxy.
 forwarder_headers = ""
 forwarded_allow_ips = ""
 # gunicorn's access log is off, because the site logs its own line for each request, without IP addresses.
@@ -63,5 +62,5 @@ def on_starting(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Log the reason if MongoDB is unavailable, before the first request."""
+    """If MongoDB is unavailable, log the reason before the first request."""
     import_module("marginalia.mongo.servers").report_outage()

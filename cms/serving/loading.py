@@ -16,7 +16,7 @@ from django.utils.module_loading import import_string
 
 
 def load_all() -> None:
-    """Import the modules that Django would otherwise import during requests, and parse all cacheable templates."""
+    """Import the modules that Django would otherwise import during a request, and parse all cacheable templates."""
     get_resolver().url_patterns  # noqa: B018 - imports the views
     get_hashers()
     get_default_password_validators()
@@ -30,7 +30,7 @@ def load_all() -> None:
             for name in _template_names(engine):
                 with suppress(
                     TemplateSyntaxError, UnicodeDecodeError
-                ):  # the first request that uses the template raises it again
+                ):  # the first request that uses the template will raise the error again
                     engine.get_template(name)
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-# Size in machine words. With CPython's own overhead, the block is rounded up to 512 kB. Half of the block is left for
-# called functions.
+# Size of the frame in machine words. CPython adds its own overhead and rounds the block up to 512 kB. Half of the block
+# is left for called functions.
 _STACK_SIZE = 1 << 15
 
 
@@ -13,12 +13,12 @@ def with_stack_memory(function: Any) -> Callable[..., Any]:
     """Return `function` with preallocated memory for the frames of all functions that it calls.
 
     CPython allocates frames in chunks of 16 kB. If a call doesn't fit, CPython requests another chunk from the
-    operating system, and releases this chunk when the call returns. A loop at such a boundary does so in each iteration
-    (https://github.com/python/cpython/issues/142183). Rendering a post's comments did this 1,200 times per page, which
-    took nearly half of the page's time.
+    operating system, and releases this chunk when the call returns. A call in a loop at such a boundary allocates and
+    releases a chunk in each iteration (https://github.com/python/cpython/issues/142183). Rendering a post's comments
+    did this 1,200 times per page, which took nearly half of the rendering time.
 
-    For a frame larger than 16 kB, CPython allocates a chunk whose size is the next larger power of two. Called
-    functions use the rest of this chunk.
+    For a frame larger than 16 kB, CPython allocates a chunk whose size is the next larger power of two. The functions
+    called from this frame use the rest of the chunk.
     """
     code = function.__code__.replace(co_stacksize=_STACK_SIZE)
     return FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)

@@ -26,21 +26,21 @@ from marginalia.mongo import indexes
 from nodes.models import Node
 
 EDITOR_USERNAME = "editor"
-PORT_RELEASE_SECONDS = 5.0  # how long to wait until the processes of a killed run have released the port
-GRACE_SECONDS = 15.0  # how long running requests have to finish when the site ends
-READY_SECONDS = 60.0  # how long to wait until the home page is served
+PORT_RELEASE_SECONDS = 5.0  # how long to wait for the processes of a killed run to release the port
+GRACE_SECONDS = 15.0  # how long running requests have to finish when the site shuts down
+READY_SECONDS = 60.0  # how long to wait for the home page to be served
 
 
 class CannotServe(Exception):
-    """The site can't be served. The message states why."""
+    """The site can't be served. The message contains the reason."""
 
 
 @contextmanager
 def claim_var_folder(path: Path, url: str) -> Iterator[Claim]:
-    """Claim a var folder for one run. `url` is reported to other runs that try to claim it.
+    """Claim a var folder for one run. Other runs that try to claim the folder report `url`.
 
     Raises:
-        CannotServe: If another run has claimed the folder. The message contains the id of its process.
+        CannotServe: If another run has claimed the folder. The message contains the process id of that run.
     """
     claim = Claim(path)
     try:
@@ -61,7 +61,8 @@ def require_free_port(port: int) -> None:
     """Wait until the port is free.
 
     Raises:
-        CannotServe: If another process is using the port, or if the operating system doesn't allow it.
+        CannotServe: If another process is using the port, or if the operating system doesn't allow this process to use
+            it.
     """
     try:
         _wait_for_port(port)
@@ -81,7 +82,7 @@ def _wait_for_port(port: int) -> None:
 
 
 def set_up() -> None:
-    """Migrate the database, create indexes and collect static files, if any of these aren't up to date.
+    """Migrate the database, create indexes and collect static files, unless everything is up to date.
 
     Raises:
         CannotServe: If the data folder or the database was written by an older, incompatible version.
@@ -101,9 +102,9 @@ def set_up() -> None:
 
 
 def load_demo() -> bool:
-    """Load the demo site into an empty database if DEMO is on. Return whether it was loaded.
+    """If DEMO is on and the database is empty, load the demo site. Return whether it was loaded.
 
-    If loading was interrupted, it is resumed. Existing content is not changed.
+    If an earlier run was interrupted while loading the demo, resume loading. Existing content isn't changed.
     """
     unfinished = settings.VAR_DIR / "demo.unfinished"
     if not settings.DEMO or (Node.objects.exists() and not unfinished.exists()):
@@ -116,7 +117,7 @@ def load_demo() -> bool:
 
 @dataclass(frozen=True)
 class Login:
-    """The login for the first account.
+    """The login data of the first account.
 
     Attributes:
         password: The password if the account has just been created, or None otherwise.
@@ -129,10 +130,10 @@ class Login:
 
 
 def create_first_login() -> Login | None:
-    """Create an editor's account if the database has no users. Return the account's login.
+    """If the database has no users, create an editor's account. Return the account's login data.
 
-    Return None if the operator has created the accounts. This account is created only on a local site. On a public
-    site, operators use `manage.py createsuperuser`.
+    Return None if an operator has created the accounts. The account is created only on a local site. On a public site,
+    operators use `manage.py createsuperuser`.
     """
     users = get_user_model().objects
     password_file = settings.VAR_DIR / "editor-password"
@@ -171,13 +172,16 @@ def _collect_static(stamp: Path) -> None:
 
 
 def start_web_server(port: int, claim: Claim) -> subprocess.Popen[bytes]:
-    """Start the web server on a loopback port. Return its guard, which holds the claim until the server has ended."""
+    """Start the web server on a loopback port. Return its guard process.
+
+    The guard process holds the claim until the web server exits.
+    """
     command = web_server.gunicorn_command("cms.wsgi:application", port)
     return start_guarded(command, grace=GRACE_SECONDS, claims=[claim.descriptor])
 
 
 def create_worker(claim: Claim) -> RestartingProcess:
-    """Return the worker process, which runs jobs such as sending emails. `ensure_running` starts the process."""
+    """Return the worker process, which runs jobs such as sending emails. Call `ensure_running` to start the process."""
     command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "work"]
     log = settings.VAR_DIR / "log" / "work.log"
     return RestartingProcess(command, log=log, grace=GRACE_SECONDS, claims=[claim.descriptor])
@@ -187,7 +191,7 @@ def wait_until_ready(url: str, web: subprocess.Popen[bytes]) -> None:
     """Wait until the home page is served without a server error.
 
     Raises:
-        CannotServe: If the web server has ended, or if waiting takes longer than READY_SECONDS.
+        CannotServe: If the web server has exited, or if waiting takes longer than READY_SECONDS.
     """
     host = next((name for name in settings.ALLOWED_HOSTS if not name.startswith((".", "*"))), "localhost")
     deadline = time.monotonic() + READY_SECONDS

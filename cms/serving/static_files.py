@@ -15,7 +15,7 @@ _LINE_START = re.compile(r"\n\s+")
 
 
 class HashedFilesStorage(CompressedManifestStaticFilesStorage):
-    """A storage for compressed files that have digests in their names. Script imports also use these names.
+    """A storage for compressed files with digests in their names. Imports in scripts also use these names.
 
     The project's own scripts and style sheets are stored without comments and indentation.
     """
@@ -32,5 +32,5 @@ class HashedFilesStorage(CompressedManifestStaticFilesStorage):
 
 
 def shorten_css(sheet: str) -> str:
-    """Return a style sheet without comments and indentation. Strings must not contain `/*`."""
+    """Return a style sheet without comments and indentation. Strings in the style sheet must not contain `/*`."""
     return _LINE_START.sub("\n", _CSS_COMMENT.sub("", sheet)).strip()

@@ -1,4 +1,4 @@
-"""`manage.py check`: Django's checks. With --deploy, it also checks MongoDB's write concern."""
+"""`manage.py check`: run Django's checks. With --deploy, also check MongoDB's write concern."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from marginalia.mongo.servers import unmet_write_concern
 
 
 class Command(check.Command):
-    """Django's check command. With --deploy, it also checks whether MongoDB can satisfy the write concern."""
+    """Django's check command. With --deploy, the command also checks whether MongoDB can satisfy the write concern."""
 
     def handle(self, *app_labels: str, **options: Any) -> None:
         super().handle(*app_labels, **options)

@@ -1,4 +1,4 @@
-"""`manage.py check_theme`: report parts of a theme that no longer fit the site."""
+"""`manage.py check_theme`: report parts of a theme that no longer work with the site."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`manage.py end_sessions`: log out one account, or all accounts, on every device."""
+"""`manage.py end_sessions`: log out one account, or all accounts, on all devices."""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -1,4 +1,4 @@
-"""`manage.py load_demo`: load the demo site, as `make run` does for an empty database, or remove it."""
+"""`manage.py load_demo`: load or remove the demo site. `make run` loads the demo into an empty database."""
 
 from argparse import ArgumentParser
 from typing import Any

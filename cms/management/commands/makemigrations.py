@@ -1,4 +1,7 @@
-"""`manage.py makemigrations`, without starting the embedded server only to check the migration history."""
+"""`manage.py makemigrations`: Django's command, but without starting the embedded server.
+
+Django's command would start the server just to check the migration history.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ class Command(makemigrations.Command):
         for connection in connections.all():
             scheme, _, folder = connection.settings_dict["HOST"].partition(":")
             if scheme == "embedded" and Embedded(Path(folder)).running() is None:
-                # Django doesn't check the migration history with this engine. If the server is already running, the
-                # history is checked as usual.
+                # With this engine, Django doesn't check the migration history. If the server is already running, the
+                # engine isn't changed, and the history is checked as usual.
                 connection.settings_dict["ENGINE"] = "django.db.backends.dummy"
         super().handle(*app_labels, **options)

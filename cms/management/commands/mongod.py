@@ -41,8 +41,8 @@ class Command(BaseCommand):
         self.stdout.write(f"mongod is running as process {state.pid} on port {state.port}. Press Ctrl-C to stop it.")
         self.stdout.write(f"Its URI, with the password, is in {server.var / 'mongod.json'}.")
         self.stdout.flush()
-        # The signal sets an event instead of raising an exception. An exception raised in a finalizer would be lost,
-        # and a second Ctrl-C would interrupt the shutdown.
+        # The signal handler sets an event instead of raising an exception. If an exception were raised in a finalizer,
+        # it would be lost, and a second Ctrl-C would interrupt the shutdown.
         stopping = threading.Event()
         _on_signals(lambda _number, _frame: stopping.set())
         while not stopping.wait(0.5):

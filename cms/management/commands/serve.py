@@ -1,4 +1,4 @@
-"""`manage.py serve`: run MongoDB, the web server and the worker with one command, as `make run` does."""
+"""`manage.py serve`: run MongoDB, the web server and the worker with one command. `make run` uses this command."""
 
 import os
 import signal
@@ -63,7 +63,7 @@ class Command(BaseCommand):
             cleanup.callback(worker.end)
             web = startup.start_web_server(port, claim)
             cleanup.callback(stop, web)
-            # This callback runs before the other callbacks, because a second Ctrl-C must not interrupt the shutdown.
+            # This callback runs before the others, so that a second Ctrl-C can't interrupt the shutdown.
             cleanup.callback(_ignore_signals)
             startup.wait_until_ready(url, web)
             self._announce(url, login, time.monotonic() - started)
@@ -73,7 +73,9 @@ class Command(BaseCommand):
                 self._write("Stopping. Requests in progress are completed first.")
 
     def _start_database(self, cleanup: ExitStack) -> Embedded | None:
-        """Start the embedded server and return it. If MONGODB_URI is set, check that database instead, and return None.
+        """Start the embedded server and return it.
+
+        If MONGODB_URI is set, check that database instead, and return None.
 
         Raises:
             CannotServe: If the database can't satisfy the write concern.
@@ -99,8 +101,8 @@ class Command(BaseCommand):
         else:
             lines.append(f"  user:      {login.name}")
             source = f"stored in {login.password_file}" if login.password_file else "the one that you set"
-            # The password is shown only on a terminal, because more people may be able to read a log file than the
-            # password file.
+            # Show the password only on a terminal, because a log file may be readable by more people than the password
+            # file.
             is_shown = login.password is not None and self.stdout.isatty()
             lines.append(f"  password:  {login.password}  ({source})" if is_shown else f"  password:  {source}")
         lines.append("  reachable: only from this machine; for a public site, see docs/how-to/deploy.md")

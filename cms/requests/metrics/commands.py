@@ -11,7 +11,7 @@ logger = logging.getLogger("cms.requests.commands")
 
 
 class _Watch(threading.local):
-    """The receiver of all command events from marginalia.mongo.engine.commands. It counts each thread's commands."""
+    """A receiver of command events from marginalia.mongo.engine.commands, which counts the commands of each thread."""
 
     count = 0
 

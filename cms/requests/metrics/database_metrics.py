@@ -1,4 +1,4 @@
-"""Metrics that are queried from MongoDB on each scrape, within SECONDS. If a metric can't be queried, it is omitted."""
+"""Metrics that are queried from MongoDB on each scrape. Metrics that can't be queried within SECONDS are omitted."""
 
 import logging
 import math
@@ -69,7 +69,10 @@ def _caches() -> Values:
 
 
 def _seconds_since(moment: datetime | None) -> float:
-    """Return the seconds since a moment, or infinity for None, so that an alert fires if something never worked."""
+    """Return the number of seconds since a moment.
+
+    Return infinity for None, so that an alert fires if something has never worked.
+    """
     return (now() - moment).total_seconds() if moment else math.inf
 
 
@@ -129,7 +132,7 @@ class DatabaseCollector:
 
 
 def _add_values(query: Callable[[], Values], values: list[tuple[str, str, float]]) -> bool:
-    """Add the values that a query returns. Return False if the next query would also fail."""
+    """Run a query and add its results to `values`. Return False if the next query would also fail."""
     try:
         values += query()
     except Exception as error:  # noqa: BLE001 - a failing query must not hide the results of the others

@@ -1,11 +1,12 @@
-"""The metrics of all worker processes on a machine, added up by the process that is scraped.
+"""The metrics of all worker processes on a machine, added up by the process that receives the scrape request.
 
-Each process stores its counts in its own files (the multiprocess mode of prometheus-client). The files aren't named
-after process ids, because old files would be left behind, and process ids are reused by other programs. Instead, each
-process claims the lowest number whose lock is free, and continues the counts of the previous process with this number.
+Each process stores its counts in its own files (the multiprocess mode of prometheus-client). The names of the files
+don't contain process ids, because the files of old processes would be left behind, and the operating system reuses
+process ids. Instead, each process claims the lowest number whose lock is free, and continues the counts of the previous
+process that had this number.
 
 Counts therefore never decrease, and the number of files depends only on how many processes have run at the same time.
-If a lock is free, its process has ended, even if it was killed with kill -9.
+When a process exits, its lock is released, even if the process was killed with kill -9.
 """
 
 import fcntl
@@ -20,8 +21,8 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 
 from marginalia.local.claims import is_locked
 
-# The web server's settings set this variable (cms/serving/gunicorn_conf.py). In commands and tests, it is empty, and
-# each process counts only for itself.
+# The web server's settings set this variable (cms/serving/gunicorn_conf.py). In commands and tests, the variable is
+# empty, and the counts of each process are separate.
 FOLDER = os.environ.get("PROMETHEUS_MULTIPROC_DIR", "")
 # This process's metrics. If you change a histogram's buckets, rename the histogram, because the files still contain the
 # old counts.
@@ -32,7 +33,10 @@ _claimed = (0, "")
 
 
 def process_number() -> str:
-    """Return this process's number, which no other process uses. A child process claims its own number."""
+    """Return the number that this process has claimed, and that no other process uses.
+
+    Child processes claim their own numbers.
+    """
     global _claimed
     if _claimed[0] != os.getpid():
         _claimed = (os.getpid(), _claim_number(Path(FOLDER)))
@@ -41,11 +45,11 @@ def process_number() -> str:
 
 def _claim_number(folder: Path) -> str:
     folder.mkdir(parents=True, exist_ok=True)
-    # This also repairs a folder that an earlier version created as world-readable.
+    # If an earlier version created the folder as world-readable, correct its permissions.
     with suppress(PermissionError):
         folder.chmod(0o700)
     for number in itertools.count():
-        # If the lock is acquired, the file is never closed, so that the process holds the lock until it ends.
+        # If the lock is acquired, the file is never closed, so that the process holds the lock until it exits.
         descriptor = os.open(_lock_path(folder, number), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         with suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -60,10 +64,13 @@ def _lock_path(folder: Path, number: object) -> Path:
 
 
 class AllProcessesCollector:
-    """A Prometheus collector that adds up the metrics of all processes. Live gauges include only running processes."""
+    """A Prometheus collector that adds up the metrics of all processes.
+
+    Live gauges include only running processes.
+    """
 
     def collect(self) -> Iterable[Metric]:
-        """Return the total metrics, excluding metrics from earlier releases that old files still contain."""
+        """Return the totals of all metrics, except metrics from earlier releases that old files still contain."""
         own = list(REGISTRY.collect())
         if not FOLDER:
             return own

@@ -1,4 +1,4 @@
-"""Metrics that each worker process counts. They have few labels, and no labels for IP addresses, pages or accounts."""
+"""Metrics that each worker process counts. They have only a few labels, and none for IPs, pages or accounts."""
 
 from functools import cache
 
@@ -7,7 +7,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from cms.requests.metrics.multiprocess import REGISTRY
 
-# Values of the "route" label, by the first segment of the path. All other paths are counted as pages.
+# Values of the "route" label, keyed by the first segment of the path. All other paths are counted as pages.
 _ROUTES = {name: name for name in ("admin", "api", "comments", "static")} | {"media": "photos", "feed": "feed"}
 
 REQUESTS = Histogram(
@@ -58,7 +58,7 @@ def route_label(path: str) -> str:
 
 
 def record(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
-    """Count a request, with its response, its duration in seconds, and the page cache's result."""
+    """Record a request in the metrics, with its response, its duration in seconds, and the page cache's result."""
     _requests(route_label(request.path_info), response.status_code // 100).observe(seconds)
     if result := getattr(request, "page_cache", ""):
         _pages(result).inc()

@@ -1,4 +1,4 @@
-"""The response for /metrics, and the permission check. Clients without permission get 404."""
+"""The response for /metrics, and the permission check. For clients without permission, the response is 404."""
 
 import ipaddress
 from hmac import compare_digest
@@ -36,12 +36,12 @@ def metrics_response() -> HttpResponse:
 
 
 def not_found(request: HttpRequest) -> HttpResponse:
-    """Raise Http404. Only clients without permission get here."""
+    """Raise Http404. Only requests from clients without permission reach this view."""
     raise Http404
 
 
 def _is_from_allowed_network(request: HttpRequest) -> bool:
-    # If BEHIND_PROXY is off, requests through a proxy seem to come from this machine.
+    # If BEHIND_PROXY is off, requests that come through a proxy seem to come from this machine.
     if not settings.BEHIND_PROXY and "X-Forwarded-For" in request.headers:
         return False
     try:
