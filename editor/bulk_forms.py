@@ -42,12 +42,12 @@ ACTIONS: dict[str, type[NodeAction]] = {
     MOVE: Move,
     TRASH: Trash,
 }
-# Maximum number of rows listed by title in a message or on a confirmation page. Further rows are only counted.
+# Maximum number of rows whose titles are listed in a message or on a confirmation page. Other rows are only counted.
 NAMED = 20
 
 
 class BulkForm(forms.Form):
-    """A form with a bulk action and its arguments."""
+    """A form for a bulk action and its arguments."""
 
     action = forms.ChoiceField(label=gettext_lazy("Action"))
     tags = forms.CharField(label=gettext_lazy("Tags"), required=False)
@@ -75,7 +75,7 @@ class BulkForm(forms.Form):
 
 
 def run(request: HttpRequest) -> HttpResponse:
-    """Perform the bulk action that was chosen in the list's form, and redirect to the list."""
+    """Perform the bulk action that was submitted with the list's form, and redirect to the list."""
     form = BulkForm(request.user, request.POST)
     back = HttpResponseRedirect(request.get_full_path())
     if not form.is_valid():
@@ -105,8 +105,8 @@ def run(request: HttpRequest) -> HttpResponse:
 def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedNode]) -> HttpResponse | None:
     """Return the page that asks for confirmation before hiding nodes, or None if no confirmation is needed.
 
-    The page shows the nodes, their contents and their uses. It contains the same form again, so confirming repeats the
-    request.
+    The page shows the nodes, their contents and their uses. The page contains the same form again, so confirming
+    repeats the request.
     """
     if action not in (TRASH, UNPUBLISH) or not chosen or uses.CONFIRMED in request.POST:
         return None
@@ -128,7 +128,7 @@ def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedN
 
 
 def selected_rows(request: HttpRequest) -> list[SelectedNode]:
-    """Return the selected rows, each with the nonce that the list contained. The titles aren't known yet.
+    """Return the selected rows, each with the nonce from the list. Their titles aren't known yet.
 
     Raises:
         Http404: If an id is malformed.

@@ -2,7 +2,8 @@
 
 Users can stop the script. Each response contains the signed outcome of all batches so far. The browser sends the last
 batch as an ordinary form, together with the outcome of the earlier batches. A single message therefore reports all
-batches, and a single button undoes them. Without JavaScript, the ordinary form is the only request.
+batches, and a single button undoes them. If JavaScript is unavailable, the browser submits only the ordinary form, with
+all selected rows.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from nodes.types import Refused, SelectedNode, Summary
 
 # The fields that the script sends: whether more batches follow, and the outcome of the earlier batches.
 MORE, SO_FAR = "more", "so_far"
-# How many seconds the signed outcome of the earlier batches is valid.
+# Number of seconds that the signed outcome of the earlier batches is valid.
 LONGEST = 60 * 60
 
 
@@ -26,7 +27,7 @@ class Outcome:
     """The outcome of a bulk action.
 
     Attributes:
-        done: The id of each changed row, with the nonce that the list contained.
+        done: The id of each changed row, with the nonce from the list.
         refused: The rows that were not changed.
     """
 
@@ -34,7 +35,7 @@ class Outcome:
     refused: tuple[Refused, ...] = ()
 
     def with_batch(self, chosen: list[SelectedNode], summary: Summary, denied: list[Refused]) -> "Outcome":
-        """Return this outcome with the outcome of one more batch added."""
+        """Return an outcome that also includes one more batch."""
         refused_ids = {refusal.selected.id for refusal in summary.refused}
         done = tuple((row.id, row.nonce) for row in chosen if row.id not in refused_ids)
         return Outcome((*self.done, *done), (*self.refused, *summary.refused, *denied))
@@ -63,7 +64,7 @@ def so_far(request: HttpRequest) -> Outcome:
 
 
 def respond(request: HttpRequest, outcome: Outcome) -> JsonResponse:
-    """Return a response with the signed outcome so far, which the script sends with the next batch."""
+    """Return a response with the signed outcome so far. The script sends this outcome with the next batch."""
     payload: dict[str, Any] = {
         "done": [(str(node_id), str(nonce)) for node_id, nonce in outcome.done],
         "refused": [

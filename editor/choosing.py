@@ -1,4 +1,4 @@
-"""The chooser, where editors look up pages, sections, photos and tags by title to use in links and fields."""
+"""The chooser, where editors search for pages, sections, photos and tags to use in links and fields."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -24,8 +24,8 @@ from nodes.selectors.lists import ANY
 from nodes.selectors.references import State, states, titles
 from photos import addresses, texts
 
-# Maximum number of choices offered at a time. A chooser for pages or photos offers OFFERED choices. A chooser for links
-# offers some of each kind.
+# Maximum numbers of choices offered at a time. A chooser for pages or photos offers OFFERED choices. A chooser for
+# links offers up to PAGES pages, PHOTOS photos and TAGS tags.
 OFFERED = 12
 PAGES = 8
 PHOTOS = 4
@@ -38,7 +38,7 @@ class Choice:
     """A choice that the chooser offers.
 
     Attributes:
-        ref: The reference to insert into a text, such as "node:ID".
+        ref: The reference to insert into text, such as "node:ID".
         address: The value to insert into a field. This is the path if readers can see the target, and `ref` otherwise.
     """
 
@@ -59,7 +59,7 @@ class Choice:
 
 @require_safe
 def choose(request: HttpRequest) -> JsonResponse:
-    """Return {"choices": […]} for ?q=, which contains words from titles, or a path, URL or reference.
+    """Return {"choices": […]} for the ?q= parameter, which contains words from titles, or a path, URL or reference.
 
     The ?for= parameter is "node", "photo" or "link". Choices for a link include tags.
     """
@@ -89,7 +89,7 @@ def may_choose(user: Any, node: Node | Photo) -> bool:
 
 
 def make_choice(node: Node | Photo) -> Choice:
-    """Return the choice for a node or photo."""
+    """Return the choice for a public node or photo."""
     is_photo = isinstance(node, Photo)
     path = node.get_absolute_url()
     is_live = is_public(node, tree.current(), now())
@@ -110,7 +110,7 @@ def make_hidden_choice(node_id: ObjectId, ref: str, *, sees_all: bool, sees_phot
 
     Args:
         node_id: The id of the node or photo.
-        ref: The reference, as written in the text or field.
+        ref: The reference as it is written in the text or field.
         sees_all: Whether to include the title and the reason why the target is hidden.
         sees_photos: Whether the titles of photos can also be included.
     """
@@ -120,7 +120,7 @@ def make_hidden_choice(node_id: ObjectId, ref: str, *, sees_all: bool, sees_phot
 
 
 def resolve_typed(request: HttpRequest, typed: str) -> Node | Photo | None:
-    """Return the target of a path, of `node:ID` or of `photo:ID`, or None if the user can't choose this target."""
+    """Return the target that a path, `node:ID` or `photo:ID` refers to, or None if the user can't choose it."""
     scheme, _colon, name = typed.partition("#")[0].partition(":")
     if scheme in (references.NODE, references.PHOTO):
         if not ObjectId.is_valid(name):

@@ -1,6 +1,6 @@
-"""The conflict page, where editors choose their own version, the other version or a new text for each field.
+"""The conflict page, where editors choose their own version or the other one for each field, or enter new text.
 
-The page works without JavaScript. Its form contains the nonce of the stored version. Saving the decisions is therefore
+The page works without JavaScript. The form contains the nonce of the stored version. Saving the decisions is therefore
 an ordinary save, which can cause another conflict.
 """
 
@@ -20,7 +20,7 @@ from editor.forms import NodeForm
 from nodes.errors import EditConflict
 from nodes.selectors.editable_nodes import Version
 
-# The choices. MINE and THEIRS are also the prefixes of the hidden fields that contain the two versions as shown.
+# The choices. MINE and THEIRS are also the prefixes of the hidden fields that contain the two versions shown.
 MINE = "mine"
 THEIRS = "theirs"
 EDIT = "edit"
@@ -28,7 +28,7 @@ EDIT = "edit"
 
 @dataclass(frozen=True)
 class Clash:
-    """A field that two editors changed: their versions side by side, and an input for a new text."""
+    """A field that two editors changed: their versions side by side, and an input for new text."""
 
     name: str
     label: str
@@ -45,9 +45,9 @@ class Decisions:
     """The decisions made on a conflict page.
 
     Attributes:
-        data: The form's data, with the chosen versions.
+        data: The form's data, with the chosen versions of the fields.
         names: The names of the fields to decide on.
-        undecided: The name of each field that has no valid decision, with the reason.
+        undecided: The name of each field without a valid decision, with the reason.
     """
 
     data: QueryDict
@@ -84,7 +84,7 @@ def read_decisions(posted: QueryDict, form: type[NodeForm]) -> Decisions:
 def _keys(posted: QueryDict, form: type[NodeForm], name: str, prefix: str = "") -> list[str]:
     """Return the keys under which a field's widget sent its values.
 
-    A field with a date and a time has two keys. For a list of rows, the keys begin with the field's name.
+    A field for a date and time has two keys. For a list of rows, the keys begin with the field's name.
     """
 
     def owner(key: str) -> str:
@@ -118,8 +118,8 @@ class ConflictForms:
     def after(cls, error: EditConflict, form_id: ObjectId, make: Callable[..., NodeForm]) -> Self:
         """Return the forms to show after a save was rejected because of a conflict.
 
-        The visible form shows the stored or merged values. If both sides changed a field, the form shows the editor's
-        own value.
+        The visible form shows the stored or merged values. If both sides changed a field, the visible form shows the
+        editor's own value.
 
         Args:
             error: The conflict, with both sides and their merge.
@@ -146,14 +146,14 @@ class ConflictForms:
 
     @classmethod
     def resubmitted(cls, form: NodeForm, decisions: Decisions, make: Callable[..., NodeForm]) -> Self:
-        """Return the forms of a submitted conflict page that has to be shown again. `make` creates a form."""
+        """Return the forms for showing a submitted conflict page again. `make` is a function that creates a form."""
         sides = [make(decisions.data, seen=form.seen, prefix=side) for side in (MINE, THEIRS)]
         for side in sides:
             side.is_valid()
         return cls(form, sides[0], sides[1], decisions.names)
 
     def clashes(self, posted: Mapping[str, Any]) -> list[Clash]:
-        """Return the fields to decide on, with the choices that were already made."""
+        """Return the fields to decide on, with the choices that the editor has already made."""
         return [self._clash(name, posted.get(f"choice-{name}", "")) for name in self.names]
 
     def _clash(self, name: str, choice: str) -> Clash:

@@ -1,4 +1,4 @@
-"""The fields that a content type declares, as editors see them: form fields, labels, and values as text."""
+"""The fields that a content type declares, in the form that editors see: form fields, labels, and values as text."""
 
 import datetime
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from marginalia.markup.characters import is_blank
 from nodes.content import NodeField, PhotoField, declared_fields, values
 from nodes.form_fields import TextField, format_reference
 
-# Attributes for the textarea of a text, or of a list with one item per line.
+# Attributes for the textarea of a text field, or of a list with one item per line.
 ROWS = {"rows": 6}
 
 
@@ -91,25 +91,28 @@ def _plain(field: models.Field) -> forms.Field:
         )
         kwargs = dict(next(defaults, {}))
     form_field: forms.Field = field.formfield(**kwargs)
-    # The form doesn't send the initial values, because the form's nonce already identifies them.
+    # The form doesn't send the initial values, because the nonce in the form already identifies them.
     form_field.show_hidden_initial = False
     return form_field
 
 
 def form_values(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return stored fields by path, with the values that a form shows."""
+    """Return stored fields, keyed by path, with the values that a form shows."""
     known = declared_fields.declared(type)
     return {path: values.from_stored(known[path], value) if path in known else value for path, value in fields.items()}
 
 
 def label(type: str, path: str) -> str | None:
-    """Return the label of the declared field at a path, or None if the type has no field there."""
+    """Return the label of the declared field at a path, or None if there is no such field."""
     field = declared_fields.declared(type).get(path)
     return str(capfirst(field.verbose_name)) if field else None
 
 
 def display(field: models.Field, value: Any) -> str:
-    """Return a declared field's stored value as readable text, with one list item or one field of a part per line."""
+    """Return the stored value of a declared field as readable text.
+
+    Each list item, and each field of a part, is on its own line.
+    """
     if value is None:
         return ""
     if isinstance(field, EmbeddedModelArrayField) and isinstance(value, list):
@@ -137,7 +140,7 @@ def _display_part(field: models.Field, value: Any) -> str:
 
 
 def part_fields(field: models.Field, value: Any) -> dict[str, str]:
-    """Return the values in one part of a declared field as readable text, by the labels of the part's fields."""
+    """Return the values in a part as readable text, keyed by the labels of the part's fields."""
 
     def stored_value(inner: models.Field) -> Any:
         return value.get(inner.column) if isinstance(value, Mapping) else getattr(value, inner.attname, None)

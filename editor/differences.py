@@ -1,4 +1,4 @@
-"""Compare two versions of a node field by field, with matching lines side by side and changes marked."""
+"""Compare two versions of a node field by field. Matching lines are side by side, and changes are marked."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -28,10 +28,10 @@ from nodes.selectors.listing import is_public
 from nodes.selectors.references import MOST_REFERENCES
 from nodes.services.editing import NEVER
 
-# References to photos in a text: ![words](photo:…) and ::photo{photo=photo:…}.
+# References to photos in text: ![words](photo:…) and ::photo{photo=photo:…}.
 _PHOTO = re.compile(r"(?i)\bphoto:([^\s()\"'<>{}\[\],#]+)")
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
-# Number of unchanged rows shown next to each difference, and the minimum number of rows that are folded.
+# Number of unchanged rows shown before and after each difference, and the minimum number of rows that are folded.
 _CONTEXT, _LEAST_FOLDED = 1, 2
 
 
@@ -48,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Fold:
-    """Unchanged lines that are hidden because they are not next to a difference."""
+    """Unchanged lines that are hidden, because they are not next to a difference."""
 
     lines: Sequence[Line]
     kind: Literal["fold"] = "fold"
@@ -56,7 +56,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Difference:
-    """A field that differs. Its lines are paragraphs if `is_text` is true, and items otherwise."""
+    """A field that differs between two versions. Its lines are paragraphs if `is_text` is true, and items otherwise."""
 
     label: str
     lines: Sequence[Line | Fold]
@@ -69,7 +69,7 @@ class Difference:
 
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any], type: str, user: Any) -> list[Difference]:
-    """Return the differences between two versions of a node, given as fields by path.
+    """Return the differences between two versions of a node. Each version is a mapping from paths to fields.
 
     Each difference includes the photos that only one of the versions refers to, if `user` can see them.
     """
@@ -91,12 +91,12 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any], type: str, user: Any
 
 
 def sides(path: str, theirs: Any, mine: Any, type: str) -> list[Line | Fold]:
-    """Return two editors' versions of the field at `path`, side by side."""
+    """Return two editors' versions of the field at `path` as lines, side by side."""
     return fold([row.line({}) for row in _rows(path, theirs, mine, type, Budget())])
 
 
 def fold(lines: Sequence[Line]) -> list[Line | Fold]:
-    """Fold each run of unchanged lines, except for lines next to a difference, and return all lines."""
+    """Fold each run of unchanged lines, except for lines next to a difference. Return all lines."""
     shown: list[Line | Fold] = []
     start = 0
     while start < len(lines):
@@ -116,7 +116,7 @@ def fold(lines: Sequence[Line]) -> list[Line | Fold]:
 
 @dataclass(frozen=True)
 class _PhotoRow:
-    """A row, with the photo references that only the old side contains, and those that only the new side contains."""
+    """A row, with the photo references that only its old side contains, and those that only its new side contains."""
 
     row: Row
     photo_refs: tuple[Collection[str], Collection[str]]
@@ -131,8 +131,8 @@ class _Item:
     """An item in a value.
 
     Attributes:
-        key: Identifies the item in both versions.
-        fields: The fields of a part as text, by label.
+        key: A value that identifies the item in both versions.
+        fields: If the item is a part, the part's fields as text, keyed by label.
     """
 
     text: str
@@ -158,17 +158,20 @@ def _rows(path: str, old: Any, new: Any, type: str, budget: Budget) -> list[_Pho
 
 
 def is_text(path: str, type: str) -> bool:
-    """Return whether the type's field at `path` is a text, which is compared paragraph by paragraph."""
+    """Return whether the type's field at `path` contains text that is compared paragraph by paragraph."""
     return declared_fields.merge_strategy(type, path) == TEXT
 
 
 def is_blank(path: str, old: Any, new: Any, type: str) -> bool:
-    """Return whether a field is a text, and its two values differ only in the white space around paragraphs."""
+    """Return whether two values of a text field differ only in the white space around paragraphs.
+
+    Return False for fields that don't contain text.
+    """
     return is_text(path, type) and _single_spaced(old) == _single_spaced(new)
 
 
 def _single_spaced(text: str | None) -> str:
-    """Return a text with exactly one blank line between paragraphs, and no blank lines at the beginning or end."""
+    """Return text with exactly one blank line between paragraphs, and no blank lines at the beginning or end."""
     return _BLANK_LINES.sub("\n\n", text or "").lstrip("\n").rstrip()
 
 
@@ -205,7 +208,7 @@ def _photo_refs(field: models.Field, value: Any) -> tuple[str, ...]:
 
 
 def _keyed_row(pair: Pair, olds: Sequence[_Item], news: Sequence[_Item], budget: Budget) -> Row:
-    """Return the row for a tag or a part. The fields of a part are compared one by one."""
+    """Return the row for a tag or a part. The fields of parts are compared one by one."""
     before = olds[pair.old] if pair.old is not None else _Item("", "")
     after = news[pair.new] if pair.new is not None else _Item("", "")
     if before.fields is None and after.fields is None:
@@ -223,7 +226,7 @@ def _keyed_row(pair: Pair, olds: Sequence[_Item], news: Sequence[_Item], budget:
 
 
 def _value_row(olds: Sequence[_Item], news: Sequence[_Item], budget: Budget | None) -> Row:
-    """Return the row for a single value. With a `budget`, compare the value word by word."""
+    """Return the row for a single value. If there is a `budget`, compare the value word by word."""
     before, after = (items[0].text if items else "" for items in (olds, news))
     pair = Pair(0 if olds else None, 0 if news else None)
     return alignment.make_row(
@@ -232,7 +235,7 @@ def _value_row(olds: Sequence[_Item], news: Sequence[_Item], budget: Budget | No
 
 
 def _differing_photo_refs(row: Row, olds: Sequence[_Item], news: Sequence[_Item]) -> tuple[list[str], list[str]]:
-    """Return the photo references that only the old side contains, and those that only the new side contains."""
+    """Return the photo references that only the row's old side contains, and those that only its new side contains."""
     if row.kind in ("same", "left", "came"):
         return [], []
     before = olds[row.pair.old].photo_refs if row.pair.old is not None else ()
@@ -244,7 +247,10 @@ def _differing_photo_refs(row: Row, olds: Sequence[_Item], news: Sequence[_Item]
 
 
 def _photos(photo_refs: Sequence[str], user: Any) -> dict[str, Photo]:
-    """Return the photos that a user can see, by reference. Only the first MOST_REFERENCES references are looked up."""
+    """Return the photos that a user can see, keyed by reference.
+
+    Only the first MOST_REFERENCES references are looked up.
+    """
     photos = stored_photos.by_references(list(dict.fromkeys(photo_refs))[:MOST_REFERENCES])
     if access.may_see_photos(user):
         return photos
@@ -254,12 +260,12 @@ def _photos(photo_refs: Sequence[str], user: Any) -> dict[str, Photo]:
 
 
 def labels(paths: Any, type: str) -> str:
-    """Return the labels of a type's fields as text, such as "Title, Text"."""
+    """Return the labels of the fields at `paths` as text, such as "Title, Text"."""
     return ", ".join(dict.fromkeys(label(path, type) for path in paths))
 
 
 def label(path: str, type: str) -> str:
-    """Return the label of a type's field."""
+    """Return the label of the type's field at `path`."""
     if path == "parent_id":
         return _("Section")
     if path == "author":
@@ -271,7 +277,7 @@ def label(path: str, type: str) -> str:
 
 
 def display(path: str, value: Any, type: str) -> str:
-    """Return the stored value of a type's field as readable text."""
+    """Return the stored value of the type's field at `path` as readable text."""
     if field := declared_fields.declared(type).get(path):
         return declared.display(field, value)
     if path == "parent_id":

@@ -1,4 +1,4 @@
-"""The views for drafts outside the edit form: publishing, scheduling, discarding, previews and preview links."""
+"""The views for drafts that don't belong to the edit form: publishing, scheduling, discarding and previews."""
 
 from urllib.parse import urlencode
 
@@ -26,12 +26,12 @@ from photos import texts
 from reader.views import previews
 from reader.views.previews import Preview
 
-# Typical screen widths of readers, in CSS pixels.
+# Typical widths of readers' screens, in CSS pixels.
 WIDTHS = ((360, gettext_lazy("Phone")), (768, gettext_lazy("Tablet")), (1200, gettext_lazy("Desktop")))
 
 
 class DraftForm(forms.Form):
-    """The form on a page about a draft. It contains the nonce of the draft that the page shows."""
+    """The form on a page that shows a draft. The form contains the nonce of this draft."""
 
     draft = ObjectIdField(widget=forms.HiddenInput)
 
@@ -69,11 +69,11 @@ def publish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 
 class ScheduleForm(DraftForm):
-    """The form that schedules a draft. The `due` field is the time at which readers will start to see the draft."""
+    """The form that schedules a draft. The `due` field is the time when the draft will be published."""
 
     due = MomentField(label=gettext_lazy("Publish changes on"))
 
-    # The path that ScheduleDraft's errors report for this field.
+    # The path that errors from ScheduleDraft report for this field.
     paths = {"due": "at"}
 
 
@@ -112,7 +112,7 @@ def _run_confirmed(
     title: str,
     message: str,
 ) -> HttpResponse:
-    """Show the changes in a draft and ask for confirmation. Once confirmed, execute `action` and show `message`."""
+    """Show the changes in a draft and ask for confirmation. After confirmation, execute `action` and show `message`."""
     editable, draft = _load_with_draft(request, node_id, action.needs)
     form = _form(request, draft)
     if request.method == "POST" and form.is_valid():
@@ -145,13 +145,13 @@ def _show(
 def preview_frame(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show the preview in a frame that is as wide as a phone, tablet or desktop screen.
 
-    The ?width= query parameter sets the width in CSS pixels. Without it, phones get the narrowest frame, and other
-    devices get the widest.
+    The ?width= parameter sets the width in CSS pixels. By default, the frame has the narrowest width on phones, and the
+    widest on other devices.
     """
     editable = access.node(request.user, node_id, NodePermission.VIEW)
     width = request.GET.get("width", "")
     live = {"version": "live"} if request.GET.get("version") == "live" else {}
-    # On a phone, the desktop width would be too small to read.
+    # On a phone, a frame with the desktop width would be too small to read.
     default = WIDTHS[0] if "Mobi" in request.headers.get("User-Agent", "") else WIDTHS[-1]
     shown = int(width) if width in {str(known) for known, _label in WIDTHS} else default[0]
     sizes = [
@@ -167,7 +167,7 @@ def preview_frame(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 @xframe_options_sameorigin
 @csp_replace({"frame-ancestors": ["'self'"]})  # type: ignore[arg-type]
 def preview(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the page as readers would see it, including its draft. With ?version=live, show the live version.
+    """Show the page as readers would see it, including its draft. For ?version=live, show the live version.
 
     References in the text are marked if readers can't see their targets.
     """
@@ -180,7 +180,7 @@ def preview(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 @require_POST
 def preview_link(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Create a link that lets people without an account see the page, including its draft."""
+    """Create a link to the page, including its draft, for people without an account."""
     editable = access.node(request.user, node_id, NodePermission.DRAFT)
     path = previews.link(Preview(node_id, (editable.draft or editable.live).nonce))
     return render_page(

@@ -1,4 +1,4 @@
-"""The bar above a node's edit form, which describes the publication state and the effect of each button."""
+"""The bar above a node's edit form, with the publication state, the buttons, and the effect of each button."""
 
 import enum
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ from nodes.types import NEVER
 
 
 class PublicationState(enum.StrEnum):
-    """A page's state from the readers' point of view. The value is part of a CSS class, such as "mark-live"."""
+    """A page's publication state, as readers experience it. The value is part of a CSS class, such as "mark-live"."""
 
     NEW = "new"
     DRAFT = "draft"
     LIVE = "live"
-    HIDDEN = "hidden"  # because its section is not public
+    HIDDEN = "hidden"  # the page is hidden because its section is not public
     SCHEDULED = "scheduled"
     EXPIRED = "expired"
 
@@ -31,9 +31,9 @@ class Button:
     """A button in the bar.
 
     Attributes:
-        notice: What the button changes for readers. If editors use the button's keyboard shortcut, they have to confirm
-            this first.
-        schedule_label: The button's label while the form contains a publication date in the future.
+        notice: A description of what the button changes for readers. If editors use the button's keyboard shortcut,
+            they first have to confirm this change.
+        schedule_label: The button's label while the publication date in the form is in the future.
     """
 
     name: str
@@ -71,7 +71,7 @@ def publication_state(node: Node, moment: datetime) -> PublicationState:
 
 
 def describe_state(node: Node, moment: datetime) -> str:
-    """Return a node's publication state in words, such as "Live since 3 May"."""
+    """Return a description of a node's publication state, such as "Live since 3 May"."""
     metadata = node.metadata
     match publication_state(node, moment):
         case PublicationState.DRAFT:
@@ -89,16 +89,16 @@ def describe_state(node: Node, moment: datetime) -> str:
 
 
 def describe_absence(node: Node, moment: datetime) -> str:
-    """Return a sentence that states how long a node that isn't public remains hidden."""
+    """Return a sentence that states how long a node that isn't public will remain hidden."""
     if publication_state(node, moment) is PublicationState.SCHEDULED:
         return _("Readers can't see the page until %(when)s.") % {"when": point(node.metadata.published, moment)}
     return _("Readers can't see the page until it's published again.")
 
 
 def takedown_warning(node: Node, published: datetime | None, expires: datetime) -> str:
-    """Return a warning if saving these dates would hide a live page from readers, or "" otherwise.
+    """Return a warning if saving these dates would hide a live page from readers. Otherwise, return "".
 
-    A publication date in the future needs no warning, because it is rejected for live pages.
+    No warning is needed for a publication date in the future, because such a date is rejected for live pages.
     """
     moment = now()
     if publication_state(node, moment) is not PublicationState.LIVE or (published and moment < expires):
@@ -107,7 +107,7 @@ def takedown_warning(node: Node, published: datetime | None, expires: datetime) 
 
 
 def build_new_bar(*, may_publish: bool, is_gone: bool = False) -> Bar:
-    """Return the bar for a page that is not stored.
+    """Return the bar for a page that isn't stored.
 
     Args:
         may_publish: Whether the editor can publish.
@@ -133,10 +133,10 @@ def build_bar(
 
     Args:
         editable: The page and its draft.
-        can: The editor's permissions, by the name of the action.
+        can: Whether the editor can perform each action, keyed by the action's name.
         drafting: Whether the form edits the draft.
         publishing: Whether saving publishes the form's content.
-        unsaved: Whether the form shows values that have not been stored.
+        unsaved: Whether the form shows values that haven't been saved.
         due: Whether saving schedules the content instead of publishing it.
     """
     moment = now()
@@ -161,13 +161,16 @@ def build_bar(
 
 
 def describe_saved(saved_at: datetime, moment: datetime) -> str:
-    """Return the time of a save in words. If the save was on the same day as `moment`, the date is omitted."""
+    """Return the text in the bar that states when a page was saved.
+
+    If the page was saved on the same day as `moment`, the date is omitted.
+    """
     is_today = timezone.localtime(saved_at).date() == timezone.localtime(moment).date()
     return _("Saved %(when)s") % {"when": time(saved_at) if is_today else point(saved_at, moment)}
 
 
 def describe_working_copy(stored_at: datetime) -> str:
-    """Return the bar's text that states when a working copy was stored."""
+    """Return the text in the bar that states when a working copy was stored."""
     return _("Backed up at %(when)s, but not saved") % {"when": time(stored_at)}
 
 

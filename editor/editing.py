@@ -1,4 +1,4 @@
-"""The views that create and change a node: the form, its buttons, and saves that fail. Typed text is never lost."""
+"""The views that create and change a node. If a save fails, the form is shown again, and no typed text is lost."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -73,8 +73,8 @@ def _save_new(request: HttpRequest, type: str) -> HttpResponse:
     try:
         saved = action.execute()
     except (EditConflict, Published):
-        # This form has already created its node, and the node has been changed or published since. The form now
-        # contains new values.
+        # This form has already created its node, which has been changed or published since then. The form now contains
+        # new values.
         return change(request, form_id)
     except NodeGone:
         return _show_gone(request)
@@ -90,12 +90,12 @@ def _save_new(request: HttpRequest, type: str) -> HttpResponse:
 
 
 def renumbered_message() -> str:
-    """Return the message for a form that got a new id, because the old one was already used."""
+    """Return the message for a form that got a new id because a page with the old id already exists."""
     return _("The form now has a new id. Submit it again.")
 
 
 def _renumber_form(request: HttpRequest, type: str) -> NodeForm:
-    """Return the form as it was submitted, but with a new id, so that saving it creates a separate page."""
+    """Return the submitted form with a new id, so that saving the form creates a separate page."""
     data = request.POST.copy()
     data["form"] = str(ObjectId())
     form = form_class(type)(data, user=request.user, type=type)
@@ -108,7 +108,10 @@ def _can_add(user: Any, type: str) -> bool:
 
 
 def _submitted_fields(request: HttpRequest, form: NodeForm) -> dict[str, Any]:
-    """Return the submitted fields by path. The publish button adds dates that make the node public."""
+    """Return the submitted fields, keyed by path.
+
+    If the publish button was pressed, the fields include dates that make the node public.
+    """
     return form.to_publish() if "_publish" in request.POST else form.mine()
 
 
@@ -129,7 +132,7 @@ def _show_new(request: HttpRequest, type: str, form: NodeForm) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show a node's form, or process the submitted form according to the button that was pressed."""
+    """Show a node's form. If the form was submitted, process it according to the button that was pressed."""
     working_copies.restore(request, node_id)
     editable = _load(request, node_id)
     if editable is None:
@@ -144,10 +147,10 @@ def change(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 
 def _save(request: HttpRequest, editable: Editable, drafting: bool) -> HttpResponse:
-    """Process a submitted form. If it can't be saved, show the form again with everything that was typed."""
+    """Save a submitted form. If the form can't be saved, show it again with everything that was typed."""
     decisions = conflict.read_decisions(request.POST, form_class(editable.node.metadata.type))
-    # If the version is no longer known, compare the form with the current version. Fields that are equal to it are not
-    # changed.
+    # If the form's base version is no longer known, use the current version instead. Fields that are equal in the form
+    # and in this version are not changed.
     seen = sent_forms.seen_version(request.POST, editable.node.pk) or editable.live
     form = _form(request, editable, seen, decisions.data, drafting=drafting)
     if not sent_forms.validate(request.POST, form, decisions):
@@ -172,12 +175,12 @@ def _save(request: HttpRequest, editable: Editable, drafting: bool) -> HttpRespo
 
 
 def _confirm_takedown(request: HttpRequest, editable: Editable, form: NodeForm, drafting: bool) -> dict[str, Any]:
-    """Return the template context for asking whether to hide a live page from readers.
+    """Return the template context for asking whether saving should hide a live page from readers.
 
-    Return {} if the form doesn't hide the page, or if the editor has already confirmed this.
+    Return {} if saving the form doesn't hide the page, or if the editor has already confirmed this.
     """
     is_live = "_publish" in request.POST or not (drafting or _is_draft_sent(request, editable))
-    # If this editor left a field unchanged, another editor's value is kept.
+    # If this editor didn't change a field, the field keeps the value that another editor may have saved.
     before = form.seen.fields if form.seen else {}
     submitted = _submitted_fields(request, form)
     changed = {path: value for path, value in submitted.items() if value != before.get(path)}
@@ -197,7 +200,7 @@ def _load(request: HttpRequest, node_id: ObjectId) -> Editable | None:
     """Return the node, or None if the node was deleted while its form was being edited.
 
     Raises:
-        Http404: If the node doesn't exist, and the request contains no form whose text could be saved.
+        Http404: If the node doesn't exist, and the request doesn't contain a form whose text can be saved.
         PermissionDenied: If the user can't view the node.
     """
     try:
@@ -209,7 +212,11 @@ def _load(request: HttpRequest, node_id: ObjectId) -> Editable | None:
 
 
 def _is_drafting(request: HttpRequest, editable: Editable) -> bool:
-    """Return whether the form edits the draft. It does if there is a draft and the live version was not requested."""
+    """Return whether the form edits the draft.
+
+    By default, the form edits the draft if there is one. The `version` parameter can select the other version. Editors
+    without permission to change the live version always edit the draft.
+    """
     if not access.allowed(request.user, editable.node, NodePermission.EDIT):
         return True
     version = (request.POST if request.method == "POST" else request.GET).get("version")
@@ -217,7 +224,7 @@ def _is_drafting(request: HttpRequest, editable: Editable) -> bool:
 
 
 def _is_draft_sent(request: HttpRequest, editable: Editable) -> bool:
-    """Return whether the pressed button saves a draft. For a live node, the preview button also saves a draft."""
+    """Return whether the pressed button saves a draft. If the node is live, the preview button also does this."""
     return "_draft" in request.POST or ("_preview" in request.POST and editable.node.is_live(now()))
 
 
@@ -271,7 +278,7 @@ def _write(request: HttpRequest, editable: Editable, form: NodeForm, drafting: b
 
 
 def _remove_unchanged_place(form: NodeForm, mine: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a draft's fields, without the slug and section if these have not been changed in the form."""
+    """Return the fields for a draft, without the slug and the section if the editor hasn't changed them in the form."""
     seen = form.seen.fields if form.seen else {}
     return {path: value for path, value in mine.items() if path not in NOT_DRAFTED or value != seen.get(path)}
 
@@ -281,7 +288,7 @@ def publish_draft(
 ) -> HttpResponse:
     """Publish the stored draft, or schedule it for publication at `due`, and redirect to the form.
 
-    If the live version has also changed and there is a conflict, show the conflict page.
+    If the draft conflicts with later changes to the live version, show the conflict page.
 
     Raises:
         NodeError: If the action was rejected for another reason.
@@ -319,7 +326,7 @@ def _redirect_saved(
     *,
     drafted: bool = False,
 ) -> HttpResponse:
-    """Add a message about a save, and redirect to the preview or back to the form."""
+    """Add a message about the save, and redirect to the preview or back to the form."""
     seen = form.cleaned_data["nonce"]
     slug = form.data.get("slug")
     outcomes.report(request, saved, before, act, drafted=drafted, seen=seen, slug=slug)
@@ -350,7 +357,7 @@ def show_conflict(
     drafting: bool,
     **context: Any,
 ) -> HttpResponse:
-    """Show the changes that both sides made since the nonce `seen`, so that the editor can choose."""
+    """Show the changes that both sides made since the version `seen`, so that the editor can choose between them."""
     forms = conflict.ConflictForms.after(error, form_id, _form_factory(request, editable))
     context |= sent_forms.describe_saves(request, editable.node.pk, seen, error)
     context["clashes"] = forms.clashes({})
@@ -361,8 +368,8 @@ def _render_node(
     request: HttpRequest, editable: Editable, form: NodeForm, drafting: bool, **context: Any
 ) -> HttpResponse:
     can = {action.value: access.allowed(request.user, editable.node, action) for action in NodePermission}
-    # If a conflict page is about publishing a draft, keep the draft and a due time in the future until the draft
-    # changes.
+    # If a conflict page was shown while publishing a draft, the next page also publishes or schedules this draft,
+    # unless the draft has changed. Due times in the past are dropped.
     draft_nonce = _id_or_none(request.POST.get("publishing", ""))
     if "publishing" not in context and draft_nonce and editable.draft and editable.draft.nonce == draft_nonce:
         due = sent_forms.parse_due(request.POST)
@@ -379,7 +386,7 @@ def _render_node(
 
 
 def _render_form(request: HttpRequest, title: str, form: NodeForm, **context: Any) -> HttpResponse:
-    """Render a form, with its main fields, the panel next to them, and the bar above."""
+    """Render a form, with its main fields, the panel next to them, and the bar above them."""
     clashing = [clash.name for clash in context.get("clashes", ())]
     main = form.main_fields(clashing)
     groups = list(form.groups(clashing))
@@ -391,7 +398,7 @@ def _render_form(request: HttpRequest, title: str, form: NodeForm, **context: An
 
 
 def _show_read_only(request: HttpRequest, editable: Editable) -> HttpResponse:
-    """Show the stored fields of a node that can't be edited, because its type or some of its fields are unknown."""
+    """Show the stored fields of a node that can't be edited because its type or some of its fields are unknown."""
     if request.method == "POST":
         raise PermissionDenied
     type = editable.node.metadata.type
@@ -406,7 +413,7 @@ def _show_read_only(request: HttpRequest, editable: Editable) -> HttpResponse:
 
 
 def _show_gone(request: HttpRequest) -> HttpResponse:
-    """Show the text that was typed into a deleted node's form, so that the text can be saved as a new page."""
+    """Show the text that was typed into the form of a deleted node, so that the editor can save it as a new page."""
     type = request.POST.get("type", "")
     if not access.may_create(request.user, type):
         raise Http404

@@ -1,4 +1,4 @@
-"""Form fields for a node's fields. Each edits one path under `metadata`, and returns unchanged values as stored."""
+"""Form fields that each edit one path under a node's `metadata`. Unchanged values are returned as stored."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ OFFERED = 100
 
 
 def accept_long_input(fields: Iterable[forms.Field]) -> None:
-    """Remove `maxlength` from the fields' widgets, because it makes browsers silently truncate pasted text.
+    """Remove `maxlength` from the fields' widgets, because browsers would silently truncate pasted text.
 
     Instead, the fields reject text that is too long.
     """
@@ -37,7 +37,7 @@ def accept_long_input(fields: Iterable[forms.Field]) -> None:
 
 
 class TagsSeenField(forms.CharField):
-    """The tags that the form was rendered with, in a hidden input. The submitted tags are compared with these tags."""
+    """A hidden input with the tags that the form was rendered with. Submitted tags are compared with these tags."""
 
     widget = forms.HiddenInput
 
@@ -56,9 +56,9 @@ class TagsSeenField(forms.CharField):
 
 
 class VersionField(forms.IntegerField):
-    """The version of the content type that the form was rendered for.
+    """A field with the version of the content type that the form was rendered for.
 
-    If the form is shown again, it contains the current version.
+    If the form is shown again, the field contains the current version.
     """
 
     widget = forms.HiddenInput
@@ -67,7 +67,7 @@ class VersionField(forms.IntegerField):
         return initial
 
 
-# The format in which inputs show times. Seconds are not shown, but are kept if the time is not changed.
+# The format in which inputs show times. Seconds aren't shown, but are kept if the time isn't changed.
 _MINUTES = "%H:%M"
 
 
@@ -84,8 +84,8 @@ class MomentInput(AdminSplitDateTime):
 class MomentField(forms.SplitDateTimeField):
     """A form field for a date and time in the site's time zone.
 
-    If the time is unchanged, `seen` is returned, to the millisecond. An unchanged time is not parsed, because the hour
-    that is repeated when clocks go back is ambiguous.
+    An unchanged time isn't parsed, because times in the hour that is repeated when clocks go back are ambiguous.
+    Instead, the field returns `seen`, which is exact to the millisecond.
 
     Attributes:
         seen: The time that the form was rendered with.
@@ -114,7 +114,7 @@ class MomentField(forms.SplitDateTimeField):
 
 
 class EndField(MomentField):
-    """A form field for the time at which a node expires. If it is empty, the node never expires (NEVER)."""
+    """A form field for the time when a node expires. If the field is empty, the node never expires (NEVER)."""
 
     def prepare_value(self, value: Any) -> Any:
         return None if value == NEVER else value
@@ -132,8 +132,8 @@ class ReferenceInput(ChooserInput):
     def __init__(self, *, photos: bool) -> None:
         super().__init__("photo" if photos else "node")
         self.photos = photos
-        # Whether the editor can see the titles of hidden pages and why these pages are hidden, and the titles of hidden
-        # photos.
+        # sees_all: whether the editor can see the titles of hidden pages and why these pages are hidden. sees_photos:
+        # whether the editor can see the titles of hidden photos.
         self.sees_all = self.sees_photos = False
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
@@ -142,7 +142,9 @@ class ReferenceInput(ChooserInput):
         return {**context, "chosen": self.chosen(value), "offered": self._offered()}
 
     def chosen(self, value: Any) -> choosing.Choice | None:
-        """Return a value's target as a choice, or None. The choice's note explains why readers can't see the target.
+        """Return the choice for the target of a value, or None if there is no target.
+
+        If readers can't see the target, the choice's note explains why.
 
         Choices for public URLs are cached in the process.
         """
@@ -155,8 +157,8 @@ class ReferenceInput(ChooserInput):
         moment = now()
 
         def read() -> tuple[choosing.Choice | None, datetime | None]:
-            # A choice shows no more data about its target than lists do, so the dependencies recorded in this block are
-            # discarded.
+            # A choice shows only data about its target that lists show, too, so the dependencies recorded in this block
+            # are discarded.
             with dependencies.recorded():
                 target = stored_nodes.resolve_address(str(value))
             return choosing.make_choice(target) if target else None, due.next_due(moment)
@@ -164,7 +166,10 @@ class ReferenceInput(ChooserInput):
         return version_cache.get_or_set(("chosen", str(value)), moment, read)
 
     def _offered(self) -> tuple[tuple[str, str], ...]:
-        """Return the (URL, title) of each offered target, from a cache, because a form may have many such inputs."""
+        """Return the (URL, title) of each offered target.
+
+        The targets are cached, because a form may have many such inputs.
+        """
 
         def read() -> tuple[tuple[tuple[str, str], ...], datetime | None]:
             return tuple(_public_targets(moment, photos=self.photos)), due.next_due(moment)
@@ -174,7 +179,7 @@ class ReferenceInput(ChooserInput):
 
 
 def _public_targets(moment: datetime, *, photos: bool) -> Iterator[tuple[str, str]]:
-    """Yield the (URL, title) of each public photo, or of each public section and the newest posts."""
+    """Yield the (URL, title) of public photos, or of public sections and the newest posts."""
     sections = tree.current()
     if photos:
         nodes = [photo for photo in picking.photos("") if is_public(photo, sections, moment)]

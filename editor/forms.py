@@ -1,4 +1,4 @@
-"""The form for a node. It has one form field per field of the node, and contains the nonce it was rendered with.
+"""The form for a node, with a form field for each field of the node, and the nonce of the version that the form shows.
 
 Each content type has its own form class, with the fields that the type declares.
 """
@@ -50,7 +50,7 @@ PATHS = {
     "comments": "detail.comments",
 }
 FIELDS = {path: name for name, path in PATHS.items()}
-# The fields in the main column. They are followed by the texts, lists and rows that the type declares.
+# The first fields in the main column. After these fields come the text fields, lists and rows that the type declares.
 MAIN = ("title", "text")
 # The groups in the panel: (heading, field names, whether the group is open). The group without names contains the
 # type's other fields.
@@ -84,13 +84,13 @@ class NodeForm(forms.Form):
     """The form for a node.
 
     Attributes:
-        seen: The node's version with the nonce in the form. If a field equals its value in `seen`, it is unchanged.
-            This is None for a new node, or if the version is no longer known.
+        seen: The version of the node that has the nonce in the form. Fields are unchanged if they are equal to this
+            version. The attribute is None for a new node, or if the version is no longer known.
     """
 
     # The path of each field under `metadata`.
     paths: ClassVar[Mapping[str, str]] = PATHS
-    # The fields that the type declares, and the fields that every type has. Fields that don't belong to a group are in
+    # The fields that the type declares, and the fields that all types have. Fields that don't belong to a group are in
     # "Details".
     details: ClassVar[tuple[str, ...]] = ()
 
@@ -149,7 +149,7 @@ class NodeForm(forms.Form):
         }
         # A free slug to offer if the submitted slug is already in use.
         self.free_slug = ""
-        # The slug that the script last proposed for a new page's title.
+        # The slug that the script last proposed for the title of a new page.
         self.proposed_slug = self.data.get("_proposed", "")
         self.fields["section"] = SectionField(user, type, values.get("parent_id"), label=_("Section"))
         for name, field in self.fields.items():
@@ -158,8 +158,8 @@ class NodeForm(forms.Form):
             elif isinstance(field, ReferenceField):
                 field.widget.sees_all, field.widget.sees_photos = access.sees_all(user), access.may_see_photos(user)
         if user.has_perm("nodes.publish_node"):
-            # The author of a new page is the user who creates it. If a page was imported without an author, the author
-            # isn't required.
+            # The author of a new page is the user who creates it. The author isn't required if the page was imported
+            # without one.
             required = bool(values.get("author"))
             self.fields["author"] = AuthorField(values.get("author"), label=_("Author"), required=required)
         else:
@@ -167,7 +167,8 @@ class NodeForm(forms.Form):
                 if path in access.PUBLISHER_FIELDS:
                     self.fields.pop(name, None)
         accept_long_input(self.fields.values())
-        # A form that was rendered by an older release may lack fields. A missing field must not empty the stored value.
+        # If an older release rendered the form, some fields may be missing. A missing field must not empty the stored
+        # value.
         self.is_of_another_version = self.is_bound and self.data.get("schema_version", "1") != str(
             content.get(type).schema_version
         )
@@ -177,7 +178,10 @@ class NodeForm(forms.Form):
                 field.bound_data = _initial
 
     def clean(self) -> dict[str, Any] | None:
-        """Reject a form rendered by another release. The error lists the values of fields that no longer exist."""
+        """Reject a form that was rendered by another release.
+
+        The error lists the values of fields that no longer exist.
+        """
         if not self.is_of_another_version:
             return super().clean()
         reasons = [
@@ -189,7 +193,7 @@ class NodeForm(forms.Form):
         raise forms.ValidationError([*reasons, *gone])
 
     def _unknown(self) -> Iterator[tuple[str, str]]:
-        """Yield the name and value of each submitted value that belongs neither to a field nor to the form itself."""
+        """Yield the (name, value) of each submitted value that belongs neither to a field nor to the form itself."""
         known = {*self.fields, *declared_fields.RESERVED, "csrfmiddlewaretoken"}
         for key, value in self.data.items():
             is_known = key.startswith("_") or key.partition("-")[0] in known
@@ -197,12 +201,15 @@ class NodeForm(forms.Form):
                 yield key, value
 
     def _belongs_to(self, key: str, name: str) -> bool:
-        """Return whether a submitted key belongs to a field. A date and time have two keys, and rows have many."""
+        """Return whether a submitted key belongs to a field.
+
+        A field for a date and time has two keys, and a field for rows has many.
+        """
         name = self.add_prefix(name)
         return key == name or (key.startswith((f"{name}_", f"{name}-")) and key not in self.fields)
 
     def clean_slug(self) -> str:
-        """Return the typed slug, or "" for a proposed slug, so that saving generates a slug that is still free."""
+        """Return the typed slug. For a proposed slug, return "", so that saving generates a slug that is still free."""
         slug: str = self.cleaned_data["slug"]
         return "" if slug == self.proposed_slug else slug
 
@@ -210,11 +217,14 @@ class NodeForm(forms.Form):
         return tags.parse(self.cleaned_data["tags"])
 
     def mine(self) -> dict[str, Any]:
-        """Return the valid form's values by path."""
+        """Return the values of the valid form, keyed by path."""
         return {path: self._value(name) for name, path in self.paths.items() if name in self.cleaned_data}
 
     def _value(self, name: str) -> Any:
-        """Return a field's value. An unchanged value is returned as stored, with data that the widget doesn't show."""
+        """Return a field's value.
+
+        Unchanged values are returned as stored, including data that the widget doesn't show.
+        """
         field = self.fields[name]
         sent = self[name].data
         if name in self._shown and not isinstance(field, PartsField) and is_unchanged(field, sent, self._shown[name]):
@@ -222,9 +232,9 @@ class NodeForm(forms.Form):
         return self.cleaned_data[name]
 
     def to_publish(self) -> dict[str, Any]:
-        """Return the valid form's values by path, with dates that make the node public now.
+        """Return the values of the valid form, keyed by path, with dates that make the node public now.
 
-        If a date was typed into the form, that date is kept, even if it is in the future.
+        If the editor typed a date, this date is kept, even if it is in the future.
         """
         mine = self.mine()
         seen = self.seen.fields if self.seen else {}
@@ -234,7 +244,7 @@ class NodeForm(forms.Form):
         return mine
 
     def tag_change(self) -> TagChange:
-        """Return how the editor changed the tags that the form was rendered with."""
+        """Return the editor's changes to the tags that the form was rendered with."""
         return TagChange.between(self.cleaned_data["tags_seen"], self.cleaned_data["tags"])
 
     def main_fields(self, without: Collection[str] = ()) -> list[forms.BoundField]:
@@ -258,7 +268,10 @@ class NodeForm(forms.Form):
         return name not in _GROUPED and isinstance(self.fields.get(name), TextField | PartsField | declared.LinesField)
 
     def broken_references(self) -> list[texts.BrokenReference]:
-        """Return the references in the form's text whose targets readers can't see."""
+        """Return the broken references in the form's text.
+
+        A reference is broken if readers can't see its target.
+        """
         source, format = (str(self[name].value() or "") for name in ("text", "format"))
         source = normalize_newlines(source)
         sees_photos = access.may_see_photos(self.user)
@@ -283,6 +296,6 @@ def _form_class(content_type: builtins.type[content.Content]) -> builtins.type[N
         return NodeForm
     fields = {field.name: declared.form_field(field) for field in own_fields.values()}
     paths = {**PATHS, **{field.name: path for path, field in own_fields.items()}}
-    # The fields that every type has come last.
+    # The fields that all types have come last.
     details = tuple(sorted(fields, key=lambda name: name in _GROUPED))
     return type(f"{content_type.__name__}Form", (NodeForm,), {**fields, "paths": paths, "details": details})

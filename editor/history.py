@@ -44,7 +44,10 @@ ACTS = {
 
 @require_safe
 def index(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """List a node's saves, newest first. The saves of one sitting share a row, unless the query contains ?each=."""
+    """List a node's saves, newest first.
+
+    Saves from one sitting share a row, unless the query contains ?each=.
+    """
     editable = access.node(request.user, node_id, NodePermission.VIEW)
     context = list_saves(request, node_id, editable.live.nonce, editable.node.metadata.type)
     return render_page(request, "history", _("History"), editable=editable, **context)
@@ -54,8 +57,8 @@ def list_saves(request: HttpRequest, node_id: ObjectId, present: ObjectId, type:
     """Return the template context for the list of a node's saves.
 
     Args:
-        request: The request. Its ?after= parameter is the last save on the previous page. With ?each=, each save gets
-            its own row.
+        request: The request. The ?after= parameter identifies the last save on the previous page. If the query contains
+            ?each=, each save has its own row.
         node_id: The id of the node or photo.
         present: The nonce of the current version.
         type: The content type.
@@ -84,7 +87,7 @@ def list_saves(request: HttpRequest, node_id: ObjectId, present: ObjectId, type:
 
 @require_safe
 def compare(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the differences between the versions ?old= and ?new=. The older version comes first."""
+    """Show the differences between the versions in ?old= and ?new=. The older version comes first."""
     editable = access.node(request.user, node_id, NodePermission.VIEW)
     old, new = (_version(node_id, request.GET.get(name, "")) for name in ("old", "new"))
     if old.saved_at > new.saved_at:
@@ -96,7 +99,7 @@ def compare(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpResponse:
-    """Show an old version next to the current one, or restore the old version."""
+    """Show an old version next to the current one. If the form was submitted, restore the old version."""
     editable = access.node(request.user, node_id, NodePermission.VIEW)
     old = _version(node_id, str(nonce))
     form = Confirmation(request, editable, tags_seen=TagsSeenField(initial=list(editable.live.tags)))

@@ -13,7 +13,7 @@ from nodes.form_fields import format_reference
 from nodes.setting_fields import Rows, linked_id, plain
 from reader.selectors.menus import MenuLink, resolve_links
 
-# Maximum number of rows in a field. Further submitted rows are ignored.
+# Maximum number of rows in a field. If more rows are submitted, the additional rows are ignored.
 MOST = 20
 # Number of empty rows after the stored rows.
 BLANK = 3
@@ -24,7 +24,7 @@ class RowsInput(forms.Widget):
 
     Attributes:
         default_links: A function that returns the links that readers see if no rows are stored. In that case, the
-            widget shows these links as rows that editors can change.
+            widget shows these default links as rows that editors can change.
     """
 
     template_name = "editor/link_rows.html"
@@ -55,8 +55,8 @@ class RowsInput(forms.Widget):
                 after = int(place) if place.isascii() and place.isdecimal() and len(place) < 4 else MOST
                 numbered.append((after, number, {"label": label.strip(), "target": target.strip()}))
         rows = [row for _after, _number, row in sorted(numbered, key=lambda entry: entry[:2])]
-        # If the default rows are unchanged, no rows are stored, so that the links continue to follow changes to the
-        # site.
+        # If the default rows are unchanged, don't store them, so that the links are still updated when the site
+        # changes.
         return [] if json.dumps(rows) == data.get(f"{name}-usual") else rows
 
     def id_for_label(self, id_: str) -> str:
@@ -67,12 +67,12 @@ class RowsInput(forms.Widget):
 
 
 def format_rows(rows: Rows) -> str:
-    """Return links as text, for a message."""
+    """Return links as text for a message."""
     return ", ".join(f"{row['label'] or row['title']} ({row['target']})" for row in _readable(rows))
 
 
 def _readable(rows: Rows) -> Rows:
-    """Return rows in a readable form, with paths instead of ids, and with the title of each linked page."""
+    """Return rows with paths instead of ids, and with the titles of linked pages, so that people can read them."""
     links = {link.id: link for link in resolve_links([row for row in rows if linked_id(row["target"])], now())}
     readable = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""The broken link report. Each page of the report checks a part of the site."""
+"""The report of broken links. Each page of the report covers a part of the site."""
 
 from typing import Any
 
@@ -16,17 +16,18 @@ from nodes.selectors import references
 from nodes.selectors.references import Broken, State
 from photos import texts
 
-# A page of the report ends when it has this many rows, or when this many of the site's pages have been checked.
+# A page of the report ends after this many rows, or when this many of the site's pages have been checked.
 SIZE = 50
 MOST_EXAMINED = 1_000
-# Maximum number of link texts shown for each target on a page.
+# Maximum number of link texts that are shown for each target.
 WORDS = 5
 
 
 @require_safe
 def broken_links(request: HttpRequest) -> HttpResponse:
-    """List references whose targets readers can't see: first in public pages, newest first, and then in drafts.
+    """List references whose targets readers can't see.
 
+    References in public pages come first, beginning with the newest pages. They are followed by references in drafts.
     Pages that the user can't see are omitted.
     """
     if not access.may_list(request.user):
@@ -46,7 +47,7 @@ def broken_links(request: HttpRequest) -> HttpResponse:
                 break
     except ValueError as error:
         raise Http404(_("This page of the list doesn't exist.")) from error
-    # Only users who can see everything can see the titles of targets that are not public.
+    # Only users who can see everything are allowed to see the titles of targets that aren't public.
     targets = [row["target"] for row in rows] if access.sees_all(request.user) else []
     titles = references.titles(targets, of_photos=access.may_see_photos(request.user))
     for row in rows:
@@ -55,7 +56,7 @@ def broken_links(request: HttpRequest) -> HttpResponse:
 
 
 def _row(request: HttpRequest, broken: Broken) -> dict[str, Any]:
-    # Only users who can see everything can see why a target is not public.
+    # Only users who can see everything are allowed to see why a target isn't public.
     state = broken.state if access.sees_all(request.user) else State.HIDDEN
     return {
         "node": broken.node,

@@ -39,10 +39,10 @@ STATES = {
     lists.DRAFTED: gettext_lazy("Unpublished changes"),
     lists.DUE: gettext_lazy("Scheduled changes"),
 }
-# The state of a node that would be live if its section were live. Lists can't be filtered by this state.
+# The state of a node that would be live if its section were live. Lists don't have a filter for this state.
 HIDDEN = ("hidden", gettext_lazy("in a hidden section"))
 NO_ACCOUNT = "none"
-# The prefix of query parameters that filter by one of the type's fields.
+# The prefix of query parameters that filter by a field of the type.
 FACET = "facet-"
 
 
@@ -50,7 +50,7 @@ def _date() -> forms.DateInput:
     return forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
 
 
-# Validators for days whose beginning and end can be represented in every time zone.
+# Validators for days whose beginning and end can be represented in any time zone.
 _REPRESENTABLE = [MinValueValidator(date(FIRST_YEAR, 1, 1)), MaxValueValidator(date(LAST_YEAR, 12, 31))]
 
 
@@ -84,7 +84,10 @@ class FilterForm(forms.Form):
         self.fields["tag"].widget = forms.TextInput(attrs={"list": "tags-in-use"})
 
     def filters(self, user: Any) -> Filters:
-        """Return the filters, without unknown values. If users can see only their own pages, filter by their id."""
+        """Return the filters, without unknown values.
+
+        If users can see only their own pages, the filters include the user's id.
+        """
         self.is_valid()
         data = {name: value for name, value in self.cleaned_data.items() if value}
         filters = Filters(
@@ -112,7 +115,7 @@ class FilterForm(forms.Form):
 
 
 def _facet_field(field: models.Field) -> forms.Field:
-    """Return the form field that filters by a declared field: a choice of the field's values, or a text input."""
+    """Return the form field for filtering by a declared field: a choice of the field's values, or a text input."""
     labels = facets.labels(field)
     label = capfirst(field.verbose_name)
     if labels:
@@ -134,7 +137,7 @@ def author_choices() -> list[tuple[str, str]]:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def changelist(request: HttpRequest) -> HttpResponse:
-    """Show a page of the list, or perform the submitted bulk action."""
+    """Show a page of the list. If a bulk action was submitted, perform it."""
     user = request.user
     if not access.may_list(user):
         raise PermissionDenied
@@ -164,7 +167,7 @@ def changelist(request: HttpRequest) -> HttpResponse:
 def format_total(
     filters: Filters, list_page: lists.Page, version: ObjectId | None, moment: Any, collection: str = NODES
 ) -> str:
-    """Return the number of matching nodes as text, or the counting limit and "+" if there are more."""
+    """Return the number of matching nodes as text, or the counting limit followed by "+" if there are more."""
     if filters.search:
         return f"{len(list_page.rows)}" if len(list_page.rows) < lists.MOST_RESULTS else f"{lists.MOST_RESULTS}+"
     count = lists.count(filters, version, moment.replace(second=0, microsecond=0), collection)
@@ -188,7 +191,7 @@ def _row(row: lists.Row, moment: Any) -> dict[str, Any]:
 
 
 def _values(row: lists.Row, columns: list[models.Field]) -> list[str]:
-    """Return a row's values for the columns of its type."""
+    """Return the values that a row shows in the columns of its type."""
     detail = row.node.metadata.detail
     return [declared.display(field, getattr(detail, field.attname, None)) for field in columns]
 

@@ -27,14 +27,16 @@ class Swatch:
 
     @property
     def contrast(self) -> str:
-        """Return the lower of the contrasts with the two background colours as text, such as "4.5 : 1"."""
+        """Return the lower of the two contrast ratios with the background colours as text, such as "4.5 : 1"."""
         return f"{look.lowest_contrast(self.accent, (self.paper, self.raised)):.1f} : 1"
 
 
 def swatches(accent: str) -> list[Swatch]:
-    """Return the swatches of an accent colour in light and dark mode. "" means the theme's own accent colour.
+    """Return the swatches of an accent colour in light and dark mode.
 
-    If the contrast of the accent colour is too low, the nearest colour with sufficient contrast is used instead.
+    If `accent` is "", use the theme's own accent colour.
+
+    If the accent colour's contrast is too low, use the nearest colour that has sufficient contrast.
     """
     light = look.readable(accent or look.ACCENT, look.LIGHT, look.CONTRAST)
     return [

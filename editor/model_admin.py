@@ -1,4 +1,4 @@
-"""The URLs of the content admin. Their names follow the pattern of Django's own admin pages."""
+"""The URLs of the content admin. The names of these URLs follow the pattern of Django's own admin pages."""
 
 from typing import Any
 

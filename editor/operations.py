@@ -27,7 +27,10 @@ from photos import addresses
 
 
 class Confirmation(forms.Form):
-    """The form on a confirmation page, with the nonce of the version that was shown and the operation's fields."""
+    """The form on a confirmation page.
+
+    The form contains the operation's fields, and the nonce of the version that the page shows.
+    """
 
     nonce = ObjectIdField(widget=forms.HiddenInput)
 
@@ -48,7 +51,8 @@ def _render_confirmation(
     request: HttpRequest, editable: Editable, form: forms.Form, title: str, **context: Any
 ) -> HttpResponse:
     if form.errors:
-        # The page now shows the current version, so pressing the button again confirms the operation for this version.
+        # The page now shows the current version. If the editor presses the button again, this confirms the operation
+        # for the current version.
         form.data = form.data.copy()
         form.data["nonce"] = str(editable.live.nonce)
     return render_page(request, "confirm", title, form=form, editable=editable, **context)
@@ -187,7 +191,7 @@ def trash_list(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def restore(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Restore a node from the trash, to its previous place or to another one."""
+    """Restore a node from the trash, to its previous location or to a different one."""
     editable = access.trashed(request.user, node_id, Restore.needs)
     slug = forms.CharField(label=gettext_lazy("Slug"), max_length=200, initial=editable.node.metadata.slug)
     form = Confirmation(request, editable, section=_section_field(request, editable), slug=slug)

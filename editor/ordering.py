@@ -1,4 +1,4 @@
-"""The page where editors put a section's contents in order: they type positions, press buttons, or drag rows."""
+"""The page where editors put a section's contents in order, by typing positions, pressing buttons, or dragging rows."""
 
 import math
 from typing import Any
@@ -17,7 +17,7 @@ from nodes.actions import Order
 from nodes.errors import InvalidPlace, NodeError
 from nodes.selectors import by_hand
 
-# Number of rows per page. The buttons for moving a node to the start or end can move it to another page.
+# Number of rows per page. The buttons for moving a node to the start or end can move the node to another page.
 SIZE = 300
 UP = "up"
 DOWN = "down"
@@ -27,7 +27,7 @@ END = "end"
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def order(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show a section's contents in order, or change the order as specified in the submitted form."""
+    """Show a section's contents in order. If the form was submitted, change the order as specified in the form."""
     try:
         editable = Order(user=request.user, node_id=node_id).check()
     except InvalidPlace as error:
@@ -52,7 +52,10 @@ def order(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 
 def _arrange(request: HttpRequest, section_id: ObjectId) -> HttpResponse:
-    """Change a section's order as specified in the form. Redirect to the list, at the node that a button moved."""
+    """Change a section's order as specified in the form.
+
+    Redirect to the list, at the node that was moved with a button.
+    """
     posted = request.POST
     fragment = ""
     seen = [_id(text) for text in posted.get("seen", "").split(",")[:SIZE] if text]
@@ -83,8 +86,8 @@ def _arrange(request: HttpRequest, section_id: ObjectId) -> HttpResponse:
 def _new_order(posted: QueryDict, seen: list[ObjectId]) -> list[ObjectId]:
     """Return the ids in the order of the typed positions, and apply the button that was pressed.
 
-    A node gets the position that was typed for it, even if another node has this position. The other node moves down
-    or, if the first node came from above, up.
+    A node gets the position that was typed for it, even if another node has this position. In that case, the other node
+    moves up if the first node came from above, and down if the first node came from below.
     """
 
     def place(node_id: ObjectId) -> tuple[float, int]:
@@ -101,7 +104,7 @@ def _new_order(posted: QueryDict, seen: list[ObjectId]) -> list[ObjectId]:
 
 
 def _number(text: str, default: float) -> float:
-    """Return the number in a text, or `default` if it contains no finite number."""
+    """Return the number that `text` represents, or `default` if it isn't a finite number."""
     try:
         number = float(text)
     except ValueError:

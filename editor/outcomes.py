@@ -1,4 +1,4 @@
-"""Messages after an action on a page. They report the action, the new state for readers, and any merged changes."""
+"""Messages after an action on a page. They report the action, what readers can see now, and any merged changes."""
 
 from datetime import datetime
 from functools import partial
@@ -38,7 +38,7 @@ def report(
     seen: ObjectId | None = None,
     slug: str | None = None,
 ) -> None:
-    """Add the message about a save.
+    """Add a message about a save.
 
     Args:
         request: The request that saved the page.
@@ -47,11 +47,11 @@ def report(
         act: The action, if it can't be inferred from the node before and after the save.
         drafted: Whether a draft was saved.
         seen: The nonce that the save was based on.
-        slug: The slug in the form. If the node's slug is neither this one nor derived from the title, the message
-            contains the path.
+        slug: The slug in the form. If the node's slug is different, and isn't derived from the title either, the
+            message contains the path.
     """
     editable = editable_nodes.load(saved.id)
-    # If the page was moved to the trash in the meantime, the message still confirms that the text was saved.
+    # If the page has since been moved to the trash, the message still confirms that the text was saved.
     message = _describe_act(before, editable.node, act, drafted=drafted) if editable else _("Saved.")
     if editable and editable.draft and (due := editable.draft.due) and (drafted or act is Act.SCHEDULED):
         # A formatted time may end with a full stop ("9 a.m."), so no sentence ends with a time.
@@ -81,12 +81,18 @@ def report(
 
 
 def _has_slug(node: Node, slug: str) -> bool:
-    """Return whether a node has the slug that was typed. If no slug was typed, compare with the title's slug."""
+    """Return whether a node has the slug that was typed.
+
+    If no slug was typed, compare the node's slug with the one derived from the title.
+    """
     return node.metadata.slug == (slugs.normalized(slug) or slugify(node.metadata.title))
 
 
 def _warn(request: HttpRequest, node: Node, version: Version) -> None:
-    """Add a warning about links whose targets readers can't see, in a version that is public or is going to be."""
+    """Add a warning if a version contains links whose targets readers can't see.
+
+    The warning is added only if the version is public or is going to be.
+    """
     text = version.fields.get("detail.text") or ""
     format = version.fields.get("detail.format") or MARKDOWN
     sees_photos = access.may_see_photos(request.user)
@@ -105,7 +111,7 @@ def _warn(request: HttpRequest, node: Node, version: Version) -> None:
 
 
 def _describe_act(before: Node | None, after: Node, act: Act, *, drafted: bool) -> str:
-    """Return a message about an action and the new state for readers. `before` is None for a new node."""
+    """Return a message about an action and what readers can see now. `before` is None for a new node."""
     moment = now()
     state = edit_form.publication_state(after, moment)
     previous = edit_form.publication_state(before, moment) if before else PublicationState.NEW

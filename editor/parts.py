@@ -1,6 +1,6 @@
-"""Form fields for a node's parts. Each part is a row of inputs, with its position and a checkbox for removing the part.
+"""Form fields for a node's parts. Each part is a row of inputs, including its position and a checkbox for removing it.
 
-The stored rows are followed by some empty rows, and a script can add more.
+After the stored rows, the form contains some empty rows, and a script can add more rows.
 """
 
 import json
@@ -16,12 +16,12 @@ from django.utils.translation import gettext as _
 
 from nodes.content.values import stored_fields
 
-# Number of empty rows after the stored rows. A script can add more.
+# Number of empty rows after the stored rows. A script can add more rows.
 EXTRA = 3
-# Maximum number of rows that are saved, unless more are already stored. The maximum number of rows that are read is
-# higher, so that an error can be reported if there are too many rows.
+# MOST is the maximum number of rows that can be saved, unless more rows are already stored. MOST_READ, the maximum
+# number of rows that are read, is higher, so that an error can be reported if there are too many rows.
 MOST, MOST_READ = 200, 10_000
-# A part as it was typed: the values that the widgets send, by field name, and the part's "id".
+# A part as it was typed: the values that the widgets send, keyed by field name, and the part's "id".
 Row = dict[str, Any]
 
 
@@ -29,8 +29,8 @@ class PartsWidget(forms.Widget):
     """A widget with one row of inputs per part.
 
     Attributes:
-        fields: The fields of a part, by name.
-        many: Whether there can be several parts, which editors can reorder, or only a single part.
+        fields: The fields of a part, keyed by name.
+        many: Whether there can be several parts, which editors can reorder, instead of a single part.
     """
 
     template_name = "editor/parts.html"
@@ -45,7 +45,7 @@ class PartsWidget(forms.Widget):
         self.many = many
 
     def empty_row(self) -> Row:
-        """Return the row of a part into which nothing has been typed."""
+        """Return the row for a part into which nothing has been typed."""
         return self.row({name: field.initial for name, field in self.fields.items()})
 
     def row(self, values: Mapping[str, Any], part_id: str = "") -> Row:
@@ -103,7 +103,7 @@ class HiddenParts(forms.HiddenInput):
 class PartsField(forms.Field):
     """A field for a node's parts. Its value is a list of mappings from field names to values.
 
-    Without `many`, the value is a single mapping or None.
+    If `many` is false, the value is a single mapping or None.
     """
 
     hidden_widget = HiddenParts
@@ -112,7 +112,7 @@ class PartsField(forms.Field):
         self.model = model
         self.fields = fields
         self.many = many
-        # The value that the form was rendered with. Parts that have not been changed are not parsed.
+        # The value that the form was rendered with. Unchanged parts aren't parsed.
         self.seen: Any = None
         super().__init__(widget=PartsWidget(fields, many=many), **kwargs)
 
@@ -126,7 +126,7 @@ class PartsField(forms.Field):
         ]
 
     def _seen_parts(self) -> dict[str, tuple[Any, Row]]:
-        """Return the (part, row) of each part that the form was rendered with, by id."""
+        """Return the (part, row) of each part that the form was rendered with, keyed by id."""
         parts = self.seen if isinstance(self.seen, list) else [self.seen] if self.seen is not None else []
         return {row["id"]: (part, row) for part, row in zip(parts, self.prepare_value(self.seen), strict=True)}
 
@@ -164,7 +164,10 @@ class PartsField(forms.Field):
 
 
 def is_unchanged(field: forms.Field, sent: Any, seen: Any) -> bool:
-    """Return whether a widget sent exactly what it showed for the value `seen`. It may not show all stored data."""
+    """Return whether a widget sent exactly what it showed for the value `seen`.
+
+    The widget may not show all stored data.
+    """
     return bool(_normalize_sent(sent) == _shown_value(field, seen))
 
 
@@ -197,7 +200,10 @@ def _is_checkbox(field: forms.Field) -> bool:
 
 
 def _parse_place(typed: str, number: int) -> float:
-    """Return the typed position. If it is empty, return a position after all others, in the order of the rows."""
+    """Return the typed position.
+
+    If no position was typed, return a position after all typed ones, in the order of the rows.
+    """
     try:
         return float(typed)
     except ValueError:
@@ -205,7 +211,7 @@ def _parse_place(typed: str, number: int) -> float:
 
 
 def _parse_rows(text: str, fields: Mapping[str, forms.Field]) -> list[Row] | None:
-    """Return the rows in a hidden input's JSON, or None if the JSON isn't a list of rows or contains too many."""
+    """Return the rows in a hidden input's JSON, or None if the JSON isn't a list of rows or contains too many rows."""
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError):
@@ -220,7 +226,7 @@ def _parse_rows(text: str, fields: Mapping[str, forms.Field]) -> list[Row] | Non
 
 
 def _as_sent(field: forms.Field, value: Any) -> Any:
-    """Return a JSON value in the form in which a field's widget sends it. A value of the wrong type becomes empty."""
+    """Return a JSON value in the form in which a field's widget sends it. Values of the wrong type become empty."""
     if _is_checkbox(field):
         return value is True
     if isinstance(field.widget, forms.MultiWidget):

@@ -1,4 +1,4 @@
-"""Login for forms that were submitted after the session had expired. The form is then shown with everything typed."""
+"""Login for forms that were submitted after the session had expired. The form is then shown with all typed text."""
 
 from django.contrib import admin
 from django.contrib.admin.forms import AdminAuthenticationForm
@@ -11,13 +11,12 @@ from editor.sent_forms import SHOW_ONLY
 from editor.site import render_page
 
 USERNAME, PASSWORD = "_username", "_password"
-# Fields that are not passed on: secrets, and the buttons, because nothing is saved until the editor has seen the text
-# again.
+# Fields that are dropped: secrets, and the buttons, because nothing is saved until the editor has seen the text again.
 DROPPED = frozenset({USERNAME, PASSWORD, "csrfmiddlewaretoken", "_save", "_continue", "_draft", "_publish", "_preview"})
 
-# The long forms, by URL name. If a page also has other forms, the value is a field that only the long form has. Each of
-# these views supports SHOW_ONLY, which shows the submitted form without saving it. Forms that consist of a single
-# button are not listed, because logging in must not perform their action, and no page shows these forms again.
+# The long forms, keyed by URL name. If a page also has other forms, the value is the name of a field that only the long
+# form contains. The views of these forms support SHOW_ONLY, which shows the submitted form without saving it. Forms
+# that consist of a single button are not listed, because logging in must not perform their action.
 FORMS: dict[str, str] = {
     "nodes_node_add": "",
     "nodes_node_change": "",
@@ -28,10 +27,10 @@ FORMS: dict[str, str] = {
 
 
 def log_in_again(request: HttpRequest) -> HttpResponse | None:
-    """Return a page that asks for the password if one of FORMS was submitted without a login.
+    """Return a page that asks for the password if one of FORMS was submitted by a user who wasn't logged in.
 
-    The page contains the submitted fields. If the password is correct, log in and return None, so that the view shows
-    the submitted form without saving it. Return None for all other requests.
+    The page contains the submitted fields. If the request contains the correct password, log in and return None, so
+    that the view shows the submitted form without saving it. For all other requests, return None.
     """
     if not is_form_sent(request) or admin.site.has_permission(request):
         return None
@@ -66,7 +65,7 @@ def is_form_sent(request: HttpRequest) -> bool:
 
 
 def typed_fields(posted: QueryDict) -> QueryDict:
-    """Return the typed fields with a mark, so that they are shown again but not saved."""
+    """Return the typed fields, with SHOW_ONLY added, so that the form is shown again but not saved."""
     typed = posted.copy()
     for name in DROPPED & typed.keys():
         del typed[name]
@@ -75,11 +74,13 @@ def typed_fields(posted: QueryDict) -> QueryDict:
 
 
 def show_again(request: HttpRequest) -> HttpResponse | None:
-    """Return a page with a button that shows a submitted form again, because the form's CSRF token has expired.
+    """Return a page with a button that shows a submitted form again.
 
-    The form must be one of FORMS. Its token expires after another login, for example. Neither this page nor its button
+    This is used if the form's CSRF token has expired.
+
+    The token expires after another login, for example. The form must be one of FORMS. Neither this page nor its button
     saves anything, because the form may be forged. If there is no session, the page asks for the password, and ignores
-    any password in the request. Return None for all other requests.
+    any password in the request. For all other forms, return None.
     """
     if not is_form_sent(request):
         return None

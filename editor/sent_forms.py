@@ -1,4 +1,4 @@
-"""Process submitted forms for nodes and photos: find their base version, add errors, and describe other saves."""
+"""Process submitted forms for nodes and photos: find their base version, add errors, and describe others' saves."""
 
 from datetime import datetime
 
@@ -19,7 +19,7 @@ SHOW_ONLY = "_kept"
 
 
 def seen_version(posted: QueryDict, node_id: ObjectId) -> Version | None:
-    """Return the version that a submitted form is based on, or None if the form contains no known version."""
+    """Return the version that a submitted form is based on, or None if the version isn't known."""
     nonce = posted.get("nonce", "")
     return editable_nodes.load_version(node_id, ObjectId(nonce)) if ObjectId.is_valid(nonce) else None
 
@@ -50,9 +50,9 @@ def parse_due(posted: QueryDict) -> datetime | None:
 
 
 def add_error(form: Form, error: NodeError) -> None:
-    """Add the reason for a rejected write to the form, next to the field that caused it if there is one.
+    """Add an error to the form, next to the field that caused it. If there is no such field, add it to the whole form.
 
-    The form's `paths` attribute maps field names to paths, for fields whose path differs from their name.
+    If a field's path differs from the field's name, the form's `paths` attribute contains the path.
     """
     if isinstance(error, FieldRefused):
         names = {path: name for name, path in getattr(form, "paths", {}).items()}
@@ -69,11 +69,11 @@ def add_error(form: Form, error: NodeError) -> None:
 def describe_saves(
     request: HttpRequest, node_id: ObjectId, since: ObjectId | None, error: EditConflict
 ) -> dict[str, str | bool]:
-    """Return a conflict page's template context about the saves since the nonce `since`.
+    """Return the template context for a conflict page that describes the saves since the version `since`.
 
     Returns:
-        A dictionary with "savers", the names of the other people who saved; "is_own", whether the editor made all the
-        saves in another window; and "merged", the labels of the merged fields.
+        A dictionary with three keys. "savers" contains the names of other people who saved. "is_own" is whether the
+        editor made all these saves in another window. "merged" contains the labels of the merged fields.
     """
     savers = history.savers_since(node_id, since, error.theirs["nonce"])
     others = dict.fromkeys(saver.name for saver in savers if saver.id != get_actor(request).id)

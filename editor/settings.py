@@ -29,7 +29,10 @@ from reader.views import previews
 
 
 class SettingsForm(LookForm):
-    """The form with all settings. Each field also sends its initial value, so that only changed settings are saved."""
+    """The form with all settings.
+
+    The form also sends the initial value of each field, so that only changed settings are saved.
+    """
 
     name = setting_field("name", label=gettext_lazy("Name"), widget=AdminTextInputWidget())
     tagline = setting_field("tagline", label=gettext_lazy("Tagline"), widget=AdminTextInputWidget())
@@ -70,11 +73,11 @@ class SettingsForm(LookForm):
             field.show_hidden_initial = True
 
     def fieldsets(self) -> list[tuple[Any, list[forms.BoundField]]]:
-        """Return the groups of fields, as (name, fields) pairs."""
+        """Return the groups of fields as (name, fields) pairs."""
         return [(name, [self[field] for field in fields]) for name, fields in self.FIELDSETS]
 
     def swatches(self) -> list[Swatch]:
-        """Return swatches of the form's accent colour. If it is invalid, use the theme's own accent colour."""
+        """Return swatches of the form's accent colour. If this colour is invalid, use the theme's own accent colour."""
         accent = str(self["accent"].value())
         return swatches(accent if look.is_colour(accent) else "")
 
@@ -91,14 +94,14 @@ class SettingsForm(LookForm):
             return None
 
     def changes(self) -> dict[str, Any]:
-        """Return the changed settings, by name."""
+        """Return the changed settings, keyed by name."""
         seen = self.seen()
         return {name: value for name, value in self.cleaned_data.items() if value != seen[name]}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest) -> HttpResponse:
-    """Show the settings, or save the changed settings."""
+    """Show the settings. If the form was submitted, save the changed settings."""
     if not access.may_set_up(request.user):
         raise PermissionDenied
     form = SettingsForm(request.POST if request.method == "POST" else None)
@@ -117,7 +120,7 @@ def edit(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def preview(request: HttpRequest) -> HttpResponse:
-    """Show the home page with the settings in the form, without storing them."""
+    """Show the home page with the settings from the form, without storing them."""
     if not access.may_set_up(request.user):
         raise PermissionDenied
     form = SettingsForm(request.POST)
@@ -125,16 +128,16 @@ def preview(request: HttpRequest) -> HttpResponse:
         return _show(request, form)
     stored = stored_site.read()
     site_settings = replace(stored.settings, **form.changes())
-    # If the site has no versions, the process doesn't cache anything that depends on the typed settings.
+    # Without site versions, the process doesn't cache anything that depends on the typed settings.
     stored_site.begin_request(replace(stored, versions=None, settings=site_settings))
     with timezone.override(zoneinfo.ZoneInfo(site_settings.time_zone)), translation.override(site_settings.language):
         return previews.front_page(request)
 
 
 def _add_conflicts(form: SettingsForm, conflict: SettingsConflict) -> SettingsForm:
-    """Add an error to each conflicting field that shows the other administrator's value. Return the form.
+    """Add an error with the other administrator's value to each conflicting field. Return the form.
 
-    The form then contains these values as its initial values, so saving it again replaces the other administrator's
+    The form then contains these values as initial values, so saving the form again replaces the other administrator's
     values.
     """
     stored = asdict(stored_site.read().settings)

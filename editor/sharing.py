@@ -14,8 +14,7 @@ from nodes.models import Node
 from nodes.services.derived import EXCERPT_WORDS
 from photos import addresses, pictures
 
-# Maximum number of characters from which the excerpt is made. Forms are shown often, so making the excerpt must be
-# fast.
+# Maximum number of characters from which the excerpt is generated. Forms are shown often, so this must be fast.
 BEGINNING = 4_000
 
 
@@ -24,8 +23,8 @@ class Preview:
     """The contents of the preview.
 
     Attributes:
-        excerpt: The beginning of the text. It is used if the description and the summary are empty.
-        thumbnail: The path of the chosen photo's thumbnail, or "" if there is none.
+        excerpt: The beginning of the text, which is used if the description and the summary are empty.
+        thumbnail: The path of the thumbnail of the chosen photo or the default photo, or "" if there is none.
         default_thumbnail: The path of the thumbnail that is used if no photo is chosen, or "" if there is none.
     """
 
@@ -38,7 +37,7 @@ class Preview:
 
 
 def preview(request: HttpRequest, form: NodeForm, node: Node | None) -> Preview:
-    """Return the preview for the form of `node`, or for the form of a new page if `node` is None."""
+    """Return the preview for the form of `node`. If `node` is None, return the preview for the form of a new page."""
 
     def value(name: str) -> str:
         return str(form[name].value() or "").strip() if name in form.fields else ""

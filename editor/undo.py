@@ -1,4 +1,4 @@
-"""Undo moves to the trash. A button in the message restores the nodes to their previous places."""
+"""Undo moves to the trash. A button in the message restores the nodes to their previous locations."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ from photos import addresses
 
 # The separator between a node's id and nonce, and the separator between nodes.
 INNER, OUTER = ":", " "
-# Maximum number of nodes restored by one request. A page of a list shows fewer nodes than this.
+# Maximum number of nodes restored by one request. The pages of lists show fewer nodes than this.
 MOST = 100
 # The message about restored nodes whose scheduled time passed while they were in the trash.
 DUE_MESSAGE = gettext_lazy("Items whose publication date passed while they were in the trash are now drafts.")
@@ -40,11 +40,14 @@ def button(trashed: Iterable[tuple[ObjectId, ObjectId]]) -> SafeString:
 
 @require_POST
 def undo(request: HttpRequest) -> HttpResponse:
-    """Restore nodes from the trash, unless they have changed since. Redirect to the list of pages or photos."""
+    """Restore nodes from the trash, unless they have changed since they were moved there.
+
+    Redirect to the list of pages or photos.
+    """
     done = 0
     was_photo = False
     was_due = False
-    # If a node's section is also being restored, the section is restored first.
+    # Restore sections before the nodes in them.
     items = deque(_parse_items(request.POST.get("items", "")))
     waiting = set[ObjectId]()
     while items:
@@ -73,10 +76,10 @@ def undo(request: HttpRequest) -> HttpResponse:
 
 
 def _parse_items(text: str) -> list[tuple[ObjectId, ObjectId]]:
-    """Return the (id, nonce) of each node in an undo button's value.
+    """Return the (id, nonce) of each node in the value of an undo button.
 
     Raises:
-        Http404: If the text is malformed.
+        Http404: If the value is malformed.
     """
     pairs = [item.split(INNER) for item in text.split(OUTER)[:MOST] if item]
     if not pairs or not all(len(pair) == 2 and all(ObjectId.is_valid(part) for part in pair) for pair in pairs):

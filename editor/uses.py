@@ -1,4 +1,4 @@
-"""The uses of nodes and photos. Pages that the user can see are listed with a link. Other pages are only counted."""
+"""The uses of nodes and photos: the pages that refer to them. Pages that the user can't see are only counted."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ class Uses:
 
 
 def find(user: Any, ids: Sequence[ObjectId], most: int = references.LISTED_USES) -> Uses:
-    """Return the uses of these nodes and photos. Up to `most` pages are listed, most recently changed first."""
+    """Return the uses of these nodes and photos. List up to `most` pages, most recently changed first."""
     page_uses = references.find_uses(ids)
     count = len(page_uses) if len(page_uses) < references.LISTED_USES else references.count_uses(ids)
     named = [named_use for use in page_uses if (named_use := _named(user, use))]
@@ -79,14 +79,18 @@ def find(user: Any, ids: Sequence[ObjectId], most: int = references.LISTED_USES)
 
 
 def find_with_contents(user: Any, ids: Sequence[ObjectId], most: int = references.LISTED_USES) -> Uses:
-    """Return the uses of these nodes and photos, and of everything in them, because all of this will be hidden."""
+    """Return the uses of these nodes and photos, and of everything in them.
+
+    This function is for actions that hide nodes together with their contents.
+    """
     return find(user, references.with_contents(tree.current(), ids), most)
 
 
 def find_if_unpublished(user: Any, node: Node | Photo, form: forms.Form, sent: Mapping[str, Any]) -> Uses | None:
-    """Return the uses of a public node that a valid form would hide from readers.
+    """Return the uses of a public node that saving a valid form would hide from readers.
 
-    Return None if the form doesn't hide the node, if there are no uses, or if the editor has already confirmed this.
+    Return None if saving the form wouldn't hide the node, if there are no uses, or if the editor has already confirmed
+    the action.
     """
     moment = now()
     if CONFIRMED in sent or not is_public(node, tree.current(), moment) or "published" not in form.cleaned_data:
@@ -100,7 +104,7 @@ def find_if_unpublished(user: Any, node: Node | Photo, form: forms.Form, sent: M
 
 
 def _named(user: Any, use: references.Use) -> NamedUse | None:
-    """Return a use with the page's title and URL, or None if the user can't see the page."""
+    """Return the use with the title and URL of the page, or None if the user can't see the page."""
     node = use.node
     drafted = not use.live
     if access.allowed(user, node, NodePermission.VIEW):

@@ -1,7 +1,9 @@
-"""Working copies of forms with unsaved changes. Forms send them every few seconds, and offer them to their editor.
+"""Working copies of forms with unsaved changes.
 
-If the editor continues with a working copy, the form is shown as it was sent. When the form is saved later, its changes
-are therefore merged from the version that the editor started with.
+Each form sends a working copy every few seconds, and offers earlier copies to its editor.
+
+If an editor continues with a working copy, the form is shown as it was sent, with its original nonce. When the form is
+saved later, its changes are therefore merged from the version that the editor started with.
 """
 
 import secrets
@@ -36,17 +38,17 @@ from nodes.services.working_copies import mark_saved, store
 from nodes.types import NEVER, NO_TAGS, Actor
 from photos import addresses
 
-# Maximum number of requests per account, and the time in seconds. Each open tab sends a request every few seconds.
+# Maximum number of requests per account in SECONDS. Each open tab sends a request every few seconds.
 LIMIT, SECONDS = 120, 60
 # The largest integer that JavaScript represents exactly.
 _LAST = 2**53 - 1
-# Keys that forms send in addition to the keys of their fields.
+# Keys that forms send in addition to the keys of fields.
 _EXTRA_KEYS = frozenset({"type", "version", "publishing", "due", "conflict", "_proposed"})
 _SIDES = ("", f"{MINE}-", f"{THEIRS}-", "choice-")
 
 
 class _CopyForm(forms.Form):
-    """The identity of the form that sends a working copy: the copy's id and number, the user, the node and its type."""
+    """The data that identifies a working copy: the copy's id and number, the user, the node and the node's type."""
 
     _copy = ObjectIdField()
     _seq = forms.IntegerField(min_value=1, max_value=_LAST)
@@ -57,12 +59,12 @@ class _CopyForm(forms.Form):
 
 @dataclass(frozen=True)
 class Unsaved:
-    """A working copy, as it is offered to its editor.
+    """A working copy that is offered to its editor.
 
     Attributes:
         node_id: The id of the node, or None for a new page.
-        old: The values that saving would change, by path.
-        new: The values that saving would store instead, by path.
+        old: The stored values that saving the copy would change, keyed by path.
+        new: The values that saving the copy would store instead, keyed by path.
         has_more: Whether the copy contains values that no field accepts. Only the form can show such values.
     """
 
@@ -78,7 +80,7 @@ class Unsaved:
 
 @require_POST
 def keep_typed(request: HttpRequest) -> JsonResponse:
-    """Store a form's working copy, which only its editor can see. Return {"state": …}, which describes the state."""
+    """Store a form's working copy, which only its editor can see. Return {"state": …} with text for the form's bar."""
     if not (access.may_list(request.user) or access.may_see_photos(request.user)):
         raise PermissionDenied
     form = _CopyForm(request.POST)
@@ -114,17 +116,19 @@ def show(request: HttpRequest, copy_id: ObjectId) -> HttpResponse:
 
 @require_POST
 def discard(request: HttpRequest, copy_id: ObjectId) -> HttpResponse:
-    """Discard a working copy up to the number that was shown. If an open tab sends text later, it is not discarded."""
+    """Discard a working copy, unless an open tab has sent newer text since the copy was shown."""
     copy = _own(request, copy_id)
     mark_saved(request.user.pk, copy_id, min(_number(request.POST.get("_seq", "")), copy.seq))
     return HttpResponseRedirect(_form_url(copy))
 
 
 def restore(request: HttpRequest, node_id: ObjectId | None) -> None:
-    """Replace request.POST with the working copy that "_put_back" refers to. The form shows it without saving it.
+    """Replace request.POST with the working copy that "_put_back" refers to.
+
+    The form then shows the copy without saving it.
 
     Args:
-        request: The request. If it doesn't contain "_put_back", it is not changed.
+        request: The request. If the request doesn't contain "_put_back", it isn't changed.
         node_id: The id of the form's node, or None for a new page.
 
     Raises:
@@ -144,7 +148,7 @@ def restore(request: HttpRequest, node_id: ObjectId | None) -> None:
 
 
 def context(request: HttpRequest, type: str, node_id: ObjectId | None) -> dict[str, Any]:
-    """Return the template context that a form needs to send working copies and to offer earlier copies."""
+    """Return the template context that forms need to send working copies and to offer earlier ones."""
     copy_id = request.POST.get("_copy", "")
     typed = {
         "copy": copy_id if ObjectId.is_valid(copy_id) else ObjectId(),
@@ -155,13 +159,13 @@ def context(request: HttpRequest, type: str, node_id: ObjectId | None) -> dict[s
 
 
 def forget_saved(request: HttpRequest) -> None:
-    """Discard a saved form's working copy, and the copy with which the editor continued."""
+    """Discard the working copy of a saved form, and the earlier copy that the editor continued with."""
     _settle(request, "_copy")
     _settle(request, "_continued")
 
 
 def offered(user: Any, type: str, node_id: ObjectId | None) -> list[Unsaved]:
-    """Return a user's working copies of a node, newest first. Copies that are equal to the stored node are omitted."""
+    """Return a user's working copies of a node, newest first, except copies that are equal to the stored node."""
     unsaved_copies = [_unsaved(user, copy) for copy in working_copies.newest(user.pk, type, node_id)]
     return [unsaved for unsaved in unsaved_copies if unsaved.new or unsaved.has_more]
 
@@ -191,7 +195,10 @@ def _own(request: HttpRequest, copy_id: ObjectId | None) -> WorkingCopy:
 
 
 def _settle(request: HttpRequest, name: str) -> None:
-    """Discard the working copy in the field `name`: "ID:NUMBER", or only the id, with the number in "_seq"."""
+    """Discard the working copy that the field `name` identifies.
+
+    The field contains "ID:NUMBER", or only the id. In the second case, the number is in "_seq".
+    """
     copy_id, _colon, number = request.POST.get(name, "").partition(":")
     seq = _number(number or request.POST.get("_seq", ""))
     if seq and ObjectId.is_valid(copy_id):
@@ -199,7 +206,7 @@ def _settle(request: HttpRequest, name: str) -> None:
 
 
 def _number(text: str) -> int:
-    """Return the number in a text, up to _LAST, or 0 if the text contains no number."""
+    """Return the number that `text` represents, up to _LAST, or 0 if `text` isn't a number."""
     return min(int(text), _LAST) if text.isascii() and text.isdecimal() and len(text) < 17 else 0
 
 
@@ -222,9 +229,9 @@ def _form_url(copy: WorkingCopy) -> str:
 
 
 def _difference(user: Any, copy: WorkingCopy) -> tuple[dict[str, Any], dict[str, Any], bool]:
-    """Return the changes that saving a copy would make: (stored values by path, new values by path, has_more).
+    """Return the changes that saving a copy would make, as (stored values, new values, has_more).
 
-    `has_more` is True if the copy contains values that no field accepts.
+    The values are keyed by path. `has_more` is True if the copy contains values that no field accepts.
     """
     posted = conflict.read_decisions(_posted(copy), _form_class(copy.type)).data
     node_id = _node_of(copy, posted)
@@ -239,7 +246,7 @@ def _difference(user: Any, copy: WorkingCopy) -> tuple[dict[str, Any], dict[str,
     theirs = stored.fields if stored else {}
     stored_tags = stored.tags if stored else ()
     if copy.node_id is None:
-        # In a new page's form, empty fields and initial values don't count as changes. If the slug is empty, it is made
+        # In the form for a new page, empty fields and initial values don't count as changes. An empty slug is derived
         # from the title.
         initial = {"author": Actor.of(user).as_document(), "expires": NEVER, "detail.format": MARKDOWN}
         mine = {path: value for path, value in mine.items() if value not in (None, "", [], initial.get(path))}
@@ -259,13 +266,16 @@ def _difference(user: Any, copy: WorkingCopy) -> tuple[dict[str, Any], dict[str,
 
 
 def _node_of(copy: WorkingCopy, posted: QueryDict) -> ObjectId | None:
-    """Return the id of a copy's node, or None. A form for a new page already contains the id of the node to create."""
+    """Return the id of a copy's node, or None.
+
+    The form for a new page already contains the id of the node to create.
+    """
     form_id = posted.get("form", "")
     return copy.node_id or (ObjectId(form_id) if ObjectId.is_valid(form_id) else None)
 
 
 def _stored(user: Any, type: str, node_id: ObjectId, *, drafting: bool) -> Version | None:
-    """Return a node's stored version, or None if there is none that the user can see."""
+    """Return a node's stored version, or None if there is no version that the user can see."""
     if content.get(type).is_file:
         photo = stored_photos.load(node_id)
         return photo.live if photo else None
@@ -291,7 +301,10 @@ def _fields(posted: QueryDict, form: type[NodeForm]) -> list[tuple[str, str]]:
 
 
 def _is_known(key: str, form: type[NodeForm]) -> bool:
-    """Return whether a form sends a value under a key. A date and time have two keys, and rows have many."""
+    """Return whether a form sends a value under a key.
+
+    A field for a date and time has two keys, and a field for rows has many.
+    """
     names = {*form.base_fields, *form.paths}
     for side in _SIDES:
         name = key.removeprefix(side)

@@ -27,9 +27,9 @@ from nodes.services.rules import NOT_DRAFTED
 from photos import addresses, texts
 from reader.views import previews
 
-# Maximum number of previews per account in SECONDS, by the minimum number of Markdown marks in the text. Each mark
-# takes about 10 µs, so an account can use at most 20 seconds of CPU time. The script requests a preview whenever the
-# editor pauses.
+# Maximum number of previews per account in SECONDS, keyed by the minimum number of markup characters in the text.
+# Rendering takes about 10 µs per markup character, so an account can use at most 20 seconds of CPU time. The script
+# requests a preview whenever the editor pauses.
 SECONDS = 60
 PREVIEWS = {0: 120, 5_000: 20, 20_000: 4}
 
@@ -69,7 +69,7 @@ def show_typed(request: HttpRequest) -> JsonResponse:
 
 
 def _typed_node(request: HttpRequest, type: str, node_id: ObjectId | None) -> Node:
-    """Return the node with the values in the form. For an invalid field, the stored value is used."""
+    """Return the node with the values in the form. If a field is invalid, use the stored value."""
     editable = editable_nodes.load(node_id) if node_id else None
     if editable and (
         editable.node.metadata.type != type or not access.allowed(request.user, editable.node, NodePermission.VIEW)
@@ -92,7 +92,7 @@ def _typed_node(request: HttpRequest, type: str, node_id: ObjectId | None) -> No
 
 @require_safe
 def complete_tags(request: HttpRequest) -> JsonResponse:
-    """Return {"tags": […]}, the existing tags that complete ?q=."""
+    """Return {"tags": […]}, the existing tags that complete the text in ?q=."""
     if not (access.may_write(request.user) or access.may_see_photos(request.user)):
         raise PermissionDenied
     author = ANY if access.sees_all(request.user) else request.user.pk
@@ -101,7 +101,10 @@ def complete_tags(request: HttpRequest) -> JsonResponse:
 
 @require_safe
 def pick_photos(request: HttpRequest) -> JsonResponse:
-    """Return {"photos": […]}: the newest photos, or those that match ?q=, each with the Markdown for embedding it."""
+    """Return {"photos": […]}: the newest photos, or those that match ?q=.
+
+    Each photo includes the Markdown for embedding it.
+    """
     if not access.may_see_photos(request.user):
         raise PermissionDenied
     photos = picking.photos(request.GET.get("q", "")[:200])
@@ -122,7 +125,10 @@ def link_to(request: HttpRequest) -> JsonResponse:
 
 @require_safe
 def propose_slug(request: HttpRequest) -> JsonResponse:
-    """Return {"slug": …}, a slug for ?title= that is free in ?section=. Pages that the user can't see are ignored."""
+    """Return {"slug": …}, a slug for ?title= that is free in ?section=.
+
+    Pages that the user can't see don't affect the result.
+    """
     section_id = request.GET.get("section", "")
     section = ObjectId(section_id) if ObjectId.is_valid(section_id) else None
     if not request.user.has_perm("nodes.add_node") or not access.may_place(request.user, section):
@@ -144,7 +150,7 @@ def _photo_choice(photo: Any) -> dict[str, Any]:
 
 
 def _may_preview(user: Any, text: str) -> bool:
-    """Count a preview, and return whether the account is within its limits."""
+    """Count a preview, and return whether the account is still within its limits."""
     marks = limits.count_marks(text)
     return all(
         rate_limit.allow(f"nodes.preview.{least}:{user.pk}", limit=limit, seconds=SECONDS, token=secrets.token_hex(8))

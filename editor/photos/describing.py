@@ -1,4 +1,4 @@
-"""The form for describing many photos, for example after an upload. Each row is saved and reported separately."""
+"""The form for describing many photos, for example after an upload. Each row is saved separately."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ MOST = 60
 # A photo's text fields in this form.
 WORDS = ("alt", "title", "tags")
 
-# A (label, text) pair for each text that was typed for a photo.
+# The text that was typed for a photo, as (label, text) pairs.
 TypedTexts = list[tuple[str, str]]
 
 
@@ -42,7 +42,7 @@ class Row:
     """A photo in the form.
 
     Attributes:
-        problem: Why the photo was not saved or not published.
+        problem: The reason why the photo wasn't saved or published.
         saved: The photo's new nonce if the photo was saved.
     """
 
@@ -53,7 +53,7 @@ class Row:
 
     @property
     def picture(self) -> str:
-        """Return the path of the uncropped photo. Editors click on it to set the focal point."""
+        """Return the path of the uncropped photo. Editors click the photo to set the focal point."""
         return addresses.uncut_path(self.photo, 320)
 
     @property
@@ -73,7 +73,7 @@ def address(photo_ids: Iterable[Any]) -> str:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def describe(request: HttpRequest) -> HttpResponse:
-    """Show a row for each photo in the query string, or save each row in the submitted form separately."""
+    """Show a row for each photo in the query string. If the form was submitted, save each row separately."""
     photos = _load_photos(request, request.POST if request.method == "POST" else request.GET)
     lost = _lost(request.POST, photos)
     if not photos and not lost:
@@ -96,7 +96,7 @@ def describe(request: HttpRequest) -> HttpResponse:
 
 
 def _load_photos(request: HttpRequest, data: QueryDict) -> list[Photo]:
-    """Return the photos in the form that the user can describe, in the form's order. At most MOST photos are loaded."""
+    """Return the photos in the form that the user can describe, in the form's order. Load at most MOST photos."""
     ids = _photo_ids(data)[:MOST]
     by_id = {photo.pk: photo for photo in stored_photos.by_ids(ids)}
     photos = [by_id[photo_id] for photo_id in ids if photo_id in by_id]
@@ -104,7 +104,7 @@ def _load_photos(request: HttpRequest, data: QueryDict) -> list[Photo]:
 
 
 def _lost(posted: QueryDict, loaded: Iterable[Photo]) -> list[TypedTexts]:
-    """Return the text typed for photos in the form but not in `loaded`, as one list per photo."""
+    """Return the text that was typed for photos that aren't in `loaded`, as one list per photo."""
     loaded_ids = {photo.pk for photo in loaded}
     fields = [(name, RowForm.base_fields[name].label) for name in WORDS]
     typed = [
@@ -153,7 +153,10 @@ def _save(request: HttpRequest, photo: Photo) -> Row:
 
 
 def _publish(request: HttpRequest, rows: Sequence[Row]) -> int:
-    """Publish the saved photos, and return how many were published. Add the reasons for refusals to the rows."""
+    """Publish the saved photos, and return how many were published.
+
+    If a photo can't be published, the reason is added to its row.
+    """
     if not access.may_change_photos(request.user):
         return 0
     summary = execute_all(
@@ -176,7 +179,7 @@ def _publish(request: HttpRequest, rows: Sequence[Row]) -> int:
 def _show(
     request: HttpRequest, rows: Sequence[Row], lost: Sequence[TypedTexts] = (), *, status: int = 200
 ) -> HttpResponse:
-    """Show the rows, and above them the text that was typed for photos without a row."""
+    """Show the rows. Above the rows, show the text that was typed for photos without a row."""
     may_publish = access.may_change_photos(request.user)
     title = _("Describe photos")
     return render_page(request, "photos_describe", title, rows=rows, lost=lost, may_publish=may_publish, status=status)

@@ -32,13 +32,16 @@ from nodes.types import SelectedNode
 from photos import addresses, labels
 from photos.actions import RestoreContent
 
-# Text fields that are still shown if the photo was deleted, because an editor may have spent a long time on them.
+# Text fields that are still shown if the photo was deleted. Editors may have spent a long time on this text.
 TEXT_FIELDS = ("title", "alt", "summary", "tags")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """Show a photo's form, or save the submitted form. After a conflict, show both versions and keep the typed text."""
+    """Show a photo's form, or save the submitted form.
+
+    After a conflict, show both versions, including the typed text.
+    """
     working_copies.restore(request, photo_id)
     is_sent = request.method == "POST"
     try:
@@ -53,7 +56,7 @@ def change(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
 
 
 def _process(request: HttpRequest, photo: Photo, present: Version) -> HttpResponse:
-    """Save a submitted form. If it can't be saved, show the form again with everything that was typed."""
+    """Save a submitted form. If the form can't be saved, show it again with everything that was typed."""
     make = partial(PhotoForm, user=request.user)
     decisions = conflict.read_decisions(request.POST, PhotoForm)
     form = make(decisions.data, seen=sent_forms.seen_version(request.POST, photo.pk) or present)
@@ -73,7 +76,7 @@ def _process(request: HttpRequest, photo: Photo, present: Version) -> HttpRespon
 
 
 def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: ObjectId) -> HttpResponse:
-    """Save the form, and redirect to the photo or the library, depending on the button.
+    """Save the form, and redirect to the photo or the library, depending on the button that was pressed.
 
     Raises:
         NodeError: If the form can't be saved.
@@ -107,7 +110,7 @@ def _clashes_again(request: HttpRequest, form: PhotoForm, decisions: Decisions, 
 
 
 def _show_conflict(request: HttpRequest, photo: Photo, form: PhotoForm, error: EditConflict, make: Any) -> HttpResponse:
-    """Show the changes that both sides made, so that the editor can choose. The form keeps its id."""
+    """Show the changes that both sides made, so that the editor can choose between them. The form keeps its id."""
     forms = ConflictForms.after(error, form.cleaned_data["form"], make)
     context = sent_forms.describe_saves(request, photo.pk, form.cleaned_data["nonce"], error)
     return _show(request, photo, forms.form, status=409, clashes=forms.clashes({}), **context)
@@ -151,7 +154,10 @@ def _show(
 
 @require_safe
 def history(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """List a photo's saves, newest first. The saves of one sitting share a row, unless the query contains ?each=."""
+    """List a photo's saves, newest first.
+
+    Saves from one sitting share a row, unless the query contains ?each=.
+    """
     photo = access.photo(request.user, photo_id, NodePermission.VIEW).node
     context = list_saves(request, photo_id, photo.metadata.nonce, PHOTO)
     return render_page(request, "photo_history", _("History"), photo=photo, **context)
@@ -173,7 +179,7 @@ def go_back(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
 
 @require_POST
 def move_to_trash(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """Move a photo to the trash, unless the photo has been changed since its page was shown.
+    """Move a photo to the trash, unless the photo has changed since its page was shown.
 
     If the photo is used, show a confirmation page first.
     """

@@ -1,4 +1,4 @@
-"""Forms for photos: the node form with a photo's fields instead of a text, and the row form for many photos."""
+"""Forms for photos: the node form with a photo's fields instead of body text, and the form for a row with a photo."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -44,10 +44,13 @@ class PercentsInput(forms.MultiWidget):
 
 
 class PercentsField(forms.MultiValueField):
-    """A field for fractions of a photo's width and height, entered as percentages. Editors enter all or none."""
+    """A field for fractions of a photo's width and height, entered as percentages.
+
+    Editors have to enter either all percentages or none.
+    """
 
     def __init__(self, labels: Sequence[Any], **kwargs: Any) -> None:
-        # `compress` rounds to four decimals, which is finer than one pixel.
+        # `compress` rounds to four decimal places, which is finer than one pixel.
         fields = [forms.FloatField(min_value=0, max_value=100, required=False) for _label in labels]
         super().__init__(fields, widget=PercentsInput(labels), required=False, require_all_fields=False, **kwargs)
         self.hidden_widget = partial(PercentsInput, labels, hidden=True)
@@ -140,7 +143,7 @@ class PhotoForm(NodeForm):
         self.fields["summary"].label = _("Description")
         self.fields["summary"].help_text = ""
         if "published" in self.fields:
-            # The help text for pages refers to pages, so it is replaced.
+            # Replace the help text, because it refers to pages.
             self.fields["published"].help_text = _(
                 "Leave empty to keep the photo unpublished. If the time is in the future, the photo appears then."
             )
@@ -163,7 +166,10 @@ class PhotoForm(NodeForm):
 
 
 class RowForm(forms.Form):
-    """The form for one of many photos. For a stored photo, it contains the nonce that it was rendered with."""
+    """The form for one of many photos.
+
+    If the photo is stored, the form contains the nonce that it was rendered with.
+    """
 
     alt = forms.CharField(
         label=gettext_lazy("Alternative text"),
@@ -189,8 +195,8 @@ class RowForm(forms.Form):
 
         Args:
             data: The submitted data.
-            photo: The photo, or None if it has not been uploaded yet.
-            shown: Values by path to show instead of the stored values.
+            photo: The photo, or None if the photo hasn't been uploaded yet.
+            shown: Values to show instead of the stored values, keyed by path.
             change: Changes to apply to the stored tags.
         """
         initial: dict[str, Any] = {}
@@ -200,8 +206,8 @@ class RowForm(forms.Form):
             stored |= shown or {}
             initial = {name: stored[path] for name, path in ROW_PATHS.items()} | {"nonce": metadata.nonce}
             initial |= {"tags": ", ".join(change.applied(metadata.tags)), "tags_seen": list(metadata.tags)}
-        # The inputs don't need ids, because they are inside their labels. The same ids would also be repeated in each
-        # row.
+        # The inputs don't need ids, because they are inside their labels. With ids, each row would contain the same
+        # ids.
         super().__init__(data, initial=initial, auto_id=False, prefix=str(photo.pk) if photo else None)
         accept_long_input(self.fields.values())
         if photo is None:
@@ -211,9 +217,9 @@ class RowForm(forms.Form):
         return tags.parse(self.cleaned_data["tags"])
 
     def mine(self) -> dict[str, Any]:
-        """Return the valid form's values by path, without the tags."""
+        """Return the values of the valid form, keyed by path, without the tags."""
         return {path: self.cleaned_data[name] for name, path in ROW_PATHS.items()}
 
     def tag_change(self) -> TagChange:
-        """Return how the editor changed the tags that the form was rendered with."""
+        """Return the editor's changes to the tags that the form was rendered with."""
         return TagChange.between(self.cleaned_data["tags_seen"], self.cleaned_data["tags"])

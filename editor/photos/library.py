@@ -33,8 +33,8 @@ from photos.assets.limits import limits
 # Number of photos per page.
 SIZE = 60
 GRID, LIST = "grid", "list"
-# How many seconds the lists of cameras and lenses are cached. Some changes, such as restoring a photo, don't invalidate
-# these lists.
+# Number of seconds that the lists of cameras and lenses are cached. Some changes, such as restoring a photo, don't
+# invalidate these lists.
 KNOWN = 600
 
 
@@ -76,13 +76,13 @@ class PhotoFilterForm(forms.Form):
 
     @property
     def gallery(self) -> ObjectId | None:
-        """Return the id of the gallery that the library is filtered by, or None if it is not filtered by gallery."""
+        """Return the id of the gallery that the library is filtered by, or None if there is no filter for a gallery."""
         gallery_id = self.cleaned_data.get("section")
         return ObjectId(gallery_id) if gallery_id else None
 
 
 class PhotoBulkForm(bulk_forms.BulkForm):
-    """A form with a bulk action on photos and its arguments."""
+    """A form for a bulk action on photos and the action's arguments."""
 
     def __init__(self, user: Any, data: Any = None) -> None:
         super().__init__(user, data)
@@ -93,7 +93,7 @@ class PhotoBulkForm(bulk_forms.BulkForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def library(request: HttpRequest) -> HttpResponse:
-    """Show a page of the library, or perform the submitted bulk action."""
+    """Show a page of the library. If a bulk action was submitted, perform it."""
     if not access.may_see_photos(request.user):
         raise PermissionDenied
     if request.method == "POST":
@@ -166,14 +166,14 @@ def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedN
 def render_confirmation(
     request: HttpRequest, action: str, chosen: list[SelectedNode], photo_uses: uses.Uses, *, back: str = ""
 ) -> HttpResponse:
-    """Return the page that asks for confirmation of an action on photos, and that shows where they are used.
+    """Return the page that asks for confirmation of an action on photos, and shows where the photos are used.
 
     Args:
         request: The request. The page contains the same form, so that it can be submitted again.
         action: The bulk action.
         chosen: The photos.
         photo_uses: The pages that use the photos.
-        back: The URL of the "Cancel" link. If it is empty, "Cancel" links to the page itself.
+        back: The URL of the "Cancel" link. If `back` is empty, "Cancel" links to the page itself.
     """
     if action == bulk_forms.TRASH:
         title = ngettext("Move %(n)d photo to trash?", "Move %(n)d photos to trash?", len(chosen))

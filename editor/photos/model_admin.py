@@ -38,7 +38,7 @@ class PhotoAdmin(admin.ModelAdmin):
         return access.may_see_photos(request.user)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        # There is no page for adding a photo, because new photos are dropped onto the library.
+        # There is no page for adding a photo, because editors drop new photos onto the library.
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -17,7 +17,10 @@ from photos.services import sweeping
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def stalled(request: HttpRequest) -> HttpResponse:
-    """List the stalled uploads, or delete them. If a replacement's upload stalls, the photo doesn't change."""
+    """List the stalled uploads, or delete them.
+
+    If the upload of a replacement stalls, the photo doesn't change.
+    """
     if not access.may_change_photos(request.user):
         raise PermissionDenied
     if request.method == "POST":

@@ -1,4 +1,6 @@
-"""The views that receive new photos for a gallery, or a replacement file. They redirect, or return JSON to a script.
+"""The views that receive new photos for a gallery, or a replacement file.
+
+For scripts, the response is JSON. Otherwise, it is a redirect.
 
 The files are streamed from the request body into GridFS. They are never written to temporary files or kept in memory as
 a whole.
@@ -32,14 +34,14 @@ from photos.services.photos import Replacement, Upload, Uploaded
 
 Results = list[dict[str, Any]]
 Finish = Callable[[HttpRequest, "PictureUploadHandler"], Results]
-# A function that returns the URL to redirect to if no script is used. Its argument is the list of the stored photos'
-# ids.
+# A function that returns the URL to redirect to if no script is used. The argument is the list of ids of the stored
+# photos.
 RedirectURL = Callable[[list[str]], str]
 
 
 @dataclass
 class ReceivedFile:
-    """A file in a form: its upload, whose format has not been checked yet, or the reason why the file was refused."""
+    """A file in a form: its upload, whose format hasn't been checked yet, or the reason why the file was rejected."""
 
     name: str
     upload: Upload | Replacement | None = None
@@ -47,12 +49,12 @@ class ReceivedFile:
 
 
 class PictureUploadHandler(FileUploadHandler):
-    """An upload handler that calls `begin(filename)` for each file in a form, and feeds the bytes to the result.
+    """An upload handler that calls `begin(filename)` for each file in a form, and passes the bytes to the result.
 
     This must be the request's only upload handler, and it must be set before anything reads POST, including the CSRF
-    check. The view that sets the handler is therefore exempt from the CSRF check. The view first checks permissions,
-    and then calls a view that is protected. The view must call `discard` in a `finally` block to delete all uploads
-    that were not finished.
+    check. The view that sets the handler is therefore exempt from the CSRF check. This view first checks permissions,
+    and then calls a second view that is protected. It must also call `discard` in a `finally` block, to delete all
+    uploads that weren't finished.
     """
 
     chunk_size = 256 * 1024
@@ -84,14 +86,15 @@ class PictureUploadHandler(FileUploadHandler):
         self._current = None
 
     def upload_interrupted(self) -> None:
-        # Django also calls this method if the last file was refused. In that case, there is no current upload to abort.
+        # Django also calls this method if the last file was rejected. In that case, there is no current upload to
+        # abort.
         if self._current and self._current.upload:
             self._current.upload.abort()
             self._current.upload = None
             self._current.refusal = _("The connection was lost. This file was not saved. Please upload it again.")
 
     def discard(self) -> None:
-        """Delete all uploads that were not finished."""
+        """Delete all uploads that weren't finished."""
         for file in self.files:
             if file.upload:
                 file.upload.abort()
@@ -109,8 +112,7 @@ class PictureUploadHandler(FileUploadHandler):
 def upload(request: HttpRequest, gallery_id: ObjectId) -> HttpResponse:
     """Store new photos in a gallery, and redirect to the page where editors describe them.
 
-    The view first checks permissions, then receives the files, then checks the CSRF token, and only then creates
-    photos.
+    The view checks permissions, receives the files, and checks the CSRF token before it creates any photos.
     """
     action = UploadPhoto(user=request.user, gallery_id=gallery_id, filename="")
     action.check()
@@ -145,7 +147,7 @@ def _receive(
     request.upload_handlers = [handler]
 
     def protected(checked: HttpRequest) -> HttpResponse:
-        # The CSRF check normally reads the body through the handler. Tests may skip this check, so read the body here.
+        # Usually, the CSRF check reads the body through the handler. Tests may skip this check, so read the body here.
         checked.FILES  # noqa: B018
         return _respond(checked, finish(checked, handler), redirect_url)
 
