@@ -19,7 +19,7 @@ HOT_QUERIES = (
         },
     ),
 )
-# The relay records its progress every 15 seconds, so a longer delay means that it has stopped.
+# The relay records its progress every 15 seconds, so a longer delay means that the relay has stopped.
 MAX_DELAY = timedelta(minutes=3)
 
 

@@ -26,13 +26,15 @@ def site(request: HttpRequest) -> dict[str, Any]:
     """Return the variables that the base templates use.
 
     Returns:
-        The variables, by name:
+        The variables, keyed by name:
 
-        - `site`: the site settings. - `look`: the parts of the theme that depend on the settings. - `menu`: the menu in
-        the settings, or the live top-level sections. - `links_at_top`: the footer links in the settings, or the live
-        pages at the top level. - `sidebar`: the contents of the current section, or None if the theme has no sidebar. -
-        `canonical`, `origin`: absolute URLs. - `is_personal`: whether a template can use `user`, `perms` and
-        `messages`.
+        - `site`: the site settings.
+        - `look`: the parts of the theme that depend on the settings.
+        - `menu`: the menu in the settings, or the live top-level sections.
+        - `links_at_top`: the footer links in the settings, or the live pages at the top level.
+        - `sidebar`: the contents of the current section, or None if the theme has no sidebar.
+        - `canonical`, `origin`: absolute URLs.
+        - `is_personal`: whether a template can use `user`, `perms` and `messages`.
     """
     return {
         "site": stored_site.current().settings,

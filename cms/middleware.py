@@ -98,7 +98,8 @@ class HealthMiddleware:
 class MetricsMiddleware:
     """Middleware that serves /metrics to permitted clients.
 
-    It works even if clients use the site's IP address as the host, and even while the database is unavailable.
+    The middleware works even if clients use the site's IP address as the host, and even while the database is
+    unavailable.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

@@ -236,7 +236,7 @@ TEXT_MAX_BYTES = env.TEXT_MAX_KB * 1_000
 # Whether uncached pages are read from a secondary while no primary is available.
 READ_SECONDARIES = env.READ_SECONDARIES
 
-# Limits for photos. Further limits are in photos.assets.limits.
+# Limits for photos. Other limits are in photos.assets.limits.
 PHOTOS = {
     "MAX_BYTES": env.PHOTOS_MAX_MB * 1024 * 1024,
     "MAX_PIXELS": env.PHOTOS_MAX_MEGAPIXELS * 1_000_000,

@@ -89,7 +89,7 @@ def may_choose(user: Any, node: Node | Photo) -> bool:
 
 
 def make_choice(node: Node | Photo) -> Choice:
-    """Return the choice for a public node or photo."""
+    """Return the choice for a node or photo that the user can choose."""
     is_photo = isinstance(node, Photo)
     path = node.get_absolute_url()
     is_live = is_public(node, tree.current(), now())

@@ -48,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Fold:
-    """Unchanged lines that are hidden, because they are not next to a difference."""
+    """Unchanged lines that are hidden. Lines next to a difference are never hidden."""
 
     lines: Sequence[Line]
     kind: Literal["fold"] = "fold"

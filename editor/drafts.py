@@ -1,4 +1,4 @@
-"""The views for drafts that don't belong to the edit form: publishing, scheduling, discarding and previews."""
+"""The views for drafts, apart from the edit form: publishing, scheduling, discarding, previews and preview links."""
 
 from urllib.parse import urlencode
 

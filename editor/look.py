@@ -34,9 +34,8 @@ class Swatch:
 def swatches(accent: str) -> list[Swatch]:
     """Return the swatches of an accent colour in light and dark mode.
 
-    If `accent` is "", use the theme's own accent colour.
-
-    If the accent colour's contrast is too low, use the nearest colour that has sufficient contrast.
+    If `accent` is "", use the theme's own accent colour. If the contrast of the accent colour is too low, use the
+    nearest colour that has sufficient contrast.
     """
     light = look.readable(accent or look.ACCENT, look.LIGHT, look.CONTRAST)
     return [

@@ -11,7 +11,7 @@ from editor.sent_forms import SHOW_ONLY
 from editor.site import render_page
 
 USERNAME, PASSWORD = "_username", "_password"
-# Fields that are dropped: secrets, and the buttons, because nothing is saved until the editor has seen the text again.
+# Fields that are dropped: secrets and buttons. Nothing is saved until the editor has seen the text again.
 DROPPED = frozenset({USERNAME, PASSWORD, "csrfmiddlewaretoken", "_save", "_continue", "_draft", "_publish", "_preview"})
 
 # The long forms, keyed by URL name. If a page also has other forms, the value is the name of a field that only the long

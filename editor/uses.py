@@ -87,10 +87,9 @@ def find_with_contents(user: Any, ids: Sequence[ObjectId], most: int = reference
 
 
 def find_if_unpublished(user: Any, node: Node | Photo, form: forms.Form, sent: Mapping[str, Any]) -> Uses | None:
-    """Return the uses of a public node that saving a valid form would hide from readers.
+    """Return the uses of a public node if saving a valid form would hide the node from readers.
 
-    Return None if saving the form wouldn't hide the node, if there are no uses, or if the editor has already confirmed
-    the action.
+    Otherwise, return None. Also return None if there are no uses, or if the editor has already confirmed the action.
     """
     moment = now()
     if CONFIRMED in sent or not is_public(node, tree.current(), moment) or "published" not in form.cleaned_data:

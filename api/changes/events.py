@@ -58,7 +58,7 @@ def parse_changes(events: Iterable[Document]) -> list[DetectedChange]:
 
 
 def lacks_site_version(events: Iterable[Document]) -> bool:
-    """Return whether the latest changes have not updated the site's version yet.
+    """Return whether the site's version has not been renewed since the latest changes.
 
     Until the site gets a new version, cached pages may show the state before these changes.
     """

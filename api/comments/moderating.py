@@ -46,9 +46,7 @@ def queue(
 ) -> HttpResponse:
     """Return comments that are waiting for a moderator, oldest first.
 
-    Use `state` to get rejected comments or spam instead.
-
-    A token needs the scope “moderate”.
+    Use `state` to get rejected comments or spam instead. A token needs the scope “moderate”.
     """
     _moderator(request)
     try:

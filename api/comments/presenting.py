@@ -108,7 +108,7 @@ def _authors_of(obj: Model) -> Collection[str]:
 def can_see_own(principal: Principal) -> bool:
     """Return whether a principal can see its own comments while they are waiting for a moderator.
 
-    Tokens without a scope for nodes don't allow this.
+    If the principal uses a token without a scope for nodes, return False.
     """
     return any(map(principal.has_scope, OF_NODES))
 

@@ -56,7 +56,7 @@ _ERRORS: tuple[tuple[type[CommentError], str], ...] = (
 
 @contextmanager
 def as_problems() -> Iterator[None]:
-    """Convert refusals and errors from the comments app to problems. Use this as a context manager or a decorator."""
+    """Convert errors from the comments app to problems. Use this function as a context manager or a decorator."""
     try:
         yield
     except Refused as refused:

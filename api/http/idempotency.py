@@ -66,8 +66,8 @@ def run_once(request: HttpRequest, work: Callable[[ObjectId | None], HttpRespons
     if response.status_code >= 300 or "Retry-After" in response or len(response.content) > MAX_STORED_BYTES:
         return response
     stored_response = {"status": response.status_code, "headers": dict(response.items()), "content": response.content}
-    # If several identical requests run at the same time, the first to finish stores its response, and all of them
-    # return it.
+    # If several identical requests run at the same time, the first one to finish stores its response, and all of these
+    # requests return the stored response.
     result = database()[RESPONSES].update_one({"_id": record_id, "answer": None}, {"$set": {"answer": stored_response}})
     if result.matched_count:
         return response

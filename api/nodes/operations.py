@@ -194,7 +194,7 @@ def _check_trashed_version(context: WriteContext, trashed: Editable) -> None:
     """Raise a problem if the node in the trash is not the version that the client saw.
 
     Raises:
-        Problem: 412 if it is a different version.
+        Problem: 412 if the client saw a different version.
     """
     if trashed.live.nonce != context.seen:
         raise Problem("stale", etag=f'"{trashed.live.nonce}"')

@@ -50,7 +50,7 @@ def serialize_node(
         request: The request.
         node: The node.
         include: Names from INCLUDED to add to the data.
-        picked: The names to return. If empty, all names are returned.
+        picked: The names of the fields to return. If there are none, all fields are returned.
         draft: The node with its draft, if it has a draft that the principal has permission to view.
     """
     # The response contains the nonce and the time of the last change, so record that it depends on the `texts` version,

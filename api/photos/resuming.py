@@ -113,7 +113,7 @@ def _begin(principal: Principal, announced: Announced, upload_id: ObjectId) -> d
     openapi_extra=_PIECE,
 )
 def piece(request: HttpRequest, upload_id: Id) -> HttpResponse:
-    """Store the next piece. The Content-Range header specifies its position in the file.
+    """Store the next piece. The Content-Range header specifies the position of the piece in the file.
 
     Until the file is complete, the response is 308 and reports the progress in the `Range` header. After the last
     piece, the response is 201 and contains the photo.

@@ -18,7 +18,7 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from marginalia.mongo.reading import Malformed, read_document, read_documents
 
-# The prefix of every token, which lets code scanners recognize tokens.
+# The prefix of all tokens, which lets code scanners recognize them.
 PREFIX = "mrg_"
 # Number of random bytes per token. Because tokens can't be guessed, a fast hash is sufficient.
 RANDOM_BYTES = 32
@@ -120,9 +120,9 @@ def list_for(owner_id: ObjectId | None) -> list[Token]:
 
 
 def revoke(token_id: ObjectId, owner_id: ObjectId | None) -> bool:
-    """Revoke a token, unless it belongs to another account than `owner_id`. Return whether a token was revoked.
+    """Revoke a token of the account `owner_id`, or of any account if `owner_id` is None.
 
-    If `owner_id` is None, the token can belong to any account.
+    Return whether a token was revoked.
     """
     query = {"_id": token_id, "revoked": None} | ({} if owner_id is None else {"owner_id": owner_id})
     return bool(database()[TOKENS].update_one(query, {"$set": {"revoked": now()}}).modified_count)

@@ -145,7 +145,7 @@ Include = Annotated[
 
 
 def editable_fields(type: str) -> dict[str, models.Field]:
-    """Return the fields of a type that editors can fill in, by name. The API returns the same fields."""
+    """Return the type's fields that editors can fill in, keyed by name. The API returns the same fields."""
     declared = declared_fields.declared(type).values()
     return {field.name: field for field in declared if field.editable}
 
@@ -174,7 +174,7 @@ def _make_node_shapes(types: tuple[type[Content], ...]) -> dict[str, type[Node]]
 
 
 def node_shapes() -> dict[str, type[Node]]:
-    """Return the node shapes of all installed types, by type name."""
+    """Return the node shapes of all installed types, keyed by type name."""
     return _make_node_shapes(registry.types())
 
 

@@ -1,6 +1,6 @@
 """The email with a link for setting a new password.
 
-The worker sends the email. A request therefore takes the same time for any email address, and doesn't reveal whether an
+The worker sends the email. A request therefore does the same work for any email address, and doesn't reveal whether an
 account exists.
 """
 

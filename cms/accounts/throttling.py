@@ -62,7 +62,7 @@ class ThrottleMiddleware:
 
 @receiver(user_logged_in)
 def uncount_successful_login(sender: Any, request: HttpRequest | None, user: Any, **more: Any) -> None:
-    """Remove a login attempt from the counts, because its password was correct."""
+    """Remove a login attempt from the counts after its password has turned out to be correct."""
     if request is not None:
         _release(request, user.get_username())
 

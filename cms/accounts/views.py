@@ -18,7 +18,7 @@ WINDOW_SECONDS = 60 * 60
 
 
 class LoginView(auth_views.LoginView):
-    """Django's view without the `site` context variable, because this variable would replace the site's settings."""
+    """Django's view without the `site` context variable, which would replace the variable for the site's settings."""
 
     template_name = "accounts/login.html"
 
@@ -29,7 +29,10 @@ class LoginView(auth_views.LoginView):
 
 
 class PasswordResetView(auth_views.PasswordResetView):
-    """Django's view, throttled per network and per email address, because anyone can request emails to any address."""
+    """Django's view, throttled per network and per email address.
+
+    Without a limit, anyone could have many emails sent to an address.
+    """
 
     form_class = QueuedResetForm
 

@@ -56,7 +56,7 @@ def load(moment: datetime, step: Callable[[], object]) -> Counts:
 
     Args:
         moment: The current time.
-        step: Called after each part, for a progress bar.
+        step: A function that is called after each item, for a progress bar.
 
     Returns:
         The number of items that were created, and the number that already existed.
@@ -159,7 +159,7 @@ def remove(step: Callable[[], object]) -> Counts:
     """Delete the demo permanently, except for sections that contain other nodes.
 
     Args:
-        step: Called after each part, for a progress bar.
+        step: A function that is called after each item, for a progress bar.
 
     Returns:
         The number of items that were deleted, and the number that could not be deleted.

@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 def load_or_create_secret(path: Path, *, size: int = 50) -> str:
-    """Return the secret stored at `path`. If the file doesn't exist, generate it, readable only by its owner.
+    """Return the secret stored at `path`. If there is no file, create one that only its owner can read.
 
     Args:
         path: The file that contains the secret.

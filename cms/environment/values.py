@@ -161,7 +161,7 @@ def is_writable(folder: Path) -> bool:
 
 
 def unwritable_path(folder: Path) -> Path | None:
-    """Return the folder, or a file in it, if this process can't write to it. Return None if everything is writable."""
+    """Return a path that this process can't write to: the folder or a file in it. Return None if there is none."""
     if not is_writable(folder):
         return folder
     return next((path for path in folder.glob("*") if not os.access(path, os.W_OK)), None)

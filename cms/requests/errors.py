@@ -44,7 +44,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 def unavailable(request: HttpRequest) -> HttpResponse:
     """Return the 503 response for an unavailable database.
 
-    It contains a form for sending the submitted fields again.
+    The response contains a form for sending the submitted fields again.
     """
     if is_api_request(request):
         return problems.problem_response(problems.unavailable())
@@ -56,7 +56,7 @@ def unavailable(request: HttpRequest) -> HttpResponse:
 def busy(request: HttpRequest) -> HttpResponse:
     """Return the 503 response that is used while too many long requests are being processed.
 
-    Like the response from `unavailable`, it contains a form for sending the submitted fields again.
+    Like the response from `unavailable`, this response contains a form for sending the submitted fields again.
     """
     if is_api_request(request):
         detail = (

@@ -12,10 +12,10 @@ _STACK_SIZE = 1 << 15
 def with_stack_memory(function: Any) -> Callable[..., Any]:
     """Return `function` with preallocated memory for the frames of all functions that it calls.
 
-    CPython allocates frames in chunks of 16 kB. If a call doesn't fit, CPython requests another chunk from the
-    operating system, and releases this chunk when the call returns. A call in a loop at such a boundary allocates and
-    releases a chunk in each iteration (https://github.com/python/cpython/issues/142183). Rendering a post's comments
-    did this 1,200 times per page, which took nearly half of the rendering time.
+    CPython allocates frames in chunks of 16 kB. If the frame of a call doesn't fit, CPython requests another chunk from
+    the operating system, and releases this chunk when the call returns. A call in a loop at such a boundary allocates
+    and releases a chunk in each iteration (https://github.com/python/cpython/issues/142183). Rendering a post's
+    comments did this 1,200 times per page, which took nearly half of the rendering time.
 
     For a frame larger than 16 kB, CPython allocates a chunk whose size is the next larger power of two. The functions
     called from this frame use the rest of the chunk.
