@@ -1,4 +1,4 @@
-"""The doctor's check for the API: is the list of changes up to date?"""
+"""The doctor's check for the API, which examines whether the list of changes is up to date."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -25,7 +25,7 @@ MAX_DELAY = timedelta(minutes=3)
 
 @check
 def changes_told(examination: Examination) -> Iterator[Finding]:
-    """Report whether the list of changes was never started, or is behind MongoDB's change stream."""
+    """Report a problem if the list of changes was never started, or if it is behind MongoDB's change stream."""
     if not examination.declared(CHANGES):
         return
     fix = "Run manage.py work alongside the site, and check its log. Change streams need a replica set."

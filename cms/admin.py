@@ -17,7 +17,7 @@ from marginalia.comments.admin.lists import CheckedLists
 
 
 class RolesField(forms.ModelMultipleChoiceField):
-    """A choice of groups, with a description of what each group's members can do."""
+    """A form field for choosing groups, with a description of what each group's members can do."""
 
     def label_from_instance(self, group: Group) -> str:
         description = roles.describe_group(group.name)

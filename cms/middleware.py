@@ -264,7 +264,7 @@ class GateMiddleware:
         self.secondary_gate = Gate(settings.REQUESTS_AT_ONCE, secondary_answers)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        # Uploads don't count towards the gate's limit. A slow upload makes little use of the database, but would block
+        # Uploads don't count toward the gate's limit. A slow upload makes little use of the database, but would block
         # another request for a long time.
         counted = not _is_upload(request)
         gate = self.secondary_gate if secondaries.is_reading() else self.gate

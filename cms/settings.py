@@ -94,7 +94,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "api.middleware.ApiMiddleware",
     "cms.requests.stale.StaleMiddleware",
-    # This comes before the gate, so that requests that are waiting for their turn don't count towards the gate's limit.
+    # This comes before the gate, so that requests that are waiting for their turn don't count toward the gate's limit.
     "cms.middleware.HeavyMiddleware",
     "cms.middleware.GateMiddleware",
     "reader.page_cache.middleware.FetchFromPageCacheMiddleware",

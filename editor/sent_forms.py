@@ -27,8 +27,8 @@ def seen_version(posted: QueryDict, node_id: ObjectId) -> Version | None:
 def validate(posted: QueryDict, form: NodeForm, decisions: Decisions) -> bool:
     """Return whether a submitted form can be saved.
 
-    A form can be saved if it is valid, every conflict is resolved, and it wasn't submitted only to be shown again.
-    Otherwise, add the errors to the form.
+    A form can be saved if it is valid, if all conflicts are resolved, and if the form wasn't submitted only to be shown
+    again. Otherwise, add the errors to the form.
     """
     valid = form.is_valid()
     for name, reason in decisions.undecided:

@@ -71,11 +71,14 @@ def entries(changes: Sequence[DetectedChange], until: datetime, moment: datetime
 
 
 def due_entry(document: Document, sections: Tree, resume: Document | None, until: datetime, moment: datetime) -> Entry:
-    """Return the entry for a node or photo that was published, changed or hidden on schedule, at `document["at"]`."""
+    """Return the entry for a node or photo that was published, changed or hidden on schedule.
+
+    The scheduled time is `document["at"]`.
+    """
     collection = document["home"]
     due_at = document["at"]
     kind = kind_of(document["metadata"].get("type", ""), collection, affects_subtree=True)
-    # For an expired node, check whether readers could see it immediately before it expired.
+    # For an expired node, check whether readers could see the node immediately before its expiry.
     for_readers = _is_visible(
         document, collection, sections, due_at - _MILLISECOND if document["what"] == "expires" else moment
     )

@@ -71,9 +71,9 @@ def queue(
 def decide(request: HttpRequest, decisions: shapes.Decisions) -> HttpResponse:
     """Apply the same action to several comments in the queue.
 
-    The action approves or rejects the comments, marks them as spam, or returns them to the queue. A comment is not
-    approved if its author has changed it since you read it, or if another moderator has made a different decision. You
-    can safely send the request again.
+    The action approves or rejects the comments, marks them as spam, or returns them to the queue. A comment isn't
+    approved if its author has changed the text since you read it, or if another moderator has made a different
+    decision. You can safely send the request again.
     """
     moderator = _moderator(request)
     ids = [f"{item.id}.{item.rev}" for item in decisions.items]

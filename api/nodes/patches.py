@@ -1,4 +1,4 @@
-"""Convert JSON bodies to fields, keyed by path, with the nodes' form fields."""
+"""Convert JSON bodies to fields, keyed by path. The nodes' form fields validate the values."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The permission check for photo uploads. nginx requests it before accepting the request body (deploy/nginx.conf)."""
+"""The permission check that nginx requests before it accepts the body of a photo upload (deploy/nginx.conf)."""
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache

@@ -9,7 +9,7 @@ from nodes.content.base import Part
 from nodes.content.declared_fields import PREFIX
 from nodes.types import NEVER
 
-# The path in the stored document of each field that all nodes have, keyed by the field's JSON name.
+# Paths in the stored document, keyed by JSON name, for the fields that all nodes have.
 PATHS = {
     "title": "title",
     "slug": "slug",

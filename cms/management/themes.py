@@ -172,7 +172,7 @@ class _Templates:
 
 
 class _StyleSheet:
-    """The custom properties in a style sheet: those it defines, those it uses, and those it uses without a fallback."""
+    """The custom properties that a style sheet defines, that it uses, and that it uses without a fallback."""
 
     def __init__(self, text: str) -> None:
         text = _COMMENT.sub("", text)

@@ -1,4 +1,4 @@
-"""Keep permissions from the time when the comments app's label was `comments` instead of `marginalia_comments`."""
+"""Keep permissions that were created when the comments app still had the label `comments`."""
 
 from django.db import migrations
 

@@ -42,7 +42,7 @@ class Gate:
         If the result is True, the caller must call leave() when the request has finished.
 
         If the database is only busy, requests wait for their turn, and are always admitted after WAIT_SECONDS. For
-        requests that are slow for other reasons, use `counted=False`, so that they don't count towards the limit.
+        requests that are slow for other reasons, use `counted=False`, so that they don't count toward the limit.
         """
         is_admitted = self._enter(counted)
         if not is_admitted:

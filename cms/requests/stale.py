@@ -41,7 +41,7 @@ class StaleMiddleware:
     While there is no primary, a page comes from the cache. If READ_SECONDARIES is on, the page can also be read from a
     secondary. If a new process has never reached a primary, the middleware rejects the request immediately.
 
-    This middleware comes before the gate, so requests for cached pages neither wait nor count towards the gate's limit.
+    This middleware comes before the gate, so requests for cached pages neither wait nor count toward the gate's limit.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
