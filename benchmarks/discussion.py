@@ -56,7 +56,7 @@ def _compare(name: str, size: int) -> None:
         row = [label, f"{medians[label, 0]:.2f}", f"{medians[label, 1]:.2f}", f"{ratio:.2f}"]
         rows.append([*row, "met" if ratio <= GOAL else "missed"])
     about = (
-        f"The times are in milliseconds (medians of {ROUNDS} calls, or of a fifth as many posts). "
+        f"The times are in milliseconds (medians of {ROUNDS} calls, or of {ROUNDS // 5} calls for posts). "
         "Calls to the two discussions alternate, and *Ratio* is the median of the ratios of consecutive calls. "
         f"Each page has {SMALL} comments and is compared with the first page of the short discussion."
     )

@@ -102,7 +102,7 @@ def _measure(section: Any) -> None:
         f"The times are in milliseconds (medians of {ROUNDS} rounds). "
         "*Covered $group* counts the values of one facet with an index that covers the query. "
         "*Reading the nodes* reads every node without counting. "
-        "*Counts* counts all values, as the page of a section does if the counts aren't cached."
+        "*Counts* counts all values, as a section's page does if the counts aren't cached."
     )
     columns = ["Nodes", "Covered $group", "Reading the nodes", "Counts", "Counts ÷ covered"]
     report.publish("facets", [report.Table("Facet counts", about, columns, rows)])

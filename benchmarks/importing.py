@@ -15,8 +15,8 @@ COUNT = 500 if site.QUICK else 10_000
 MINIMUM = 1_000
 LAYOUTS = (("documents", "oldest"), ("buckets", "oldest"), ("buckets", "threaded"), ("embedded", "oldest"))
 COLUMNS = ["Layout", "Comments", "Import per second", "Raw insert per second", "Ratio", f"≥ {MINIMUM:,}"]
-ABOUT = """`import_comments` renders and stores the comments in a file. Half of them are replies. *Raw insert* calls
-`insert_one` once per comment, in the same process, on a collection that has only the `_id` index."""
+ABOUT = """`import_comments` renders and stores the comments in a file. Half of the comments are replies. *Raw insert*
+calls `insert_one` once per comment, in the same process, on a collection that has only the `_id` index."""
 
 
 def main() -> None:

@@ -36,17 +36,17 @@ MIXED_GOAL = 12
 COLUMNS = ["Page", "Response", "Pages/s", "× Wagtail", *side_by_side.COLUMNS, "Goal"]
 MIXED_COLUMNS = ["Response", "Pages/s", "× Wagtail", "Range", "p50, ms", "p99, ms", "Web, ms", "MongoDB, ms"]
 MIXED_COLUMNS += ["Comments", "Saves", "Goal"]
-ABOUT = """The page is a post on the two sites of the previous table. It shows the title, summary, author, date, text,
-tags and breadcrumbs, links to the previous and next posts, and {COMMENTS} threaded comments. Our page also has a menu
-and related posts. The other site uses Wagtail {wagtail} with django-comments-xtd {xtd}, which renders the comments as
-plain text on each request (`render_xtdcomment_tree`). Our site rendered the comments from Markdown when they were
-posted. The other page has no comment form, because Django's cache wouldn't store a page with a form. Our page has a
-link to the form. *Wagtail* has no page cache, which is the default. *Cached 60 s* uses Django's in-memory cache in each
-worker, so pages can be up to a minute old. *Cached* pages come from our page cache, which checks them against the
-database on each request. *Uncached* means that our page cache is off. The servers, workers and connections are the same
-as in the previous table. The figures are medians of {ROUNDS} rounds of {SECONDS} s, in which all variants are measured
-in turn. The ratios compare each variant with *Wagtail* and with the bare view in the same round. The machine's host
-took {steal} of the CPU time."""
+ABOUT = """The measured page is the same post on both sites from the previous table. It shows the title, summary,
+author, date, text, tags and breadcrumbs, links to the previous and next posts, and {COMMENTS} threaded comments. Our
+page also has a menu and related posts. The other site uses Wagtail {wagtail} with django-comments-xtd {xtd}, which
+renders the comments as plain text on each request (`render_xtdcomment_tree`). Our site rendered the comments from
+Markdown when they were posted. The other page has no comment form, because Django's cache wouldn't store a page with a
+form. Our page has a link to the form. *Wagtail* has no page cache, which is the default. *Cached 60 s* uses Django's
+in-memory cache in each worker, so pages can be up to a minute old. *Cached* pages come from our page cache, which
+checks them against the database on each request. *Uncached* means that our page cache is off. The servers, workers and
+connections are the same as in the previous table. The figures are medians of {ROUNDS} rounds of {SECONDS} s, in which
+all variants are measured in turn. The ratios compare each variant with *Wagtail* and with the bare view in the same
+round. The machine's host took {steal} of the CPU time."""
 MIXED_ABOUT = """The two sites have the same {posts:,} posts, the same readers and the same writers. At first, the least
 popular post has {COMMENTS} comments, and every other post has {AT_FIRST}. Readers request posts according to Zipf's
 law, over {connections} connections without pauses. At the same time, another process posts a comment every
