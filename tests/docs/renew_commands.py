@@ -21,7 +21,10 @@ COMMON = {
 }
 # Django's own commands that behave differently here. The page describes the difference, not their options.
 CHANGED = {
-    "check": "Exits with code 2 if a database can't be reached. With `--deploy`, also checks settings of public sites.",
+    "check": (
+        "Exits with code 2 if a database can't be reached. With `--deploy`, also checks settings that matter on public "
+        "sites."
+    ),
     "dumpdata": "Doesn't export comments. Use `export_comments` instead.",
     "makemigrations": "Works without a running database on a local site.",
 }

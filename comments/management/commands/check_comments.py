@@ -14,18 +14,23 @@ from marginalia.mongo.management.base import AuditCommand, problems_error
 
 class Command(AuditCommand):
     help = (
-        "Check the fields, order, slugs, paths, counts and claims of stored comments. Exits with code 1 if problems "
-        "remain, and with code 2 if the check can't run."
+        "Check stored comments and discussions for wrong fields, order, slugs, paths and counts, and for interrupted "
+        "writes. Exits with code 1 if problems remain, and with code 2 if the check can't run."
     )
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--fix", action="store_true", help="fix counts, and delete stale claims and unused copies")
+        parser.add_argument(
+            "--fix",
+            action="store_true",
+            help="fix counts, clean up interrupted writes, and delete unused copies",
+        )
         parser.add_argument(
             "--accept-loss",
             action="store_true",
-            help="with --fix: also lower counts, and delete unused copies that are the last trace of lost comments",
+            help="with --fix: also lower counts that are too high, and delete unused copies that are the last trace of "
+            "lost comments",
         )
         parser.add_argument(
             "--target", default="", metavar="LABEL", help="check only discussions of this model (app.model)"

@@ -15,8 +15,8 @@ from marginalia.mongo.management.base import MongoCommand, problems_error
 
 class Command(MongoCommand):
     help = (
-        "Convert discussions to another layout or order. People can read and write comments during the conversion. To "
-        "resume after an interruption, run the command again."
+        "Convert discussions to a different layout or order. People can read and write comments during the conversion. "
+        "To resume after an interruption, run the command again."
     )
     requires_migrations_checks = False
 

@@ -11,8 +11,8 @@ from marginalia.mongo.management.base import MongoCommand
 
 class Command(MongoCommand):
     help = (
-        "Write all data about one author to standard output, one JSON object per line, and the number of entries to "
-        "standard error."
+        "Write all data about one author to standard output, one JSON object per line. The number of entries is "
+        "written to standard error."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

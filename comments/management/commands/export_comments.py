@@ -11,8 +11,8 @@ from marginalia.mongo.management.base import MongoCommand
 
 class Command(MongoCommand):
     help = (
-        "Export all discussions for import_comments, one JSON object per line. Pending comments and edit history are "
-        "not exported."
+        "Export all discussions in the format that import_comments reads: one JSON object per line. Pending comments "
+        "and edit history are not exported."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

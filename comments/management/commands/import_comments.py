@@ -12,8 +12,8 @@ from marginalia.mongo.management.base import MongoCommand
 
 class Command(MongoCommand):
     help = (
-        "Import a file that export_comments has written, from any layout. Existing comments are not changed, so you "
-        "can run the command again."
+        "Import a file that export_comments has written. The exported discussions can have any layout. Existing "
+        "comments are not changed, so you can run the command again."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -12,9 +12,8 @@ from nodes.selectors import references
 
 class Command(AuditCommand):
     help = (
-        "List broken links and photos in public pages and drafts: references to pages and photos that are deleted, in "
-        "the trash or not public. Exits with code 1 if there are broken references, and with code 2 if the check can't "
-        "run."
+        "List links and photos in public pages and drafts that refer to deleted, trashed or unpublished content. "
+        "Exits with code 1 if there are broken references, and with code 2 if the check can't run."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -14,8 +14,8 @@ from nodes.services import revisions
 
 class Command(MongoCommand):
     help = (
-        "Delete old revisions. For each page, the newest N revisions, revisions from the last DAYS days, and the "
-        "current revision are kept."
+        "Delete old revisions. For each page, the current revision, the newest N revisions, and all revisions from the "
+        "last DAYS days are kept."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -27,7 +27,7 @@ class Command(MongoCommand):
             type=int,
             required=True,
             metavar="DAYS",
-            help="also keep revisions that are younger than this",
+            help="also keep revisions that are less than DAYS days old",
         )
         parser.add_argument("--dry-run", action="store_true", help="report what would be deleted, and change nothing")
 

@@ -16,7 +16,7 @@ from nodes.services.upgrades import Outcome
 class Command(MongoCommand):
     help = (
         "Upgrade stored pages and photos to the current versions of their content types, and refresh facets, "
-        "references and search words. Drafts and pages in the trash are also upgraded. Editors can continue to work, "
+        "references and search words. Drafts and pages in the trash are also upgraded. Editors can continue working, "
         "and you can interrupt the command and run it again. Exits with code 1 if some documents couldn't be upgraded, "
         "and with code 2 if the command can't run."
     )

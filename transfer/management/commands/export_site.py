@@ -36,12 +36,14 @@ def parse_moment(text: str) -> datetime:
 
 class Command(MongoCommand):
     help = (
-        "Export pages, photos, history, discussions and settings for import_site, to a folder, or to one file if PATH "
-        "ends in .zip. Accounts, tokens, sessions, the trash and unsaved changes are not exported."
+        "Export pages, photos, history, discussions and settings to a folder or .zip file that import_site can read. "
+        "Accounts, tokens, sessions, the trash and unsaved changes are not exported."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("path", metavar="PATH", type=Path, help="folder or .zip file to write")
+        parser.add_argument(
+            "path", metavar="PATH", type=Path, help="folder to create, or .zip file to create if PATH ends in .zip"
+        )
         parser.add_argument(
             "--section",
             default="",

@@ -21,8 +21,8 @@ NAMED = 100
 
 class Command(MongoCommand):
     help = (
-        "Import an export that export_site has written. Content that was changed on this site is kept. To resume after "
-        "an interruption, run the command again. If the import was complete, another run changes nothing."
+        "Import content that export_site has exported. Content that was changed on this site is not overwritten. To "
+        "resume after an interruption, run the command again. If the import was complete, another run changes nothing."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

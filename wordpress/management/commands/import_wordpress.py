@@ -51,7 +51,7 @@ class Command(MongoCommand):
             "--source",
             default="",
             metavar="NAME",
-            help="a name for the old site, needed if you have already imported another site with the same URL",
+            help="a name for the old site, which you need if you have already imported another site with the same URL",
         )
         parser.add_argument("--dry-run", action="store_true", help="report what would be imported, and change nothing")
 

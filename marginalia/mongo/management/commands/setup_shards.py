@@ -15,7 +15,7 @@ from marginalia.mongo.sharding import ranges, targeting
 
 class Command(MongoCommand):
     help = (
-        "Plan, apply or show the sharding of the declared collections. To apply the plan, MONGODB_URI must be a mongos."
+        "Plan, apply or show the sharding of the declared collections. To apply the plan, set MONGODB_URI to a mongos."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -18,8 +18,8 @@ from marginalia.tasks.backend import databases
 
 class Command(MongoCommand):
     help = (
-        "Run jobs as they become due, until the command is interrupted. With --once, the command runs only the jobs "
-        "that are due now, for example from cron."
+        "Run jobs as they become due, until the command is interrupted. With --once, run only the jobs that are "
+        "currently due. Use --once if you start the command from cron."
     )
     # The queues from which to claim jobs. If this is empty, jobs are claimed from all queues.
     queues: tuple[str, ...] = ()
