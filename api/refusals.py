@@ -115,7 +115,7 @@ def _stale_problem(error: EditConflict) -> Problem:
     }
     return Problem(
         "stale",
-        "Someone else has saved this item in the meantime. Nothing was changed. To keep both sets of changes, "
+        "Someone else has saved this item since you read it. Nothing was changed. To keep both sets of changes, "
         "send `merged` with this `etag` as If-Match" + (", and resolve `conflicts`." if conflicts else "."),
         etag=f'"{error.theirs["nonce"]}"',
         **json.loads(json.dumps(sides, default=responses.json_default)),

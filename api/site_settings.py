@@ -116,7 +116,7 @@ def _stale_problem(changes: Mapping[str, Any]) -> Problem:
     json_sides = json.loads(json.dumps(sides, default=responses.json_default))
     return Problem(
         "stale",
-        "Someone else has changed these settings in the meantime. Nothing was changed.",
+        "Someone else has changed these settings since you read them. Nothing was changed.",
         etag=f'"{_nonce(site)}"',
         **json_sides,
     )

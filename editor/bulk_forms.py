@@ -162,7 +162,7 @@ def make_action(user: Any, row: SelectedNode, data: Mapping[str, Any]) -> NodeAc
 
 def _report(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -> None:
     done = len(outcome.done)
-    text = ngettext("“%(action)s” was applied to %(done)d page.", "“%(action)s” was applied to %(done)d pages.", done)
+    text = ngettext("“%(action)s”: %(done)d page changed.", "“%(action)s”: %(done)d pages changed.", done)
     message = text % {"action": LABELS[action], "done": done}
     if action == TRASH and done:
         message = format_html("{} {}", message, undo.button(outcome.done))

@@ -91,7 +91,7 @@ def _save_new(request: HttpRequest, type: str) -> HttpResponse:
 
 def renumbered_message() -> str:
     """Return the message for a form that got a new id because a page with the old id already exists."""
-    return _("The form now has a new id. Submit it again.")
+    return _("This form was updated. Submit it again.")
 
 
 def _renumber_form(request: HttpRequest, type: str) -> NodeForm:

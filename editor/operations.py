@@ -61,7 +61,8 @@ def _render_confirmation(
 def _add_error(form: forms.Form, error: NodeError) -> None:
     if isinstance(error, EditConflict):
         form.add_error(
-            None, _("This page has changed in the meantime. Nothing was done. Check the page, then confirm again.")
+            None,
+            _("This page has changed since you opened it, so no action was taken. Check the page, then confirm again."),
         )
     elif isinstance(error, IdTaken):
         form.add_error(None, f"{error} {renumbered_message()}")
@@ -154,7 +155,7 @@ def move_to_trash(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         except NodeError as error:
             _add_error(form, error)
         else:
-            message = format_html(_("“{}” was moved to trash."), editable.node.metadata.title)
+            message = format_html(_("“{}” was moved to the trash."), editable.node.metadata.title)
             messages.success(request, format_html("{} {}", message, undo.button([(node_id, seen)])))
             return HttpResponseRedirect(admin_url("changelist"))
     text = " ".join(

@@ -102,9 +102,9 @@ def _warn(request: HttpRequest, node: Node, version: Version) -> None:
     if not broken:
         return
     links = [_("“%(words)s” (%(reason)s)") % {"words": ref.label, "reason": ref.reason} for ref in broken[:NAMED]]
-    message = _("Readers can't see the targets of these links: %(links)s.")
+    message = _("These links lead to content that readers can't see: %(links)s.")
     if len(broken) > NAMED:
-        message = _("Readers can't see the targets of these links: %(links)s, and more.")
+        message = _("These links lead to content that readers can't see: %(links)s, and more.")
     report_url = f"{admin_url('change', node.pk)}#broken-references"
     message %= {"links": ", ".join(links)}
     messages.warning(request, format_html('{} <a href="{}">{}</a>', message, report_url, _("Show links.")))

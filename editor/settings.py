@@ -60,7 +60,7 @@ class SettingsForm(LookForm):
     FIELDSETS = (
         (gettext_lazy("Site"), ("name", "tagline", "language", "time_zone", "share_picture")),
         (gettext_lazy("Appearance"), ("theme", "logo", "logo_dark", "accent", "fonts")),
-        (gettext_lazy("Home and lists"), ("home", "posts_per_page")),
+        (gettext_lazy("Home page and lists of posts"), ("home", "posts_per_page")),
         (gettext_lazy("Menu"), ("menu",)),
         (gettext_lazy("Footer"), ("footer", "footer_links", "social")),
         (gettext_lazy("Comments"), ("comment_policy", "comments_close_after_days")),

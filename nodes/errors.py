@@ -64,7 +64,7 @@ class NotLive(NodeError):
         self.node_id = node_id
         super().__init__(
             _(
-                "Changes can only be scheduled for a published page. To publish this page "
+                "You can schedule changes only for a published page. To publish this page "
                 "later, set its publication date."
             )
         )
@@ -166,7 +166,7 @@ class TextTooLong(FieldRefused):
         super().__init__(
             path,
             _(
-                "This text is too long: it has %(have)d KB, but at most %(most)d KB are allowed. Nothing was saved. "
+                "This text is too long. It has %(have)d KB, and the maximum is %(most)d KB. Nothing was saved. "
                 "Split the text into several pages."
             )
             % kilobytes,

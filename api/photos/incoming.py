@@ -143,7 +143,7 @@ def check_size(length: int) -> None:
     """
     max_bytes = limits().max_bytes
     if length > max_bytes:
-        raise Problem("too-large", f"The file is too large. At most {max_bytes} bytes are allowed.", most=max_bytes)
+        raise Problem("too-large", f"The file is too large. The maximum size is {max_bytes} bytes.", most=max_bytes)
 
 
 class Body:
@@ -255,7 +255,7 @@ def _finish(upload: Upload, parts: Iterable[bytes], source: str) -> Photo:
         upload.write(parts)
     photo = stored_photos.get(upload.id)
     if photo is None:
-        raise Problem("not-found", "This photo was deleted in the meantime.")
+        raise Problem("not-found", "This photo was deleted during the upload.")
     return photo
 
 

@@ -103,7 +103,7 @@ def _comments() -> Iterator[Card]:
     counts = pending.counts()
     if waiting_count := counts["waiting"]:
         url = reverse("admin:marginalia_comments_moderation_changelist")
-        text = _("Readers see these comments once you approve them.")
+        text = _("Readers will see these comments after you approve them.")
         yield Card(_("Pending comments"), format_count(waiting_count, pending.MAX_COUNTED - 1), url, text)
     if flagged := counts["flagged"]:
         url = reverse("admin:marginalia_comments_moderation_published")
@@ -123,7 +123,7 @@ def _pages(user: Any, moment: datetime) -> Iterator[Card]:
             _("Readers see the live version until you publish the changes."),
         ),
         lists.SCHEDULED: (_("Scheduled"), _("These pages appear at the scheduled time.")),
-        lists.EXPIRING: (_("Expiring this week"), _("Readers can't see these pages once they expire.")),
+        lists.EXPIRING: (_("Expiring this week"), _("Readers will no longer see these pages after they expire.")),
     }
     author = ANY if access.sees_all(user) else user.pk
     for state, (label, text) in cards.items():

@@ -110,7 +110,7 @@ class ModerationAdmin(admin.ModelAdmin):
             "state": verdict.value,
             "undo": request.session.get("comments_undo"),
         }
-        return self._page(request, "queue", _("Pending comments") if waiting else _("Decided comments"), **context)
+        return self._page(request, "queue", _("Pending comments") if waiting else _("Reviewed comments"), **context)
 
     def decide(self, request: HttpRequest) -> HttpResponse:
         """Apply the action to the selected comments, offer to undo it, and lease the next comments."""

@@ -32,7 +32,7 @@ def _sentence(reason: str, held: HeldComment) -> str:
             count = links_in(held.html)
             return ngettext("Contains %(n)d link", "Contains %(n)d links", count) % {"n": count}
         case ["words", found]:
-            return _("Contains words that are held for review: %(words)s") % {"words": found}
+            return _("Contains words that require review: %(words)s") % {"words": found}
         case ["policy", "hold-first"]:
             return _("First comment by this author")
         case ["policy", "hold-all"]:

@@ -87,7 +87,7 @@ def check_length(source: str) -> None:
     limit = conf.get("MAX_LENGTH")
     if len(source) > limit:
         raise InvalidComment(
-            _("This text is too long. It has %(length)d characters, but at most %(most)d are allowed.")
+            _("This text is too long. It has %(length)d characters, and the maximum is %(most)d.")
             % {"length": len(source), "most": limit}
         )
 

@@ -89,7 +89,7 @@ def describe(request: HttpRequest) -> HttpResponse:
     count = len(rows)
     message = ngettext("%(n)d photo was saved.", "%(n)d photos were saved.", count) % {"n": count}
     if published:
-        message = ngettext("%(n)d photo is published.", "%(n)d photos are published.", count) % {"n": count}
+        message = ngettext("%(n)d photo was published.", "%(n)d photos were published.", count) % {"n": count}
     messages.success(request, message)
     galleries = {row.photo.metadata.parent_id for row in rows}
     return HttpResponseRedirect(addresses.library_path(galleries.pop() if len(galleries) == 1 else None))
@@ -142,8 +142,8 @@ def _save(request: HttpRequest, photo: Photo) -> Row:
             for path, clash in clashes.items()
         )
         problem = _(
-            "Another editor has changed this photo in the meantime (%(theirs)s). Save again to replace these changes "
-            "with yours."
+            "Another editor changed this photo while you were editing it (%(theirs)s). Save again to replace those "
+            "changes with yours."
         ) % {"theirs": theirs}
         return Row(present, RowForm(photo=present, shown=shown, change=error.tags), problem)
     except REFUSALS as error:

@@ -194,7 +194,7 @@ def move_to_trash(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
         return library.render_confirmation(request, bulk_forms.TRASH, [chosen], photo_uses, back=back)
     try:
         Trash(user=request.user, node_id=photo_id, seen=ObjectId(nonce)).execute()
-        message = format_html(_("“{}” was moved to trash."), photo.metadata.title)
+        message = format_html(_("“{}” was moved to the trash."), photo.metadata.title)
         messages.success(request, format_html("{} {}", message, undo.button([(photo_id, ObjectId(nonce))])))
     except NodeError as error:
         messages.error(request, str(error))

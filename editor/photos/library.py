@@ -222,7 +222,7 @@ def _bulk_action(user: Any, row: SelectedNode, data: dict[str, Any]) -> NodeActi
 
 def _report(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -> None:
     done = len(outcome.done)
-    text = ngettext("“%(action)s” was applied to %(done)d photo.", "“%(action)s” was applied to %(done)d photos.", done)
+    text = ngettext("“%(action)s”: %(done)d photo changed.", "“%(action)s”: %(done)d photos changed.", done)
     message = text % {"action": bulk_forms.LABELS[action], "done": done}
     if action == bulk_forms.TRASH and done:
         message = format_html("{} {}", message, undo.button(outcome.done))

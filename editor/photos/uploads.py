@@ -183,7 +183,7 @@ def _result(file: ReceivedFile, finish: Callable[[Any], Uploaded | Saved]) -> di
         return {"name": file.name, "ok": False, "reason": str(error)}
     photo = stored_photos.get(saved.id)
     if photo is None:
-        return {"name": file.name, "ok": False, "reason": _("This photo was deleted in the meantime.")}
+        return {"name": file.name, "ok": False, "reason": _("This photo was deleted during the upload.")}
     result = {
         "name": file.name,
         "ok": True,

@@ -148,8 +148,8 @@ class AuthorPage(Page):
         blank=True,
         verbose_name=_("Other names"),
         help_text=_(
-            "Other names that this author signs posts with, one per line. Leave empty if the title is the author's "
-            "only name."
+            "Other names under which this author publishes posts, one per line. Leave empty if the title is the "
+            "author's only name."
         ),
     )
 

@@ -105,10 +105,13 @@ def check_place(parent_id: ObjectId | None, type: str, coming: Mapping[ObjectId,
             raise InvalidPlace(section_gone())
         above = sections.sections[parent_id].type
     if not may_hold(above, type):
-        where = content.get(above).label if above else _("the top level")
+        if above is None:
+            raise InvalidPlace(
+                _("Content of the type “%(what)s” isn't allowed at the top level.") % {"what": what.label}
+            )
         raise InvalidPlace(
-            _("This type of content (%(what)s) can't be placed here (%(where)s).")
-            % {"what": what.label, "where": where}
+            _("Content of the type “%(what)s” isn't allowed in a section of the type “%(where)s”.")
+            % {"what": what.label, "where": content.get(above).label}
         )
 
 

@@ -39,7 +39,7 @@ class Cleaning:
         self._received += len(data)
         if self._received > self.limits.max_bytes:
             raise BadPicture(
-                _("This file is too large. At most %(most)d MB are allowed.") % {"most": self.limits.max_bytes >> 20}
+                _("This file is too large. The maximum size is %(most)d MB.") % {"most": self.limits.max_bytes >> 20}
             )
         if self._cleaner is None:
             self._head += data

@@ -129,7 +129,7 @@ def check_size(facts: ImageFacts, format: Format, limits: Limits) -> None:
         raise too_many_pixels(limits)
     if facts.frames > limits.max_frames:
         raise BadPicture(
-            _("This animation has %(count)d frames. At most %(most)d are allowed.")
+            _("This animation has %(count)d frames. The maximum is %(most)d.")
             % {"count": facts.frames, "most": limits.max_frames}
         )
     if facts.frames > 1 and pixels * facts.frames > MAX_FRAMES_FACTOR * limits.max_pixels:
@@ -139,8 +139,8 @@ def check_size(facts: ImageFacts, format: Format, limits: Limits) -> None:
         }
         raise BadPicture(
             _(
-                "The frames of this animation have %(have)d megapixels in total. At most %(most)d are "
-                "allowed. Make the animation smaller or shorter."
+                "The frames of this animation have %(have)d megapixels in total. The maximum is %(most)d. "
+                "Make the animation smaller or shorter."
             )
             % megapixels
         )
@@ -158,8 +158,8 @@ def check_size(facts: ImageFacts, format: Format, limits: Limits) -> None:
     if memory > limits.max_memory:
         raise BadPicture(
             _(
-                "This photo needs %(need)d MB of memory to open. At most %(most)d MB are allowed. Save it at a smaller "
-                "size or as a JPEG."
+                "This photo needs %(need)d MB of memory to open. The maximum is %(most)d MB. Save it at a "
+                "smaller size or as a JPEG."
             )
             % {"need": memory >> 20, "most": limits.max_memory >> 20}
         )
@@ -168,7 +168,7 @@ def check_size(facts: ImageFacts, format: Format, limits: Limits) -> None:
 def too_many_pixels(limits: Limits) -> BadPicture:
     """Return the error for an image with more than `limits.max_pixels` pixels."""
     return BadPicture(
-        _("This photo is too large. At most %(most)d megapixels are allowed. Save it at a smaller size.")
+        _("This photo is too large. The maximum is %(most)d megapixels. Save it at a smaller size.")
         % {"most": limits.max_pixels // 1_000_000}
     )
 

@@ -10,7 +10,7 @@ from tests.browser.people import write
 from tests.support.nodes.build import EDITOR, node, nonce, stored
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
-NOTICE = "that were not saved"
+NOTICE = "You have unsaved changes"
 
 
 def change(node_id):

@@ -26,7 +26,7 @@ def test_bulk_actions_run_from_the_list(browsing, account):
     ann.get_by_role("button", name="Go").click()
     expect(ann.locator("h1")).to_have_text("Move 3 pages to trash?")
     ann.get_by_role("button", name="Move to trash").click()
-    expect(ann.locator(".messagelist")).to_contain_text("applied to 2 pages")
+    expect(ann.locator(".messagelist")).to_contain_text("2 pages changed")
     expect(ann.locator(".messagelist")).to_contain_text("Changed meanwhile: Another editor changed this page")
     ann.get_by_role("button", name="Undo").click()
     expect(ann.locator(".messagelist")).to_contain_text("2 items restored.")
@@ -66,7 +66,7 @@ def test_bulk_action_shows_progress_and_can_be_stopped(browsing, account, stops)
     if stops:
         ann.get_by_role("button", name="Stop").click()
     sent[0].continue_()
-    expect(ann.locator(".messagelist")).to_contain_text("applied to 5 pages" if stops else "applied to 12 pages")
+    expect(ann.locator(".messagelist")).to_contain_text("5 pages changed" if stops else "12 pages changed")
     assert sum(stored(m)["published"] is not None for m in made) == (5 if stops else 12)
 
 
@@ -88,7 +88,7 @@ def test_interrupted_bulk_action_resumes(browsing, account):
     expect(ann.locator(".working")).to_contain_text("Completed changes are saved")
     assert sum(stored(m)["published"] is not None for m in made) == 5
     ann.get_by_role("button", name="Go").click()
-    expect(ann.locator(".messagelist")).to_contain_text("applied to 12 pages")
+    expect(ann.locator(".messagelist")).to_contain_text("12 pages changed")
     assert all(stored(m)["published"] for m in made)
 
 

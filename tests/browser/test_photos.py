@@ -66,7 +66,7 @@ def test_ten_dropped_pictures_are_published_together(browsing, account):
     box = image.bounding_box()
     page.mouse.click(box["x"] + box["width"] * 0.25, box["y"] + box["height"] * 0.75)
     page.get_by_role("button", name="Publish all").click()
-    expect(page.locator(".messagelist")).to_contain_text("10 photos are published.")
+    expect(page.locator(".messagelist")).to_contain_text("10 photos were published.")
     expect(page.locator(".photo-grid li")).to_have_count(10)
     stored = {d["metadata"]["title"]: d["metadata"] for d in database()["cms.assets.files"].find()}
     assert sorted(one["detail"]["alt"] for one in stored.values()) == [f"Lake {number}" for number in range(10)]

@@ -177,7 +177,7 @@ def test_text_of_a_page_trashed_since_is_restored(browsing, account, mongo):
     write(ann, "typed")
     trash.trash(EDITOR, node_id, nonce(node_id))
     ann.click("[name=_continue]")
-    expect(ann.locator(".errornote").first).to_contain_text("moved to trash")
+    expect(ann.locator(".errornote").first).to_contain_text("moved to the trash")
     ann.get_by_role("button", name="Save as new page").click()
     expect(ann.locator(".messagelist")).to_contain_text("Published.")
     assert mongo["cms.nodes"].find_one()["metadata"]["detail"]["text"] == "typed"

@@ -162,24 +162,24 @@ def test_bulk_publish_unpublish_tag_move_and_trash(mongo, editor):
     def chosen():
         return [(m, nonce(m)) for m in made]
 
-    assert "“Publish” was applied to 3 pages." in bulk(ann, "publish", *chosen())
+    assert "“Publish”: 3 pages changed." in bulk(ann, "publish", *chosen())
     assert all(stored(m)["published"] <= now() for m in made)
-    assert "applied to 3 pages" in bulk(ann, "unpublish", *chosen())
+    assert "3 pages changed" in bulk(ann, "unpublish", *chosen())
     assert all(stored(m)["published"] is None for m in made)
-    assert "applied to 3 pages" in bulk(ann, "tag", *chosen(), tags="x, y")
+    assert "3 pages changed" in bulk(ann, "tag", *chosen(), tags="x, y")
     bulk(ann, "untag", *chosen(), tags="x")
     assert all(stored(m)["tags"] == ["y"] for m in made)
     assert "Choose a section" in bulk(ann, "move", *chosen())
-    assert "applied to 3 pages" in bulk(ann, "move", *chosen(), target=str(folder))
+    assert "3 pages changed" in bulk(ann, "move", *chosen(), target=str(folder))
     assert all(stored(m)["parent_id"] == folder for m in made)
-    assert "applied to 3 pages" in bulk(ann, "trash", *chosen(), confirmed="1")
+    assert "3 pages changed" in bulk(ann, "trash", *chosen(), confirmed="1")
     assert mongo["cms.trash"].count_documents({}) == 3
 
 
 def test_bulk_publish_keeps_past_dates_and_revives_expired(mongo, editor):
     ann = editor()
     public, expired = node(slug="public"), node(slug="expired", expires=now() - timedelta(days=1))
-    assert "applied to 2 pages" in bulk(ann, "publish", *[(m, nonce(m)) for m in (public, expired)])
+    assert "2 pages changed" in bulk(ann, "publish", *[(m, nonce(m)) for m in (public, expired)])
     assert stored(public)["published"] == stored(expired)["published"] == PAST
     assert stored(expired)["expires"].year == 9999
 
@@ -200,7 +200,7 @@ def test_bulk_action_names_conflicts_and_does_the_rest(mongo, editor):
     chosen = [(one, nonce(one)), (other, nonce(other))]
     editing.save(EDITOR, one, nonce(one), {"title": "Changed"})
     told = bulk(ann, "trash", *chosen, confirmed="1")
-    assert "applied to 1 page" in told
+    assert "1 page changed" in told
     assert "Changed</a>: Another editor changed this page" in told
     assert mongo["cms.trash"].find_one()["_id"] == other
 
@@ -210,7 +210,7 @@ def test_bulk_publish_during_an_edit_loses_nothing(mongo, editor):
     made = [node(slug=f"p{i}", published=None, text="text") for i in range(2)]
     address = f"/admin/nodes/node/{made[1]}/change/"
     form = bob.open(address)
-    assert "applied to 2 pages" in bulk(ann, "publish", *[(m, nonce(m)) for m in made])
+    assert "2 pages changed" in bulk(ann, "publish", *[(m, nonce(m)) for m in made])
     assert bob.send(address, form, text="Bob's text").status_code == 302
     assert stored(made[1])["detail"]["text"] == "Bob's text"
     assert all(stored(m)["published"] for m in made)
@@ -222,18 +222,18 @@ def test_bulk_publish_refuses_pages_changed_since_the_list(mongo, editor):
     seen = [(m, nonce(m)) for m in made]
     editing.save(EDITOR, made[0], nonce(made[0]), {"detail.text": "saved between list and button"})
     told = bulk(ann, "publish", *seen)
-    assert "applied to 1 page" in told
+    assert "1 page changed" in told
     assert "Page 0</a>: This page has changed since you opened the list" in told
     assert [stored(m)["published"] is None for m in made] == [True, False]
-    assert "applied to 1 page" in bulk(ann, "publish", (made[0], nonce(made[0]))), "once it was shown"
+    assert "1 page changed" in bulk(ann, "publish", (made[0], nonce(made[0]))), "once it was shown"
 
 
 def test_bulk_publish_sent_twice_is_done_once(mongo, editor):
     ann, page = editor(), node(published=None)
     seen = (page, nonce(page))
-    assert "applied to 1 page" in bulk(ann, "publish", seen)
+    assert "1 page changed" in bulk(ann, "publish", seen)
     published = stored(page)
-    assert "applied to 1 page" in bulk(ann, "publish", seen), "it is public already"
+    assert "1 page changed" in bulk(ann, "publish", seen), "it is public already"
     assert stored(page) == published
 
 
@@ -246,7 +246,7 @@ def test_bulk_publish_lists_drafts_it_does_not_publish(mongo, editor):
             drafts.schedule(EDITOR, page, draft, now() + timedelta(days=1))
     mongo["cms.nodes"].update_one({"_id": due}, {"$set": {"draft.due": now()}})
     told = bulk(ann, "publish", *[(m, nonce(m)) for m in made])
-    assert "applied to 2 pages" in told
+    assert "2 pages changed" in told
     assert all(
         f"Page {i}</a>: This page is already public. To publish its draft, open the page." in told for i in range(2)
     )
@@ -343,7 +343,7 @@ def test_batches_are_reported_together_with_one_undo(mongo, editor):
         so_far = answer.json()["so_far"]
     assert "messages" not in answer.cookies
     told = bulk(ann, "trash", (made[4], seen[made[4]]), confirmed="1", so_far=so_far)
-    assert "applied to 4 pages" in told
+    assert "4 pages changed" in told
     assert "Changed since" in told
     items = re.search(r'name="items" value="([^"]+)"', told)[1]
     assert "4 items restored." in ann.client.post(f"{LIST}undo/", {"items": items}, follow=True).content.decode()
@@ -353,7 +353,7 @@ def test_batch_results_are_accepted_only_from_their_user(mongo, editor):
     ann, bob, page = editor(), editor("bob"), node()
     sent = {"action": "publish", "chosen": [str(page)], f"nonce-{page}": str(nonce(page))}
     so_far = ann.client.post(LIST, {**sent, "more": "1"}).json()["so_far"]
-    assert "applied to 1 page" in bulk(ann, "publish", so_far=so_far)
+    assert "1 page changed" in bulk(ann, "publish", so_far=so_far)
     assert bob.client.post(LIST, {**sent, "so_far": so_far}).status_code == 403
     assert ann.client.post(LIST, {**sent, "so_far": so_far[:-1] + "!"}).status_code == 403
 

@@ -96,7 +96,7 @@ def test_broken_links_are_reported_when_publishing(editor):
     text = f"[our & plans](node:{hidden}) [gone](node:{ObjectId()})"
     assert submit(ann, change(node_id), text=text) == "Draft saved."
     assert submit(ann, change(node_id), "_publish") == (
-        "Readers can't see the targets of these links: “our & plans” (not public), “gone” (deleted). "
+        "These links lead to content that readers can't see: “our & plans” (not public), “gone” (deleted). "
         f"Show links.[{change(node_id)}#broken-references]"
     )
     more = submit(ann, change(node_id), text=text + f" [gone](node:{ObjectId()})" * 2)
@@ -201,7 +201,7 @@ def test_page_changed_meanwhile_is_not_unpublished(editor):
     data = fields(ann.client.get(change(node_id, "unpublish")).content.decode(), "confirm_form")
     editing.save(EDITOR, node_id, nonce(node_id), {"published": now()})
     page = ann.client.post(change(node_id, "unpublish"), data).content.decode()
-    assert "This page has changed in the meantime." in page
+    assert "This page has changed since you opened it" in page
     assert stored(node_id)["published"]
 
 

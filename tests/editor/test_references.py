@@ -301,7 +301,7 @@ class TestBrokenLinksInForm:
         page = node(slug="page", text="\r\n".join(lines))
         trash.trash(EDITOR, trashed, nonce(trashed))
         assert self.listed(editor, page) == (
-            "Readers can't see the targets of these links: "
+            "These links lead to content that readers can't see: "
             "Line 1: “our plans” → Plans (not public) "
             "Line 3: “again” → Plans (not public) "
             "Line 5: “fees” → Old fees (in the trash) "

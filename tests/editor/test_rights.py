@@ -299,7 +299,7 @@ def test_author_form_is_not_saved_under_the_id_of_a_photo(mongo, member, page):
     html = refused.content.decode()
     assert (refused.status_code, list(mongo["cms.revisions"].find())) == (200, before)
     assert "Nothing was saved" in html
-    assert "The form now has a new id. Submit it again." in html
+    assert "This form was updated. Submit it again." in html
     again = fields(html, "node_form" if page == "add" else "confirm_form")
     assert again[name] != [str(photo_id)]
     assert page == "duplicate" or (again["title"], again["text"]) == (["Typed"], ["long"])

@@ -186,7 +186,7 @@ def test_page_that_is_not_live_has_no_schedule_of_changes(mongo, editor):
     drafted(page)
     assert change(page, "schedule") not in ann.client.get(change(page)).content.decode()
     response = confirmed(ann, change(page, "schedule"), **TIME)
-    assert "Changes can only be scheduled for a published page." in response.content.decode()
+    assert "You can schedule changes only for a published page." in response.content.decode()
     assert "due" not in draft_of(mongo, page)
 
 

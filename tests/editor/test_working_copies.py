@@ -165,7 +165,7 @@ def test_unsaved_text_is_offered_and_continued(mongo, editor):
     ann, node_id = editor(), node(title="Old", text="one\n\ntwo")
     type_into(ann, ann.open(change(node_id)), text="one of Ann\n\ntwo", tags="x")
     offered = page(ann, change(node_id))
-    assert "that were not saved" in offered
+    assert "You have unsaved changes" in offered
     assert '<div id="unsaved-work" role="status">' in offered
     shown = page(ann, f"/admin/nodes/node/typed/{copy_id(mongo)}/")
     assert "<ins> of Ann</ins>" in shown
@@ -175,7 +175,7 @@ def test_unsaved_text_is_offered_and_continued(mongo, editor):
     assert stored(node_id)["detail"]["text"] == "one\n\ntwo", "shown, and not saved"
     assert ann.send(change(node_id), form).status_code == 302
     assert (stored(node_id)["detail"]["text"], stored(node_id)["tags"]) == ("one of Ann\n\ntwo", ["x"])
-    assert "that were not saved" not in page(ann, change(node_id))
+    assert "You have unsaved changes" not in page(ann, change(node_id))
     assert kept(mongo) == []
 
 
@@ -227,7 +227,7 @@ def test_unsaved_photo_is_offered(mongo, editor):
     ann, photo = editor(), upload(gallery())
     address = f"/admin/nodes/photo/{photo}/change/"
     type_into(ann, ann.open(address), alt="A lake at dawn")
-    assert "that were not saved" in page(ann, address)
+    assert "You have unsaved changes" in page(ann, address)
     assert "<ins> at dawn</ins>" in page(ann, f"/admin/nodes/node/typed/{copy_id(mongo)}/")
     assert ann.send(address, ann.fields(go_on(ann, address, mongo))).status_code == 302
     assert mongo["cms.assets.files"].find_one({"_id": photo})["metadata"]["detail"]["alt"] == "A lake at dawn"
@@ -252,7 +252,7 @@ def test_saved_text_is_not_offered(mongo, editor):
     type_into(ann, ann.open(change(node_id)), text="typed")
     ann.send(change(node_id), ann.open(change(node_id)), text="typed")
     assert len(kept(mongo)) == 1
-    assert "that were not saved" not in page(ann, change(node_id))
+    assert "You have unsaved changes" not in page(ann, change(node_id))
     new = ann.open(ADD)
     type_into(ann, new, title="New")
     ann.send(ADD, {**new, "_copy": "", "title": "New"})
@@ -265,7 +265,7 @@ def test_blank_lines_are_no_unsaved_text(mongo, editor, typed):
     type_into(ann, ann.open(change(node_id)), text=typed)
     type_into(ann, ann.open(ADD), text="\n\n\n")
     assert len(kept(mongo)) == 2
-    assert "that were not saved" not in page(ann, change(node_id))
+    assert "You have unsaved changes" not in page(ann, change(node_id))
     assert "didn't save it" not in page(ann, ADD)
     assert "Not saved" not in page(ann, "/admin/")
 
@@ -273,7 +273,7 @@ def test_blank_lines_are_no_unsaved_text(mongo, editor, typed):
 def test_lines_of_code_are_unsaved_text(mongo, editor):
     ann, node_id = editor(), node(text="one\n\ntwo")
     type_into(ann, ann.open(change(node_id)), text="one\n\n    two")
-    assert "that were not saved" in page(ann, change(node_id))
+    assert "You have unsaved changes" in page(ann, change(node_id))
     assert "Not saved" in page(ann, "/admin/")
 
 
@@ -284,7 +284,7 @@ def test_save_deletes_its_copy_and_ignores_late_ones(mongo, editor):
     assert kept(mongo) == []
     assert ann.client.post(KEEP, {**form, "_seq": "6"}).status_code == 200
     assert kept(mongo) == []
-    assert "that were not saved" not in page(ann, change(node_id))
+    assert "You have unsaved changes" not in page(ann, change(node_id))
 
 
 def test_refused_save_keeps_the_copy(mongo, editor):
@@ -327,7 +327,7 @@ def test_continuing_in_a_second_tab_moves_the_copy_there(mongo, editor):
 def test_copies_of_others_are_not_offered(mongo, editor):
     ann, bob, node_id = editor("ann"), editor("bob"), node(text="old")
     type_into(ann, ann.open(change(node_id)), text="secret")
-    assert "that were not saved" not in page(bob, change(node_id))
+    assert "You have unsaved changes" not in page(bob, change(node_id))
     typed_at = f"/admin/nodes/node/typed/{copy_id(mongo)}/"
     assert bob.client.get(typed_at).status_code == 404
     assert bob.client.post(f"{typed_at}discard/", {"_seq": "1"}).status_code == 404
@@ -357,7 +357,7 @@ def test_text_stored_by_a_browser_is_offered_at_once(mongo, editor):
     ann, node_id = editor(), node(text="old")
     form = ann.open(change(node_id))
     answer = ann.client.post(KEEP, {**form, "text": "typed offline <b>", "_seq": "1", "_offer": "1"})
-    assert "that were not saved" in answer.json()["html"]
+    assert "You have unsaved changes" in answer.json()["html"]
     assert "html" not in ann.client.post(KEEP, {**form, "_seq": "2"}).json()
 
 

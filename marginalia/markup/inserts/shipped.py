@@ -118,7 +118,7 @@ class Posts(Insert):
     """A list of the newest posts, which can be limited to one tag."""
 
     label = _("Newest posts")
-    help = _("A list of the newest posts, optionally only those with a tag.")
+    help = _("A list of the newest posts. You can limit it to one tag.")
     template = "nodes/inserts/posts.html"
     most = 10
 

@@ -18,7 +18,7 @@ from tests.support.comments import site
         (
             {"MODE": "open", "WORDS": ["casino", "pills"]},
             "Pills, casino",
-            ["Contains words that are held for review: casino, pills"],
+            ["Contains words that require review: casino, pills"],
         ),
         ({"MODE": "open", "MAX_LINKS": 1}, "[a](https://a.example) [b](https://b.example)", ["Contains 2 links"]),
     ],

@@ -12,7 +12,7 @@ from tests.support.comments.site import change_url
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
-TOO_LONG = "but at most 10000 are allowed."
+TOO_LONG = "and the maximum is 10000."
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def test_crop_is_stored_and_reset(editor):
     assert (metadata["detail"]["crop"], metadata["detail"]["rotation"]) == ([0.1, 0.2, 0.5, 0.4], 90)
     page = editor.get(admin_path(photo_id)).content.decode()
     assert "160 × 300 (of 600 × 400)" in page
-    assert "Readers get only the visible part" in page
+    assert "Readers see only the part that you chose" in page
     # A photo has no draft that could wait for a future date.
     assert "If the time is in the future, the photo appears then." in page
     assert "what changed on a live one" not in page
@@ -226,7 +226,7 @@ def test_user_with_only_change_photo_restores_from_the_trash(client):
     nonce = str(document(photo_id)["metadata"]["nonce"])
     for back in ("undo", "restore"):
         thrown = client.post(reverse("admin:nodes_photo_trash", args=[photo_id]), {"nonce": nonce}, follow=True)
-        assert "was moved to trash" in thrown.content.decode()
+        assert "was moved to the trash" in thrown.content.decode()
         assert str(photo_id) in client.get(reverse("admin:nodes_node_trash")).content.decode()
         if back == "undo":
             client.post(reverse("admin:nodes_node_undo"), {"items": f"{photo_id}:{nonce}"})

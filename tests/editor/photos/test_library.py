@@ -89,7 +89,7 @@ def test_bulk_actions_publish_move_tag_and_trash_photos(editor):
     told = editor.post(
         library_path(), {"action": "trash", "confirmed": "1", "so_far": so_far}, follow=True
     ).content.decode()
-    assert "applied to 3 photos" in told
+    assert "3 photos changed" in told
     assert "Undo" in told
 
 

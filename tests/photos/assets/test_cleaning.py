@@ -228,5 +228,5 @@ def test_broken_exif_is_dropped(block):
 
 
 def test_picture_that_grows_too_long_is_refused_on_the_way():
-    with pytest.raises(BadPicture, match="At most 0 MB"):
+    with pytest.raises(BadPicture, match="The maximum size is 0 MB"):
         cleaned("a.jpg", pictures.jpeg(), 64, max_bytes=200)
