@@ -33,8 +33,8 @@ class Change(Shape):
         "start again. More kinds may be added."
     )
     id: str = Field(
-        description="The id of the node or photo. For comments, the discussion as `nodes.node:ID`. "
-        "Otherwise, empty or `site`."
+        description="The id of the node or photo. For `comments`, the id of the discussion (`nodes.node:ID`). For "
+        "`settings`, `site`. For `reset`, empty."
     )
     nonce: Id | None = Field(description="The nonce of the new version, if there is one that you can read.")
     at: datetime = Field(description="When the change was added to the list.")
@@ -54,10 +54,10 @@ class Changes(Shape):
 @router.get("/changes", url_name="api-changes", response=Changes, summary="Read changes")
 def changes(
     request: HttpRequest,
-    since: Annotated[int | None, Query(ge=0, description="`next` of the previous response.")] = None,
+    since: Annotated[int | None, Query(ge=0, description="`next` from the previous response.")] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
 ) -> HttpResponse:
-    """Return the changes after a number, in order.
+    """Return the changes after the number `since`, in order.
 
     If you leave out `since`, the response contains no changes, only the number to start with. Request this number
     before you read the site for the first time.

@@ -41,7 +41,7 @@ MIN_VISITOR_KEY = 16
 def post(request: HttpRequest, node_id: NodeId, data: shapes.NewComment, key: Key) -> HttpResponse:
     """Post a comment as a visitor or with an account. A token needs the scope “write”.
 
-    `state` tells you whether readers can see the comment, or whether it is waiting for a moderator. If you send a
+    `state` tells you whether readers can see the comment, or whether it is pending. If you send a
     request again with the same key and text, you get the first response.
     """
     target, obj = load_target(node_id)

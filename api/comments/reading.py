@@ -22,7 +22,7 @@ DEFAULT_LIMIT, MAX_LIMIT = 50, 100
 MAX_COUNTED = 100
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT)]
-Cursor = Annotated[str, Query(max_length=paging.MAX_LENGTH, description="`next` or `previous` of another page.")]
+Cursor = Annotated[str, Query(max_length=paging.MAX_LENGTH, description="`next` or `previous` from another page.")]
 OrderName = Annotated[
     str, Query(pattern=f"^({'|'.join(Order)})?$", description="By default, the discussion's own order.")
 ]

@@ -45,7 +45,7 @@ class Filters(Shape):
         pattern=STATE_PATTERN,
         description=f"A state, as in the admin: `{'`, `'.join((lists.ANY, *lists.STATES))}`.",
     )
-    cursor: str = Field("", max_length=300, description="`next` of the previous page.")
+    cursor: str = Field("", max_length=300, description="`next` from the previous page.")
     limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Nodes per page.")
     fields: Fields = ""
     include: Include = ""

@@ -115,7 +115,7 @@ class ChangeOptions(Shape):
     version: Annotated[VersionName, Field(description="`draft` changes the draft, which readers can't see.")] = LIVE
     merge: Annotated[
         bool,
-        Field(description="Merge with later changes by other people, if there are no conflicts."),
+        Field(description="If other people have changed the node since, merge the changes unless they conflict."),
     ] = False
 
 
