@@ -41,7 +41,7 @@ def stale_claims(examination: Examination) -> Iterator[Finding]:
         return
     due = now() - OVERDUE
     for target in backend().claimed_before(due, MAX_LISTED):
-        message = f"{target} has claims of interrupted writes."
+        message = f"{target} has interrupted writes."
         yield Finding(WARNING, "stale-claim", "discussions", message, "Run manage.py check_comments --fix.")
     for discussion in backend().moving_before(due, MAX_LISTED):
         message = f"The conversion of {discussion.target} to {discussion.moving} was interrupted."
