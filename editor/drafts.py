@@ -49,7 +49,7 @@ def _load_with_draft(request: HttpRequest, node_id: ObjectId, permission: NodePe
     """
     editable = access.node(request.user, node_id, permission)
     if editable.draft is None:
-        raise Http404(_("This page no longer has a draft. It was published or discarded."))
+        raise Http404(_("This page no longer has a draft. The draft was published or discarded."))
     return editable, editable.draft
 
 
