@@ -42,7 +42,8 @@ class TokenForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         required=False,
         help_text=gettext_lazy(
-            "The token can never do more than your account can. If you select nothing, it can only read public content."
+            "The token can never do more than your account can. If you don't select any permissions, "
+            "the token can read only public content."
         ),
     )
     days = forms.TypedChoiceField(

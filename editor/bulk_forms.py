@@ -89,7 +89,7 @@ def run(request: HttpRequest) -> HttpResponse:
     )
     if not allowed and not denied and before == bulk_progress.Outcome():
         messages.warning(
-            request, _("Nothing was changed, because nothing was selected. Select one or more items first.")
+            request, _("Nothing was changed, because you didn't select anything. Select one or more items first.")
         )
         return back
     chosen = [row for row, _action in allowed]

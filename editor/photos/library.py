@@ -137,7 +137,7 @@ def _run(request: HttpRequest) -> HttpResponse:
             messages.error(request, " ".join(str(reason) for reason in reasons))
     elif not chosen and before == bulk_progress.Outcome():
         messages.warning(
-            request, _("Nothing was changed, because nothing was selected. Select one or more items first.")
+            request, _("Nothing was changed, because you didn't select anything. Select one or more items first.")
         )
     elif confirmation_page := _confirmation_page(request, form.cleaned_data["action"], chosen):
         return confirmation_page
