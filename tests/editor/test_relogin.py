@@ -113,7 +113,7 @@ def test_form_with_an_old_token_after_logout_asks_to_log_in(mongo, editor):
     ann.client.handler.enforce_csrf_checks = True
     sent = form | {"csrfmiddlewaretoken": "x" * 64, "_username": "ann", "_password": "pw"}
     refused = ann.send(change(node_id), sent, text="typed").content.decode()
-    assert "Your login has expired." in refused
+    assert "Your session has expired." in refused
     assert "You logged in" not in refused
     assert ann.client.get(change(node_id)).status_code == 302, "the forged form logs nobody in"
     form = fields(log_in_again(ann, change(node_id), refused).content.decode())
