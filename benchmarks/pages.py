@@ -93,16 +93,17 @@ def main() -> None:
 
 
 COLUMNS = ["Page", "", "Pages/s", "Ratio", "Range", "Web, ms", "MongoDB, ms", "p99, ms", "Goal"]
-ABOUT = """The bare view is a Django view without middleware or settings that returns two bytes. The three rows below it
-are upper limits for the site. The first reads only the versions of a post, as the page cache does, and returns two
-bytes. No 304 response can be faster. The second returns as many bytes as the post, and no cached page can be faster.
-The third reads all data of the post and returns the stored text of the comments. No rendered page can be faster.
-gunicorn serves all pages with {web.WORKERS} workers, and wrk uses {web.CONNECTIONS} connections. The figures are
-medians of {rounds} rounds of {seconds} s. *Ratio* compares a page with the bare view in the same seconds. The range of
-the bare view shows how steady the machine was. *Uncached* means that the page cache is off. *Cached* pages are served
-from the page cache, which checks them against the database on each request. *304* is a request for the cached page with
-its ETag. *Web* and *MongoDB* are the CPU time per page. *API* returns the same content as JSON, without comments. The
-site has {nodes:,} nodes, and the post has {comments} comments, of which 100 are shown."""
+ABOUT = """The bare view is a Django view that returns two bytes, without any middleware or custom settings. The three
+views below it in the table are upper limits for the site. The first view reads only the cache versions of a post, as
+the page cache does, and returns two bytes. No 304 response can be faster. The second view returns as many bytes as the
+post. No cached page can be faster. The third view reads all of the post's data and returns the stored text of the
+comments. No rendered page can be faster. gunicorn serves all pages with {web.WORKERS} workers, and wrk uses
+{web.CONNECTIONS} connections. The figures are medians of {rounds} rounds of {seconds} s. *Ratio* compares each page
+with the most recent measurement of the bare view. The range of the bare view shows how steady the machine was.
+*Uncached* means that the page cache is off. *Cached* pages are served from the page cache, which checks them against
+the database on each request. *304* is a request for the cached page with its ETag. *Web* and *MongoDB* are the CPU time
+per page. *API* returns the same content as JSON, without comments. The site has {nodes:,} nodes, and the post has
+{comments} comments, of which 100 are shown."""
 
 
 def measured_pages() -> Iterator[tuple[str, str]]:
