@@ -144,9 +144,9 @@ def build_bar(
     state_text = describe_state(editable.node, moment)
     if editable.draft and (draft_due := editable.draft.due):
         pattern = (
-            _("%(state)s · changes appear %(when)s")
+            _("%(state)s · changes go live %(when)s")
             if draft_due > moment
-            else _("%(state)s · changes appeared %(when)s")
+            else _("%(state)s · changes went live %(when)s")
         )
         state_text = pattern % {"state": state_text, "when": point(draft_due, moment)}
     elif editable.draft:

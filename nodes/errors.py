@@ -166,7 +166,7 @@ class TextTooLong(FieldRefused):
         super().__init__(
             path,
             _(
-                "This text is too long. It has %(have)d KB, and the maximum is %(most)d KB. Nothing was saved. "
+                "This text is too long. It is %(have)d KB, and the maximum is %(most)d KB. Nothing was saved. "
                 "Split the text into several pages."
             )
             % kilobytes,

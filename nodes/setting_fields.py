@@ -116,7 +116,7 @@ def _clean_row(row: dict[str, str]) -> dict[str, str]:
             URLValidator(schemes=["https", "http"])(target)
     except ValidationError as error:
         reason = _(
-            "“%(target)s” isn't a valid URL. Begin it with / for a page of this site, or with "
+            "“%(target)s” isn't a valid URL. Start it with / for a page on this site, or with "
             "https:// for another site."
         )
         raise ValidationError(reason, params={"target": target}) from error

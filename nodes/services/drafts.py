@@ -179,7 +179,7 @@ def schedule(
             raise NotLive(node_id)
         if merge.changes.get("expires", live["expires"]) <= due:
             raise FieldRefused(
-                "expires", _("The page expires before its changes appear. Choose an earlier time for the changes.")
+                "expires", _("The page expires before its changes go live. Choose an earlier time for the changes.")
             )
         submitted = scheduled.last_submission(node_id, seen_draft)
         changes = Change({**merge.changes, "published": live["published"]}, tag_change, submitted)

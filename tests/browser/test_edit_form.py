@@ -183,7 +183,7 @@ def test_page_is_published_and_unpublished_without_scripts(browsing, account):
     page.fill("#id_due_0", "2099-06-01")
     page.fill("#id_due_1", "09:00")
     page.get_by_role("button", name="Schedule changes").click()
-    expect(state(page)).to_contain_text("changes appear June 1, 2099")
+    expect(state(page)).to_contain_text("changes go live June 1, 2099")
     menu(page)
     page.get_by_role("link", name="Unpublish").click()
     page.get_by_role("button", name="Unpublish").click()

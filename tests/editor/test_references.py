@@ -58,7 +58,7 @@ class TestUsedOn:
             ("On hills", True),
             ("On lakes", False),
         ]
-        assert text(answer).count("in its draft") == 1
+        assert text(answer).count("only in the draft") == 1
 
     def test_hidden_pages_are_counted_and_not_named(self, author):
         mine = node(slug="mine", published=None, author={"_id": author_id(author), "name": "Me"})

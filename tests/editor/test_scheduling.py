@@ -57,7 +57,7 @@ def test_changes_are_scheduled_on_a_page_that_shows_them(mongo, editor):
     assert last_message(confirmed(ann, change(page, "schedule"), **TIME)) == words
     assert (draft_of(mongo, page)["due"], stored(page)["title"]) == (FUTURE, "Live")
     assert draft_of(mongo, page)["saved_by"]["_id"] == ann.user.pk
-    assert open_bar(ann, change(page))[0] == f"{LIVE} · changes appear {FUTURE_TEXT}"
+    assert open_bar(ann, change(page))[0] == f"{LIVE} · changes go live {FUTURE_TEXT}"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_schedule_after_the_expiry_is_refused(mongo, editor):
     assert (draft_of(mongo, page), stored(page)["title"]) == (None, "Live")
     drafted(page)
     asked = confirmed(ann, change(page, "schedule"), **TIME).content.decode()
-    assert "The page expires before its changes appear. Choose an earlier time for the changes." in asked
+    assert "The page expires before its changes go live. Choose an earlier time for the changes." in asked
     assert "due" not in draft_of(mongo, page)
 
 
@@ -193,7 +193,7 @@ def test_page_that_is_not_live_has_no_schedule_of_changes(mongo, editor):
 def test_history_shows_automatic_publication(mongo, editor):
     ann, page = editor(), scheduled_page(mongo)
     mongo["cms.nodes"].update_one({"_id": page}, {"$set": {"draft.due": now() - timedelta(seconds=1)}})
-    assert " · changes appeared " in open_bar(ann, change(page))[0]
+    assert " · changes went live " in open_bar(ann, change(page))[0]
     assert scheduled.publish_due() == 1
     assert "Scheduled changes published" in ann.client.get(change(page, "history")).content.decode()
     assert open_bar(ann, change(page))[0] == LIVE
