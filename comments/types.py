@@ -24,9 +24,9 @@ class Order(StrEnum):
 
     @property
     def native(self) -> "Order":
-        """Return the stored order that is needed to read in this order.
+        """Return the order in which comments must be stored so that they can be read in this order.
 
-        For NEWEST, this is OLDEST, which is then read backwards.
+        For NEWEST, this is OLDEST. The stored comments are then read backwards.
         """
         return Order.THREADED if self is Order.THREADED else Order.OLDEST
 
@@ -362,7 +362,7 @@ class Fault:
 
     Attributes:
         discussion: The target as a str, "app.model:pk".
-        kind: The kind of the fault, as one word.
+        kind: The kind of fault, as a single word.
         description: A description of the fault.
         repairable: Whether `Backend.repair` can repair the fault.
     """

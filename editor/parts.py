@@ -45,7 +45,7 @@ class PartsWidget(forms.Widget):
         self.many = many
 
     def empty_row(self) -> Row:
-        """Return the row for a part into which nothing has been typed."""
+        """Return the row for a new, empty part."""
         return self.row({name: field.initial for name, field in self.fields.items()})
 
     def row(self, values: Mapping[str, Any], part_id: str = "") -> Row:

@@ -1,4 +1,7 @@
-"""Undo moves to the trash. A button in the message restores the nodes to their previous locations."""
+"""Undo for nodes that were moved to the trash.
+
+A button in the message restores the nodes to their previous locations.
+"""
 
 from collections import deque
 from collections.abc import Iterable
@@ -62,7 +65,9 @@ def undo(request: HttpRequest) -> HttpResponse:
             waiting.clear()
             was_due |= action.execute()
         except (Http404, PermissionDenied):
-            messages.error(request, _("An item is no longer in the trash, or you don't have permission to restore it."))
+            messages.error(
+                request, _("One of the items is no longer in the trash, or you don't have permission to restore it.")
+            )
         except NodeError as error:
             title = editable.node.metadata.title
             messages.error(request, _("“%(title)s” could not be restored: %(why)s") % {"title": title, "why": error})

@@ -1,7 +1,7 @@
 """Render text as HTML, and cache the HTML by nonce. Each save generates a new nonce, so caches are never outdated.
 
 Search, excerpts and references use clean HTML. The HTML for readers also has typographic punctuation, formulas,
-highlighted code, and labels for footnote links. It is generated from the clean HTML, and cached only in process, so
+highlighted code, and labels for footnote links. It is generated from the clean HTML, and cached only in memory, so
 that code updates take effect immediately.
 """
 
@@ -43,7 +43,7 @@ def to_html(text: str, text_format: str) -> str:
 
 @lru_cache(maxsize=KEPT)
 def of_field(text: str) -> str:
-    """Convert the text of a Markdown field to clean HTML. The result is cached in process.
+    """Convert the text of a Markdown field to clean HTML. The result is cached in memory.
 
     The ids of footnotes contain a hash of the text, because other fields on the same page can contain footnotes with
     the same numbers.
@@ -54,7 +54,7 @@ def of_field(text: str) -> str:
 
 @lru_cache(maxsize=KEPT)
 def saved(nonce: ObjectId, text: str, text_format: str) -> str:
-    """Convert the text that was saved with `nonce` to clean HTML. The result is cached in process."""
+    """Convert the text that was saved with `nonce` to clean HTML. The result is cached in memory."""
     return to_html(text, text_format)
 
 
@@ -62,7 +62,7 @@ def saved(nonce: ObjectId, text: str, text_format: str) -> str:
 def for_readers(clean: str, language: str, *, is_page: bool = False) -> str:
     """Add formulas, highlighted code, and the punctuation and footnote labels of `language` to clean HTML.
 
-    The result is cached in process.
+    The result is cached in memory.
 
     Args:
         clean: The clean HTML.

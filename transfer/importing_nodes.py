@@ -170,12 +170,12 @@ def _was_discarded(record: Mapping[str, Any], stored: Mapping[str, Any]) -> bool
 
 
 def check_history(record: Mapping[str, Any], unstored: Unstored | None = None) -> None:
-    """Reject a replacement that has no revision.
+    """Reject a replacement whose current version has no revision.
 
-    Without a revision, the next editor's changes could not be merged with it.
+    Without this revision, later edits could not be merged with the replacement.
 
     Raises:
-        Refused: There is no revision for the version.
+        Refused: The current version has no revision.
     """
     revision = {"_id": record["metadata"]["nonce"], "node_id": record["_id"]}
     is_unstored = unstored is not None and revision["_id"] in unstored.revisions

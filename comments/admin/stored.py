@@ -93,7 +93,7 @@ class DiscussionAdmin(StoredAdmin):
         return queryset.filter(**({"id": Target.parse(term).id} if ":" in term else {"label": term})), False
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        """Return the list class that looks up the objects."""
+        """Return the `ChangeList` class that also looks up the discussed objects."""
         return Discussions
 
     @admin.display(description=gettext_lazy("discussed object"), ordering="id")

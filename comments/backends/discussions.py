@@ -100,7 +100,7 @@ class Claim:
 
     @property
     def is_stale(self) -> bool:
-        """Return whether the claim is too old for writing under it."""
+        """Return whether the claim is too old to be used for a write."""
         return time.monotonic() - self.taken > LEASE
 
 

@@ -46,9 +46,9 @@ def discussion(target: Target) -> Discussion:
 
 
 def needs_converting(discussion: Discussion, layout: str, order: Order | None) -> bool:
-    """Return whether a discussion has to be converted to have this layout and order.
+    """Return whether a discussion must be converted to get this layout and order.
 
-    This is also true while a conversion is unfinished, because it may have to be ended.
+    Also return True if a conversion is unfinished, because it might have to be completed or aborted.
     """
     return (
         bool(discussion.moving)

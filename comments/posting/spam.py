@@ -199,7 +199,10 @@ def uncount(submission: Submission, *, rate: bool = True) -> None:
 
 
 def erase_counts(*, ip_hash: str = "", user: str = "") -> int:
-    """Delete the counts of a network (by its hash) or an account. Return the number of deleted counts."""
+    """Delete the rate limit counts for a network (identified by its IP hash) or an account.
+
+    Return the number of deleted counts.
+    """
     keys = [key for kind in ("rate", "preview", "flag") for key in _keys(kind, ip_hash, user)]
     return sum(rate_limit.reset(key, alias=conf.database_alias()) for key in keys)
 

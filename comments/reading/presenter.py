@@ -292,7 +292,7 @@ class Folds:
             replies: The HTML of each reply.
             count: The number of replies.
             is_open: Whether the replies are visible at first.
-            is_rest: Whether other replies of the thread are shown before these.
+            is_rest: Whether other replies in the thread are shown before these.
         """
         context = {"count": count, "is_open": is_open, "is_rest": is_rest}
         if self._forms is None:

@@ -119,7 +119,7 @@ def get(target: Model | Target, slug: str) -> Comment:
 
 
 def permalink(target: Model | Target, slug: str, *, order: Order | str | None = None, size: int | None = None) -> Page:
-    """Return the page that contains a comment, in the order that the reader uses.
+    """Return the page that contains a comment when the discussion is in the reader's order.
 
     Raises:
         CommentNotFound: There is no comment with this slug.

@@ -1,6 +1,6 @@
 """Functions that check MongoDB servers and interpret their errors.
 
-A suitable server is a replica set or a mongos, has a supported version, and is reachable.
+A suitable server belongs to a replica set or is a mongos, runs a supported version, and is reachable.
 """
 
 import logging

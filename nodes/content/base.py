@@ -279,7 +279,10 @@ class Section(Written):
 
 
 class Missing(Written):
-    """Placeholder for types that no installed app declares. Their nodes stay stored, but only editors can see them."""
+    """Placeholder for types that no installed app declares.
+
+    Their nodes remain in the database, but only editors can see them.
+    """
 
     type_name = ""
     is_installed = False

@@ -91,7 +91,7 @@ class DetailField(models.Field):
 
 
 class MetadataField(EmbeddedModelField):
-    """A field for embedded metadata whose detail is an object of the node's type."""
+    """A field for embedded metadata in which `detail` is an instance of the node's content type."""
 
     def to_python(self, value: Any) -> Any:
         metadata = super().to_python(value)

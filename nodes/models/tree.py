@@ -1,4 +1,4 @@
-"""The section tree, cached in process for as long as the `site` version in the site document is unchanged.
+"""The section tree, cached in memory for as long as the `site` version in the site document is unchanged.
 
 It resolves URLs, provides menus, and determines which sections are live.
 """

@@ -1,4 +1,4 @@
-"""Cache small results in process until the `lists` version in the site document or a scheduled change invalidates them.
+"""Cache small results in memory until the site document's `lists` version changes or a scheduled change is due.
 
 Results are never outdated, with one exception: if a writer crashes before it updates the version, results can be
 outdated for up to LONGEST.
@@ -36,10 +36,11 @@ def clear() -> None:
 
 
 def get_or_set(key: Hashable, moment: datetime, work: Callable[[], tuple[T, datetime | None]]) -> T:
-    """Return the result of `work`. Cache it until lists change, until a scheduled change, or for at most LONGEST.
+    """Return the result of `work`. Cache it until lists change or a scheduled change is due.
 
-    A result isn't cached if it is already outdated at `moment`, if `work` records dependencies other than lists and
-    tags, or if it was read from secondaries. The version is read before the data that `work` reads.
+    No result is cached for longer than LONGEST. A result isn't cached if it is already outdated at `moment`, if `work`
+    records dependencies other than lists and tags, or if it was read from secondaries. The version is read before the
+    data that `work` reads.
 
     Args:
         key: The key of the result.

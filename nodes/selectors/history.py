@@ -35,7 +35,10 @@ class Revision:
 
 @dataclass(frozen=True)
 class Sitting:
-    """Consecutive plain saves by one editor with short pauses, newest first, or a single save with other actions."""
+    """Consecutive saves by one editor with only short pauses between them, newest first.
+
+    A save that also did something else, such as publishing the node, is a sitting of its own.
+    """
 
     revisions: tuple[Revision, ...]
 
@@ -146,7 +149,10 @@ def _changed(before: Version | None, after: Version) -> tuple[str, ...]:
 
 
 def _acts(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> tuple[Act, ...]:
-    """Return at least one action for a save. `before` is the previous revision, or None if it is unknown."""
+    """Return the actions that a save performed (always at least one).
+
+    `before` is the previous revision, or None if it is unknown.
+    """
     old = before and before["metadata"]
     new = after["metadata"]
     acts = [Act(after["act"])] if "act" in after else []

@@ -34,7 +34,7 @@ class Entry:
 def outline(section_id: ObjectId, moment: datetime) -> list[Entry]:
     """Return the outline of a live section in reading order: in manual order, or pages by title and then sections.
 
-    This function needs a single query. The result is cached in process.
+    This function needs a single query. The result is cached in memory.
     """
 
     def read() -> tuple[list[Entry], datetime | None]:

@@ -51,15 +51,15 @@ def by_title(
 ) -> list[Node | Photo]:
     """Return up to `size` nodes or photos, live or not, whose titles contain words that begin with those in `query`.
 
-    Exact matches come before longer words. Results with the same word are sorted by their last change. If the search
-    takes too long, the result is empty.
+    Exact matches come before longer words. Results that match the same word are sorted by last change. If the
+    search takes too long, the result is empty.
 
     Args:
         query: The typed words. If `query` is empty, the most recently changed nodes are returned.
         size: The maximum number of results.
         collection: The collection to search.
         among: A filter that results must match.
-        author: If `query` is empty, the author of the results, or ANY.
+        author: The author of the results, or ANY. Used only if `query` is empty.
     """
     if not titles.query_prefixes(query):
         newest = (

@@ -293,7 +293,7 @@ def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | Non
     """Return the older and the newer live neighbour of a live post in its section, or of a photo in its gallery.
 
     If the section is sorted manually, return the previous and the next node in this order instead. The result is cached
-    in process.
+    in memory.
     """
     home = home_of(node.metadata.type)
     types = (node.metadata.type,) if node.content_type.is_file else registry.dated()

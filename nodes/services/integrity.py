@@ -54,7 +54,7 @@ class Defect:
     fixed: bool
 
 
-# Checks of files, which the photos app adds. The argument specifies whether to repair defects.
+# File checks, added by the photos app. Each check's argument specifies whether to repair defects.
 FILE_CHECKS: list[Callable[[bool], Iterator[Defect]]] = []
 
 

@@ -161,7 +161,7 @@ def check_type(metadata: Mapping[str, Any]) -> None:
     of a node whose stored fields are invalid.
     """
     type = content.get(metadata["type"])
-    # Damaged values aren't reported here, but where they are read.
+    # Damaged values are reported when they are read, so ignore them here.
     with suppress(Malformed):
         try:
             type.from_document(metadata["detail"]).clean()

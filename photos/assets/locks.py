@@ -27,7 +27,7 @@ def free_or_stale_filter(moment: datetime) -> dict[str, Any]:
 
 
 def stale_filter(moment: datetime) -> dict[str, Any]:
-    """Return a filter for documents whose writer is dead at `moment`.
+    """Return a filter for documents whose lock is stale at `moment`, because the writer has stopped renewing it.
 
     The filter contains $type so that it can use the partial index, which contains only locked documents.
     """

@@ -32,7 +32,7 @@ class Month:
 def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ...]:
     """Return the months in which the blog has live posts, newest first. `zone` is the time zone of the months.
 
-    The query reads only index keys. The result is cached in process until lists change, or until the next scheduled
+    The query reads only index keys. The result is cached in memory until lists change, or until the next scheduled
     change.
     """
 

@@ -43,7 +43,7 @@ def author_slugs(page: Node) -> frozenset[str]:
 
 
 def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
-    """Return the live pages about authors, keyed by the slugs that they represent. The result is cached in process."""
+    """Return the live pages about authors, keyed by the slugs that they represent. The result is cached in memory."""
 
     def read() -> tuple[dict[str, Node], datetime | None]:
         types = registry.authors()
@@ -70,7 +70,7 @@ def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
 def names(slugs: Collection[str], moment: datetime) -> list[str]:
     """Return up to MAX_NAMES author names with one of these slugs. All nodes and photos are searched, live or not.
 
-    The result is cached in process.
+    The result is cached in memory.
     """
 
     def read() -> tuple[dict[str, list[str]], None]:
@@ -127,7 +127,7 @@ def photos(sections: Tree, names: Sequence[str], moment: datetime) -> Listing:
 def authors(sections: Tree, moment: datetime) -> dict[str, tuple[str, datetime]]:
     """Return each author's name, and the publication time of the author's newest live post, keyed by slug.
 
-    Names are written as in these posts. The query reads only index keys. The result is cached in process.
+    Names are written as in these posts. The query reads only index keys. The result is cached in memory.
     """
 
     def read() -> tuple[dict[str, tuple[str, datetime]], datetime | None]:

@@ -26,7 +26,8 @@ from nodes.selectors.listing import (
 )
 from nodes.types import NEVER
 
-# The prefix of cursors for past pages. The prefix itself is the cursor of the list's first page.
+# Cursors in the list of past pages begin with this prefix. Without a position, the prefix is the cursor of the list's
+# beginning.
 PAST = "past"
 
 

@@ -56,7 +56,7 @@ def count_values(section_id: ObjectId, type: str, wanted: Values, moment: dateti
 
     The counts are keyed by field name and then by value. Fields are in the order of the type's `facets`. Each field has
     at most MAX_VALUES_SHOWN values, most frequent first. If there are at most MAX_CHOSEN_CACHED wanted values, the
-    result is cached in process.
+    result is cached in memory.
     """
     # Sections that list their pages by a date field don't list pages without a date.
     dated = DATED if tree.current().sections[section_id].content_type.lists == UPCOMING else {}

@@ -27,7 +27,7 @@ class MenuLink:
 def resolve_links(links: Sequence[Mapping[str, str]], moment: datetime) -> list[MenuLink]:
     """Resolve stored links, {label, target}, in the same order. Leave out links to pages that readers can't see.
 
-    One query reads all linked pages. Its result is cached in process.
+    One query reads all linked pages. Its result is cached in memory.
     """
     ids = tuple(
         ObjectId(link["target"].removeprefix(NODE_PREFIX)) for link in links if link["target"].startswith(NODE_PREFIX)

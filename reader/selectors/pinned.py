@@ -39,7 +39,7 @@ def entries(section_id: ObjectId, moment: datetime, *, size: int, cursor: str | 
 
 
 def _pinned(section_id: ObjectId, moment: datetime) -> tuple[Node, ...]:
-    """Return a section's newest live pinned posts, up to MAX_PINNED. The result is cached in process."""
+    """Return a section's newest live pinned posts, up to MAX_PINNED. The result is cached in memory."""
 
     def read() -> tuple[tuple[Node, ...], datetime | None]:
         query = {**posts_of(section_id), **PINNED, **live(moment)}

@@ -36,7 +36,7 @@ def find_related(sections: Tree, node: Node, moment: datetime) -> Related:
     """Return up to MAX_SHOWN live nodes that share tags with `node`, most similar first.
 
     Only the newest MAX_COMPARED nodes are compared. The rarer the tags and title words that a node shares with `node`,
-    the more similar it is. All other tags are removed from the returned nodes. The result is cached in process.
+    the more similar it is. All other tags are removed from the returned nodes. The result is cached in memory.
     """
 
     def read() -> tuple[Related, datetime | None]:

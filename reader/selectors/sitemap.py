@@ -35,7 +35,7 @@ class Entry:
 def page_starts(sections: Tree, type: str, moment: datetime) -> tuple[Cursor, ...]:
     """Return the start of each sitemap page that lists the live nodes of a type, oldest nodes first.
 
-    The query reads only index keys. The result is cached in process until lists change, or until the next scheduled
+    The query reads only index keys. The result is cached in memory until lists change, or until the next scheduled
     change.
     """
 
@@ -67,7 +67,7 @@ def _public(sections: Tree, type: str, moment: datetime) -> dict[str, Any]:
 def newest_by_section(sections: Tree, moment: datetime) -> dict[ObjectId, datetime]:
     """Return the publication time of the newest live node in each live section, keyed by section id.
 
-    Empty sections are omitted. The query reads only index keys. The result is cached in process until lists change, or
+    Empty sections are omitted. The query reads only index keys. The result is cached in memory until lists change, or
     until the next scheduled change.
     """
 

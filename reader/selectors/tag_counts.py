@@ -20,7 +20,7 @@ MAX_TAGS = 1_000
 def count_tags(sections: Tree, moment: datetime) -> dict[str, int]:
     """Return, for each tag, the number of live nodes and photos with this tag, sorted by frequency, then by name.
 
-    The result is cached in process.
+    The result is cached in memory.
     """
 
     def read() -> tuple[dict[str, int], datetime | None]:

@@ -142,9 +142,9 @@ class Balancer:
             self._missing.clear()
 
     def _enter_frame(self, name: str) -> bool:
-        """Prepare for a part of a table by closing open tags and opening the row or section that the part needs.
+        """Prepare for an element inside a table, such as a cell or a row.
 
-        Return False if no table is open.
+        Close open tags, and open the row or section that the element needs. Return False if no table is open.
         """
         if "table" not in self._open:
             return False

@@ -133,7 +133,7 @@ def clocks(examination: Examination) -> Iterator[Finding]:
 def transport(examination: Examination) -> Iterator[Finding]:
     """Check that the server authenticates its clients and that the connection is encrypted."""
     options = client(examination.alias).options
-    # pymongo has no option for the user in the URI, but passes the user to the connection pool as credentials.
+    # pymongo doesn't expose the URI's user as an option, but passes the user to the connection pool as credentials.
     if options.pool_options._credentials is None:
         yield Finding(
             examination.for_production,

@@ -14,7 +14,7 @@ from marginalia.mongo.connection import UNAUTHORIZED, client, no_time_limit
 
 @contextmanager
 def scratch_database() -> Iterator[None]:
-    """Switch all connections of this process to new databases with indexes and validators during the block.
+    """Within the block, connect this process to new databases that have all indexes and validators.
 
     The databases are deleted at the end of the block.
 
