@@ -23,8 +23,8 @@ from marginalia.mongo.management.base import COULD_NOT_RUN
 
 class Command(BaseCommand):
     help = (
-        "Set up and run the site until you press Ctrl-C. Starts the worker and the web server. If MONGODB_URI isn't "
-        "set, also starts MongoDB."
+        "Set up the site, and run it until you press Ctrl-C. The command starts the worker and the web server. If "
+        "MONGODB_URI isn't set, the command also starts MongoDB."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
