@@ -76,7 +76,7 @@ class Command(MongoCommand):
             self._presplit(options)
 
     def _show_commands(self, statements: list[sharding.Statement], options: dict[str, Any]) -> None:
-        """Show the plan as commands for mongosh."""
+        """Show the plan as mongosh commands."""
         lines = [line for statement in statements for line in statement.mongosh()]
         if options["presplit"]:
             lines += [step.mongosh() for step in self._ranges(options).steps]
