@@ -115,6 +115,6 @@ BROADCASTS = (
     Broadcast(
         "discussions",
         (),
-        "The newest comments on the whole site are listed. Each shard returns its most recent discussions.",
+        "The site lists the newest comments in all discussions. Each shard returns its most recent discussions.",
     ),
 )
