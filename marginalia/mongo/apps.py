@@ -13,7 +13,15 @@ class MongoConfig(AppConfig):
 
     def ready(self) -> None:
         import_module("marginalia.mongo.checks")
+        base = import_module("marginalia.mongo.engine.base")
+        base.DatabaseOperations.declared_names = staticmethod(_declared_names)
         post_migrate.connect(_set_up, sender=self)
+
+
+def _declared_names(alias: str) -> list[str]:
+    from marginalia.mongo.collections import mongodb_collections
+
+    return [item.collection.name for item in mongodb_collections(alias)]
 
 
 def _set_up(*, using: str, verbosity: int = 1, stdout: Any = None, **kwargs: Any) -> None:

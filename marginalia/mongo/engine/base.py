@@ -12,7 +12,6 @@ from django_mongodb_backend.introspection import DatabaseIntrospection as BaseIn
 from django_mongodb_backend.operations import DatabaseOperations as BaseOperations
 from django_mongodb_backend.schema import DatabaseSchemaEditor as BaseSchemaEditor
 
-from marginalia.mongo.collections import mongodb_collections
 from marginalia.mongo.engine import read_tracking, secondaries
 
 
@@ -21,11 +20,14 @@ class DatabaseOperations(BaseOperations):
 
     compiler_module = "marginalia.mongo.engine.compiler"
 
+    @staticmethod
+    def declared_names(alias: str) -> Iterable[str]:
+        """Return the names of the declared collections of a connection. The app replaces this function."""
+        return ()
+
     def execute_sql_flush(self, tables: Iterable[str]) -> None:
         """Empty the collections of models, and all other collections that the installed apps declare."""
-        alias = self.connection.alias
-        declared = (item.collection.name for item in mongodb_collections() if item.alias == alias)
-        super().execute_sql_flush(dict.fromkeys([*tables, *declared]))
+        super().execute_sql_flush(dict.fromkeys([*tables, *self.declared_names(self.connection.alias)]))
 
 
 class DatabaseIntrospection(BaseIntrospection):
