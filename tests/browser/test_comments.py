@@ -60,7 +60,7 @@ def test_pasted_comment_that_is_too_long_is_refused(browsing, target):
     text = "word " * 2_001 + "end"
     page.keyboard.insert_text(text)
     page.get_by_role("button", name="Post").click()
-    expect(page.locator(".comment-form .comment-error")).to_contain_text("10008 characters, but at most 10000")
+    expect(page.locator(".comment-form .comment-error")).to_contain_text("10008 characters, and the maximum is 10000")
     expect(page.get_by_label("Comment", exact=True)).to_have_value(text)
 
 

@@ -224,7 +224,7 @@ def test_text_that_is_too_long_is_returned_in_its_form(editor, settings, button)
         answer = ann.send(address, ann.open(address), button, title="New", text=long)
         assert answer.status_code == 200
         assert fields(answer.content.decode())["text"] == [long]
-        assert "but at most 3 KB" in answer.content.decode()
+        assert "and the maximum is 3 KB" in answer.content.decode()
     assert stored(node_id)["detail"]["text"] == "as it was"
 
 
