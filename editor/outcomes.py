@@ -54,7 +54,6 @@ def report(
     # If the page has since been moved to the trash, the message still confirms that the text was saved.
     message = _describe_act(before, editable.node, act, drafted=drafted) if editable else _("Saved.")
     if editable and editable.draft and (due := editable.draft.due) and (drafted or act is Act.SCHEDULED):
-        # A formatted time may end with a full stop ("9 a.m."), so no sentence ends with a time.
         pattern = _("Saved. The changes go live on %(when)s.")
         if not drafted:
             pattern = _("Scheduled. The changes go live on %(when)s.")

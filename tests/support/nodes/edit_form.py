@@ -13,7 +13,7 @@ from tests.support.nodes.editors import Editor
 FUTURE = now().replace(year=now().year + 1, month=6, day=1, hour=9, minute=0, second=0, microsecond=0)
 # FUTURE as form values, and as text in messages.
 FUTURE_FIELDS = {"published_0": f"{FUTURE:%Y-%m-%d}", "published_1": "09:00"}
-FUTURE_TEXT = f"June 1, {FUTURE.year}, 9 a.m."
+FUTURE_TEXT = f"June 1, {FUTURE.year}, 9 AM"
 # The state that the bar shows for a page created with build.node.
 LIVE = "Live since Jan. 1, 2020"
 
