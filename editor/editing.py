@@ -343,7 +343,7 @@ def _show(
     context: dict[str, Any] = {}
     if decisions and decisions.names:
         forms = conflict.ConflictForms.resubmitted(form, decisions, _form_factory(request, editable))
-        context = {"clashes": forms.clashes(request.POST)}
+        context = {"clashes": forms.clashes(request.POST), **sent_forms.described_saves(request.POST)}
     return _render_node(request, editable, form, drafting, **context)
 
 

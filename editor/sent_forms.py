@@ -79,3 +79,12 @@ def describe_saves(
     others = dict.fromkeys(saver.name for saver in savers if saver.id != get_actor(request).id)
     is_own = bool(savers) and not others
     return {"savers": ", ".join(others), "is_own": is_own, "merged": conflict.merged_labels(error)}
+
+
+def described_saves(posted: QueryDict) -> dict[str, str | bool]:
+    """Return the context of `describe_saves` from a sent conflict page, to show that page again."""
+    return {
+        "savers": posted.get("conflict-savers", ""),
+        "is_own": bool(posted.get("conflict-own")),
+        "merged": posted.get("conflict-merged", ""),
+    }

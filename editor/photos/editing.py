@@ -61,7 +61,7 @@ def _process(request: HttpRequest, photo: Photo, present: Version) -> HttpRespon
     decisions = conflict.read_decisions(request.POST, PhotoForm)
     form = make(decisions.data, seen=sent_forms.seen_version(request.POST, photo.pk) or present)
     if not sent_forms.validate(request.POST, form, decisions):
-        return _show(request, photo, form, clashes=_clashes_again(request, form, decisions, make))
+        return _show_again(request, photo, form, decisions, make)
     if leaving := uses.find_if_unpublished(request.user, photo, form, request.POST):
         return _show(request, photo, form, leaving=leaving)
     try:
@@ -72,7 +72,7 @@ def _process(request: HttpRequest, photo: Photo, present: Version) -> HttpRespon
         return _show_gone(request)
     except NodeError as error:
         sent_forms.add_error(form, error)
-        return _show(request, photo, form, clashes=_clashes_again(request, form, decisions, make))
+        return _show_again(request, photo, form, decisions, make)
 
 
 def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: ObjectId) -> HttpResponse:
@@ -104,9 +104,12 @@ def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: Obje
     )
 
 
-def _clashes_again(request: HttpRequest, form: PhotoForm, decisions: Decisions, make: Any) -> list[Clash]:
-    """Return the fields to decide on if a conflict page is shown again, or [] for other pages."""
-    return ConflictForms.resubmitted(form, decisions, make).clashes(request.POST) if decisions.names else []
+def _show_again(request: HttpRequest, photo: Photo, form: PhotoForm, decisions: Decisions, make: Any) -> HttpResponse:
+    """Show a sent form again, with the conflicts that it contains."""
+    if not decisions.names:
+        return _show(request, photo, form)
+    clashes = ConflictForms.resubmitted(form, decisions, make).clashes(request.POST)
+    return _show(request, photo, form, clashes=clashes, **sent_forms.described_saves(request.POST))
 
 
 def _show_conflict(request: HttpRequest, photo: Photo, form: PhotoForm, error: EditConflict, make: Any) -> HttpResponse:

@@ -51,6 +51,27 @@ def test_conflict_keeps_other_changes_of_both_editors(mongo, editor):
     assert stored(node_id)["detail"]["text"] == "one of Ann\n\ntwo of Bob\n\nthree of Bob"
 
 
+def test_undecided_conflict_still_names_the_other_editor(mongo, editor):
+    ann, bob = editor("ann"), editor("bob")
+    node_id = node(title="Base")
+    hers = ann.open(change(node_id))
+    bob.send(change(node_id), bob.open(change(node_id)), title="Bob")
+    deciding = fields(ann.send(change(node_id), hers, title="Ann").content.decode())
+    again = ann.send(change(node_id), deciding).content.decode()
+    assert "bob changed this page while you were editing it." in again
+    assert "Use theirs (bob)" in again
+
+
+def test_undecided_conflict_of_two_windows_still_names_the_other(mongo, editor):
+    ann = editor("ann")
+    node_id = node(title="Base")
+    first, second = ann.open(change(node_id)), ann.open(change(node_id))
+    ann.send(change(node_id), second, title="Second")
+    deciding = fields(ann.send(change(node_id), first, title="First").content.decode())
+    again = ann.send(change(node_id), deciding).content.decode()
+    assert "Use the text from the other window" in again
+
+
 def test_text_typed_in_the_conflict_box_is_kept(mongo, editor):
     ann, bob = editor("ann"), editor("bob")
     node_id = node(title="Base")
