@@ -1,6 +1,7 @@
 """Process submitted forms for nodes and photos: find their base version, add errors, and describe others' saves."""
 
 from datetime import datetime
+from typing import Any
 
 from bson import ObjectId
 from django.forms import Form
@@ -81,7 +82,7 @@ def describe_saves(
     return {"savers": ", ".join(others), "is_own": is_own, "merged": conflict.merged_labels(error)}
 
 
-def described_saves(posted: QueryDict) -> dict[str, str | bool]:
+def described_saves(posted: QueryDict) -> dict[str, Any]:
     """Return the context of `describe_saves` from a sent conflict page, to show that page again."""
     return {
         "savers": posted.get("conflict-savers", ""),

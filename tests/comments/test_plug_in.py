@@ -143,7 +143,8 @@ def test_suite_of_comments_passes_over_the_installed_wheel(wheel, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "-m", "not slow", "tests/comments"],
         cwd=clone,
-        env={**os.environ, "PYTHONPATH": str(installed)},
+        # Without the variables of this run, the suite starts its own server and doesn't touch this run's databases.
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(installed)},
         capture_output=True,
         text=True,
         check=False,

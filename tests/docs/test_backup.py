@@ -59,7 +59,7 @@ def test_copy_of_var_and_deleted_section_are_restored(tmp_path):
         assert before["cms.nodes"] > 10
         with MongoClient(restored.mongod.uri) as client:
             copied(client["marginalia"], client["rehearsal"])
-            for text in ("manage.py migrate", "end_sessions", "manage.py check_comments"):
+            for text in ("manage.py migrate", "end_sessions", "manage.py check_nodes\n"):
                 for line in tried_with(PAGE, text).commands():
                     manage(line, MONGODB_DATABASE="rehearsal", CDN_PURGE_URLS="")
             nodes = client["marginalia"]["cms.nodes"]
