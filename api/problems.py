@@ -65,7 +65,7 @@ class Problem(Exception):
         more: Additional members for the JSON document.
 
     Raises:
-        KeyError: If KINDS does not contain the kind.
+        KeyError: KINDS does not contain the kind.
     """
 
     def __init__(

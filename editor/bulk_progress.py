@@ -45,7 +45,7 @@ def so_far(request: HttpRequest) -> Outcome:
     """Return the outcome of the batches before this request.
 
     Raises:
-        PermissionDenied: If the outcome was not signed for this user, or if it has expired.
+        PermissionDenied: The outcome was not signed for this user, or it has expired.
     """
     text = request.POST.get(SO_FAR, "")
     if not text:

@@ -44,8 +44,8 @@ def _load_with_draft(request: HttpRequest, node_id: ObjectId, permission: NodePe
     """Return a node and its draft.
 
     Raises:
-        Http404: If there is no such node, or if it has no draft.
-        PermissionDenied: If the user doesn't have `permission` for the node.
+        Http404: There is no such node, or it has no draft.
+        PermissionDenied: The user doesn't have `permission` for the node.
     """
     editable = access.node(request.user, node_id, permission)
     if editable.draft is None:

@@ -200,8 +200,8 @@ def _load(request: HttpRequest, node_id: ObjectId) -> Editable | None:
     """Return the node, or None if the node was deleted while its form was being edited.
 
     Raises:
-        Http404: If the node doesn't exist, and the request doesn't contain a form whose text can be saved.
-        PermissionDenied: If the user can't view the node.
+        Http404: The node doesn't exist, and the request doesn't contain a form whose text can be saved.
+        PermissionDenied: The user can't view the node.
     """
     try:
         return access.node(request.user, node_id, NodePermission.VIEW)
@@ -250,7 +250,7 @@ def _write(request: HttpRequest, editable: Editable, form: NodeForm, drafting: b
     """Save, schedule or publish the form, depending on the pressed button. Return the response.
 
     Raises:
-        NodeError: If the action was rejected.
+        NodeError: The action was rejected.
     """
     user = request.user
     node_id = editable.node.pk
@@ -291,7 +291,7 @@ def publish_draft(
     If the draft conflicts with later changes to the live version, show the conflict page.
 
     Raises:
-        NodeError: If the action was rejected for another reason.
+        NodeError: The action was rejected for another reason.
     """
     try:
         saved = _publishing(request.user, editable.node.pk, draft_nonce, due).execute()

@@ -132,8 +132,8 @@ def restore(request: HttpRequest, node_id: ObjectId | None) -> None:
         node_id: The id of the form's node, or None for a new page.
 
     Raises:
-        Http404: If there is no such copy, or if it belongs to another form.
-        PermissionDenied: If the user can't edit the copy's node.
+        Http404: There is no such copy, or it belongs to another form.
+        PermissionDenied: The user can't edit the copy's node.
     """
     requested_id = request.POST.get("_put_back", "")
     if not requested_id:
@@ -184,8 +184,8 @@ def _own(request: HttpRequest, copy_id: ObjectId | None) -> WorkingCopy:
     """Return one of the user's working copies.
 
     Raises:
-        Http404: If there is no such copy.
-        PermissionDenied: If the user can't edit the copy's node.
+        Http404: There is no such copy.
+        PermissionDenied: The user can't edit the copy's node.
     """
     copy = working_copies.get(request.user.pk, copy_id) if copy_id else None
     if copy is None or not content.get(copy.type).is_installed:

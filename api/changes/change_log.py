@@ -88,7 +88,7 @@ def append(seen: LastEntry | None, entries: Sequence[Entry], *, number: int = FI
         number: The lowest number that the first new entry can have.
 
     Raises:
-        Overtaken: If another relay has appended entries after `seen`. Some of `entries` may have been stored.
+        Overtaken: Another relay has appended entries after `seen`. Some of `entries` may have been stored.
     """
     moment = now()
     first = number

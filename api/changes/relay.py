@@ -39,7 +39,7 @@ def relay(moment: datetime | None = None) -> int:
         The number of new entries.
 
     Raises:
-        PyMongoError: If the database can't be read, for example if the server is a standalone without change streams.
+        PyMongoError: The database can't be read, for example if the server is a standalone without change streams.
     """
     fixed_moment = moment
     moment = moment or now()

@@ -102,7 +102,7 @@ def _load_for_change(request: HttpRequest, node_id: str, slug: str) -> tuple[Sen
 
     Raises:
         Problem: 403 if a token lacks a scope, 404 if readers can't see the object.
-        CommentNotFound: If there is no such comment.
+        CommentNotFound: There is no such comment.
     """
     principal = principals.current(request)
     if not policy.is_moderator(principal):

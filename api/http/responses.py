@@ -112,7 +112,7 @@ def json_default(value: Any) -> Any:
     """Convert a value from a node to a type that json.dumps supports.
 
     Raises:
-        TypeError: If the value can't be converted.
+        TypeError: The value can't be converted.
     """
     if isinstance(value, datetime):
         return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")

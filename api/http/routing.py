@@ -62,7 +62,7 @@ def _finite(digits: str) -> float:
     """Parse a floating-point number.
 
     Raises:
-        ValueError: If the number is so large that Python would parse it as infinity.
+        ValueError: The number is so large that Python would parse it as infinity.
     """
     number = float(digits)
     return number if math.isfinite(number) else _refuse(digits)
@@ -82,7 +82,7 @@ class Router(ninja.Router):
         """Declare an operation, as in ninja's router.
 
         Raises:
-            ImproperlyConfigured: If an operation with an unsafe method has no `auth`.
+            ImproperlyConfigured: An operation with an unsafe method has no `auth`.
         """
         if auth is NOT_SET:
             if not SAFE_METHODS.issuperset(methods):

@@ -53,9 +53,9 @@ def create(principal: Principal, request_id: ObjectId | None, data: Mapping[str,
     """Create a node and return its id, which is `request_id` if there is one.
 
     Raises:
-        Problem: If the data is not valid.
-        PermissionDenied: If the principal can't create such a node.
-        NodeError: If the node can't be created.
+        Problem: The data is not valid.
+        PermissionDenied: The principal can't create such a node.
+        NodeError: The node can't be created.
     """
     type = data["type"]
     if not content.get(type).is_installed or content.get(type).is_file:
@@ -79,10 +79,10 @@ def change(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) ->
     """Change the fields of a node or its draft.
 
     Raises:
-        Http404: If there is no such node.
-        PermissionDenied: If the principal can't change the node.
-        Problem: If the data is not valid.
-        NodeError: If the change can't be saved.
+        Http404: There is no such node.
+        PermissionDenied: The principal can't change the node.
+        Problem: The data is not valid.
+        NodeError: The change can't be saved.
     """
     action_type = actions.SaveDraft if context.is_draft else actions.SaveNode
     action = action_type(**context.saving(node_id))

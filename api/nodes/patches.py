@@ -52,7 +52,7 @@ def parse_fields(
 
     Raises:
         Problem: 422 with an error for each invalid field.
-        FieldForbidden: If the principal can't set a field.
+        FieldForbidden: The principal can't set a field.
     """
     known = editable_fields(type)
     detail = data.get("detail") or {}
@@ -125,7 +125,7 @@ def _check_kind(field: models.Field, value: Any) -> None:
     """Raise an error if a JSON value has the wrong type, because Django would accept "no" as true and 2.7 as 2.
 
     Raises:
-        ValidationError: If the value has the wrong type.
+        ValidationError: The value has the wrong type.
     """
     if isinstance(field, ArrayField) and isinstance(value, list):
         for item in value:

@@ -91,7 +91,7 @@ def check_may_add(principal: Principal, description: PhotoDescription) -> None:
     """Raise an error if a principal can't add this photo.
 
     Raises:
-        PermissionDenied: If the principal can't add photos.
+        PermissionDenied: The principal can't add photos.
         Problem: 422 if the description is not valid.
     """
     with as_problems(description.source):
@@ -194,7 +194,7 @@ def add_photo(
     If an error occurs, nothing is stored.
 
     Raises:
-        Problem: If the photo can't be created.
+        Problem: The photo can't be created.
     """
     if photo_id is None:
         return _finish(_begin(principal, description, None), parts, description.source)

@@ -151,7 +151,7 @@ def _store_piece(request: HttpRequest, upload: StagedUpload, received: int) -> i
     """Store the bytes in a request that have not been stored yet. Return the number of bytes stored so far.
 
     Raises:
-        Problem: If the piece doesn't continue the upload, or if the connection is lost.
+        Problem: The piece doesn't continue the upload, or the connection is lost.
     """
     start, stop = _range(request, upload, received)
     if start == stop:
@@ -219,7 +219,7 @@ def _finished_response(request: HttpRequest, principal: Principal, upload_id: Ob
     """Return the response for the photo that was created from an upload of the principal.
 
     Raises:
-        Http404: If there is no such photo.
+        Http404: There is no such photo.
     """
     photo = _own_photo(principal, upload_id)
     if photo is None:

@@ -50,7 +50,7 @@ def begin(owner_id: ObjectId, length: int, description: Mapping[str, Any], uploa
     """Store a new upload and return it. If `upload_id` already exists, return the existing upload.
 
     Raises:
-        TooManyUploads: If the account already has MAX_UPLOADS unfinished uploads.
+        TooManyUploads: The account already has MAX_UPLOADS unfinished uploads.
     """
     # Delete expired uploads now. Otherwise, they would count toward the limit until MongoDB deletes them.
     database()[UPLOADS].delete_many({"owner_id": owner_id, "begun": {"$lte": now() - LIFETIME}})
@@ -99,7 +99,7 @@ def iter_parts(upload: StagedUpload) -> Iterator[bytes]:
     """Yield the parts of a complete upload.
 
     Raises:
-        LookupError: If a part is missing.
+        LookupError: A part is missing.
     """
     expected = 0
     with database()[PARTS].find({"upload_id": upload.id}, {"n": 1, "data": 1}, batch_size=4).sort("n", 1) as cursor:

@@ -52,7 +52,7 @@ class Token:
         """Return the token stored in `document`.
 
         Raises:
-            Malformed: If a value has the wrong type.
+            Malformed: A value has the wrong type.
         """
         names = ("name", "owner_id", "owner", "created", "expires", "used", "revoked")
         values: dict[str, Any] = {name: document[name] for name in names}

@@ -26,7 +26,7 @@ def _check_written(value: Any) -> Any:
     """Check the format of a time, because pydantic would also accept a number of seconds.
 
     Raises:
-        ValueError: If the time has a different format.
+        ValueError: The time has a different format.
     """
     if not isinstance(value, str) or not _DATE.match(value):
         raise ValueError("Include the time zone, such as 2026-05-01T09:00:00Z.")
@@ -37,7 +37,7 @@ def _to_stored(moment: datetime) -> datetime:
     """Return a time with millisecond precision, as MongoDB stores it.
 
     Raises:
-        ValueError: If the year is out of range.
+        ValueError: The year is out of range.
     """
     try:
         check_year(moment)

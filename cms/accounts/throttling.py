@@ -36,7 +36,7 @@ class ThrottledBackend:
         """Count the attempt, once per request.
 
         Raises:
-            PermissionDenied: If the attempt exceeds a limit.
+            PermissionDenied: The attempt exceeds a limit.
         """
         if request is None or username is None:
             return

@@ -35,7 +35,7 @@ def read_environment(file: Path) -> Environment:
     """Return all settings. The variables in a file are added to the environment first.
 
     Raises:
-        ImproperlyConfigured: If any values are invalid. The message describes each problem on its own line.
+        ImproperlyConfigured: A value is invalid. The message describes every problem on its own line.
     """
     problems = []
     if file.is_file():
@@ -61,7 +61,7 @@ def _load_file(file: Path) -> list[str]:
     Return a message for each malformed line.
 
     Raises:
-        ImproperlyConfigured: If the file can't be read. If such a file were ignored, a public site would silently
+        ImproperlyConfigured: The file can't be read. If such a file were ignored, a public site would silently
             become a local one.
     """
     try:

@@ -16,7 +16,7 @@ def load_or_create_secret(path: Path, *, size: int = 50) -> str:
         size: The number of random bytes in a new secret.
 
     Raises:
-        ImproperlyConfigured: If the file is empty.
+        ImproperlyConfigured: The file is empty.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():

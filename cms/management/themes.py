@@ -51,7 +51,7 @@ def create(folder: Path) -> list[str]:
         The relative paths of the created files.
 
     Raises:
-        FileExistsError: If one of the files already exists. In this case, no file is created.
+        FileExistsError: One of the files already exists. In this case, no file is created.
     """
     for name in FILES:
         if (folder / name).exists():

@@ -40,7 +40,7 @@ def claim_var_folder(path: Path, url: str) -> Iterator[Claim]:
     """Claim a var folder for one run. Other runs that try to claim the folder report `url`.
 
     Raises:
-        CannotServe: If another run has claimed the folder. The message contains the process id of that run.
+        CannotServe: Another run has claimed the folder. The message contains the process id of that run.
     """
     claim = Claim(path)
     try:
@@ -61,7 +61,7 @@ def require_free_port(port: int) -> None:
     """Wait until the port is free.
 
     Raises:
-        CannotServe: If another process is using the port, or if the operating system doesn't allow this process to use
+        CannotServe: Another process is using the port, or the operating system doesn't allow this process to use
             it.
     """
     try:
@@ -85,7 +85,7 @@ def set_up() -> None:
     """Migrate the database, create indexes and collect static files, unless everything is up to date.
 
     Raises:
-        CannotServe: If the data folder or the database was written by an older, incompatible version.
+        CannotServe: The data folder or the database was written by an older, incompatible version.
     """
     try:
         indexes.require_present_format()
@@ -191,7 +191,7 @@ def wait_until_ready(url: str, web: subprocess.Popen[bytes]) -> None:
     """Wait until the home page is served without a server error.
 
     Raises:
-        CannotServe: If the web server has exited, or if waiting takes longer than READY_SECONDS.
+        CannotServe: The web server has exited, or waiting takes longer than READY_SECONDS.
     """
     host = next((name for name in settings.ALLOWED_HOSTS if not name.startswith((".", "*"))), "localhost")
     deadline = time.monotonic() + READY_SECONDS

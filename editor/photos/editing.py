@@ -79,7 +79,7 @@ def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: Obje
     """Save the form, and redirect to the photo or the library, depending on the button that was pressed.
 
     Raises:
-        NodeError: If the form can't be saved.
+        NodeError: The form can't be saved.
     """
     fields = form.to_publish() if "_publish" in request.POST else form.mine()
     saved = SaveNode(

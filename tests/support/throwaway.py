@@ -70,7 +70,7 @@ class EphemeralMongod:
         """Start all members, initiate the replica set, and return its URI.
 
         Raises:
-            MongodError: If a member didn't start.
+            MongodError: A member didn't start.
         """
         binary = self._binary or locate()
         try:

@@ -78,7 +78,7 @@ class Command(BaseCommand):
         If MONGODB_URI is set, check that database instead, and return None.
 
         Raises:
-            CannotServe: If the database can't satisfy the write concern.
+            CannotServe: The database can't satisfy the write concern.
         """
         host = settings.DATABASES["default"]["HOST"]
         scheme, _, folder = host.partition(":")

@@ -23,7 +23,7 @@ class NodeFactory(factory.Factory):
     Missing values are generated: a section if the type needs one, a slug, and required fields without a default.
 
     Raises:
-        InvalidField: If a value is invalid.
+        InvalidField: A value is invalid.
     """
 
     class Meta:
