@@ -316,7 +316,7 @@ def check_fields(record: Mapping[str, Any]) -> None:
         # Drafts that aren't scheduled are not checked here, because they are checked when an editor publishes them.
         if version is metadata or record["draft"].get("due"):
             rules.check_ready(present)
-            rules.check_type(present)
+            rules.check_type(fields, present)
         common = [(name, Metadata._meta.get_field(name), version[name]) for name in _COMMON & version.keys()]
         if (version["author"] or {}).get("name"):
             common.append(("author", Byline._meta.get_field("name"), version["author"]["name"]))

@@ -283,8 +283,7 @@ def _store(
     nonce = ObjectId()
     whole = {**version, **own, "nonce": nonce}
     rules.check_inserts(change.fields, whole)
-    if rules.changes_type_fields(change.fields):
-        rules.check_type(whole)
+    rules.check_type(change.fields, whole)
     draft = {
         "nonce": nonce,
         **base,

@@ -112,7 +112,7 @@ def create(
         metadata["detail"].update(extra.pop("detail"))
         metadata.update(extra)
         rules.check_ready(metadata)
-        rules.check_type(metadata)
+        rules.check_type(merging.fields(metadata), metadata)
         rules.check_inserts(fields, metadata)
         new_id = node_id or ObjectId()
         insert_revision(new_id, None, metadata, actor, Submitted(node_id, {}) if node_id else None)

@@ -154,12 +154,14 @@ def check_ready(metadata: Mapping[str, Any]) -> None:
         )
 
 
-def check_type(metadata: Mapping[str, Any]) -> None:
-    """Raise FieldsRefused if the `clean` method of the node's type rejects its fields.
+def check_type(changes: Iterable[str], metadata: Mapping[str, Any]) -> None:
+    """Raise FieldsRefused if the `clean` method of the node's type rejects its fields after a save of `changes`.
 
-    Call this function only for saves that change a field of the type. Otherwise, an editor couldn't correct the title
-    of a node whose stored fields are invalid.
+    `clean` is called only if one of the changed paths is a field of the type. Otherwise, an editor couldn't correct the
+    title of a node whose stored fields are invalid.
     """
+    if not any(path.startswith(PREFIX) for path in changes):
+        return
     type = content.get(metadata["type"])
     # Damaged values are reported when they are read, so ignore them here.
     with suppress(Malformed):
@@ -169,16 +171,14 @@ def check_type(metadata: Mapping[str, Any]) -> None:
             raise FieldsRefused(_messages(type, error)) from error
 
 
-def changes_type_fields(changes: Iterable[str]) -> bool:
-    """Return whether one of the paths in `changes` is a field that the node's type declares."""
-    return any(path.startswith(PREFIX) for path in changes)
-
-
 def _messages(type: builtins.type[Content], error: ValidationError) -> dict[str, str]:
-    """Return the error messages, keyed by path. A message that belongs to no field of the type has the path ""."""
+    """Return the error messages, keyed by path. Messages that belong to no field of the type have the path ""."""
     by_name = error.message_dict if hasattr(error, "error_dict") else {NON_FIELD_ERRORS: error.messages}
     columns = {field.name: field.column for field in values.stored_fields(type)}
-    return {f"{PREFIX}{columns[name]}" if name in columns else "": " ".join(text) for name, text in by_name.items()}
+    by_path: dict[str, list[str]] = {}
+    for name, messages in by_name.items():
+        by_path.setdefault(f"{PREFIX}{columns[name]}" if name in columns else "", []).extend(messages)
+    return {path: " ".join(messages) for path, messages in by_path.items()}
 
 
 def check_lengths(fields: Mapping[str, Any]) -> None:

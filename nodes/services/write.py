@@ -94,8 +94,7 @@ def compare_and_set(
     after = {**metadata, **merging.nested({**merging.fields(metadata), **changes})}
     after |= {"tags": new_tags, "nonce": nonce, "updated": moment}
     rules.check_ready(after)
-    if rules.changes_type_fields(changes):
-        rules.check_type(after)
+    rules.check_type(changes, after)
     # Merged text can be longer than either of the two versions that were merged.
     rules.check_lengths(changes)
     rules.check_inserts(changes, after)

@@ -42,6 +42,8 @@ class Meeting(Page):
             raise ValidationError(errors)
         if self.room == "cellar":
             raise ValidationError("The cellar is flooded.")
+        if self.room == "attic":
+            raise ValidationError({"__all__": "The attic is locked.", "unknown": "Ask the caretaker."})
 
 
 @pytest.fixture
@@ -65,6 +67,11 @@ def test_save_reports_every_field(meeting):
     errors = refused(save, meeting, nonce(meeting), detail__ends=EARLY, detail__seats=5)
     assert errors == {"detail.ends": BEFORE, "detail.seats": BOTH, "detail.room": BOTH}
     assert stored(meeting)["detail"]["ends"] == LATE
+
+
+def test_messages_about_no_field_are_all_kept(meeting):
+    errors = refused(save, meeting, nonce(meeting), detail__room="attic")
+    assert errors == {"": "The attic is locked. Ask the caretaker."}
 
 
 def test_merged_fields_are_checked_together(meeting):
