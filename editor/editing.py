@@ -340,10 +340,7 @@ def _show(
     drafting: bool,
     decisions: conflict.Decisions | None = None,
 ) -> HttpResponse:
-    context: dict[str, Any] = {}
-    if decisions and decisions.names:
-        forms = conflict.ConflictForms.resubmitted(form, decisions, _form_factory(request, editable))
-        context = {"clashes": forms.clashes(request.POST), **sent_forms.described_saves(request.POST)}
+    context = sent_forms.describe_conflict(request.POST, form, decisions, _form_factory(request, editable))
     return _render_node(request, editable, form, drafting, **context)
 
 

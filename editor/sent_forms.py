@@ -1,5 +1,6 @@
 """Process submitted forms for nodes and photos: find their base version, add errors, and describe others' saves."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -82,9 +83,21 @@ def describe_saves(
     return {"savers": ", ".join(others), "is_own": is_own, "merged": conflict.merged_labels(error)}
 
 
-def described_saves(posted: QueryDict) -> dict[str, Any]:
-    """Return the context of `describe_saves` from a sent conflict page, to show that page again."""
+def describe_conflict(
+    posted: QueryDict, form: NodeForm, decisions: Decisions | None, make: Callable[..., NodeForm]
+) -> dict[str, Any]:
+    """Return the template context for showing a submitted conflict page again, or {} for a form without conflicts.
+
+    Args:
+        posted: The submitted data, which contains the description of the saves by `describe_saves`.
+        form: The submitted form.
+        decisions: The decisions in the submitted data.
+        make: A function that creates a form.
+    """
+    if decisions is None or not decisions.names:
+        return {}
     return {
+        "clashes": conflict.ConflictForms.resubmitted(form, decisions, make).clashes(posted),
         "savers": posted.get("conflict-savers", ""),
         "is_own": bool(posted.get("conflict-own")),
         "merged": posted.get("conflict-merged", ""),

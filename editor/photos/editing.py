@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from editor import bulk_forms, conflict, sent_forms, undo, uses, working_copies
-from editor.conflict import Clash, ConflictForms, Decisions
+from editor.conflict import Clash, ConflictForms
 from editor.forms import NodeForm
 from editor.history import list_saves
 from editor.photos import describing, library
@@ -61,7 +61,7 @@ def _process(request: HttpRequest, photo: Photo, present: Version) -> HttpRespon
     decisions = conflict.read_decisions(request.POST, PhotoForm)
     form = make(decisions.data, seen=sent_forms.seen_version(request.POST, photo.pk) or present)
     if not sent_forms.validate(request.POST, form, decisions):
-        return _show_again(request, photo, form, decisions, make)
+        return _show(request, photo, form, **sent_forms.describe_conflict(request.POST, form, decisions, make))
     if leaving := uses.find_if_unpublished(request.user, photo, form, request.POST):
         return _show(request, photo, form, leaving=leaving)
     try:
@@ -72,7 +72,7 @@ def _process(request: HttpRequest, photo: Photo, present: Version) -> HttpRespon
         return _show_gone(request)
     except NodeError as error:
         sent_forms.add_error(form, error)
-        return _show_again(request, photo, form, decisions, make)
+        return _show(request, photo, form, **sent_forms.describe_conflict(request.POST, form, decisions, make))
 
 
 def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: ObjectId) -> HttpResponse:
@@ -102,14 +102,6 @@ def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: Obje
     return HttpResponseRedirect(
         addresses.admin_path(photo_id) if stays else addresses.library_path(fields["parent_id"])
     )
-
-
-def _show_again(request: HttpRequest, photo: Photo, form: PhotoForm, decisions: Decisions, make: Any) -> HttpResponse:
-    """Show a sent form again, with the conflicts that it contains."""
-    if not decisions.names:
-        return _show(request, photo, form)
-    clashes = ConflictForms.resubmitted(form, decisions, make).clashes(request.POST)
-    return _show(request, photo, form, clashes=clashes, **sent_forms.described_saves(request.POST))
 
 
 def _show_conflict(request: HttpRequest, photo: Photo, form: PhotoForm, error: EditConflict, make: Any) -> HttpResponse:
