@@ -62,8 +62,8 @@ def main() -> None:
         warm = servers.enter_context(web.serve("cms.wsgi:application", folder))
         all_series = [Series(name, "uncached") for name in paths]
         all_series += [Series(name, "cached") for name in paths if "etag" in warm.get(paths[name])[1]]
+        all_series += [Series(series.page, "304") for series in all_series if series.way == "cached"]
         post = next(iter(paths))
-        all_series.append(Series(post, "304"))
         size = len(warm.get(paths[post])[2])
         [id] = [discussion["_id"] for discussion in database().discussions.find().sort("count", -1).limit(1)]
         paths |= {

@@ -55,18 +55,15 @@ def publish(name: str, tables: Sequence[Table]) -> None:
     results[name] = {"machine": machine(), "tables": [asdict(table) for table in tables]}
     results = dict(sorted(results.items()))
     RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False, default=str) + "\n")
-    machines = {result["machine"] for result in results.values()}
-    # If all benchmarks ran on the same day, the sentence about the machine is at the top, and not below each benchmark.
-    parts = [HEAD, *(f"{sentence}\n" for sentence in machines if len(machines) == 1)]
+    parts = [HEAD]
     for result in results.values():
         parts += [Table(**table).markdown() for table in result["tables"]]
-        if len(machines) > 1:
-            parts.append(f"{result['machine']}\n")
+        parts.append(f"{result['machine']}\n")
     PAGE.write_text("\n".join(parts))
 
 
 def machine() -> str:
-    """Return a sentence with the date, versions and hardware of the run."""
+    """Return a sentence with the date, versions, hardware and load of the run."""
     import pymongo
 
     versions = {name: metadata.version(name) for name in ("Django", "pymongo", "django-mongodb-backend", "gunicorn")}
@@ -77,7 +74,8 @@ def machine() -> str:
     packages = ", ".join(f"{name} {version}" for name, version in versions.items())
     return (
         f"*{datetime.now(UTC):%d %B %Y}; Python {platform.python_version()}, {packages}, MongoDB {server} on the same machine, "
-        f"{wrk}; {platform.system()} {platform.machine()}, {os.cpu_count()} × {_processor()}, {_memory()}.*"
+        f"{wrk}; {platform.system()} {platform.machine()}, {os.cpu_count()} × {_processor()}, {_memory()}; "
+        f"load average at the end {os.getloadavg()[0]:.1f}.*"
     )
 
 
