@@ -1,6 +1,6 @@
 """API tokens. They are created in the admin, and are shown only once.
 
-Only a hash of each token is stored, so nobody can use the content of the database to log in.
+Only a hash of each token is stored, so no one can use the content of the database to log in.
 """
 
 import hashlib

@@ -42,7 +42,7 @@ def save_draft(
 
     If scheduled changes are already due, they are published first. If another editor has saved the draft since the form
     was rendered, the two versions are merged, as in `editing.save`. If `may_publish` is False, the draft is unscheduled
-    (`Saved.unscheduled`), because readers would see changes that nobody with permission to publish has seen. The draft
+    (`Saved.unscheduled`), because readers would see changes that no one with permission to publish has seen. The draft
     is also unscheduled if its publication time differs from the live version, or if it expires before it is due.
 
     Args:

@@ -122,7 +122,7 @@ def _orphans(before: datetime, fix: bool) -> Iterator[Defect]:
 
 
 def _is_lost(history: chains.Chains) -> bool:
-    """Return whether a node was lost: only its revisions are left, although nobody deleted the node.
+    """Return whether a node was lost: only its revisions are left, although no one deleted the node.
 
     The node must have been saved more than once, because a failed creation also leaves one revision.
     """

@@ -23,7 +23,7 @@ INTERRUPTED = 130
 
 class Command(MongoCommand):
     help = (
-        "Import posts, pages, tags and comments from a WordPress export (WXR 1.0 to 1.2). Content that somebody has "
+        "Import posts, pages, tags and comments from a WordPress export (WXR 1.0 to 1.2). Content that someone has "
         "edited on this site is never changed. To resume after an interruption, run the command again."
     )
 
