@@ -43,7 +43,7 @@ def _measure() -> None:
         rows.append([name, f"{raw:.2f}", f"{selector:.2f}", f"{selector / raw:.1f}", f"{page:.1f}"])
     about = (
         f"These are the times of the admin's list with {NODES:,} nodes, in milliseconds (medians of {ROUNDS} rounds). "
-        "*Query* is the MongoDB query, sent with the driver. "
+        "*Query* is the MongoDB query, sent directly with the driver. "
         "*Selector* also creates the rows, and should take at most three times as long as the query. "
         "*Page* is the complete page with counts, filters and rendering."
     )

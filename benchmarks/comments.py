@@ -43,9 +43,10 @@ COSTS = f"""These are the times of the comments backend in milliseconds (medians
 posts to the short discussion). A page has 100 comments in the order in which the layout stores them. The times don't
 include rendering the text. *× raw* compares the time with a single `insert_one` of a comment's text into a collection
 that has only the `_id` index. The sizes are `storageSize` and `totalIndexSize` (compressed)."""
-MOVES = f"""These are conversion rates in comments per second, while another thread posts a comment every
-{PAUSE * 1000:.0f} ms. The conversion verifies every comment. *Bare copy* copies the documents into a collection with
-the same indexes, without verification. *Posts* is the number of comments that were posted during the conversion."""
+MOVES = f"""This table shows the number of comments that are converted per second. During each conversion, another
+thread posts a comment every {PAUSE * 1000:.0f} ms. The conversion verifies every comment. *Bare copy* copies the
+documents into a collection with the same indexes, without verification. *Posts* is the number of comments that were
+posted during the conversion."""
 
 
 def _moving(rows: list[list[object]]) -> report.Table:

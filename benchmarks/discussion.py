@@ -57,7 +57,8 @@ def _compare(name: str, size: int) -> None:
         rows.append([*row, "met" if ratio <= GOAL else "missed"])
     about = (
         f"The times are in milliseconds (medians of {ROUNDS} calls, or of {ROUNDS // 5} calls for posts). "
-        "Calls to the two discussions alternate, and *Ratio* is the median of the ratios of consecutive calls. "
+        "Calls alternate between a short and a long discussion, and *Ratio* is the median of the ratios of "
+        "consecutive calls. "
         f"Each page has {SMALL} comments and is compared with the first page of the short discussion."
     )
     columns = ["", f"{SMALL}", f"{size:,}", "Ratio", f"≤ {GOAL}"]

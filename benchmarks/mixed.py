@@ -75,15 +75,15 @@ and {hits:.0%} of the pages come from the cache (goal: {HITS_GOAL:.0%}). The sit
 post. Readers request the home page, posts, lists by section, tag and author, feeds, and a photo, over {web.CONNECTIONS}
 connections without pauses. At the same time, another process posts a comment every {busy.COMMENT_EVERY:g} s, adds a
 sentence to a post every {busy.SAVE_EVERY:g} s, and adds or removes a tag every {busy.TAG_EVERY:g} s. `serve` starts
-{web.WORKERS} workers. The bare view uses the same number of gthread workers, with {BARE_THREADS} threads each. It is
-measured for {BARE_SECONDS} s before, between and after the other measurements. In its row, *Share* shows the range of
-these three results. The site is measured for {SECONDS} s after a warm-up of {WARM_SECONDS} s. *Web* and *MongoDB* are
-the CPU time per page. MongoDB's CPU time includes its work for the writers. *Renewed* is the percentage of pages for
-which only the discussion was rendered again."""
-PROFILE = """These percentages come from samples of the code that runs during requests, while other processes write to
-the database. They include time spent waiting. Taking samples slows the site down. In this measurement, a page needed
-{commands:.2f} commands on average, and {hits:.0%} of the pages came from the cache. The simulated readers used
-{own:.2f} ms of CPU time per page."""
+{web.WORKERS} workers. The bare view uses the same number of gthread workers, with {BARE_THREADS} threads each. The bare
+view is measured for {BARE_SECONDS} s before, between and after the other measurements. In the row of the bare view,
+*Share* shows the range of these three results. The site is measured for {SECONDS} s after a warm-up of {WARM_SECONDS}
+s. *Web* and *MongoDB* are the CPU time per page. MongoDB's CPU time includes its work for the writers. *Renewed* is the
+percentage of pages for which only the discussion was rendered again."""
+PROFILE = """To measure these percentages, the benchmark samples the code that runs during requests, while other
+processes write to the database. The percentages include time spent waiting. Sampling slows the site down. In this
+measurement, a page needed {commands:.2f} commands on average, and {hits:.0%} of the pages came from the cache. The
+simulated readers used {own:.2f} ms of CPU time per page."""
 
 
 class Turn:

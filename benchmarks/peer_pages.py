@@ -38,27 +38,28 @@ MIXED_COLUMNS = ["Response", "Pages/s", "× Wagtail", "Range", "p50, ms", "p99, 
 MIXED_COLUMNS += ["Comments", "Saves", "Goal"]
 ABOUT = """The two sites are the same as in the previous table, and the measured page is the same post on both. It shows
 the title, summary, author, date, text, tags and breadcrumbs, links to the previous and next posts, and {COMMENTS}
-threaded comments. Our page also has a menu and related posts. The other site uses Wagtail {wagtail} with
+threaded comments. Our page also has a menu and related posts. The Wagtail site uses Wagtail {wagtail} with
 django-comments-xtd {xtd}, which renders the comments as plain text on each request (`render_xtdcomment_tree`). Our site
-rendered the comments from Markdown when they were posted. The other page has no comment form, because Django's cache
-wouldn't store a page with a form. Our page has a link to the form. *Wagtail* runs without a page cache, as it does by
-default. *Cached 60 s* uses Django's in-memory cache in each worker, so pages can be up to a minute old. *Cached* pages
-come from our page cache, which checks them against the database on each request. *Uncached* means that our page cache
-is off. The servers, workers and connections are the same as in the previous table. The figures are medians of {ROUNDS}
-rounds of {SECONDS} s, in which all variants are measured in turn. The ratios compare each variant with *Wagtail* and
-with the bare view in the same round. The CPU steal time (taken by the virtual machine's host) was {steal}."""
+rendered the comments from Markdown when they were posted. The page on the Wagtail site has no comment form, because
+Django's cache wouldn't store a page with a form. Our page has a link to the form. *Wagtail* runs without a page cache,
+as it does by default. *Cached 60 s* uses Django's in-memory cache in each worker, so pages can be up to a minute old.
+*Cached* pages come from our page cache, which checks them against the database on each request. *Uncached* means that
+our page cache is off. The servers, workers and connections are the same as in the previous table. The figures are
+medians of {ROUNDS} rounds of {SECONDS} s, in which all variants are measured in turn. The ratios compare each variant
+with *Wagtail* and with the bare view in the same round. The CPU steal time (taken by the virtual machine's host) was
+{steal}."""
 MIXED_ABOUT = """The two sites have the same {posts:,} posts, the same readers and the same writers. At first, the least
 popular post has {COMMENTS} comments, and every other post has {AT_FIRST}. Readers request posts according to Zipf's
 law, over {connections} connections without pauses. At the same time, another process posts a comment every
-{busy.COMMENT_EVERY:g} s and saves a post every {busy.SAVE_EVERY:g} s, more often for popular posts. This process uses
-the code of each system: our services, the models of django-comments-xtd, and published revisions in Wagtail. *Ours*
-uses MongoDB and our page cache, which shows every comment and save immediately. *Wagtail* uses SQLite with a
-write-ahead log, without a page cache. *Cached 60 s* also uses Django's cache, so readers see changes up to a minute
-late. The figures are medians of {TURNS} rounds of {MIXED_SECONDS} s, each after a warm-up of {WARM_SECONDS} s. The
-ratios compare each variant with *Wagtail* in the same round. Both sites use gunicorn with {workers} workers and the
-same number of threads. *Web* and *MongoDB* are the CPU time per page. *Web* includes the CPU time that SQLite uses for
-readers, but not for writers. *Comments* and *Saves* are the numbers of writes, including those during the warm-up. The
-CPU steal time (taken by the virtual machine's host) was {steal}."""
+{busy.COMMENT_EVERY:g} s and saves a post every {busy.SAVE_EVERY:g} s. Popular posts get more of these comments and
+saves. This process uses the code of each system: our services, the models of django-comments-xtd, and published
+revisions in Wagtail. *Ours* uses MongoDB and our page cache, which shows every comment and save immediately. *Wagtail*
+uses SQLite with a write-ahead log, without a page cache. *Cached 60 s* also uses Django's cache, so readers see changes
+up to a minute late. The figures are medians of {TURNS} rounds of {MIXED_SECONDS} s, each after a warm-up of
+{WARM_SECONDS} s. The ratios compare each variant with *Wagtail* in the same round. Both sites use gunicorn with
+{workers} workers and the same number of threads. *Web* and *MongoDB* are the CPU time per page. *Web* includes the CPU
+time that SQLite uses for readers, but not for writers. *Comments* and *Saves* are the numbers of writes, including
+those during the warm-up. The CPU steal time (taken by the virtual machine's host) was {steal}."""
 
 
 @dataclass

@@ -41,18 +41,18 @@ CALLS: Mapping[str, Mapping[str, str]] = {
     },
 }
 COLUMNS = ["Call", "Response", "Calls/s", "× Wagtail v2", *side_by_side.COLUMNS]
-ABOUT = """Both sites have the same {posts:,} posts. The other site uses Wagtail {wagtail}. `make bench ARGS=peers`
-creates both sites, copies the posts through our API, and deletes the sites afterwards. Wagtail uses the settings that
-`wagtail start` generates, and its default database, SQLite. The benchmark runs `ANALYZE`, turns on the write-ahead log,
-and keeps connections open. Both sites use the same version of Django and the same gunicorn settings, with {workers}
-workers and the same number of threads. wrk uses {connections} connections. The figures are medians of {rounds} rounds
-of {seconds} s, in which all variants are measured in turn. The ratios compare each variant with version 2 of Wagtail's
-API and with the bare view in the same round. The measured post has a text of median length among all posts. *Cached*
-responses come from our page cache, which checks them against the database on each request. *Uncached* means that our
-page cache is off. *Cached 60 s* uses Django's in-memory cache, so responses can be up to a minute old. Wagtail counts
-the whole list on each request, and our API doesn't. In version 3 of Wagtail's API, lists contain no summaries, authors
-or tags. *Web* includes the CPU time that SQLite uses. During these rounds, the CPU steal time (taken by the virtual
-machine's host) was {steal}."""
+ABOUT = """One site uses Marginalia, and the other uses Wagtail {wagtail}. Both sites have the same {posts:,} posts.
+`make bench ARGS=peers` creates both sites, copies the posts through our API, and deletes the sites afterwards. Wagtail
+uses the settings that `wagtail start` generates, and its default database, SQLite. The benchmark runs `ANALYZE`, turns
+on the write-ahead log, and keeps connections open. Both sites use the same version of Django and the same gunicorn
+settings, with {workers} workers and the same number of threads. wrk uses {connections} connections. The figures are
+medians of {rounds} rounds of {seconds} s, in which all variants are measured in turn. The ratios compare each variant
+with version 2 of Wagtail's API and with the bare view in the same round. The measured post has a text of median length
+among all posts. *Cached* responses come from our page cache, which checks them against the database on each request.
+*Uncached* means that our page cache is off. *Cached 60 s* uses Django's in-memory cache, so responses can be up to a
+minute old. Wagtail counts all items of the list on each request, but our API doesn't. In version 3 of Wagtail's API,
+lists contain no summaries, authors or tags. *Web* includes the CPU time that SQLite uses. During these rounds, the CPU
+steal time (taken by the virtual machine's host) was {steal}."""
 
 
 def main() -> None:

@@ -103,8 +103,8 @@ def main() -> None:
 COLUMNS = ["Request", "Web, ms", "MongoDB, ms", "p50, ms", "p99, ms", "Goal"]
 ABOUT = """The page has {size:,} bytes and shows 100 of the post's more than {COMMENTS} comments, in threads. The
 benchmark posts a reply in the first thread {TURNS} times. After each reply, the benchmark sends each kind of request
-once, one after the other. Where possible, the requests accept compressed responses. *Web* and *MongoDB* are the CPU
-time per request. *p50* and *p99* are percentiles of the request's duration."""
+once. The requests don't overlap. Where possible, the requests accept compressed responses. *Web* and *MongoDB* are the
+CPU time per request. *p50* and *p99* are percentiles of the request's duration."""
 
 
 def reply(target: Any) -> None:

@@ -20,7 +20,7 @@ PAGE = RESULTS.with_suffix(".md")
 HEAD = """# Benchmarks
 
 `make bench` writes this page. [Performance](performance.md) explains the results.
-Compare figures only within one run. The ratios also apply to other machines, but the times don't.
+Compare only figures from the same run. On other machines, the ratios are similar, but the times aren't.
 """
 
 
