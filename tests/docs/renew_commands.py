@@ -22,11 +22,11 @@ COMMON = {
 # Django's own commands that behave differently here. The page describes the difference, not their options.
 CHANGED = {
     "check": (
-        "Exits with code 2 if a database can't be reached. With `--deploy`, also checks settings that matter on public "
-        "sites."
+        "The command exits with code 2 if a database can't be reached. With `--deploy`, it also checks settings that "
+        "matter on public sites."
     ),
-    "dumpdata": "Doesn't export comments. Use `export_comments` instead.",
-    "makemigrations": "Works without a running database on a local site.",
+    "dumpdata": "The command doesn't export comments. Use `export_comments` instead.",
+    "makemigrations": "On a local site, the command works without a running database.",
 }
 # When a command exits with code 1, for commands that do. The page shows this unless the help text mentions it.
 PROBLEMS = {
@@ -87,7 +87,8 @@ def option(action: Action) -> tuple[str, str]:
     shown = f"{name} {value}" if name and takes_value else name or str(value)
     described = "" if action.help in (None, SUPPRESS) else str(action.help)
     # Defaults come from the environment, so the page names the variable only.
-    described = described.replace("%(default)s (PORT)", "the variable PORT").replace("%(default)s", str(action.default))
+    described = described.replace("%(default)s, from PORT", "the value of `PORT`")
+    described = described.replace("%(default)s", str(action.default))
     required = " (required)" if name and action.required else ""
     return f"`{shown}`".replace("|", r"\|"), (described + required).replace("|", r"\|")
 
@@ -108,7 +109,7 @@ def present() -> str:
             lines += [f"| {shown} | {described} |" for shown, described in map(option, actions)]
             lines.append("")
         if name in PROBLEMS and "code 1" not in purpose:
-            lines += [f"Exits with code 1 if {PROBLEMS[name]}.", ""]
+            lines += [f"The command exits with code 1 if {PROBLEMS[name]}.", ""]
     lines += ["## Django commands that behave differently", "", "| Command | Difference |", "|---|---|"]
     lines += [f"| [`{name}`]({DJANGO}#{name}) | {difference} |" for name, difference in CHANGED.items()]
     return "\n".join(lines) + "\n"

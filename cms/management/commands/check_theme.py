@@ -12,7 +12,8 @@ from marginalia.mongo.management.base import COULD_NOT_RUN, MongoCommand, proble
 class Command(MongoCommand):
     help = (
         "Check whether the theme folder (THEME) contains templates, blocks, static files or custom properties that "
-        "the site doesn't have. Exits with code 1 if the theme has problems, and with code 2 if there is no theme."
+        "the site doesn't have. The command exits with code 1 if the theme has problems, and with code 2 if there is "
+        "no theme."
     )
     requires_system_checks: list[str] = []
 

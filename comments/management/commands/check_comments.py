@@ -15,7 +15,7 @@ from marginalia.mongo.management.base import AuditCommand, problems_error
 class Command(AuditCommand):
     help = (
         "Check stored comments and discussions for wrong fields, order, slugs, paths and counts, and for interrupted "
-        "writes. Exits with code 1 if problems remain, and with code 2 if the check can't run."
+        "writes. The command exits with code 1 if problems remain, and with code 2 if the check can't run."
     )
     requires_migrations_checks = False
 

@@ -13,7 +13,7 @@ from nodes.selectors import references
 class Command(AuditCommand):
     help = (
         "List links and photos in public pages and drafts that refer to deleted, trashed or unpublished content. "
-        "Exits with code 1 if there are broken references, and with code 2 if the check can't run."
+        "The command exits with code 1 if there are broken references, and with code 2 if the check can't run."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -39,7 +39,8 @@ NOT_FIXABLE = frozenset(
 class Command(AuditCommand):
     help = (
         "Find orphaned revisions, unnecessary redirects, pages without a section or history, pages at reserved URLs, "
-        "and damaged pages and photos. Exits with code 1 if problems remain, and with code 2 if the check can't run."
+        "and damaged pages and photos. The command exits with code 1 if problems remain, and with code 2 if the "
+        "check can't run."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

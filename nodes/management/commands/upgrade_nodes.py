@@ -17,8 +17,8 @@ class Command(MongoCommand):
     help = (
         "Upgrade stored pages and photos to the current versions of their content types, and refresh facets, "
         "references and search words. Drafts and pages in the trash are also upgraded. Editors can continue working, "
-        "and you can interrupt the command and run it again. Exits with code 1 if some documents couldn't be upgraded, "
-        "and with code 2 if the command can't run."
+        "and you can interrupt the command and run it again. The command exits with code 1 if some documents "
+        "couldn't be upgraded, and with code 2 if it can't run."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -16,8 +16,8 @@ LEVELS = tuple(NAMES)  # the most severe level first
 
 class Command(AuditCommand):
     help = (
-        "Check the topology, indexes, frequent queries, documents and settings. Exits with code 1 if there are errors "
-        "(see --fail-on), and with code 2 if a database can't be reached."
+        "Check the topology, indexes, frequent queries, documents and settings. The command exits with code 1 if there "
+        "are errors (see --fail-on), and with code 2 if a database can't be reached."
     )
     requires_system_checks: list[str] = []
 

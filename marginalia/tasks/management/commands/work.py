@@ -34,7 +34,7 @@ class Command(MongoCommand):
             "--delete-failed", action="store_true", help="delete the jobs that failed permanently, and run nothing"
         )
         parser.add_argument(
-            "--database", default="", help="alias of a connection (default: all connections with a queue)"
+            "--database", default="", help="alias of a database connection (default: all connections with a queue)"
         )
         parser.add_argument(
             "--queue", action="append", default=[], metavar="NAME", help="run only jobs in this queue (can be repeated)"
