@@ -128,8 +128,8 @@ def _bounds() -> Iterator[CheckMessage]:
     if "MAX_BYTES" in wrong:
         return
     for name, entry in _entries():
-        # A bucket can grow beyond its size, because approved comments share a number, and because several posts may be
-        # in progress when the bucket becomes full.
+        # A bucket can exceed its size, because an approved comment can have the same number as another comment, and
+        # because several posts may be in progress when the bucket becomes full.
         size = entry.get("OPTIONS", {}).get("SIZE", bucket_size(""))
         if size * 2 * conf.get("MAX_BYTES") > MAX_DOCUMENT_BYTES:
             yield Error(

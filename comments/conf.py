@@ -40,7 +40,7 @@ DEFAULTS: dict[str, Any] = {
     # Import path of a function that accepts an object and returns primary keys of accounts, as str. Comments on this
     # object by these accounts have the badge “Author”.
     "AUTHORS": "marginalia.comments.targets.no_authors",
-    # Number of minutes in which authors can edit and delete their comments.
+    # Number of minutes after posting during which authors can edit or delete a comment.
     "EDIT_MINUTES": 15,
     # Number of hours after which a form expires, and minimum number of seconds that a person needs to complete it.
     "FORM_HOURS": 24,

@@ -22,7 +22,7 @@ MAX_LISTED = 3
 # A process is considered dead if its claim or conversion has been open for longer than this.
 OVERDUE = timedelta(minutes=10)
 DAMAGE, LOST = "comments-damaged", "comments-lost"
-# Names of findings, keyed by kind of Fault. Any other kind is reported by another check, or is being repaired.
+# Names of findings, keyed by kind of Fault. Faults of other kinds are reported by another check, or are being repaired.
 _FAULTS = {
     "count": "counter-drift",
     "numbers": "counter-drift",

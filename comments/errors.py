@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class CommentError(Exception):
-    """Base class of errors about one comment or discussion.
+    """Base class for errors about one comment or discussion.
 
     Attributes:
         sentence: The message for the user. The arguments of the exception are for logs.

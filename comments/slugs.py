@@ -66,7 +66,7 @@ def from_token(token: str, answered: str, max_depth: int) -> str:
 
     Args:
         token: The token of the form.
-        answered: The slug of the comment that it replies to, or "" for a root comment.
+        answered: The slug of the comment that the new comment replies to, or "" for a root comment.
         max_depth: The maximum number of levels in a thread.
     """
     return join(allowed_parent(answered, max_depth), part(token))

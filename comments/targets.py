@@ -20,7 +20,7 @@ def register(model: type[Model], visible: Visible) -> None:
 
     Args:
         model: The model to register.
-        visible: A function that accepts primary keys, and returns those of the objects that all readers can see.
+        visible: A function that accepts primary keys, and returns the objects with these keys that all readers can see.
             Comments on other objects are never shown.
 
     Raises:
@@ -100,7 +100,7 @@ def parse_key(target: Target) -> Any:
     try:
         field = get_model(target.label)._meta.pk
         key = field.to_python(target.pk)
-        # The query would fail if the number didn't fit into its column.
+        # The query would fail if a numeric key didn't fit into its column.
         field.run_validators(key)
         return key
     except (ValidationError, ValueError, TypeError) as error:

@@ -119,7 +119,7 @@ class NewComment:
     Attributes:
         token: The token of the form. A token creates only one comment, even if it is sent several times.
         text_hash: A keyed hash of the text that was sent with the token.
-        parent: The slug of the comment that it replies to, or "".
+        parent: The slug of the comment that this comment replies to, or "".
         email: The author's email address, which is stored but never shown.
         posted: The time of the comment. Only imports set it.
         slug: The slug of an exported comment. It is set only when an export is imported, so that the comment keeps its
@@ -145,8 +145,8 @@ class Comment:
     """A stored comment.
 
     Attributes:
-        answers: The slug of the comment that it replies to, or "". It differs from `parent` for replies below the
-            maximum depth.
+        answers: The slug of the comment that this comment replies to, or "". This value differs from `parent` for
+            replies below the maximum depth.
         rev: The revision, which increases by one with each change. A change must specify the revision that the user
             saw.
         text_hash: A keyed hash of the text that was first sent with the form, or "" for removed and imported comments.
@@ -237,10 +237,10 @@ class Page:
             order.
         number: The page number, or 0 in threaded order.
         pages: The number of the last page, or 0 in threaded order.
-        previous: The page number as a str, or the cursor, of the previous page in reading order. "" if there is none.
-            Pass a cursor as `before` to `Backend.page`.
-        next: The page number as a str, or the cursor, of the next page in reading order. "" if there is none. Pass a
-            cursor as `after` to `Backend.page`.
+        previous: The page number as a str, or the cursor, of the previous page in reading order. The value is "" if
+            there is no previous page. Pass a cursor as `before` to `Backend.page`.
+        next: The page number as a str, or the cursor, of the next page in reading order. The value is "" if there is no
+            next page. Pass a cursor as `after` to `Backend.page`.
     """
 
     discussion: Discussion
@@ -263,7 +263,7 @@ class Page:
 class HeldComment:
     """A comment in the moderation queue. It is either pending, or was approved, rejected or withdrawn.
 
-    `number` and `posted` determine its place in the discussion once it is approved.
+    `number` and `posted` determine the comment's place in the discussion once the comment is approved.
 
     Attributes:
         rev: The revision, which increases by one each time the author changes the comment.
@@ -345,7 +345,7 @@ class Subscription:
     """A subscription of an email address to replies to comments in a discussion.
 
     Attributes:
-        slugs: The slugs of the comments whose replies cause a notice.
+        slugs: The slugs of the comments. Each reply to one of these comments causes a notice.
         confirmed: The time of the confirmation, or None if the subscription is not confirmed yet.
     """
 

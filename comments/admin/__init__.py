@@ -30,7 +30,7 @@ from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, FlaggedComment, Target, Verdict
 from marginalia.comments.views import handle_comment_errors
 
-# Import the module here, because Django looks for admins in this package.
+# `stored` is imported here, because Django looks for admin classes only in this module.
 __all__ = ["ModerationAdmin", "stored"]
 
 PAGE_SIZE = 25
@@ -113,7 +113,7 @@ class ModerationAdmin(admin.ModelAdmin):
         return self._page(request, "queue", _("Pending comments") if waiting else _("Reviewed comments"), **context)
 
     def decide(self, request: HttpRequest) -> HttpResponse:
-        """Apply the action to the selected comments, offer to undo it, and lease the next comments."""
+        """Apply the requested action to the selected comments, offer to undo it, and lease the next comments."""
         if request.method != "POST":
             raise Http404
         action, _colon, single_id = request.POST.get("action", "").partition(":")
@@ -151,7 +151,7 @@ class ModerationAdmin(admin.ModelAdmin):
     def published(self, request: HttpRequest) -> HttpResponse:
         """Show flagged comments and the newest comments.
 
-        On POST, the flags of comments that no longer exist are deleted.
+        On POST, delete the flags of comments that were removed or no longer exist.
         """
         flagged = []
         gone = []
@@ -175,7 +175,7 @@ class ModerationAdmin(admin.ModelAdmin):
         return self._page(request, "published", _("Published comments"), **context)
 
     def comment(self, request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-        """Show a comment and its history. On POST, remove, restore or edit it, or delete its flags."""
+        """Show a comment and its history. On POST, remove, restore or edit the comment, or delete its flags."""
         target = Target(label, pk)
         comment = selectors.get(target, slug)
         is_reshown = forms.RESHOW in request.POST
@@ -241,7 +241,7 @@ def _user_key(request: HttpRequest) -> str:
 def _focus(request: HttpRequest, action: str, ids: list[str], verdict: Verdict) -> str:
     """Return the URL fragment of the comment that the next key press applies to: the undone comment or the next one.
 
-    Skipped comments are ignored.
+    Comments that the moderator has skipped don't get the focus.
     """
     if not ids:
         return ""

@@ -23,7 +23,8 @@ REFUSED = (DatabaseError, BSONError, CommentError, OverflowError, ValidationErro
 class CheckedList(ChangeList):
     """A list that is shown without filters if its URL contains a filter that MongoDB rejects.
 
-    Django handles only the filters that its own fields reject. MongoDB rejects other filters when the rows are read.
+    Django handles only invalid filters that its own fields reject. MongoDB rejects other invalid filters when the rows
+    are read.
     """
 
     def get_queryset(self, request: HttpRequest, **kwargs: Any) -> QuerySet:
@@ -51,7 +52,7 @@ class CheckedList(ChangeList):
         try:
             yield
         except REFUSED as error:
-            # If there is no filter, the error has a different cause.
+            # If the URL contains no filter, a filter can't have caused the error.
             if is_outage(error) or not self.filter_params:
                 raise
             raise IncorrectLookupParameters(str(error)) from error

@@ -61,7 +61,7 @@ class StoredAdmin(CheckedLists, admin.ModelAdmin):
 
 
 class Discussions(CheckedList):
-    """A list of discussions and their objects. The objects are looked up with one query per model."""
+    """A list of discussions and the discussed objects. The objects are looked up with one query per model."""
 
     def get_results(self, request: HttpRequest) -> None:
         """Read the rows of the current page.
@@ -98,13 +98,13 @@ class DiscussionAdmin(StoredAdmin):
 
     @admin.display(description=gettext_lazy("discussed object"), ordering="id")
     def about(self, row: StoredDiscussion) -> str:
-        """Return the object's key. If readers can see the object, its title comes before the key."""
+        """Return the key of the discussed object. If readers can see the object, also include its title."""
         key = format_html("<small>{}</small>", row.target)
         return format_html("{}<br>{}", row.about, key) if row.about else key
 
     @admin.display(description=gettext_lazy("conversion"), empty_value="")
     def conversion(self, row: StoredDiscussion) -> str | None:
-        """Return the progress of a conversion. A script in the admin updates the displayed progress."""
+        """Return the progress of a conversion, or None. A script in the admin updates the displayed progress."""
         if row.moving is None:
             return None
         # Tombstones are copied too, but the count doesn't include them.
@@ -157,7 +157,7 @@ def _conversion_action(layout: str, order: Order) -> Any:
 
 
 class InDiscussion(StoredAdmin):
-    """An admin for documents that belong to a discussion. Users can search for a discussion's name."""
+    """An admin for documents that belong to a discussion. Users can search by the name of the discussion."""
 
     search_fields = ("discussion_id__exact",)
 
@@ -196,7 +196,7 @@ class CommentAdmin(InDiscussion):
 
 @admin.register(StoredBucket)
 class BucketAdmin(InDiscussion):
-    """A read-only admin list of the buckets of the buckets layout."""
+    """A read-only admin list of the buckets in the buckets layout."""
 
     list_display = ("id", "discussed", "page", "count", "epoch")
     search_help_text = gettext_lazy("Enter a discussion as app.model:key.")

@@ -1,6 +1,6 @@
 """Storage for discussions. Other packages call `backend()`, which returns an implementation of `base.Backend`.
 
-This package also contains the storage layouts, and chooses a layout according to COMMENTS.
+This package also contains the storage layouts, and chooses a layout according to the COMMENTS setting.
 """
 
 import threading
@@ -33,5 +33,5 @@ backends = Backends()
 
 
 def backend() -> Backend:
-    """Return the backend for the connection that COMMENTS["DATABASE"] specifies. It supports all layouts."""
+    """Return the backend for the database that COMMENTS["DATABASE"] specifies. The backend supports all layouts."""
     return backends[conf.database_alias()]

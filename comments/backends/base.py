@@ -3,16 +3,16 @@
 Terms used in this contract:
 
 - *Target*: identifies a discussion. Reading a discussion that is not stored yet returns an empty discussion. The first
-  post creates it.
+  post creates the discussion.
 - *Order*: comments are sorted by `(number, posted, slug)`, or by `full_slug` in threads. No other field affects the
   order.
-- *Page k of size s*: the comments numbered s(k−1)+1 to sk. A page can contain fewer comments, because some numbers are
-  never used, or more, because approved comments share a number. Page numbers change only when a discussion is
-  renumbered by `(posted, slug)`: after older comments were imported, and by `repair` if more than 300 comments share
-  100 numbers.
+- *Page k of size s*: the comments numbered s(k−1)+1 to sk. A page can contain fewer than s comments, because some
+  numbers are never used. It can contain more than s comments, because an approved comment can have the same number as
+  another comment. A comment moves to another page only when the discussion is renumbered by `(posted, slug)`. This
+  happens after older comments are imported, and in `repair` if more than 300 comments share 100 numbers.
 - *Acknowledged*: the method that stores a comment has returned. Every later read returns the comment exactly once.
-- *Token*: identifies one intent. Sending a token again changes nothing and returns the first result. (It may use up a
-  number.)
+- *Token*: identifies one intended write. Another write with the same token changes nothing, and returns the first
+  result. (Posting again with the same token may use up a number.)
 - *`rev`*: each change specifies the revision that the user saw. If the stored comment has a different revision, the
   change raises EditConflict with the stored comment. However, if the stored comment is already the result of the
   change, the change succeeds.
@@ -51,10 +51,10 @@ class Backend(Protocol):
     # Writing ---------------------------------------------------------------------------------------------------------
 
     def post(self, target: Target, new: NewComment) -> PostResult:
-        """Store a comment and return it. A token creates only one comment, even if it is posted several times.
+        """Store a comment and return it. Posting several times with the same token creates only one comment.
 
-        `number` is one more than the highest number assigned so far. `posted` is the server's time, at least 1 ms later
-        than every `posted` assigned so far. A reply that would be deeper than MAX_DEPTH is stored under the deepest
+        `number` is one more than the highest number assigned so far. `posted` is the server's time, but at least 1 ms
+        later than any `posted` assigned so far. A reply that would be deeper than MAX_DEPTH is stored under the deepest
         allowed ancestor, and its `answers` contains the slug of the comment that it replies to.
 
         Returns:
@@ -74,14 +74,14 @@ class Backend(Protocol):
         If an imported comment is older than a stored comment, the discussion is renumbered by `(posted, slug)`.
 
         Args:
-            target: The target of the discussion, which can be closed.
+            target: The target of the discussion. The discussion can be closed.
             comments: The comments. Parents must come before their replies.
 
         Returns:
             The number of new comments.
 
         Raises:
-            InvalidParent: A parent does not exist. All comments before the comment that replies to it are stored.
+            InvalidParent: The parent of a comment does not exist. All comments before this comment are stored.
         """
 
     def edit(self, target: Target, slug: str, *, source: str, html: str, rev: int, token: str, by: str = "") -> Comment:
@@ -96,9 +96,9 @@ class Backend(Protocol):
         """
 
     def remove(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
-        """Replace a comment with a tombstone, which has no text or author. Its slug, number and replies are kept.
+        """Replace a comment with a tombstone, which keeps the slug, number and replies, but not the text and author.
 
-        `count` decreases by one. A comment that is already removed is returned unchanged.
+        The discussion's `count` decreases by one. A comment that was already removed is returned unchanged.
 
         Raises:
             CommentNotFound: The comment does not exist.
@@ -106,7 +106,7 @@ class Backend(Protocol):
         """
 
     def restore(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
-        """Restore the text and author of a tombstone. `count` increases by one.
+        """Restore the text and author of a removed comment. The discussion's `count` increases by one.
 
         A public comment is returned unchanged.
 
@@ -117,7 +117,7 @@ class Backend(Protocol):
         """
 
     def erase_author(self, *, id: str = "", email: str = "") -> int:
-        """Permanently erase the text and author data of all comments by an account (`id`) or an email address.
+        """Permanently erase the text and author data of all comments by an author (account `id` or email address).
 
         History and queue entries are deleted too. `sweep_erasures` later erases comments that were being written during
         this call. After a crash, call this method again.
@@ -142,7 +142,7 @@ class Backend(Protocol):
         """Reopen a closed discussion, so that it accepts new comments."""
 
     def delete_discussion(self, target: Target) -> int:
-        """Delete the discussion of a permanently deleted target, including its queue and history.
+        """Delete the discussion of a permanently deleted target, including queued comments and the history.
 
         Returns:
             The number of deleted comments.
@@ -151,7 +151,7 @@ class Backend(Protocol):
     # The queue -------------------------------------------------------------------------------------------------------
 
     def hold(self, target: Target, new: NewComment, reasons: tuple[str, ...] = ()) -> PostResult:
-        """Add a comment to the moderation queue. A token adds only one comment.
+        """Add a comment to the moderation queue. Several calls with the same token add only one comment.
 
         The comment gets the `number` and `posted` that a post would get, but does not use up the number. If a comment
         with this token was already posted or approved, the public comment is returned. An imported comment keeps its
@@ -169,9 +169,10 @@ class Backend(Protocol):
         """
 
     def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
-        """Publish a held comment in its original place. If several moderators approve it, it is published only once.
+        """Publish a held comment with its original number and time.
 
-        Comments that were rejected, or whose parent has since been removed, can also be approved.
+        If several moderators approve the comment, it is published only once. Comments that were rejected, or whose
+        parent has since been removed, can also be approved.
 
         Args:
             held_id: The id of the comment in the queue.
@@ -185,7 +186,7 @@ class Backend(Protocol):
         """
 
     def change_held(self, held_id: str, *, source: str, html: str, rev: int) -> HeldComment:
-        """Replace the text of a pending comment. Return it with `rev` increased by one.
+        """Replace the text of a pending comment, and return the comment with `rev` increased by one.
 
         If a moderator has already read the old text, that moderator's approval no longer publishes the comment.
 
@@ -195,7 +196,7 @@ class Backend(Protocol):
         """
 
     def withdraw(self, held_id: str) -> HeldComment:
-        """Withdraw a pending comment for its author. An empty entry is kept, so the token can't be used again.
+        """Withdraw a pending comment on behalf of its author. An empty entry is kept, so the token can't be used again.
 
         Raises:
             CommentNotFound: The comment is no longer pending, or is being approved.
@@ -220,7 +221,7 @@ class Backend(Protocol):
                 `leased_by` selects comments that are leased to this moderator.
                 `available_to` excludes comments that are leased to other moderators.
                 `after` is the id of the last comment on the previous page.
-                `limit` is the maximum number of comments, 100 by default.
+                `limit` is the maximum number of comments. The default is 100.
         """
 
     def get_held(self, held_id: str) -> HeldComment:
@@ -234,7 +235,7 @@ class Backend(Protocol):
         """Return the number of queued comments with `verdict`, counting up to `limit`."""
 
     def lease(self, by: str, until: datetime) -> HeldComment | None:
-        """Lease a comment to the moderator `by`: the oldest pending comment that isn't leased yet.
+        """Lease the oldest pending comment that isn't leased yet to the moderator `by`.
 
         Args:
             by: The primary key of the moderator.
@@ -245,7 +246,7 @@ class Backend(Protocol):
         """
 
     def release(self, by: str) -> int:
-        """End all leases of the moderator `by`, and return their number."""
+        """End all leases of the moderator `by`, and return the number of leases that were ended."""
 
     # Reading ---------------------------------------------------------------------------------------------------------
 
@@ -261,8 +262,8 @@ class Backend(Protocol):
         Args:
             target: The target of the discussion.
             **wanted: The requested page.
-                `order` is the order, by default the discussion's own.
-                `size` is the number of comments per page, 50 by default.
+                `order` is the order of the comments. The default is the discussion's own order.
+                `size` is the number of comments per page. The default is 50.
                 `number` is the page number (orders OLDEST and NEWEST). 0 is the first page in reading order. Numbers
                 beyond the last page select the last page.
                 `after` and `before` are cursors from a Page (order THREADED).
@@ -317,13 +318,13 @@ class Backend(Protocol):
         Args:
             author_id: The primary key of the account.
             limit: The maximum number of comments.
-            before: The value of `posted` in the last comment on the previous page.
+            before: The `posted` time of the last comment on the previous page.
         """
 
     def written_by(self, *, id: str = "", email: str = "") -> Iterator[Comment | HeldComment | ReplacedComment]:
-        """Yield all data about an account (`id`) or an email address, in no particular order.
+        """Yield all comments by an author (account `id` or email address), in no particular order.
 
-        This includes comments, queued comments and previous versions.
+        The result includes queued comments and previous versions.
         """
 
     def targets(self, *, label: str = "") -> Iterator[Target]:
@@ -344,7 +345,7 @@ class Backend(Protocol):
     def email_of(self, target: Target, slug: str) -> str:
         """Return the email address of a comment's author, or "".
 
-        Use this only for notices and moderators, never for pages.
+        Use this only for notices and moderators, never on public pages.
         """
 
     # Upkeep ----------------------------------------------------------------------------------------------------------
@@ -359,7 +360,7 @@ class Backend(Protocol):
             layout: The name of the new layout.
             order: The new order.
             **how: Options.
-                `renumber` renumbers the comments by `(posted, slug)`.
+                `renumber` specifies whether to renumber the comments by `(posted, slug)`.
                 `patience` is the maximum number of seconds to wait for active writers.
                 `progress` is called with the number of comments copied so far.
 

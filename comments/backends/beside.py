@@ -114,11 +114,11 @@ class Subscriptions:
         return self._find({"discussion_id": target.id, "slugs": {"$in": list(slugs)}, "confirmed": {"$gt": EPOCH}})
 
     def by_email(self, email: str) -> list[Subscription]:
-        """Return all subscriptions of an email address."""
+        """Return all subscriptions for an email address."""
         return self._find({"email": email.lower()})
 
     def erase(self, email: str) -> int:
-        """Delete all subscriptions of an email address. Return the number of deleted subscriptions."""
+        """Delete all subscriptions for an email address. Return the number of deleted subscriptions."""
         return self.stored.delete_many({"email": email.lower()}).deleted_count
 
     def _find(self, query: Mapping[str, Any]) -> list[Subscription]:

@@ -1,9 +1,9 @@
-"""Discussion documents. Each contains counts, a claim for each active writer, and where the comments are stored.
+"""Discussion documents. Each contains counts, a claim for each active writer, and the location of the comments.
 
-Each write has four steps: claim, look, write and commit. The claim records the write before any comment is touched. The
-commit removes the claim once the comment can be read. A single findAndModify assigns the number and the time, so no
-writer has to wait until another one has finished. Values in pipelines are wrapped in $literal, because MongoDB would
-evaluate a string that begins with $ as an expression.
+Each write has four steps: claim, look, write and commit. The claim records the write before any comment is stored or
+changed. The commit removes the claim once the comment can be read. A single findAndModify assigns the comment's number
+and time, so no writer has to wait until another writer has finished. Values in pipelines are wrapped in $literal,
+because MongoDB would evaluate a string that begins with $ as an expression.
 """
 
 import time
@@ -29,13 +29,14 @@ MAX_CLAIMS = 1_000
 # rewrites the list of these comments.
 MAX_TOUCHED = 300
 # Lifetimes of a claim in seconds. After LEASE, a writer has to claim again. After ABANDONED, a claim without a stored
-# comment is dropped, because no process can still be writing under it.
+# comment is dropped, because no process can still be using it.
 LEASE = 60
 ABANDONED = 600
 # Number of seconds without a heartbeat after which a converter is considered dead.
 DEAD_AFTER = 20
-# While the gate is shut, a writer tries to claim again after POLL_SECONDS, later after up to MAX_POLL_SECONDS. It gives
-# up after PATIENCE seconds. If the converter has died, its conversion is ended sooner than that.
+# While new claims are blocked (the gate is shut), a writer tries again after POLL_SECONDS, and then after longer pauses
+# of up to MAX_POLL_SECONDS. The writer gives up after PATIENCE seconds. If the converter has died, its conversion is
+# ended before that.
 POLL_SECONDS = 0.02
 MAX_POLL_SECONDS = 0.2
 PATIENCE = 30
@@ -56,12 +57,14 @@ class Intent:
     """A write that needs a claim.
 
     Attributes:
-        op: An id derived from the token. While a write is in progress, another claim with the same op joins the
+        op: An id derived from the token. While a write is in progress, another write with the same `op` joins the
             existing claim.
-        number: True assigns a new number and time, None assigns neither. An int is used unchanged, along with `posted`.
+        number: True assigns a new number and time, and None assigns neither. An int is used unchanged, along with
+            `posted`.
         delta: The number that the commit adds to `count`.
         rev: The revision that the user saw, if the write is a change.
-        slugs: The slugs of a batch. The batch gets one number per slug. The claim contains the highest number.
+        slugs: The slugs of a batch of comments. The batch gets one number per slug. The claim contains the highest
+            number.
     """
 
     op: str
@@ -81,7 +84,7 @@ class Claim:
 
     Attributes:
         place: The copy to write to. It does not change until the claim is removed.
-        is_joined: Whether another process created the claim and may still write under it.
+        is_joined: Whether another process created the claim and may still be using it.
     """
 
     op: str
@@ -114,7 +117,7 @@ class Discussions:
         self.committing = self.collection.with_options(write_concern=PRIMARY_ONLY)
 
     def find(self, target: Target, *, whole: bool = False) -> Document | None:
-        """Return the document of a discussion. Unless `whole` is True, it contains at most one of the claims."""
+        """Return the document of a discussion. Unless `whole` is True, the document contains at most one claim."""
         return self.collection.find_one({"_id": target.id}, {"touched": 0} if whole else BRIEF_PROJECTION)
 
     def begin(self, target: Target) -> bool:
@@ -136,7 +139,7 @@ class Discussions:
     def claim(self, target: Target, intent: Intent) -> Claim:
         """Record that a write is about to start, and return its claim.
 
-        The method waits while a conversion has shut the gate or too many writes are in progress.
+        The method waits while a conversion blocks new claims, or while too many writes are in progress.
 
         Raises:
             DiscussionClosed: The intent needs an open discussion, but the discussion is closed.
@@ -201,13 +204,13 @@ class Discussions:
     def refuse(self, claim: Claim) -> None:
         """Remove a claim whose write was rejected.
 
-        If another process has joined the claim and may decide differently, the claim is kept.
+        If another process created the claim, the claim is kept, because that process may decide differently.
         """
         if not claim.is_joined:
             self.drop(claim)
 
     def drop(self, claim: Claim) -> None:
-        """Remove a claim under which this process won't write anything.
+        """Remove a claim that this process won't use for a write.
 
         If another process has since joined the claim, the claim is kept.
 
@@ -225,7 +228,7 @@ class Discussions:
         is_moving = {"$eq": [{"$type": "$moving"}, "object"]}
         changes: Document = {
             "claims": {"$filter": {"input": "$claims", "cond": {"$not": [{"$and": is_it}]}}},
-            # During a conversion, the converter copies these comments again.
+            # During a conversion, the converter copies the comments in `touched` again.
             "touched": {"$cond": [is_moving, {"$concatArrays": ["$touched", entries]}, "$touched"]},
             "version": ObjectId(),
         }
@@ -244,7 +247,7 @@ def new_document(target: Target, layout: str, order: Order, bucket: int) -> Docu
     """Return the document for a new discussion without comments.
 
     The first epoch is the current time, so it is higher than all epochs of an earlier discussion on the same target.
-    Therefore, a stale writer of the earlier discussion can't change or delete anything in the new one.
+    Therefore, a stale writer in the earlier discussion can't change or delete anything in the new one.
     """
     epoch = Int64(now().timestamp() * 1000)
     return {
@@ -288,7 +291,7 @@ def _announce(intent: Intent, change: ObjectId) -> list[Document]:
     """Return a pipeline that adds a claim for `intent`.
 
     If there is already a claim with the same op, the time of that claim is updated instead. The pipeline also ends a
-    dead conversion.
+    conversion that has no recent heartbeat.
     """
     number: Any = Int64(intent.number or 0)
     posted: Any = intent.posted or "$last_posted"

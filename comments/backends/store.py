@@ -16,7 +16,8 @@ from marginalia.comments.errors import CommentError
 from marginalia.comments.types import Target
 from marginalia.mongo.connection import database
 
-# A writer converts a discussion that has outgrown its layout. It waits for other writers for up to this many seconds.
+# Maximum number of seconds for which a writer waits for other writers when it converts a discussion that has outgrown
+# its layout.
 PROMOTION_PATIENCE = 2.0
 logger = logging.getLogger(__name__)
 
@@ -47,9 +48,9 @@ class Store:
         return None
 
     def was_written_under(self, claim: Claim, stored: Mapping[str, Any]) -> bool:
-        """Return whether a stored comment was written under `claim`.
+        """Return whether `claim` was used to write a stored comment.
 
-        A post is identified by its number, which no other comment has. An approval or a change is identified by its
+        A post is identified by its number, which no other post gets. An approval or a change is identified by its
         change id.
         """
         if claim.kind == "post":
@@ -62,7 +63,7 @@ class Store:
 
 
 class Part(Backend):
-    """Base class for the parts of the MongoDB backend. Each part implements a part of the contract."""
+    """Base class for the parts of the MongoDB backend. Each part implements some methods of the contract."""
 
     store: Store
 
@@ -78,8 +79,8 @@ class Part(Backend):
     def promote(self, target: Target, layout: str) -> bool:
         """Convert a discussion that has outgrown its layout to `layout`. Do nothing if `layout` is "".
 
-        Return whether the discussion was converted. If the conversion fails, the comment is stored anyway, and the next
-        writer tries to convert the discussion again.
+        Return False if the conversion failed, and otherwise True. After a failure, the written comment is still stored,
+        and the next writer tries to convert the discussion again.
         """
         try:
             if layout:

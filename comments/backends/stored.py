@@ -1,4 +1,4 @@
-"""Conversion between values and stored documents. A comment is stored as the same document in every layout."""
+"""Conversion between Python objects and stored documents. A comment has the same document in every layout."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -74,7 +74,7 @@ def author_document(author: CommentAuthor, email: str) -> Document:
 
 
 def read_author(document: Mapping[str, Any]) -> CommentAuthor:
-    """Return the author in a document, without the email address."""
+    """Convert an author document to an author, without the email address."""
     return CommentAuthor(document["name"], document["id"], document["url"], document.get("moderator", False))
 
 
@@ -101,7 +101,7 @@ def comment_document(
     """Return the document for a comment. It contains the comment's place and the fields in `content`.
 
     `parent_comment` is the stored comment that this one replies to. If that comment is at the deepest level, the new
-    comment is stored at the same level, and `answers` contains the slug of that comment.
+    comment is stored at the same level, and its `answers` contains that comment's slug.
     """
     parent = slugs.parent_of(slug)
     parent_path = ""

@@ -82,7 +82,7 @@ DISCUSSION = document(
 )
 COMMENT = document(_IN_DISCUSSION | _COMMENT)
 # `page` is a number in chronological buckets and a path in threaded buckets. The validator does not check the comments
-# in the array, because MongoDB would then validate all comments in the bucket (about 90) on each post, which takes
+# in the array, because MongoDB would then validate all comments in the bucket (about 90) on each post, which would take
 # about 0.3 ms (benchmarks/validators).
 BUCKET = document(
     _IN_DISCUSSION | {"page": either(INTEGER, TEXT), "count": INTEGER, "comments": array_of(ANYTHING)}, {"until": TEXT}

@@ -10,7 +10,7 @@ __all__ = ["Moderation", "StoredAuthor", "StoredBucket", "StoredComment", "Store
 
 
 class Moderation(models.Model):
-    """A model without a table, which represents the moderation queue in the admin. It is never queried."""
+    """A model without a table. It represents the moderation queue in the admin, and is never queried."""
 
     class Meta:
         managed = False

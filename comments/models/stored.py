@@ -1,6 +1,7 @@
 """Read-only Django models of the stored documents, for the ORM and the admin.
 
-The models include old copies, and copies that a conversion has not finished. The `epoch` field distinguishes them.
+Queries also return old copies, and copies that a conversion has not finished. The `epoch` field distinguishes the
+copies.
 """
 
 from django.db import models
@@ -75,7 +76,7 @@ class StoredDiscussion(Stored):
 
     id = models.CharField(primary_key=True, max_length=300, db_column="_id")
     label = models.CharField(max_length=200)
-    # In stored documents, the layout is called "schema", as in the case study.
+    # In stored documents, the layout is called "schema", as in MongoDB's case study on storing comments.
     layout = models.CharField(_("layout"), max_length=20, choices=_layouts, db_column="schema")
     order = models.CharField(_("order"), max_length=20, choices=[(order.value, order.value) for order in Order])
     state = models.CharField(_("state"), max_length=20, choices=[("open", _("open")), ("closed", _("closed"))])
@@ -84,7 +85,7 @@ class StoredDiscussion(Stored):
     newest = models.DateTimeField(_("newest comment"))
     epoch = models.BigIntegerField(_("epoch"))
     moving = EmbeddedModelField(StoredMoving, null=True)
-    # The object of the discussion, if the list has looked it up.
+    # The discussed object, if the admin list has looked it up.
     about: models.Model | None = None
 
     class Meta:

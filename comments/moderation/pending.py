@@ -4,8 +4,8 @@ Viewing the queue doesn't lease any comments. A moderator sees the pending comme
 After a decision, the next comments are leased, each with one findAndModify, so that moderators who work at the same
 time see different comments.
 
-A lease expires after a while. Decisions don't need a lease, because a comment can safely be approved or rejected by
-several moderators at the same time.
+A lease expires after the time LEASE. Decisions don't need a lease, because a comment can safely be approved or rejected
+by several moderators at the same time.
 """
 
 from collections.abc import Iterable
@@ -175,7 +175,7 @@ def _check_seen(held_id: str, seen: Verdict) -> None:
 
 
 def approve(held_id: str, *, by: str = "", rev: int = 0) -> Comment:
-    """Publish a queued comment in its original place.
+    """Publish a queued comment with its original number and time.
 
     Args:
         held_id: The id of the comment in the queue.

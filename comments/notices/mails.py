@@ -1,4 +1,4 @@
-"""Emails about comments. Tasks send them in the background (`manage.py work`).
+"""Emails about comments. Background tasks send these emails (`manage.py work`).
 
 A notice is sent at most once. It is marked as sent once the connection to the mail server is open, but before the email
 is transmitted. The mark is removed only if the server rejects the email. If the worker dies or the connection breaks

@@ -84,12 +84,12 @@ def read(signed: str, purpose: str) -> Subscription:
 
 
 def by_email(email: str) -> list[Subscription]:
-    """Return all subscriptions of an email address."""
+    """Return all subscriptions for an email address."""
     return backend().subscriptions.by_email(email)
 
 
 def erase(email: str) -> int:
-    """Delete all subscriptions of an email address. Return the number of deleted subscriptions."""
+    """Delete all subscriptions for an email address. Return the number of deleted subscriptions."""
     return backend().subscriptions.erase(email)
 
 

@@ -26,7 +26,7 @@ def import_(target: Model | Target, comments: Iterable[NewComment]) -> int:
 
     Raises:
         InvalidComment: A comment is empty or too long.
-        InvalidParent: A parent does not exist.
+        InvalidParent: The parent of a comment does not exist.
     """
     return backend().import_(targets.target_for(target), (clean(new) for new in comments))
 
@@ -38,7 +38,7 @@ def hold_imported(target: Model | Target, new: NewComment, *, reasons: Iterable[
 
     Raises:
         InvalidComment: The comment is empty or too long.
-        InvalidParent: Its parent does not exist.
+        InvalidParent: The comment's parent does not exist.
     """
     return backend().hold(targets.target_for(target), clean(new), tuple(reasons))
 

@@ -1,4 +1,4 @@
-"""Export and import of discussions as newline-delimited JSON, for another site, layout or order.
+"""Export and import of discussions as newline-delimited JSON, to move them to another site, layout or order.
 
 Exporting, importing and exporting again yields the same bytes. A discussion begins with the line {"discussion":
 "app.model:pk", "open": true}, followed by its comments, oldest first. The file does not contain HTML. The import
@@ -22,7 +22,8 @@ from marginalia.comments.types import Comment, CommentAuthor, HeldComment, Kind,
 T = TypeVar("T")
 Rows = Iterator[dict[str, Any]]
 
-# Maximum length of a line. It is enough for a comment of MAX_LENGTH characters, even if all of them are escaped.
+# Maximum length of a line in bytes. It is enough for a comment of MAX_LENGTH characters, even if all characters are
+# escaped.
 MAX_LINE = 1_000_000
 # Number of attempts to read a discussion that is being converted.
 ATTEMPTS = 3

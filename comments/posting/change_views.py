@@ -1,6 +1,6 @@
 """Views that change a comment: authors edit or delete their own comments, and readers flag comments.
 
-GET requests only ask for confirmation.
+GET requests only show a form or ask for confirmation.
 """
 
 import contextlib

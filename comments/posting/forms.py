@@ -20,7 +20,7 @@ _EMPTY_MESSAGE = _("Enter a comment.")
 
 
 def validate_length(text: str) -> None:
-    """Check the length of the text by the same rule as the services.
+    """Check the length of the text in the same way as the functions in `services`.
 
     Raises:
         ValidationError: The text is empty or too long.
@@ -32,7 +32,7 @@ def validate_length(text: str) -> None:
 
 
 class CommentForm(forms.Form):
-    """The form for a new comment. For logged-in users, the only field is the text."""
+    """The form for a new comment. For logged-in users, the form has no fields for the name and email address."""
 
     name = forms.CharField(
         label=_("Name"),
@@ -55,8 +55,8 @@ class CommentForm(forms.Form):
         validators=[validate_length],
     )
     token = forms.CharField(widget=forms.HiddenInput)
-    # A honeypot. People don't see this field, but its name makes spam bots fill it in. An attribute tells browsers not
-    # to autofill it.
+    # A honeypot. People don't see this field, but its name makes spam bots fill it in. The `autocomplete` attribute
+    # tells browsers not to fill it in.
     homepage = forms.CharField(
         label=_("Leave this empty"),
         required=False,
@@ -109,15 +109,15 @@ class CommentForm(forms.Form):
         return display_name(self.user) if self.user else ""
 
 
-# A field of the edit form in the admin. If it is submitted, the form is shown again with the text that was typed, and
-# the comment is not changed.
+# The name of a field of the edit form in the admin. If this field is submitted, the form is shown again with the text
+# that was typed, and the comment is not changed.
 RESHOW = "_kept"
 
 
 class EditForm(forms.Form):
     """The form for the new text of a comment.
 
-    `rev` is the revision that the author saw. `nonce` identifies the change.
+    `rev` is the revision that the user saw. `nonce` identifies the change.
     """
 
     text = forms.CharField(

@@ -16,7 +16,7 @@ from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, HeldComment, Target
 from marginalia.mongo.clock import now
 
-# To find comments that can still be changed, this many of an account's newest comments are searched.
+# Number of an account's newest comments that are searched for comments that can still be changed.
 MAX_SEARCHED = 10
 # Maximum number of changes per comment. It is limited because every previous version is stored.
 MAX_CHANGES = 20
@@ -84,7 +84,7 @@ def list_own(sent: Iterable[SentComment], target: Target, user: Any, *, final: b
     Args:
         sent: The comments that the browser's cookie lists.
         target: The target of the discussion.
-        user: The user, whose account may have written comments that are not in the cookie.
+        user: The user. Comments by the user's account are included even if they are not in the cookie.
         final: Whether public comments can only be deleted, not edited.
     """
     by_slug: dict[str, OwnComment] = {}
@@ -131,7 +131,7 @@ def may_revise(rev: int) -> bool:
 
 
 def is_recent(comment: Comment | HeldComment) -> bool:
-    """Return whether the comment is younger than EDIT_MINUTES, and has not been removed, approved or rejected."""
+    """Return whether a comment is no older than EDIT_MINUTES, and has not been removed, approved or rejected."""
     is_locked = comment.settled if isinstance(comment, HeldComment) else comment.removed
     return not is_locked and now() - comment.posted < timedelta(minutes=conf.get("EDIT_MINUTES"))
 

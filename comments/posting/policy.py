@@ -1,7 +1,7 @@
 """Policies, which decide who can comment and which comments have to wait for a moderator.
 
-COMMENTS["POLICY"] specifies the function that returns the policy of an object. The site's function uses the settings of
-the site and the section.
+COMMENTS["POLICY"] specifies the function that returns the policy of an object. The site's own function uses the
+settings of the site and of the object's section.
 """
 
 from dataclasses import dataclass

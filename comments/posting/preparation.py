@@ -20,7 +20,7 @@ from marginalia.markup.text import is_empty
 # Maximum number of bytes in a stored comment, not counting its text and names: paths with 8 levels, times and keys.
 OVERHEAD = 1_500
 MAX_NAME = 200
-# NUL and unpaired surrogates. JSON can contain these characters, but they can't be stored.
+# NUL and unpaired surrogates. JSON can contain these characters, but MongoDB can't store them.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -29,7 +29,7 @@ class CommentFields(TypedDict):
 
     Attributes:
         token: The token of the form.
-        parent: The slug of the comment that it replies to, or "".
+        parent: The slug of the comment that the new comment replies to, or "".
     """
 
     author: CommentAuthor
@@ -56,7 +56,7 @@ def hash_text(token: str, source: str) -> str:
 
 
 def check_same_text(stored: Comment | HeldComment, token: str, source: str) -> None:
-    """Check that the stored comment of a form still exists, and was sent with the text `source`.
+    """Check that the comment that was stored for a form still exists, and was sent with the text `source`.
 
     Raises:
         TokenUsed: The comment was removed or withdrawn, or was sent with different text.

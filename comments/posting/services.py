@@ -4,7 +4,7 @@ Forms use `submit` and `revise`, which apply policies, spam rules and vetoes. Th
 these checks, and are for moderators and programs.
 
 In all functions, `target` is a saved object or a Target, and `token` is the token of the form. Sending a token again
-with the same text has no further effect. Sending it with different text raises an error.
+with the same text has no further effect. Sending a token again with different text raises an error.
 """
 
 from collections.abc import Iterable
@@ -57,7 +57,7 @@ class Refused(Exception):
     """The comment was not accepted.
 
     Attributes:
-        rule: The name of the reason.
+        rule: A short name that identifies the reason.
         sentence: The reason as a message for the author.
         is_unsure: Whether the comment may already have been accepted. If so, the same form should be sent again.
     """
@@ -77,7 +77,7 @@ class Refused(Exception):
 
 
 def submit(sender: Sender, obj: Model, submission: Submission) -> PostResult:
-    """Publish or hold a comment that was sent with a form. A token creates only one comment.
+    """Publish or hold a comment that was sent with a form. Each form token creates only one comment.
 
     Args:
         sender: The sender of the comment.
@@ -175,8 +175,8 @@ def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: 
         raise Refused("final", _("This comment can no longer be edited. Your text:"))
     submission = _build_edit(sender, comment, text, f"{comment.slug} {rev} {nonce} {text}")
     try:
-        # If `rev` is older, nothing is written, because either the form was sent before, or the author has to read the
-        # comment again.
+        # If `rev` is lower than the stored revision, nothing is written, because either the form was sent before, or
+        # the author has to read the comment again.
         if rev >= comment.rev:
             # Count changes by the revision that the author saw, so that concurrent requests can't make more changes
             # than allowed. Only one change per revision succeeds.
@@ -192,7 +192,7 @@ def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: 
                 )
         _replace(sender, comment, text, rev, nonce)
     except Refused:
-        # If `rev` is older, nothing was counted.
+        # If `rev` was lower than the stored revision, nothing was counted.
         if rev >= comment.rev:
             spam.uncount(submission)
         raise
@@ -238,8 +238,8 @@ def _follow_up(request: HttpRequest, submission: Submission, posted: PostResult)
     """Record the IP hash, notify subscribers and moderators, and send the signal for a new comment.
 
     All steps except the signal are performed once per comment, even if this function is called several times.
-    Therefore, sending the form again completes them after a crash. If the process stops right after storing the
-    comment, the signal is never sent.
+    Therefore, if the process crashes, sending the form again performs the remaining steps. If the process stops right
+    after storing the comment, the signal is never sent.
     """
     target = submission.token.target
     slug = slug_of(submission.token)
@@ -380,7 +380,7 @@ def hold(target: Model | Target, *, reasons: Iterable[str] = (), **fields: Unpac
         **fields: The fields of the comment: see CommentFields.
 
     Returns:
-        The held comment, or the public comment if one with this token was already posted or approved.
+        The held comment, or the public comment if a comment with this token was already posted or approved.
 
     Raises:
         CommentError: The comment can't be stored. The errors are the same as for `post`.

@@ -1,7 +1,7 @@
 """Spam rules, which check a comment before it is stored, or before its author changes it.
 
-A rule can hold the comment, in which case moderators see the name of the rule. It can also refuse the comment, and show
-the author a friendly message. A refused comment is not stored, and the form is shown again with its text.
+A rule can hold the comment, in which case moderators see the name of the rule. A rule can also refuse the comment, and
+show the author a friendly message. A refused comment is not stored, and the form is shown again with its text.
 COMMENTS["RULES"] lists the import paths of the rules, beginning with the fastest rules. Projects can add their own
 rules.
 """
@@ -24,7 +24,7 @@ from marginalia.markup.characters import scrub
 from marginalia.mongo import rate_limit
 
 REPEAT_SECONDS = 24 * 60 * 60
-# For each comment that the rate limit allows, this many previews are allowed. Authors preview their comments often.
+# Number of previews that are allowed for each comment that the rate limit allows. Authors preview their comments often.
 PREVIEWS = 10
 _SPACE = re.compile(r"\s+")
 
@@ -173,7 +173,7 @@ def may_flag(*, ip_hash: str, user: str) -> bool:
 
 
 def repeat(submission: Submission) -> SpamHit | None:
-    """Refuse text that the author has already posted in reply to the same comment. It can be repeated elsewhere."""
+    """Refuse text that the author has already posted in reply to the same comment. It can be posted elsewhere."""
     if rate_limit.allow(
         _repeat_key(submission),
         limit=1,
@@ -190,8 +190,8 @@ def uncount(submission: Submission, *, rate: bool = True) -> None:
 
     Args:
         submission: The submitted data.
-        rate: Whether to undo the count of the rate limit too. Use False if the form has already stored another comment,
-            because the two comments share one count.
+        rate: Whether to also undo the count for the rate limit. Use False if the form has already stored another
+            comment, because the two comments share one count.
     """
     rates = _keys("rate", submission.ip_hash, submission.user) if rate else []
     for key in (*rates, _repeat_key(submission)):

@@ -1,7 +1,7 @@
 """Signed data: form tokens, and the cookie that identifies the comments of authors without an account.
 
-A form token identifies one intent. Even if the form is sent several times, it posts only one comment, whose slug is
-derived from the nonce. The discussion and the parent are read from the token, never from another field.
+A form token identifies one intended comment. Even if the form is sent several times, it posts only one comment, whose
+slug is derived from the nonce. The discussion and the parent are read from the token, never from another field.
 """
 
 import time
@@ -29,11 +29,11 @@ class BadToken(Exception):
 
 @dataclass(frozen=True)
 class FormToken:
-    """The token of a form, which identifies one intent.
+    """The token of a form, which identifies one intended comment.
 
     Attributes:
         discussion: The target as a str.
-        begun: The time when the first form of this intent was rendered, in seconds since 1970.
+        begun: The time when the form was first rendered for this comment, in seconds since 1970.
         user: The primary key of the account, or "" for any visitor.
         expired: Whether the form is too old to be accepted.
     """
@@ -64,7 +64,7 @@ class FormToken:
         return signing.dumps([self.discussion, self.parent, self.nonce, self.begun, self.user], salt=FORM_SALT)
 
     def age(self) -> int:
-        """Return the number of seconds since the first form of this intent was rendered."""
+        """Return the number of seconds since the form was first rendered for this comment."""
         return int(time.time()) - self.begun
 
 

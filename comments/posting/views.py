@@ -1,4 +1,4 @@
-"""Views for writing a comment: the form, its preview and the result.
+"""Views for writing a comment: the form, the preview and the result.
 
 If a comment is refused, the form is shown again with the text and a new token.
 """
@@ -35,7 +35,7 @@ TOO_OLD = gettext_lazy(
 
 @require_safe
 def form(request: HttpRequest, label: str, pk: str) -> HttpResponse:
-    """Show the form for a comment, or for a reply to the comment ?parent=SLUG.
+    """Show the form for a comment, or for a reply if the URL contains ?parent=SLUG.
 
     If the URL contains ?fragment, return only the form, so that a script can insert it into the page.
     """
@@ -209,7 +209,7 @@ def _redirect_to_comment(request: HttpRequest, token: FormToken, obj: Model, pos
 def is_forged(request: HttpRequest) -> bool:
     """Return whether a POST request has no valid CSRF token.
 
-    Use this function in csrf_exempt views that return an error response of their own. The error response of Django's
+    Use this function in csrf_exempt views that return their own error response. The error response of Django's
     middleware would lose the text of the form.
     """
     return CsrfViewMiddleware(lambda _request: HttpResponse()).process_view(request, _guarded, (), {}) is not None

@@ -24,7 +24,7 @@ FOLD_ABOVE, FOLD_LEAVES = 12, 8
 
 @dataclass(frozen=True)
 class Subject:
-    """The target of a discussion, and its object if the caller already has it."""
+    """The target of a discussion, and the discussed object if the caller already has it."""
 
     target: Target
     obj: Model | None = None
@@ -95,7 +95,7 @@ def discussion_context(subject: Subject, page: Page) -> dict[str, Any]:
 
 
 class LazyComments(Sequence[CommentView]):
-    """The comments of a presenter, for templates that loop over them. They are created on first access."""
+    """The views of a presenter's comments, for templates that loop over them. The views are created on first access."""
 
     def __init__(self, presenter: Presenter) -> None:
         self.presenter = presenter

@@ -22,16 +22,16 @@ FORM_PATIENCE = 10.0
 # Number of seconds after an outage during which this process doesn't try to read comments again.
 PAUSE = 5.0
 AWAY = "comments_are_away"
-# The monotonic time at which this process tries again, by the alias of the connection.
+# The monotonic time at which this process tries again, keyed by connection alias.
 _retry_at: dict[str, float] = {}
 
 
 @contextmanager
 def limit_waiting(shared: MutableMapping[Any, Any], seconds: float = PATIENCE) -> Iterator[None]:
-    """Limit the time of the commands in the block.
+    """Limit the time that the database commands in the `with` block can take.
 
-    After an outage, all blocks of this process fail immediately for PAUSE seconds. No limit applies if the project's own
-    data is in the same database, because the page needs this database anyway.
+    After an outage, all blocks of this process fail immediately for PAUSE seconds. No limit applies if the project's
+    own data is in the same database, because the page needs this database anyway.
 
     Args:
         shared: A mapping that all tags of a page share. After the first outage, later blocks on the same page fail

@@ -26,7 +26,7 @@ MAX_LENGTH = 600
 class PageRequest:
     """The part of a discussion that a reader requested.
 
-    If all fields are empty, it is the first page in the discussion's own order.
+    If all fields are empty, the first page in the discussion's own order is requested.
     """
 
     order: str = ""
@@ -71,7 +71,7 @@ class PageLinks:
 
 
 def url_without_part(request: HttpRequest) -> str:
-    """Return the URL of the page that shows a discussion, without the parameter."""
+    """Return the URL of the page that shows a discussion, without the parameter PARAMETER."""
     query = request.GET.copy()
     query.pop(PARAMETER, None)
     path = escape_uri_path(request.path)

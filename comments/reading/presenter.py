@@ -2,8 +2,8 @@
 
 `comments/comment.html` is an ordinary template. If a project doesn't override it, it is rendered only once for each
 combination of flags (is a reply, edited, removed, …), with placeholders for the values. The result, called a form, is
-then filled in for each comment by string formatting. A project's own template is rendered for each comment, because it
-can use the values in any way.
+then filled in for each comment with string formatting. A project's own template is rendered for each comment, because
+it can use the values in any way.
 """
 
 import re
@@ -275,7 +275,7 @@ def _shipped_template(template: Any) -> Template | None:
 
 
 class Folds:
-    """The HTML for folded replies, using `comments/folded.html` or the project's template.
+    """A renderer for folded replies, which uses `comments/folded.html` or the project's template.
 
     Create one instance per list.
     """
@@ -292,7 +292,7 @@ class Folds:
             replies: The HTML of each reply.
             count: The number of replies.
             is_open: Whether the replies are visible at first.
-            is_rest: Whether other replies in the thread are shown before these.
+            is_rest: Whether other replies in the thread are shown before these replies.
         """
         context = {"count": count, "is_open": is_open, "is_rest": is_rest}
         if self._forms is None:

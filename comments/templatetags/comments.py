@@ -36,7 +36,7 @@ LIST_OPTIONS = frozenset({"order", "page", "page_size"})
 
 
 class ForNode(template.Node):
-    """A tag with "for".
+    """A template tag with "for", such as `{% render_comment_list for … %}`.
 
     The tag has an object, or a label and a key. It can also have options, and the name of a variable to fill. If the
     object does not exist, the tag returns the value `without`.
@@ -142,7 +142,7 @@ def _compile(
 
 
 def _split_variable(name: str, bits: list[str], fills_variable: bool) -> tuple[list[str], str]:
-    """Return the words before "as", and the variable after it."""
+    """Return the words before "as", and the variable after "as"."""
     if fills_variable != (len(bits) > 2 and bits[-2] == "as"):
         problem = "must end with “as variable”" if fills_variable else "doesn't accept “as”"
         raise template.TemplateSyntaxError(f"{{% {name} %}} {problem}.")
@@ -167,7 +167,7 @@ def get_comment_count(context: Context, subject: Subject) -> int:
 
 @register.simple_tag(takes_context=True)
 def get_comment_counts(context: Context, objects: Iterable[Model | Target]) -> list[tuple[Model | Target, int | str]]:
-    """Return a pair (object, number of public comments) for each object. All numbers are read with one command.
+    """Return a pair (object, number of public comments) for each object, using a single database command.
 
     The number is "" while the comments database is unavailable, as with `get_comment_count`.
     """
@@ -205,7 +205,7 @@ def get_comment_form(context: Context, subject: Subject) -> forms.CommentForm:
 def render_comment_form(context: Context, subject: Subject, using: str = "") -> SafeString:
     """Render a form for a new comment if the discussion is open.
 
-    The page is then private to one reader, so caches must not store it.
+    A page that contains the form is private to one reader, so caches must not store it.
     """
     if not _is_open(context, subject):
         return SafeString()
@@ -215,9 +215,10 @@ def render_comment_form(context: Context, subject: Subject, using: str = "") -> 
 
 @for_tag("render_comment_form_link", fills_variable=False, options=frozenset({"using"}))
 def render_comment_form_link(context: Context, subject: Subject, using: str = "") -> SafeString:
-    """Render a link to the page with the form. If the script is loaded, it shows the form instead of the link.
+    """Render a link to the page with the form. If the comments script is loaded, it replaces the link with the form.
 
-    If the discussion is closed, only an empty element is rendered, because authors can still change their comments.
+    If the discussion is closed, only an empty element is rendered. The script still needs this element, because authors
+    can change their recent comments.
     """
     url = reverse("comments-form", args=[subject.target.label, subject.target.pk])
     extra = {"form_url": url, "target": subject.target, "is_open": _is_open(context, subject)}
@@ -240,7 +241,10 @@ def comment_form_target() -> str:
 
 @register.simple_tag(takes_context=True)
 def get_recent_comments(context: Context, limit: int = 10, label: str = "") -> list[CommentView]:
-    """Return the newest comments on objects that readers can see. Each comment has an attribute `obj`, the object."""
+    """Return the newest comments on objects that readers can see.
+
+    Each comment has an attribute `obj`, the discussed object.
+    """
     if label:
         targets.check_registered(label.lower())
     return _read(context, partial(_recent, int(limit), label.lower()), [])
@@ -263,7 +267,7 @@ def render_recent_comments(context: Context, limit: int = 10, label: str = "") -
 def get_comments_by(context: Context, user: Any, limit: int = 50) -> list[CommentView]:
     """Return a user's comments on objects that readers can see, newest first.
 
-    Each comment has an attribute `obj`, the object.
+    Each comment has an attribute `obj`, the discussed object.
     """
     if not getattr(user, "pk", None):
         return []
@@ -284,7 +288,7 @@ def _read(context: Context, read: Callable[[], Any], away: Any) -> Any:
         with outages.limit_waiting(vars(request) if request else context.render_context):
             return read()
     except (Outage, DiscussionBusy, DiscussionDamaged):
-        # No discussion's version covers the response.
+        # No version of a discussion covers this response.
         versions.note_unversioned()
         return select_template([_AWAY]).render() if away is _AWAY else away
 

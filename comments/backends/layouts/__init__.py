@@ -77,7 +77,8 @@ def _check_name(layout: str, owner: str) -> str:
     """Return `layout` if a layout with this name exists.
 
     Raises:
-        ImproperlyConfigured: The layout does not exist. The message contains `owner`, the setting to fix.
+        ImproperlyConfigured: The layout does not exist. The message contains `owner`, the label or target that uses the
+            layout.
     """
     if layout not in layout_classes():
         raise ImproperlyConfigured(
@@ -108,7 +109,7 @@ def may_embed(label: str) -> bool:
 
 
 class Layouts:
-    """The layouts on one database. Each layout object is created when it is first needed."""
+    """The layouts in one database. Each layout object is created when it is first needed."""
 
     def __init__(self, db: Database[Document]) -> None:
         self._db = db

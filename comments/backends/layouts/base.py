@@ -51,8 +51,8 @@ class Layout(ABC):
     # Whether comments are stored in the documents of their targets. If so, there is only one copy, which is deleted
     # along with the target.
     in_target: ClassVar[bool] = False
-    # Whether `put` rejects a slug that exists anywhere in the discussion. If so, a root comment can be posted without a
-    # look.
+    # Whether `put` rejects a slug that exists anywhere in the discussion. If so, a root comment can be posted without
+    # calling `look` first.
     put_checks_slug: ClassVar[bool] = False
     # The collection that contains all copies, and additional collections to declare. The fields (discussion_id, epoch)
     # distinguish the copies.
@@ -85,7 +85,7 @@ class Layout(ABC):
 
         Return the existing comment, or None if the new comment was stored.
 
-        `lookup` is the result of a look that was done after the claim.
+        `lookup` is the result of calling `look` after the claim was made.
 
         Raises:
             TargetNotFound: Comments are stored in the target, which no longer exists.
@@ -112,7 +112,7 @@ class Layout(ABC):
 
         Args:
             place: The place of the copy.
-            lookup: The result of the look before the write.
+            lookup: The result of calling `look` before the write.
             *documents: The written comments.
         """
         return ""
@@ -128,7 +128,8 @@ class Layout(ABC):
         query = {"discussion_id": place.target.id, "epoch": dict(epochs)}
         deleted = 0
         while ids := [document["_id"] for document in self.stored.find(query, {"_id": 1}).limit(self.delete_batch)]:
-            # Without the hint, the server may use the index that found the ids, and scan all of it for each batch.
+            # Without the hint, the server may use the index that found the ids, and scan the whole index for each
+            # batch.
             deleted += self.stored.delete_many({**query, "_id": {"$in": ids}}, hint="_id_").deleted_count
         return deleted
 
@@ -170,7 +171,7 @@ class Layout(ABC):
         return (comments[::-1] if backwards else comments)[:limit]
 
     def below(self, place: Place, top: Document, after: str, limit: int) -> list[Document]:
-        """Return up to `limit` descendants of `top` whose full slugs are above `after`, in threaded order."""
+        """Return up to `limit` descendants of `top` whose full slugs sort after `after`, in threaded order."""
         low, high = slugs.descendants(top["full_slug"])
         return self.by_path(place, max(after, low), high, limit)
 
@@ -246,12 +247,12 @@ def pushes(document: Document, order: Mapping[str, int]) -> list[tuple[Document,
     return [(above_all, document), ({}, {"$each": [document], "$sort": dict(order)})]
 
 
-# In a damaged document, `comments` may have a different type.
+# In a damaged document, `comments` may not be an array.
 PRESENT: Document = {"$cond": [{"$isArray": "$comments"}, "$comments", []]}
 
 
 def only(condition: Document) -> Document:
-    """Return a projection of the array of comments. It selects those that match a condition on $$this."""
+    """Return a projection that selects the comments that match a condition on $$this."""
     return {"$filter": {"input": PRESENT, "cond": condition}}
 
 

@@ -38,7 +38,7 @@ class InBuckets(Layout):
 
     name = "buckets"
     collection = "comment_pages"
-    # SIZE is the number of comments per bucket. An existing discussion keeps its size.
+    # SIZE is the number of comments per bucket. Existing discussions keep their bucket size.
     options = {**Layout.options, "SIZE": 100}
     delete_batch = 500
 
@@ -69,9 +69,10 @@ class InBuckets(Layout):
     def by_author(
         self, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
     ) -> Iterator[tuple[str, int, Document]]:
-        """Yield comments by author.
+        """Yield the comments by an author.
 
-        All matching buckets are read, because they are not sorted by the times of an author's comments.
+        All matching buckets are read even if `limit` is given, because buckets are not sorted by the times of an
+        author's comments.
         """
         ((key, value),) = query.items()
         own = only({"$eq": [f"$$this.author.{key}", {"$literal": value}]})

@@ -62,9 +62,9 @@ class Documents(Layout):
     def _in_order(self, order: Order, query: Document, limit: int = 0, direction: int = ASCENDING) -> list[Document]:
         """Return comments of one copy, sorted by the index for `order`.
 
-        The query has a hint. Without this hint, the server would plan the query again whenever it takes ten times as
-        long as the cached plan predicts. If reads of short and long discussions alternate, reading a long page would
-        take 1.5 times as long.
+        The query has a hint. Without this hint, the server would plan the query again whenever the query takes ten
+        times as long as the cached plan predicts. If short and long discussions are read alternately, reading a long
+        page without the hint takes 1.5 times as long as reading it with the hint.
         """
         sort = [(path, direction) for path, _ in SORT[order]]
         index = [("discussion_id", ASCENDING), ("epoch", ASCENDING), *SORT[order]]

@@ -1,9 +1,9 @@
-"""The layout that stores comments in the document of their target. It is the fastest to read, but limited in size.
+"""The layout that stores comments in the document of their target. It is fastest to read, but limited in size.
 
 The array `comments` belongs to the copy whose epoch is `comments_epoch`. The filter of a write contains the complete
-shard key of the target, as found by the look. If the filter contained only the `_id`, the write would be sent to all
-shards. If the target has been moved since the look, it is looked up again. A target in the trash still contains its
-comments, which can be read and changed there. Therefore, reports and erasures also work for targets in the trash.
+shard key of the target, as found by `look`. If the filter contained only the `_id`, the write would be sent to all
+shards. If the target has been moved since it was looked up, it is looked up again. A target in the trash still contains
+its comments, which can be read and changed there. Therefore, reports and erasures also work for targets in the trash.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,8 +34,8 @@ from marginalia.mongo.collections import shard_key_of
 
 LOOK_AGAIN = 50
 BY_NUMBER = {"number": 1, "posted": 1, "slug": 1}
-# Maximum size in bytes of the comments in a target, far below MongoDB's limit of 16 MB. When it is reached, the target
-# accepts no comments until the discussion is converted to another layout.
+# Maximum size in bytes of the comments in a target, far below MongoDB's limit of 16 MB. When this size is reached, the
+# target accepts no comments until the discussion is converted to another layout.
 FULL = 4_000_000
 
 
@@ -64,7 +64,7 @@ class Embedded(Layout):
         return (own, trash) if trash else (own,)
 
     def _homes(self, label: str) -> list[Collection[Document]]:
-        """Return the collections to search for a target, in this order: its own, the trash, and its own again.
+        """Return the collections to search for a target: its own collection, the trash, and its own collection again.
 
         The last search finds a target that was restored from the trash between the first two searches.
         """
@@ -173,7 +173,7 @@ class Embedded(Layout):
         yield from sorted(entries, key=lambda entry: entry[2]["posted"], reverse=True) if limit else entries
 
     def _labels(self) -> list[str]:
-        """Return all labels with discussions that are, were or are being embedded, regardless of COMMENTS.
+        """Return all labels with discussions that are, were, or are being embedded, regardless of the COMMENTS setting.
 
         An erasure searches the objects of all these labels, so it can't miss a comment.
         """

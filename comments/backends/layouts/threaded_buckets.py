@@ -24,7 +24,7 @@ from marginalia.mongo.connection import transaction
 FIRST = ""
 # A string that sorts after every full slug, because full slugs begin with a digit.
 LAST = "~"
-# A bucket that is waiting to be split can contain up to SLACK times its size.
+# A bucket that is waiting to be split can contain up to SLACK times as many comments as a full bucket.
 SLACK = 2
 BY_PATH = {"full_slug": ASCENDING}
 READ_AGAIN = 20
@@ -42,7 +42,8 @@ class ThreadedBuckets(InBuckets):
     def put(self, place: Place, document: Document, lookup: Lookup) -> Document | None:
         key = document["full_slug"]
         slug = document["slug"]
-        # A root comment usually comes last, so try to append it first. A reply usually has comments after it.
+        # A root comment usually comes last, so first try to append it. A reply usually has comments after it, so sort
+        # it into the array.
         ways = pushes(document, BY_PATH)[1 if "/" in key else 0 :]
         while True:
             if (leaf := self._leaf_of(place, key)) is None:
@@ -92,8 +93,8 @@ class ThreadedBuckets(InBuckets):
                 comments = sorted([*comments, *missing], key=lambda item: str(item["full_slug"]))
             elif len(comments) <= place.bucket:
                 return True
-            # The last bucket usually grows at its end, so its comments are distributed over full buckets. Elsewhere,
-            # comments are distributed evenly, which leaves room in each bucket.
+            # The last bucket usually grows at its end, so the buckets split off from it are filled completely. Other
+            # buckets are split evenly, so that each new bucket has room for more comments.
             size = place.bucket if leaf["until"] == LAST else -(-len(comments) // (len(comments) // place.bucket + 1))
             parts = [comments[start : start + size] for start in range(0, len(comments), size)]
             starts = [page, *(part[0]["full_slug"] for part in parts[1:]), leaf["until"]]
@@ -108,8 +109,8 @@ class ThreadedBuckets(InBuckets):
 
         try:
             return transaction(split_leaf, conf.database_alias())
-        # Two processes that split the same bucket create the same new bucket. The other process has already done the
-        # work.
+        # If two processes split the same bucket, they create the same new bucket. This error shows that the other
+        # process has already split the bucket.
         except DuplicateKeyError:
             return False
 
@@ -131,11 +132,11 @@ class ThreadedBuckets(InBuckets):
     def _chain(self, place: Place, bound: str, limit: int, backwards: bool, inside: Document) -> list[Document]:
         """Return adjacent buckets, in ascending or descending order.
 
-        The first bucket is the one that contains `bound`. If `backwards` is true, it is the bucket just before that
-        one.
+        The first bucket is the one that contains `bound`. If `backwards` is true, it is the one that contains the keys
+        just below `bound`.
 
-        If a bucket is split between two batches of a cursor, the result may contain only one of its halves. Buckets
-        that are not adjacent are read again.
+        If a bucket is split between two batches of a cursor, the cursor may return only one of its halves. Therefore,
+        buckets that are not adjacent are read again.
         """
         query = {"page": {"$lt": bound}} if backwards else {"until": {"$gt": bound}}
         path, direction = ("page", DESCENDING) if backwards else ("until", ASCENDING)
@@ -154,7 +155,7 @@ class ThreadedBuckets(InBuckets):
             starts_right = upwards[-1]["until"] >= bound if backwards else upwards[0]["page"] <= bound
             if starts_right and all(a["until"] == b["page"] for a, b in pairwise(upwards)):
                 return chain
-        # The gap between the buckets was not caused by a split, but by damage. `check_comments` reports the damage.
+        # A split can't cause a gap for this long, so the buckets are damaged. `check_comments` reports the damage.
         return chain
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:

@@ -1,9 +1,9 @@
 """Read operations for pages by number, by cursor or around one comment.
 
-Reading a page takes two commands, regardless of the length of the discussion. The first reads the discussion, and the
-second reads its current copy. A conversion keeps the old copy for an hour, so a reader finds either all comments of
-that copy or none. If a reader finds none, it checks whether the copy has been replaced, and reads again. The reader
-gives up only if the discussion is converted repeatedly for longer than PATIENCE.
+Reading a page takes two commands, regardless of the length of the discussion. The first command reads the discussion
+document, and the second reads the discussion's current copy. A conversion keeps the old copy for an hour, so a reader
+finds either all comments of that copy or none. If a reader finds none, it checks whether the copy has been replaced,
+and reads again. The reader gives up only if the discussion is converted repeatedly for longer than PATIENCE.
 """
 
 import time
@@ -188,7 +188,7 @@ def _is_affordable(layout: Layout, discussion: Discussion, order: Order) -> bool
 
 
 def _page_by_number(layout: Layout, discussion: Discussion, place: Place, order: Order, size: int, number: int) -> Page:
-    """Return the page `number`, or the next page that has comments. Number 0 is the first page in reading order."""
+    """Return page `number`, or the next page that has comments. Page 0 is the first page in reading order."""
     backwards = order is Order.NEWEST
     pages = max(1, -(-discussion.last_number // size))
     number = min(number, pages) or (pages if backwards else 1)
@@ -254,5 +254,5 @@ def _comments(place: Place, documents: list[Document]) -> tuple[Comment, ...]:
 
 
 def _just_below(full_slug: str) -> str:
-    """Return a key that sorts just before `full_slug`, and after every comment that precedes it."""
+    """Return a key that sorts just before `full_slug`, and after the keys of all comments that precede it."""
     return full_slug[:-1] + chr(ord(full_slug[-1]) - 1) + LAST

@@ -18,7 +18,7 @@ SORTED_IN_MEMORY = 20_000
 
 
 class Conversions(Part):
-    """Chooses how to convert a discussion.
+    """The part of the backend that chooses how to convert a discussion.
 
     There are three ways: a single live conversion, two live conversions with one document per comment as the
     intermediate layout, or just a change of the order.
@@ -39,7 +39,7 @@ class Conversions(Part):
             source_layout.orders == target_layout.orders and not renumber
         )
         is_too_long = not is_sorted and document["last_number"] > SORTED_IN_MEMORY
-        # A target has only one array, so two embedded copies can't exist at the same time.
+        # A target has only one array of comments, so two embedded copies can't exist at the same time.
         if is_too_long or (source_layout is target_layout and source_layout.in_target):
             self.convert(target, Documents.name, order, **how)
             how["renumber"] = False

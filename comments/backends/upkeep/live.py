@@ -2,8 +2,8 @@
 
 Each writer is listed in `claims` from before it writes until it commits. During a conversion (while `moving` is set),
 the commit also adds the comment to `touched`. The converter copies all comments, compares the two copies, and copies
-the touched comments again. Then it switches to the new copy with one update, whose filter requires both lists to be
-empty.
+the touched comments again. Then it switches to the new copy with one update, whose filter requires `claims` and
+`touched` to be empty.
 
 This filter makes the conversion correct. Two other mechanisms only make sure that it finishes: the gate, which blocks
 new claims for about a second, and the limit on `touched`, at which writers have to wait. Each conversion has its own
@@ -39,7 +39,8 @@ SHUT_GATE = {"moving.gate": {"$add": ["$$NOW", GATE_MS]}}
 OPEN_GATE = {"moving.gate": None}
 NO_CHANGES: Mapping[str, Any] = {}
 FEW_TOUCHED = 5
-# Number of touched comments per copy command. It is small enough that a command finishes before the gate opens.
+# Number of touched comments per copy command. This number is small enough for a command to finish before the gate
+# opens.
 CHUNK = 50
 # Maximum number of seconds that the gate stays shut while touched comments are copied again.
 LONGEST_GATE = 10
@@ -103,7 +104,7 @@ class LiveConversion:
         return {"_id": self.source.target.id, "moving.id": self.conversion_id}
 
     def acquire(self) -> int:
-        """Start the conversion and return the epoch of its copy. A conversion whose process died is replaced.
+        """Start the conversion and return the epoch of its copy. Replace an earlier conversion whose process died.
 
         Raises:
             ConversionFailed: Another process is converting the discussion.
@@ -118,7 +119,7 @@ class LiveConversion:
             "epoch": {"$add": ["$last_epoch", 1]},
             "done": 0,
         }
-        # A target has only one array, so an earlier embedded copy no longer exists.
+        # A target has only one array of comments, so an earlier embedded copy no longer exists.
         remaining = {"$filter": {"input": "$leftovers", "cond": {"$ne": ["$$this.schema", self.to.layout]}}}
         document = self.collection.find_one_and_update(
             {"_id": self.source.target.id, "epoch": self.source.epoch, "$expr": is_dead()},
@@ -196,7 +197,7 @@ class LiveConversion:
 
         Both copies are read in the same order, as two streams.
         """
-        # Renumbering does not change any path.
+        # Renumbering does not change the full slugs.
         orders = [Order.THREADED] if self.renumber else [Order.THREADED, Order.OLDEST]
         order = next(
             (order for order in orders if order in self.source_layout.orders and order in self.target_layout.orders),
@@ -268,7 +269,8 @@ class LiveConversion:
         """
         deadline = None if self.patience is None else time.monotonic() + self.patience
         while True:
-            # Don't wait for dead writers. Other writers can finish, unless their claims are old enough to be repaired.
+            # Repair old claims, so that the conversion doesn't wait for dead writers. All other writers can still
+            # finish.
             repair_claims(self.store, self.source.target)
             began = progressed = time.monotonic()
             while time.monotonic() - progressed < GATE_MS / 1000 and time.monotonic() - began < LONGEST_GATE:

@@ -28,5 +28,5 @@ class Numbers:
             return rank
         if document["number"] > self.highest:
             return int(document["number"]) + self.shift
-        # The number of the last comment that was posted at or before this time.
+        # The new number of the last comment that was posted at or before the time of `document`.
         return max(1, bisect_right(self.times, document["posted"]))

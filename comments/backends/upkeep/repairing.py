@@ -2,7 +2,7 @@
 
 No repair changes the text of a comment. If a claim's comment is stored, the claim is committed once its writer should
 have finished. In this case, either the writer stopped before the commit, or a server failure lost the commit. Any other
-claim is dropped when it is so old that no process can still be writing under it.
+claim is dropped when it is so old that no process can still be using it.
 """
 
 import logging
@@ -28,8 +28,8 @@ from marginalia.mongo.connection import batched, no_time_limit
 
 logger = logging.getLogger(__name__)
 
-# Comments that were approved long after they were sent share numbers with others. If 100 numbers belong to more than
-# 100 + CROWD comments, the discussion is renumbered.
+# Comments that were approved long after they were sent share numbers with other comments. If more than 100 + CROWD
+# comments share 100 numbers, the discussion is renumbered.
 HUNDRED, CROWD = 100, 200
 # Number of comments per query.
 BATCH = 500
@@ -58,7 +58,7 @@ def _repair(store: Store, claim: Claim, *, is_abandoned: bool) -> bool:
     stored = store.layouts.of(claim.place).look(claim.place, [claim.slug]).comments.get(claim.slug)
     if stored and store.was_written_under(claim, stored):
         return store.discussions.commit(claim, newest=claim.posted if claim.kind in ("post", "approve") else None)
-    # Nothing more can be written under this claim, because revisions only increase and each slug is stored only once.
+    # No process can still use this claim, because revisions only increase and each slug is stored only once.
     is_past = stored is not None and (claim.kind in ("post", "approve") or stored["rev"] > claim.rev)
     if is_abandoned or is_past:
         store.discussions.drop(claim)
@@ -75,8 +75,8 @@ def drop_orphans(store: Store, target: Target, *, accept_loss: bool = False) -> 
         return False
     dropped = 0
     for layout, epoch in _orphans(store, document):
-        # A conversion that starts now gets a higher epoch. A conversion that is considered dead may still switch until
-        # it is ended, so its copy is not an orphan.
+        # A conversion that starts now gets a higher epoch. A conversion that is considered dead may still switch to its
+        # copy until it is ended, so this copy is not an orphan.
         if epoch <= document["last_epoch"] and (accept_loss or not _count_unique(store, document, layout, epoch)):
             dropped += layout.clear(read_place(document), {"$eq": epoch})
     return dropped > 0
@@ -161,7 +161,7 @@ class Repairing(Part):
         """Count the comments again and store the result. Do nothing if a writer is active at the same time.
 
         The count is lowered only if `accept_loss` is True, because a count that is too high may be the only trace of
-        lost comments. It is never lowered while some comments can't be read.
+        lost comments. The count is never lowered while some comments can't be read.
         """
         document = self.store.discussions.find(target)
         if document is None or document["claims"]:
@@ -177,7 +177,7 @@ class Repairing(Part):
     def tidy(self) -> int:
         """Run the maintenance that a worker performs every minute.
 
-        A damaged discussion does not prevent the maintenance of others.
+        A damaged discussion does not prevent the maintenance of other discussions.
         """
         discussions = self.store.discussions.collection
         moment = now()
@@ -200,7 +200,7 @@ class Repairing(Part):
 
 
 class Tally:
-    """The totals of all comments in a copy, and the faults found in them."""
+    """The totals of all comments in a copy, and the faults found in these comments."""
 
     def __init__(self) -> None:
         self.public = self.highest = 0
@@ -233,7 +233,7 @@ class Tally:
             self.newest = max(self.newest, document["posted"])
 
     def faults(self, discussion: Document) -> Iterator[Fault]:
-        """Yield the inconsistencies between these comments and their discussion document."""
+        """Yield the faults in these comments, and their inconsistencies with the discussion document."""
         name = str(Target.from_id(discussion["_id"]))
         yield from (Fault(name, "comment", what, repairable=False) for what in (*self.malformed, *self.bad))
         for parent, above, slug in self.needed:

@@ -1,8 +1,8 @@
-"""Change a comment exactly once. As for a post, this takes a claim and a commit.
+"""Change a comment exactly once. Like a post, a change needs a claim and a commit.
 
 A change selects the comment by its slug and the revision that the user saw, and increases the revision by one. Before
 that, the old version is written to comments.history, from which it can be restored. If the change then fails, its
-history entry is ignored, because it belongs to no version of the comment.
+history entry is ignored, because no version of the comment refers to it.
 """
 
 from collections.abc import Mapping
@@ -78,7 +78,8 @@ class Changing(Part):
         change_ids: set[ObjectId | None] = {stored["change"]}
         versions: list[ReplacedComment] = []
         entries = self.store.history.find({"discussion_id": target.id, "slug": slug})
-        # An index sorts the entries by revision. Each revision has at most one entry that belongs to an actual change.
+        # An index sorts the entries by revision. Each revision has at most one entry that belongs to a successful
+        # change.
         for entry in entries.sort("rev", -1):
             if entry["_id"] in change_ids:
                 change_ids.add(entry.get("change"))
@@ -116,7 +117,7 @@ class Changing(Part):
                     self._keep_old(claim, stored, by)
                 fields = {**change.fields, "rev": rev + 1, "change": claim.change, "op": claim.op}
                 if not layout.change(claim.place, slug, rev, fields, lookup):
-                    # Another writer got there first. Look again under the same claim.
+                    # Another writer has changed the comment first. Look again with the same claim.
                     continue
                 stored = {**stored, **fields}
                 outgrown = layout.outgrown(claim.place, lookup, stored)
@@ -129,7 +130,7 @@ class Changing(Part):
                 return stored
 
     def _check_result(self, target: Target, stored: Document, change: Change, op: str) -> Document:
-        """Return the stored comment if the same token already changed it, or if the change would have the same result.
+        """Return the stored comment if it was changed with the same token, or if the change would have the same result.
 
         Raises:
             CommentNotFound: The comment to edit was removed.

@@ -2,7 +2,7 @@
 
 Once `erase_author` returns, readers can no longer see the author's comments, because they have been erased from the
 current copies, the queue and the history. The worker erases comments that were being written at the same time. The
-worker repeats the search until all leases from that time have expired and a search finds nothing.
+worker repeats the search until all claims from that time have expired and a search finds nothing.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ LASTING = timedelta(seconds=2 * LEASE)
 
 
 class Erasing(Changing):
-    """Reads and erases all data about an author."""
+    """Operations that read or erase all data about an author."""
 
     def written_by(self, *, id: str = "", email: str = "") -> Iterator[Comment | HeldComment | ReplacedComment]:
         query = _query(id, email)
@@ -66,7 +66,7 @@ class Erasing(Changing):
         comments.
         """
         erased = 0
-        # A comment may be found twice, in its collection and in the trash.
+        # An embedded comment may be found twice: in the collection of its target, and in the trash.
         for target, document in {
             (target, stored_comment["slug"]): (target, stored_comment)
             for target, stored_comment in self._current_by_author(query)

@@ -1,7 +1,7 @@
-"""Import comments in batches. Each batch has a single claim, so it takes about as long as one post.
+"""Import comments in batches. Each batch has a single claim, so a batch takes about as long as one post.
 
-The claim contains the slugs of the batch and a range of numbers. Both identify the comments that were written under the
-claim.
+The claim contains the slugs of the batch and a range of numbers. The slugs and numbers identify the comments that were
+written with the claim.
 """
 
 from collections.abc import Iterable, Mapping
@@ -48,7 +48,7 @@ class Importing(Changing):
         discussions = self.store.discussions
         can_promote = True
         last = max((new.posted for new in batch.values() if new.posted), default=None)
-        # The same batch gets the same op, so an interrupted import resumes with its old claim.
+        # A repeated batch gets the same op, so an interrupted import resumes with its old claim.
         op = slugs.part("\n".join(batch))
         while missing := self._without_stored(target, op, batch):
             claim = discussions.claim(target, Intent(op, "", "import", number=True, posted=last, slugs=tuple(missing)))
@@ -58,7 +58,7 @@ class Importing(Changing):
             outgrown = layout.outgrown(claim.place, lookup, *documents)
             if outgrown and can_promote:
                 discussions.refuse(claim)
-                # If this fails, another converter is active.
+                # If the conversion fails, another converter is active, so keep the current layout.
                 can_promote = self.promote(target, outgrown)
                 continue
             if claim.is_stale:
@@ -89,7 +89,7 @@ class Importing(Changing):
 
 
 def with_delta(layouts: Layouts, claim: Claim) -> Claim:
-    """Return the claim of a batch with `delta` set to the number of public comments that were written under it."""
+    """Return a batch's claim with `delta` set to the number of public comments that were written with the claim."""
     documents = layouts.of(claim.place).look(claim.place, claim.slugs).comments.values()
     written = [item for item in documents if 0 <= claim.number - item["number"] < len(claim.slugs)]
     # Also count comments that have been removed since, because their removal lowers the count.

@@ -132,7 +132,7 @@ class Pending(Posting):
                 {"created": {"$gt": last["created"]}},
                 {"created": last["created"], "_id": {"$gt": last["_id"]}},
             ]
-        # A slug has at most one queued comment in a discussion, so no sort is needed.
+        # A discussion has at most one queued comment with a given slug, so no sorting is needed.
         cursor = self.store.pending.find(query, sort=None if target and wanted.get("slug") else OLDEST_FIRST)
         return tuple(read_documents(self.store.pending.name, cursor.limit(wanted.get("limit", 100)), read_held))
 
@@ -145,8 +145,8 @@ class Pending(Posting):
     def lease(self, by: str, until: datetime) -> HeldComment | None:
         free = {"state": Verdict.WAITING.value, "lease.until": {"$not": {"$gt": now()}}}
         update = {"$set": {"lease": {"by": by, "until": until}}}
-        # First find the oldest comment across all shards, then lease it by its shard key. If another moderator leases
-        # it first, find the next one.
+        # First find the oldest comment across all shards, and then lease it with a filter that contains its shard key.
+        # If another moderator leases it first, find the next one.
         while oldest := self.store.pending.find_one(free, {"discussion_id": 1, "slug": 1}, sort=OLDEST_FIRST):
             document = self.store.pending.find_one_and_update({**_key(oldest), **free}, update)
             # A malformed comment remains leased, so the next search skips it.

@@ -1,8 +1,8 @@
 """Post a comment exactly once, in four steps: claim, look, write and commit.
 
-The look must come after the claim. If another sender's claim for the same token is already gone, that sender's comment
-has been stored, so the look finds it. A commit fails if the claim has been removed, either by another sender of the
-same token or by a repair after a delay. The writer then starts again with a new claim.
+The look must come after the claim. If another process has already removed its claim for the same token, the comment has
+been stored, so the look finds it. A commit fails if the claim has been removed, either by another process with the same
+token or by a repair after a delay. The writer then starts again with a new claim.
 """
 
 from collections.abc import Callable, Mapping
@@ -50,7 +50,7 @@ class Posting(Changing):
         return PostResult(read_comment(target, stored), new=is_new)
 
     def publish(self, pending: Mapping[str, Any]) -> Document:
-        """Store a pending comment in the place that was assigned when it was held. Return the stored comment."""
+        """Store a pending comment with the number and time that it got when it was held. Return the stored comment."""
 
         def make(claim: Claim, existing: Mapping[str, Document]) -> Document:
             document = {name: pending[name] for name in FIELDS}
@@ -65,7 +65,7 @@ class Posting(Changing):
         return self._store(target, intent, make)[0]
 
     def _store(self, target: Target, intent: Intent, make: Make, parent: str = "") -> tuple[Document, bool]:
-        """Write the comment that `make` builds from the claim and the comments found by the look.
+        """Write the comment that `make` builds from the claim and the comments found by `look`.
 
         Return the stored comment, and whether this call stored it.
         """

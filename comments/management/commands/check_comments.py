@@ -73,7 +73,7 @@ class Command(AuditCommand):
 
 
 def _row(fault: Fault) -> dict[str, Any]:
-    """Return a fault as a dict with the public names of the JSON output."""
+    """Return a fault as a dict with the field names of the JSON output."""
     return {
         "discussion": fault.discussion,
         "kind": fault.kind,

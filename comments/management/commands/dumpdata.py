@@ -1,4 +1,4 @@
-"""Django's dumpdata command, without comments. They can't be dumped, because they are not stored as rows."""
+"""Django's dumpdata command, without comments. Comments can't be dumped, because they are not stored as rows."""
 
 from typing import Any
 
