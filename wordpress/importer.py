@@ -1,8 +1,8 @@
 """Import of a WordPress export, using the same actions that editors use.
 
 The importer reads the file at least twice: first for all URLs (export/scan.py), then for the text of posts and pages.
-If a page comes before its parent in the file, the importer reads the file again. It never overwrites nodes from
-previous runs. An interrupted import can be resumed.
+If a page comes before its parent in the file, the importer reads the file again. The importer never overwrites nodes
+from previous runs. An interrupted import can be resumed.
 """
 
 from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ TITLE_WORDS = 8
 # Maximum number of attempts to find a free slug. Another attempt is needed if someone else has just used the slug.
 ATTEMPTS = 5
 UNSEEN = "Comments that readers can't see because folders have no discussion"
-# Known taxonomies. Categories and tags become tags. The others only determined how a theme displayed a post.
+# Known taxonomies. Categories and tags become tags. The other taxonomies only determined how a theme displayed a post.
 TAXONOMIES = {"category", "post_tag", "post_format", "nav_menu", "wp_theme", "wp_template_part_area"}
 WRITTEN = {BasicPage.type_name: "page", Folder.type_name: "page", BlogEntry.type_name: "post"}
 
@@ -102,7 +102,7 @@ class Importer:
         Raises:
             WxrError: The file is damaged. Everything before the error was imported.
             SectionError: The section can't be used. No post or page was imported.
-            SourceError: A previous import was from another site. No post or page was imported.
+            SourceError: A previous import was from another site with the same URL. No post or page was imported.
             DownloadsStopped: A limit on downloads was reached. No post or page was imported.
         """
         self.begin(self.path.stat().st_size, "B")
@@ -156,7 +156,7 @@ class Importer:
     def _find_users(self, export: Export) -> dict[str, Actor]:
         """Return the authors, keyed by login.
 
-        An author is the account with this username, or just a name if there is none.
+        Each author is the account with this username, or just a name if there is no such account.
         """
         users = get_user_model().objects.filter(username__in=list(export.authors))
         actors = {user.get_username(): Actor.of(user) for user in users}

@@ -1,11 +1,11 @@
 """Data from previous runs with the same source.
 
-With this data, the next run can link to their content and complete their posts.
+With this data, a run can link to content from previous runs, and complete posts that had missing parts.
 
 WordPress and hosting companies split large exports into several files. A post in one file can show pictures from
-another file, and link to posts in it. Therefore, each run stores data about the posts, pages, pictures and synced
-patterns that it has read. If parts of a post or page are missing, the run also stores its source, until a later run
-reads these parts.
+another file, and link to posts in other files. Therefore, each run stores data about the posts, pages, pictures and
+synced patterns that it has read. If parts of a post or page are missing, the run also stores the source of this post or
+page, until a later run reads the missing parts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -16,7 +16,7 @@ MAX_LINES = 50
 
 @dataclass(slots=True)
 class Report:
-    """The number of objects that the export contained and that were written, and notes about problems and decisions."""
+    """The numbers of objects in the export and of objects written, and notes about problems and decisions."""
 
     posts: Counter[str] = field(default_factory=Counter)
     pages: Counter[str] = field(default_factory=Counter)

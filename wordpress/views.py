@@ -30,7 +30,7 @@ def redirect_old_url(request: HttpRequest) -> HttpResponse | None:
         return None
     path = request.path_info
     feed_format = request.GET.get("feed")
-    # On sites without permalinks, feed URLs had this parameter.
+    # On old sites without permalinks, feed URLs contained this parameter.
     url = (
         _current_url(request, path, _feed) or _site_feed(path, feed_format)
         if feed_format

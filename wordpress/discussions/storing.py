@@ -26,7 +26,7 @@ MAX_QUEUED = 10_000
 
 
 class Discussions:
-    """Stores each comment once.
+    """A writer that stores each comment only once.
 
     Existing comments are not stored again, even if they were removed or are in the queue.
     """

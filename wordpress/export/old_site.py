@@ -22,7 +22,7 @@ SIZE = re.compile(r"-\d{1,5}x\d{1,5}(?=\.\w+\Z)")
 CHANGED = re.compile(r"(?:-scaled|-rotated|-e\d{9,14}|-\d{1,5}x\d{1,5})+(?=\.\w+\Z)")
 # Hosts from which Jetpack serves a site's pictures.
 PROXY = re.compile(r"i\d\.wp\.com\Z")
-# The prefix of this site's photos in converted posts.
+# The prefix of references to this site's photos in converted posts.
 PHOTO = "photo:"
 DATED = re.compile(r"/\d{4}/\d\d/(?:\d\d/)?([^/?]+)\Z")
 MAX_PATH_BYTES = 4_096
@@ -69,7 +69,7 @@ class OldSite:
             self.slugs[slug] = number if self.slugs.get(slug, number) == number else None
         if normalized := _normalize(link):
             self.pages.setdefault(normalized, number)
-        # Some guids are the URL of the front page. These don't identify a post.
+        # Some guids are the URL of the front page. These guids don't identify a post.
         if "/" in (normalized := _normalize(guid)) or "?" in normalized:
             self.guids[normalized] = number if self.guids.get(normalized, number) == number else None
 
@@ -92,7 +92,7 @@ class OldSite:
 
         Args:
             attachment: The file on the old site.
-            src: The source on the new site.
+            src: The value for `src` on the new site.
             page: The path of the file's page on the new site.
         """
         number = attachment.id or self.files.get(_normalize_file(attachment.url), 0)
@@ -148,8 +148,8 @@ class OldSite:
             or self.stems.get(CHANGED.sub("", normalized))
         )
         if not file_id and number in self.by_id:
-            # Text that was copied from another site contains the ids of that site, so the name or the host must also
-            # match.
+            # Text that was copied from another site contains the ids of that site, so the file name or the host must
+            # also match.
             same = _stem(url) == _stem(self.by_id[number].url)
             file_id = number if same or host_of(url) in self.hosts else None
         return self.by_id[file_id] if file_id else None
@@ -189,7 +189,7 @@ class PostLibrary:
         return f"{path}#{DISCUSSION if fragment in DISCUSSIONS else anchors.prefix_id(unquote(fragment))}"
 
     def file(self, url: str, number: int = 0) -> File:
-        """Return the picture at `url`. `number` is its id if the post contains one, or 0."""
+        """Return the picture at `url`. `number` is the picture's id if the post contains it, or 0."""
         return self.site.find_file(url, number) or File(url)
 
     def gallery(self, ids: Sequence[int]) -> Sequence[File]:

@@ -26,8 +26,8 @@ __all__ = ["MAX_RECORD", "VERSIONS", "read"]
 VERSIONS = ("1.0", "1.1", "1.2")
 # Limits that no real export exceeds. A file that exceeds a limit is rejected, so that it can't use up all memory.
 # MAX_RECORD limits the number of characters in one record. MAX_TAG limits the number of characters in one tag or
-# comment, which the parser reads again with each chunk. MAX_DEPTH limits the number of nested elements. MAX_PREFIXES
-# limits the number of namespace prefixes that are declared at any one point.
+# comment, because the parser reads an incomplete tag again with each chunk. MAX_DEPTH limits how deeply elements can be
+# nested. MAX_PREFIXES limits the number of namespace prefixes that are declared at any one point.
 MAX_RECORD = 64 * 1024 * 1024
 MAX_TAG = 1024 * 1024
 MAX_DEPTH = 100
@@ -40,7 +40,7 @@ XMLNS = re.compile(r"xmlns(?::|\Z)")
 UNDECLARED = "undeclared"
 
 CHANNEL = {"title", "link", "wp:wxr_version", "wp:base_site_url", "wp:base_blog_url"}
-# The elements to read in each kind of record. All others are skipped, including authors' email addresses and IP
+# The elements to read in each kind of record. All other elements are skipped, including authors' email addresses and IP
 # addresses.
 RECORDS = {
     "wp:author": {"wp:author_login", "wp:author_display_name"},
@@ -96,8 +96,8 @@ def read(stream: BinaryIO, repairs: Repairs | None = None) -> Iterator[Record]:
     """
     repairs = Repairs() if repairs is None else repairs
     handler = _Handler()
-    # The handler resolves namespace prefixes itself, because the parser rejects undeclared prefixes, such as
-    # <atom:link> in exports from 2012.
+    # The handler resolves namespace prefixes itself, because the parser rejects undeclared prefixes, such as `atom` in
+    # exports from 2012.
     parser = DefusedExpatParser()
     parser.setContentHandler(handler)
     handler.setDocumentLocator(parser)
@@ -272,7 +272,7 @@ class _Handler(ContentHandler):
         self.part = None
 
     def _open_site(self) -> None:
-        """Add the Site to `done`, once, before all other records.
+        """Add the Site to `done` before all other records, unless it has already been added.
 
         Raises:
             WxrError: The file is not from WordPress.
@@ -368,7 +368,8 @@ class _Handler(ContentHandler):
     def _moment(self, gmt: str, local: str, published: str = "") -> datetime | None:
         """Return a time in UTC.
 
-        The time is read from `gmt`, the RSS date `published`, or the local time with the latest offset.
+        The time is read from `gmt`, from the RSS date `published`, or from the time `local`, using the latest known
+        offset.
         """
         moment = _timestamp(gmt)
         local_time = _timestamp(local)

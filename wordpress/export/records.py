@@ -77,7 +77,7 @@ class Comment:
 
     @property
     def is_ping(self) -> bool:
-        """Return whether the comment is a notification from another site, and not written by a reader."""
+        """Return whether the comment is a notification from another site instead of a reader's comment."""
         return self.kind in ("pingback", "trackback")
 
 

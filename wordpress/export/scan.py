@@ -56,8 +56,7 @@ VISIBLE = {"inherit", "publish"}
 class Entry:
     """A post or page in the export.
 
-    The fields in the second half describe the entry's place on this site, which is determined once all entries are
-    known.
+    The fields from `kind` on describe the entry's place on this site, which is determined once all entries are known.
     """
 
     number: int
@@ -144,7 +143,8 @@ class Export:
         """Return the time of publication of a picture, or None if it is not published.
 
         As in WordPress, a picture is not published before the post that it was uploaded to, unless a public post shows
-        it. If a complete export does not contain the post that the picture was uploaded to, that post was deleted.
+        it. If a complete export does not contain the post that the picture was uploaded to, that post was deleted, and
+        the picture is published.
         """
         own_time = attachment.posted or moment
         if attachment.status not in VISIBLE:
@@ -159,12 +159,12 @@ class Export:
 
 
 def identifier(site_key: str, kind: str, number: int) -> ObjectId:
-    """Return the id for an object from an old site. It is the same in each run and in each export of the site."""
+    """Return the id for an object from an old site. The id is the same in each run and in each export of the site."""
     return ObjectId(hashlib.sha256(f"wordpress {site_key} {kind} {number}".encode()).digest()[:12])
 
 
 def scan(path: Path, media: Path | None, report: Report, step: Callable[[int], object], *, source: str = "") -> Export:
-    """Read an export and return its contents. They are also counted in `report`.
+    """Read an export, return its contents, and count them in `report`.
 
     Args:
         path: The path of the export.

@@ -55,7 +55,7 @@ AFTER = "Skipped after the end of the document"
 
 @dataclass(slots=True)
 class Repairs:
-    """The number of repairs of each kind, and the line of the first one."""
+    """The number of repairs of each kind, and the line of the first repair of each kind."""
 
     counts: Counter[str] = field(default_factory=Counter)
     lines: dict[str, int] = field(default_factory=dict)
@@ -138,7 +138,7 @@ def _beginning(text: str, repairs: Repairs) -> str:
 
 
 class _Reader:
-    """Repairs the text of one file. The unfinished end of a chunk is stored until the next chunk is read."""
+    """A reader that repairs the text of one file. An unfinished end of a chunk is kept for the next chunk."""
 
     def __init__(self, repairs: Repairs) -> None:
         self.repairs = repairs

@@ -53,7 +53,7 @@ class Limits:
 
 
 class Downloader:
-    """Downloads files of the site whose front page is `site`.
+    """A downloader for files of the site whose front page is `site`.
 
     Hosts on private networks are allowed only if `private` is True.
     """

@@ -54,7 +54,7 @@ def _file_name(attachment: Attachment) -> PurePosixPath:
 
 
 class PictureImporter:
-    """Creates photos in `gallery`, and registers them in `export` so that posts and pages can show them.
+    """An importer that creates photos in `gallery`, and registers them in `export` for the posts that show them.
 
     If `dry_run` is true, photos are registered but not created.
     """
@@ -84,8 +84,8 @@ class PictureImporter:
         assert self.gallery.id is not None
         title = plain(attachment.title)[:MAX_TITLE]
         fields: dict[str, Any] = {"summary": plain(attachment.caption)}
-        # WordPress does not require alternative text. A picture without any description remains a draft, but the post
-        # that shows it still refers to it.
+        # WordPress does not require alternative text. A picture without any description remains a draft, but posts that
+        # show the picture still refer to it.
         if alt := (plain(attachment.alt) or fields["summary"] or title)[:MAX_ALT]:
             fields |= {"detail.alt": alt, "published": self.export.publish_time(attachment, self.moment)}
         try:
@@ -153,7 +153,7 @@ class PictureImporter:
 def register_known(export: Export, report: Report, moment: datetime) -> set[int]:
     """Register pictures from previous runs, so that posts and pages can show them.
 
-    Return the ids of those pictures that have no file in this run.
+    Return the ids of these pictures. None of the pictures has a file in this run.
     """
     existing = importing.existing(
         old_links.find_numbers(export, [attachment.id for attachment in export.missing_files])

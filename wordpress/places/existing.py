@@ -25,7 +25,7 @@ def find_known(export: Export) -> None:
         SourceError: Most of the dates differ.
     """
     known = imports.existing_nodes([entry.id for entry in export.entries.values()])
-    # A previous run has read these entries, but could not import them, or they have since been deleted.
+    # A previous run has read these entries, but could not import them, or their nodes have since been deleted.
     missing = [number for number, entry in export.entries.items() if not entry.in_this_file and entry.id not in known]
     for number in missing:
         del export.entries[number]

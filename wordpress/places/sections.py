@@ -30,10 +30,10 @@ class SectionError(Exception):
 
 
 class Sections:
-    """Finds the sections of an import, or plans new ones.
+    """The existing and the planned sections of an import.
 
-    A planned section is created by `create`, so an import that fails earlier leaves no empty section. If `dry_run` is
-    true, sections are counted but not created.
+    A planned section doesn't exist until `create` is called, so an import that fails before that leaves no empty
+    section. If `dry_run` is true, sections are counted but not created.
     """
 
     def __init__(self, export: Export, report: Report, moment: datetime, *, dry_run: bool) -> None:

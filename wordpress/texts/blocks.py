@@ -1,8 +1,8 @@
 """Blocks from WordPress's editor. A block marker is an HTML comment with the name and the attributes of a block.
 
 The content of a block is between its markers. However, WordPress inserts the content of some blocks only when it shows
-the post. Among these blocks, this module expands synced patterns and footnotes if the export contains them. It reports
-all others.
+the post. This module expands two kinds of such blocks, synced patterns and footnotes, if the export contains their
+content. It reports all other blocks without content.
 """
 
 import json
@@ -62,7 +62,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Footnote:
-    """A footnote of a post: its id, to which its mark in the post refers, and its HTML."""
+    """A footnote of a post: the id that its mark in the post refers to, and its HTML."""
 
     id: str
     html: str

@@ -24,7 +24,7 @@ __all__ = ["Body", "File", "Library", "convert", "plain", "make_slug"]
 
 NEXT_PAGE = re.compile(r"<!--\s*nextpage\s*-->")
 BLOCK_MARKER = re.compile(r"<!--\s*wp:")
-# A URL on its own line. WordPress embeds its content.
+# A URL on its own line. WordPress embeds the content of such a URL.
 LONE_URL = re.compile(r"^[ \t]*(https?://[^\s<>\"\[\]]+)[ \t]*$", re.MULTILINE)
 BLANK_LINES = re.compile(r"\n\s*\n")
 EMOJI = re.compile(r"\b(?:wp-smiley|emoji)\b")
@@ -57,8 +57,8 @@ class File:
 
     Attributes:
         url: The old URL.
-        src: The source on the new site, or "" if the new site doesn't have the file.
-        page: The URL of its page on the new site, or "" if readers can't see it.
+        src: The value for `src` on the new site, or "" if the new site doesn't have the file.
+        page: The URL of the file's page on the new site, or "" if readers can't see this page.
     """
 
     url: str
@@ -76,7 +76,7 @@ class Library(Protocol):
     def file(self, url: str, number: int = 0) -> File:
         """Return the picture at an absolute URL, on the old site or elsewhere.
 
-        `number` is its id on the old site, or 0 if it is unknown.
+        `number` is the picture's id on the old site, or 0 if the id is unknown.
         """
 
     def gallery(self, ids: Sequence[int]) -> Sequence[File]:
@@ -205,8 +205,8 @@ def _without_markers(text: str, lost: dict[str, None]) -> str:
 def _picture(file: File, missing: dict[str, None], alt: str = "", *, linked: bool = False) -> str:
     """Return the HTML of a picture.
 
-    If it is missing, return a link to its old URL. If `linked` is true, the missing picture is already inside a link,
-    so return only the text.
+    If the picture is missing, return a link to its old URL. If `linked` is true, the missing picture is already inside
+    a link, so return only the text.
     """
     text = alt or file.title or label_of(file.url)
     if file.src:
@@ -216,7 +216,7 @@ def _picture(file: File, missing: dict[str, None], alt: str = "", *, linked: boo
 
 
 class _Rewriter:
-    """Rewrites the links, pictures and players in the body of a post."""
+    """A rewriter for the links, pictures and players in the body of a post."""
 
     def __init__(self, base: str, library: Library, missing: dict[str, None], lost: dict[str, None]) -> None:
         self.base = base
@@ -282,7 +282,7 @@ class _Rewriter:
     def image(self, token: Token) -> str:
         """Return a picture with its new URL.
 
-        If it is missing, return a link to it, because this site's pages show no external pictures.
+        If the picture is missing, return a link to its old URL, because this site's pages show no external pictures.
         """
         values = attributes(token.rest)
         alt = values.get("alt", "").strip()

@@ -66,7 +66,7 @@ def _at_most(limit: int, make: Callable[[re.Match[str]], str]) -> Callable[[re.M
 def _embed(match: re.Match[str]) -> str:
     url = unescape(match[1])
     label = unescape(match[2]).strip()
-    # A link with different text is an ordinary link by the author.
+    # A link whose text differs from its URL is an ordinary link by the author.
     if players.find_player(url) is None or label != url:
         return ""
     caption = " ".join(unescape(match[3] or "").split()) if match.re is _BLOCK else ""

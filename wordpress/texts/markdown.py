@@ -15,12 +15,12 @@ __all__ = ["to_markdown"]
 
 SPECIAL = re.compile(r"[\\`*_\[\]<>~|#]|&(?=#?\w+;)")
 LINE_START = re.compile(r"^(\d{1,9})(?=[.)])|^(?=[-+=:])")
-# A URL. Longer URLs do not become links.
+# A URL of up to 2,000 characters. Longer URLs do not become links.
 URL = re.compile(r"https?://[^\s<>]{1,2000}+(?![^\s<>])")
 NESTING = {"blockquote", "ul", "ol"}
 MARKS = {"b": "**", "strong": "**", "em": "*", "i": "*", "cite": "*"}
 BREAK = "\\\n"
-# Quotations and lists are not nested more deeply than this.
+# Maximum nesting depth of quotations and lists.
 MAX_DEPTH = 12
 
 
@@ -53,7 +53,7 @@ class _Frame:
 
 
 class _Writer:
-    """Writes Markdown with a stack of frames, one per open element.
+    """A writer of Markdown that uses a stack of frames, one per open element.
 
     The text of a closed element is added to its parent's frame.
     """
@@ -181,8 +181,8 @@ class _Writer:
         before = text[:start]
         inner = text[start:end]
         after = text[end:]
-        # A Markdown character next to another one, or around only one half of a pair, could be matched with the wrong
-        # one.
+        # A Markdown character next to another Markdown character, or around only one half of a pair, could be matched
+        # with the wrong character.
         if re.search(r"[*_`\[\]<>\\]", self.written()[-1:] + before + after):
             return text
         return f"{before}{mark}{inner}{mark}{after}"

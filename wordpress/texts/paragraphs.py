@@ -35,8 +35,8 @@ ENDS = {
 }
 BLANK_LINE = re.compile(r"\n[ \t]*\n\s*")
 BREAK = "<br>\n"
-# Maximum depth of formatting. Deeper formatting is dropped, because unclosed formatting is repeated in each following
-# paragraph.
+# Maximum nesting depth of formatting. Deeper formatting is dropped, because unclosed formatting is repeated in each
+# following paragraph.
 MAX_DEPTH = 16
 
 
@@ -49,7 +49,7 @@ def paragraphs(source: str) -> str:
 
 
 class _Writer:
-    """Collects inline tokens until a block starts or ends, then writes them in the layout of their element."""
+    """A writer that collects inline tokens until a block starts or ends, and writes them in their element's layout."""
 
     def __init__(self) -> None:
         self.out: list[str] = []
@@ -58,7 +58,7 @@ class _Writer:
         # blocks).
         self.blocks: list[tuple[str, str]] = []
         self.inline: list[tuple[str, str, int]] = []
-        # The number of open blocks with each name. If it is 0, no search is needed.
+        # The number of open blocks with each name. If the number is 0, no search is needed.
         self.open: Counter[str] = Counter()
 
     def feed(self, token: Token) -> None:
@@ -178,7 +178,7 @@ class _Piece:
     def __init__(self, inline: list[tuple[str, str, int]]) -> None:
         self.parts = [source for _, source, _ in inline]
         self.is_visible = False
-        # The index after the last visible part. Line breaks after it are dropped.
+        # The index after the last visible part. Line breaks after this index are dropped.
         self.tail = len(self.parts)
         self.ends_with_break = False
 

@@ -49,11 +49,11 @@ URLS_BY_NUMBER = {
 SOURCES = ("src", "url", "mp3", "m4a", "ogg", "wav", "mp4", "m4v", "webm", "ogv", "wmv", "flv")
 
 URL = re.compile(r"""https?://[^\s"'<>\[\]“”″]+""")
-# All quantifiers are possessive. Otherwise, ambiguous input would be matched in every possible combination, which takes
-# too long.
+# All quantifiers are possessive. Otherwise, ambiguous input would be matched in every possible combination, which would
+# take too long.
 PAIR = r"""\s++[\w-]++\s*+=\s*+(?>"[^"]*"|'[^']*'|[“”″][^“”″]*[“”″]|&quot;.*?&quot;|[^\s"']+)"""
 ONLY_PAIRS = re.compile(rf"(?:{PAIR})++\s*+/?\s*+\Z", re.DOTALL)
-# WordPress.com writes "id=12&doc=a-b". In a gist, the author's name may precede the number.
+# WordPress.com writes "id=12&doc=a-b". In a gist shortcode, the author's name may precede the number.
 NUMBER = re.compile(r"[\w-]+(?:/\w+)?(?=[&\s\"']|\Z)", re.ASCII)
 WORD = re.compile(r"[a-z][a-z0-9_-]*\Z")
 
@@ -84,7 +84,7 @@ def label_of(url: str) -> str:
 
 
 class _Expander:
-    """Expands the shortcodes of a post, using the indexes of its tokens."""
+    """An expander for the shortcodes of a post. It uses the indexes of the post's tokens."""
 
     def __init__(self, tokens: list[Token], gallery: Callable[[dict[str, str]], str]) -> None:
         self.tokens = tokens
@@ -93,7 +93,7 @@ class _Expander:
         # A caption inside a caption does not become a figure. Authors never nest captions, and a thousand nested
         # captions would exceed the recursion limit.
         self.in_caption = False
-        # The index of the end tag for each opening shortcode, and the other way round.
+        # The index of the end tag for each opening shortcode, and of the opening shortcode for each end tag.
         self.partner = _partners(tokens)
 
     def between(self, start: int, end: int) -> str:

@@ -58,7 +58,8 @@ class Token:
 def tokens(source: str) -> Iterator[Token]:
     """Yield the tokens of `source`. A "<" or "[" that doesn't start a token is text."""
     position = 0
-    # Names that have no end tag in the rest of the text. They are stored so that each is searched for only once.
+    # Names of elements that have no end tag in the rest of the text. They are stored so that each name is searched for
+    # only once.
     unclosed: set[str] = set()
     while position < len(source):
         token = _token(source, position, unclosed)
@@ -74,7 +75,7 @@ def _token(source: str, position: int, unclosed: set[str]) -> Token:
             doubled = bool(match[1] or match[5])
             if not (match[5] and not match[1]) or match[2]:
                 return Token("shortcode", match[0], match[3], match[4], bool(match[2]), doubled)
-            # In "[name]]", the second bracket is text.
+            # In "[name]]", the second closing bracket is text.
             return Token("shortcode", match[0][:-1], match[3], match[4], False, False)
         return Token("text", "[")
     if source.startswith("<!--", position):

@@ -105,7 +105,7 @@ class Command(MongoCommand):
 
 
 class Progress:
-    """Shows a progress bar on a terminal, or prints messages at regular intervals to any other output."""
+    """A progress display: a bar on a terminal, or messages at regular intervals in any other output."""
 
     def __init__(self, stdout: Any, *, quiet: bool) -> None:
         self.stdout = stdout
