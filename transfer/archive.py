@@ -52,7 +52,7 @@ _KEYS: dict[str, dict[str, type]] = {
     PENDING: {"discussion": str},
 }
 PIECE = 1 << 20
-# Maximum length of a line. MongoDB accepts documents of 16 MB, and their extended JSON is longer.
+# Maximum length of a line in bytes. MongoDB accepts documents of 16 MB, and their extended JSON is longer.
 LONGEST_LINE = 48 << 20
 LARGEST_MANIFEST = 1 << 20
 # Maximum ratio of uncompressed to compressed size. A higher ratio indicates a zip bomb. Text usually compresses to
@@ -87,7 +87,7 @@ class Manifest:
 
 
 class ArchiveWriter:
-    """Writes an archive to a temporary path in the same folder, and renames it to `path` once it is complete.
+    """A writer that creates an archive under a temporary name, and renames the archive to `path` once it is complete.
 
     Raises:
         FileExistsError: `path` already exists.
@@ -115,7 +115,7 @@ class ArchiveWriter:
 
     @contextmanager
     def lines(self, name: str) -> Iterator["LineWriter"]:
-        """Yield a writer for the lines of a file. It buffers the lines in a temporary file while photos are written."""
+        """Yield a writer for the lines of a file. Lines are buffered in a temporary file while photos are written."""
         with tempfile.TemporaryFile(dir=self._part.parent) as buffer:
             lines = LineWriter(buffer)
             yield lines
@@ -132,7 +132,7 @@ class ArchiveWriter:
         return self._write(f"photos/{file_id}", zipfile.ZIP_STORED, pieces)
 
     def finish(self, made: str, options: dict[str, Any]) -> Manifest:
-        """Write the manifest, and rename the archive to its path.
+        """Write the manifest, and rename the archive to `path`.
 
         Raises:
             FileExistsError: Another process has since created `path`.
@@ -179,7 +179,7 @@ class ArchiveWriter:
 
 
 class LineWriter:
-    """Writes lines and counts them in `records`."""
+    """A writer that counts the written lines in `records`."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -204,7 +204,7 @@ class LineWriter:
 
 
 class Archive:
-    """Reads an archive. Call `check` before you use the contents of the archive.
+    """A reader for an archive. Call `check` before you use the contents of the archive.
 
     Raises:
         BadArchive: The archive was not written by an export.

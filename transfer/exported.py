@@ -52,8 +52,8 @@ class Selection:
     def changed_filter(self) -> dict[str, Any]:
         """Return the filter for nodes and photos that have changed since `since`.
 
-        The filter also compares the nonce, which contains the time of the save. Therefore, the filter finds nodes whose
-        dates were set to earlier values by an import, and uploads that began earlier.
+        The filter also compares the nonce, which contains the time of the save. Therefore, the filter also finds nodes
+        whose dates were set to earlier values by an import, and uploads that began before `since`.
         """
         if self.since is None:
             return {}
@@ -111,7 +111,7 @@ def leaves(selection: Selection) -> Iterator[Document]:
 
 
 def photos(selection: Selection) -> Iterator[Document]:
-    """Yield the selected photos, ordered by id, each followed by its other completely stored files."""
+    """Yield the selected photos, ordered by id, each followed by its other files that are stored completely."""
     for batch in batched(_with_history(_selected(ASSET_FILES, selection, node_filter(ASSET_FILES), _FILE)), BATCH):
         contents_filter = {"metadata.parent_id": {"$in": [photo["_id"] for photo in batch]}, "metadata.type": CONTENT}
         whole = {**contents_filter, "metadata.locked": None, "metadata.doomed": None, "length": {"$gt": 0}}
@@ -193,8 +193,8 @@ def _id_batches(home: Collection[Document], query: Mapping[str, Any]) -> Iterato
 def _with_history(documents: Iterable[Document]) -> Iterator[Document]:
     """Yield nodes as they are exported, with their "history", which contains every nonce that they had on this site.
 
-    The importing site searches these nonces for the nonce of its own version. If it is found, that version is an
-    earlier one.
+    The importing site searches these nonces for the nonce of its own version. If the site finds this nonce, its version
+    is an earlier version of the exported node.
     """
     for batch in batched(documents, BATCH):
         history: dict[ObjectId, list[ObjectId]] = {document["_id"]: [] for document in batch}

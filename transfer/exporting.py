@@ -1,6 +1,7 @@
-"""Export a site or a section to an archive. It contains what editors and readers wrote, but no credentials.
+"""Export a site or a section to an archive. The archive contains what editors and readers wrote, but no credentials.
 
-Accounts, tokens, sessions, IP addresses and jobs are never read. Email addresses of comments are read only on request.
+Accounts, tokens, sessions, IP addresses and jobs are never read. Email addresses of comment authors are read only on
+request.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -56,7 +57,7 @@ def export_site(
         path: The path of the archive. If it ends with ".zip", the archive is a zip, otherwise a folder.
         section: The path of the section to export, or "" for the whole site.
         since: Only documents that have changed since this time are exported. If it is None, all documents are exported.
-        addresses: Whether to export the email addresses of comments.
+        addresses: Whether to export the email addresses of comment authors.
         step: A function that is called for each document.
 
     Returns:
@@ -91,7 +92,7 @@ class Export:
     Attributes:
         ids: The ids of the exported nodes and photos.
         unreadable: Descriptions of documents that could not be read, and the reasons why.
-        manifest: The manifest. It is set at the end.
+        manifest: The manifest, which is set at the end of the export.
     """
 
     selection: Selection

@@ -282,7 +282,7 @@ class Import:
     def _check_moderator(self, row: dict[str, Any]) -> dict[str, Any]:
         """Return a comment's row.
 
-        It is marked as written by a moderator only if its account is a moderator on this site.
+        The comment is marked as written by a moderator only if its author is a moderator on this site.
         """
         user = row.get("user")
         is_moderator = row.get("moderator") is True and isinstance(user, str) and self._moderates(user)
@@ -301,7 +301,7 @@ class Import:
 
 
 def _compare(target: Target, row: dict[str, Any], digests: dict[str, bytes]) -> ImportResult:
-    """Return the result of importing a row of a discussion, which is either the head or a comment."""
+    """Return the result of importing a row, which describes either the discussion itself or a comment."""
     slug = str(row.get("comment", ""))
     label = f"{str(target)[:80]} {slug}".strip()[:200]
     digest = digests.get(slug)

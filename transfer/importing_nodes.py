@@ -91,7 +91,7 @@ class Unstored:
 
     @cached_property
     def revisions(self) -> frozenset[ObjectId]:
-        """Return the ids of revisions. They are read only if needed, because reading them takes a long time."""
+        """Return the ids of revisions. The ids are read only if needed, because reading them takes a long time."""
         return frozenset(self.read_revisions())
 
 
@@ -163,8 +163,8 @@ def _was_discarded(record: Mapping[str, Any], stored: Mapping[str, Any]) -> bool
     if discarded is None or "draft" in stored or "draft" not in record:
         return False
     is_same_version = record["metadata"]["nonce"] == stored["metadata"]["nonce"]
-    # Nonces begin with their time in seconds. Therefore, a draft that was begun later on another site has a greater
-    # nonce.
+    # Nonces begin with the time of their creation in seconds. Therefore, a draft that was begun later on another site
+    # has a greater nonce.
     nonce = record["draft"]["nonce"]
     return bool(nonce == discarded or (is_same_version and discarded not in record["history"] and nonce < discarded))
 
@@ -190,7 +190,7 @@ def _saved_tags(stored: Mapping[str, Any]) -> Any:
 
 
 def describe(record: Mapping[str, Any]) -> str:
-    """Return the title or slug and the id of a node or photo, as text for an operator."""
+    """Return the title or slug of a node or photo, and its id, as text for an operator."""
     metadata = record.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     title = "".join(c if c.isprintable() else " " for c in str(metadata.get("title", metadata.get("slug")))[:80])
@@ -266,7 +266,7 @@ def _format_place(place: Mapping[str, Any]) -> str:
 
 
 def _compare_immutable(label: str, record: Mapping[str, Any], stored: Mapping[str, Any] | None) -> ImportResult:
-    """Return the result of importing a document of a kind that never changes after its creation."""
+    """Return the result of importing a document that never changes after its creation."""
     if stored is None:
         return ImportResult(Outcome.NEW, label)
     if stored == record:

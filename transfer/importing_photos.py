@@ -1,7 +1,8 @@
 """Import photos. Their documents are imported like nodes (transfer/importing_nodes.py), and their bytes are streamed.
 
 A photo and each of its earlier files are separate files in GridFS. As in an upload, a file is locked while it is being
-written. If an import is interrupted, the next import deletes the incomplete file, because it needs the same id.
+written. If an import is interrupted, the next import deletes the incomplete file, because the new file needs the same
+id.
 """
 
 import hashlib
@@ -132,7 +133,7 @@ def _replaced_by(record: Mapping[str, Any]) -> ObjectId | None:
 
 
 def _without_first_picture(photo: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a photo without the fields of its first file, if that file was replaced. Sweeping changes these fields."""
+    """Return a photo without the fields of its first file, if that file was replaced. Cleanups change these fields."""
     if _replaced_by(photo) is None:
         return photo
     metadata = {name: value for name, value in photo["metadata"].items() if name not in ("superseded", "doomed")}
@@ -190,7 +191,7 @@ def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
 def _delete_unfinished(stored: Mapping[str, Any]) -> None:
     """Delete the incomplete file of an interrupted import.
 
-    If an upload is still writing it, the upload loses its lock.
+    If an upload is still writing the file, the upload loses its lock.
     """
     files = database()[ASSET_FILES]
     lock = now()
@@ -209,7 +210,7 @@ def _store(record: Mapping[str, Any], pieces: Iterable[bytes]) -> None:
         DecoderBusy: Other photos are being decoded.
         UploadLost: Another process has deleted the incomplete file.
         Refused: The bytes don't match the document.
-        DuplicateKeyError: The id or the place is already used.
+        DuplicateKeyError: The id or the path is already used.
     """
     metadata = dict(record["metadata"])
     is_photo = record["metadata"]["type"] == PHOTO
