@@ -18,8 +18,8 @@ DEFAULTS: dict[str, Any] = {
     "TASKS": "default",
     "DEFAULT": {"LAYOUT": "documents", "ORDER": "oldest", "OPTIONS": {}},
     # Settings that override DEFAULT, keyed by label: {"app.model": {"LAYOUT": …, "ORDER": …, "OPTIONS": …}}. "EMBEDDED"
-    # contains the options of the embedded layout. If it is set, new discussions still use LAYOUT, but they can be
-    # converted to the embedded layout.
+    # contains the options of the embedded layout. If "EMBEDDED" is set, new discussions still use LAYOUT, but they can
+    # be converted to the embedded layout.
     "TARGETS": {},
     # Import path of a function that accepts a marginalia.comments.types.Target and returns the layout for its new
     # discussion, or "" to use LAYOUT.
@@ -37,8 +37,8 @@ DEFAULTS: dict[str, Any] = {
     # default function applies MODE to every object.
     "POLICY": "marginalia.comments.posting.policy.stock",
     "MODE": "hold-first",
-    # Import path of a function that accepts an object and returns primary keys of accounts, as str. Comments on this
-    # object by these accounts have the badge “Author”.
+    # Import path of a function that accepts an object and returns primary keys of accounts, as strings. Comments on
+    # this object by these accounts have the badge “Author”.
     "AUTHORS": "marginalia.comments.targets.no_authors",
     # Number of minutes after posting during which authors can edit or delete a comment.
     "EDIT_MINUTES": 15,
@@ -79,8 +79,8 @@ def entries(label: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the default entry of COMMENTS and the entry for `label`.
 
     Returns:
-        The DEFAULT entry, completed with default values for LAYOUT, ORDER and OPTIONS, and the entry for `label` in
-        TARGETS, which is {} if there is none.
+        A pair: the DEFAULT entry, completed with default values for LAYOUT, ORDER and OPTIONS, and the entry for
+        `label` in TARGETS, or {} if TARGETS has no such entry.
     """
     return {**DEFAULTS["DEFAULT"], **get("DEFAULT")}, get("TARGETS").get(label, {})
 

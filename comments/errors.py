@@ -39,7 +39,7 @@ class TargetNotFound(CommentError):
 class DiscussionDamaged(CommentError, Malformed):
     """The stored document of a discussion is missing a required field, or a field has the wrong type.
 
-    The message contains the discussion and the field. This app never writes such a document.
+    The message identifies the discussion and the field. This app never writes such a document.
     """
 
     sentence = _("Comments can't be shown right now. Please try again later.")

@@ -2,7 +2,7 @@
 
 A slug is a path of parts. In a full slug, each part is preceded by the time of the comment:
 "2026.11.21.10.07.03.512:abcdefghijklmnop/…". All parts have the same length, and all their characters sort after "/".
-Therefore, the descendants of path p are exactly the range [p + "/", p + "0").
+Therefore, the descendants of path p are exactly the slugs in the range [p + "/", p + "0").
 """
 
 import base64

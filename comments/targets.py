@@ -95,7 +95,7 @@ def parse_key(target: Target) -> Any:
     """Return the primary key of `target`, converted to the type that its collection stores.
 
     Raises:
-        TargetNotFound: The model does not exist, or the key is invalid for it.
+        TargetNotFound: The model does not exist, or the key is invalid for the model.
     """
     try:
         field = get_model(target.label)._meta.pk

@@ -60,7 +60,8 @@ class Verdict(StrEnum):
 class Target:
     """The identity of an object with a discussion: the label of its model and its primary key as a str.
 
-    Its str has the form "app.model:pk", which is used in URLs, tokens, files and messages. Stored documents use `id`.
+    The str of a target has the form "app.model:pk", which is used in URLs, tokens, files and messages. Stored documents
+    use `id`.
     """
 
     label: str
@@ -98,7 +99,7 @@ class CommentAuthor:
         name: The name that readers see.
         id: The primary key of the account as a str, or None if there is no account.
         url: The author's website. Any value that is not an http or https URL is replaced by "", because pages and API
-            clients link to it, and an older release stored other values.
+            clients link to this value, and an older release stored other values.
         is_moderator: Whether the account was a moderator when the comment was posted.
     """
 
@@ -117,13 +118,13 @@ class NewComment:
     """A validated and rendered comment that is not stored yet.
 
     Attributes:
-        token: The token of the form. A token creates only one comment, even if it is sent several times.
+        token: The token of the form. A token creates only one comment, even if the token is sent several times.
         text_hash: A keyed hash of the text that was sent with the token.
         parent: The slug of the comment that this comment replies to, or "".
         email: The author's email address, which is stored but never shown.
-        posted: The time of the comment. Only imports set it.
-        slug: The slug of an exported comment. It is set only when an export is imported, so that the comment keeps its
-            slug even if MAX_DEPTH is lower now.
+        posted: The time of the comment. Only imports set this time.
+        slug: The slug of an exported comment. This slug is set only when an export is imported, so that the comment
+            keeps its slug even if MAX_DEPTH is lower now.
     """
 
     author: CommentAuthor
@@ -192,11 +193,11 @@ class Discussion:
     """The discussion of a target, which may not be stored yet.
 
     Attributes:
-        begun: Whether the discussion is stored. It is False until the first post.
+        begun: Whether the discussion is stored. The value is False until the first post.
         count: The number of public comments.
         last_number: The highest number assigned so far.
-        version: An id that changes whenever readers can see a change. Read it before the comments, so that you can use
-            it as the cache key of a response that contains them.
+        version: An id that changes whenever readers can see a change. Read the version before the comments, so that you
+            can use it as the cache key of a response that contains the comments.
         moving: The layout that the discussion is being converted to, or "".
         writing: Whether a writer is active, or stopped before updating the version. If so, the version is not reliable.
     """
@@ -230,11 +231,11 @@ class Page:
     """A page of comments in a discussion.
 
     Pages in the orders OLDEST and NEWEST have page numbers, beginning with 1. NEWEST shows the same pages as OLDEST,
-    beginning with the last. Pages in the order THREADED have cursors.
+    beginning with the last page. Pages in the order THREADED have cursors.
 
     Attributes:
-        order: The order of the comments. It differs from `requested_order` if the discussion is too long for that
-            order.
+        order: The order of the comments. This order differs from `requested_order` if the discussion is too long to be
+            shown in the requested order.
         number: The page number, or 0 in threaded order.
         pages: The number of the last page, or 0 in threaded order.
         previous: The page number as a str, or the cursor, of the previous page in reading order. The value is "" if

@@ -201,7 +201,7 @@ class ModerationAdmin(admin.ModelAdmin):
     def _change(self, request: HttpRequest, comment: Comment, form: EditForm) -> bool:
         """Apply the requested change, and return whether it succeeded.
 
-        If it fails, show a message, and keep the text in the form.
+        If the change fails, show a message, and keep the text in the form.
         """
         sender = Sender(request, ())
         rev = forms.parse_revision(request.POST.get("rev", "")) or None
@@ -239,7 +239,7 @@ def _user_key(request: HttpRequest) -> str:
 
 
 def _focus(request: HttpRequest, action: str, ids: list[str], verdict: Verdict) -> str:
-    """Return the URL fragment of the comment that the next key press applies to: the undone comment or the next one.
+    """Return the URL fragment of the comment that the next key press applies to: the undone or the next comment.
 
     Comments that the moderator has skipped don't get the focus.
     """
@@ -259,7 +259,7 @@ def _verdict(state: str) -> Verdict:
 
 
 def _row(case: pending.Case) -> dict[str, Any]:
-    """Return the template context of a pending comment. Its HTML was sanitized before it was stored."""
+    """Return the template context of a pending comment. The comment's HTML was sanitized before it was stored."""
     parent = case.parent
     return {
         "case": case,

@@ -62,5 +62,5 @@ class CheckedLists:
     """A mixin for admins whose list is a CheckedList."""
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        """Return the change list class."""
+        """Return CheckedList as the class of the list."""
         return CheckedList

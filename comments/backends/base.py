@@ -1,4 +1,4 @@
-"""The contract that every backend fulfils. The tests in tests/comments/backends/contract.py verify it.
+"""The contract that every backend fulfils. The tests in tests/comments/backends/contract.py verify this contract.
 
 Terms used in this contract:
 
@@ -129,7 +129,7 @@ class Backend(Protocol):
     def sweep_erasures(self) -> int:
         """Search again for comments by authors whose data was erased, and erase these comments.
 
-        An erasure is finished once no writer that was active when the erasure began can still be writing.
+        An erasure is finished once all writers that were active when the erasure began must have stopped.
 
         Returns:
             The number of erasures that are not finished yet.
@@ -216,7 +216,7 @@ class Backend(Protocol):
 
         Args:
             **wanted: Filters.
-                `verdict` is WAITING by default. None selects all comments.
+                `verdict` is WAITING by default. None selects comments with any verdict.
                 `target`, `author_id` and `slug` select comments in this discussion, by this author, or with this slug.
                 `leased_by` selects comments that are leased to this moderator.
                 `available_to` excludes comments that are leased to other moderators.
@@ -232,7 +232,7 @@ class Backend(Protocol):
         """
 
     def count_held(self, verdict: Verdict, limit: int) -> int:
-        """Return the number of queued comments with `verdict`, counting up to `limit`."""
+        """Return the number of queued comments with this verdict, but at most `limit`."""
 
     def lease(self, by: str, until: datetime) -> HeldComment | None:
         """Lease the oldest pending comment that isn't leased yet to the moderator `by`.
@@ -403,7 +403,7 @@ class Backend(Protocol):
         """
 
     def tidy(self) -> int:
-        """Run the maintenance that a worker performs every minute. It never blocks readers or writers.
+        """Run the maintenance that a worker performs every minute. The maintenance never blocks readers or writers.
 
         This method completes or removes the claims of dead writers, ends conversions whose process died, deletes old
         copies, and searches again for comments to erase.

@@ -22,7 +22,7 @@ class Flags:
         self.stored = db["comments.flags"]
 
     def add(self, target: Target, slug: str, who: str) -> bool:
-        """Flag a comment. Return False if the reader `who` had already flagged it."""
+        """Flag a comment. Return False if the reader `who` had already flagged the comment."""
         known = {"$in": [{"$literal": who}, "$who"]}
         added = {"$concatArrays": ["$who", [{"$literal": who}]]}
         fields = {"discussion_id": {"$literal": target.id}, "slug": {"$literal": slug}}

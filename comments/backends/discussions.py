@@ -40,7 +40,7 @@ DEAD_AFTER = 20
 POLL_SECONDS = 0.02
 MAX_POLL_SECONDS = 0.2
 PATIENCE = 30
-# A commit does not wait for other members of the replica set, because the comment itself already survives a server
+# A commit does not wait for other members of the replica set, because the comment itself is already safe from a server
 # failure. If a commit is lost, its claim remains and is repaired later, as if the writer had stopped before the commit.
 PRIMARY_ONLY = WriteConcern(w=1)
 
@@ -83,7 +83,7 @@ class Claim:
     """A write in progress, and the copy of the discussion that it writes to.
 
     Attributes:
-        place: The copy to write to. It does not change until the claim is removed.
+        place: The copy to write to. This value does not change until the claim is removed.
         is_joined: Whether another process created the claim and may still be using it.
     """
 
@@ -121,7 +121,7 @@ class Discussions:
         return self.collection.find_one({"_id": target.id}, {"touched": 0} if whole else BRIEF_PROJECTION)
 
     def begin(self, target: Target) -> bool:
-        """Create the discussion of a target as configured in COMMENTS. Return False if it already exists."""
+        """Create a target's discussion as configured in COMMENTS. Return False if the discussion already exists."""
         storage = self.storage(target)
         try:
             self.collection.insert_one(new_document(target, storage.layout, storage.order, storage.bucket))

@@ -98,10 +98,10 @@ def content_document(new: NewComment) -> Document:
 def comment_document(
     content: Document, slug: str, number: int, posted: datetime, parent_comment: Mapping[str, Any] | None = None
 ) -> Document:
-    """Return the document for a comment. It contains the comment's place and the fields in `content`.
+    """Return the document for a new comment. The document contains the comment's place and the fields in `content`.
 
-    `parent_comment` is the stored comment that this one replies to. If that comment is at the deepest level, the new
-    comment is stored at the same level, and its `answers` contains that comment's slug.
+    `parent_comment` is the stored comment that the new comment replies to. If that comment is at the deepest level, the
+    new comment is stored at the same level, and its `answers` contains that comment's slug.
     """
     parent = slugs.parent_of(slug)
     parent_path = ""

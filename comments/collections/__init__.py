@@ -1,8 +1,8 @@
 """The MongoDB collections of the comments app, in the database that COMMENTS["DATABASE"] specifies.
 
-Each copy of a discussion has its own `epoch`. The indexes for reading a discussion begin with the discussion, so that a
-read needs only one range of the index. Each read also filters by epoch, so that it never mixes a copy in progress with
-the current copy.
+Each copy of a discussion has its own `epoch`. The indexes for reading a discussion begin with the discussion's id, so
+that a read needs only one range of the index. Each read also filters by epoch, so a page never mixes a copy in progress
+with the current copy.
 """
 
 from marginalia.comments import conf

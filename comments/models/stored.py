@@ -36,7 +36,7 @@ class Stored(ReadOnlyModel):
 class StoredAuthor(EmbeddedModel):
     """The author of a stored comment. The model has no field for the email address."""
 
-    # This field is the primary key only to keep Django from adding another one. It is None for authors without an
+    # This field is the primary key only to keep Django from adding another key. It is None for authors without an
     # account.
     key = models.CharField(primary_key=True, max_length=200, db_column="id")
     name = models.CharField(max_length=200)
@@ -54,7 +54,7 @@ class StoredAuthor(EmbeddedModel):
 class StoredMoving(EmbeddedModel):
     """A conversion in progress: the new layout and the number of comments copied so far."""
 
-    # This field is the primary key only to keep Django from adding another one.
+    # This field is the primary key only to keep Django from adding another key.
     to = models.CharField(primary_key=True, max_length=20)
     done = models.BigIntegerField(null=True)
 

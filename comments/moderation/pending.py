@@ -116,7 +116,7 @@ def cases(pending: Iterable[HeldComment]) -> list[Case]:
 
 
 def decide(action: str, ids: Iterable[str], by: str, origin: str = "", *, seen: Verdict | None = None) -> Decisions:
-    """Apply one of ACTIONS to comments. If the action fails for one comment, it is still applied to the others.
+    """Apply one of ACTIONS to comments. If the action fails for one comment, it is still applied to the other comments.
 
     Args:
         action: The name of the action.

@@ -15,8 +15,8 @@ def convert(target: Target, layout: str, order: Order) -> bool | None:
     """Convert a discussion, or enqueue the conversion if the discussion is long.
 
     Returns:
-        True if the discussion was converted, False if a worker will convert it, None if it already has this layout and
-        order.
+        True if the discussion was converted, False if a worker will convert it, or None if the discussion already has
+        this layout and order.
 
     Raises:
         ConversionFailed: The discussion can't be converted.

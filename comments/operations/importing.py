@@ -18,8 +18,8 @@ def import_(target: Model | Target, comments: Iterable[NewComment]) -> int:
 
     Args:
         target: The target of the discussion.
-        comments: The comments, parents before their replies. Each comment is identified by `slug` or `token`, and its
-            `html` must already be clean.
+        comments: The comments. Parents must come before their replies. Each comment is identified by `slug` or `token`,
+            and its `html` must already be clean.
 
     Returns:
         The number of new comments.
@@ -34,7 +34,8 @@ def import_(target: Model | Target, comments: Iterable[NewComment]) -> int:
 def hold_imported(target: Model | Target, new: NewComment, *, reasons: Iterable[str] = ()) -> PostResult:
     """Add a comment that is waiting for moderation on another site to this site's moderation queue.
 
-    Each token is added only once. The comment keeps its `posted`, and is added even if the discussion is closed.
+    Several calls with the same token add only one comment. The comment keeps its `posted`, and is added even if the
+    discussion is closed.
 
     Raises:
         InvalidComment: The comment is empty or too long.
@@ -44,5 +45,5 @@ def hold_imported(target: Model | Target, new: NewComment, *, reasons: Iterable[
 
 
 def slug_of(new: NewComment) -> str:
-    """Return the slug of an imported comment, which may not be stored yet. Its replies use the slug as `parent`."""
+    """Return the slug of an imported comment, which may not be stored yet. Replies use this slug as `parent`."""
     return new.slug or slugs.from_token(new.token, new.parent, conf.get("MAX_DEPTH"))

@@ -8,8 +8,8 @@ from marginalia.comments import conf
 
 
 class CommentsRouter:
-    """Prevents migrations in the comments database, which contains no tables."""
+    """A router that prevents migrations in the comments database, which contains no tables."""
 
     def allow_migrate(self, db: str, app_label: str, **hints: Any) -> bool | None:
-        """Return False for the comments database, and None (no opinion) for any other."""
+        """Return False for the comments database, and None (no opinion) for any other database."""
         return False if db == conf.database_alias() != DEFAULT_DB_ALIAS else None

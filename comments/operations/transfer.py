@@ -49,7 +49,7 @@ class Counts:
 
 
 def export(label: str = "") -> Iterator[str]:
-    """Yield the lines of all discussions, or only of those about objects of the model `label`."""
+    """Yield the lines of all discussions, or only of discussions about objects of the model `label`."""
     for target in selectors.iterate_targets(label=label):
         yield from map(_line, rows(target))
 

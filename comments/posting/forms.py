@@ -14,7 +14,7 @@ from marginalia.comments.posting.preparation import MAX_NAME
 from marginalia.comments.posting.tokens import FormToken
 from marginalia.comments.types import Comment, CommentAuthor, HeldComment, Target
 
-# Maximum number of digits of a revision. This is enough for any comment, and small enough for the database.
+# Maximum number of digits in a revision number. This is enough for any comment, and small enough for the database.
 MAX_DIGITS = 9
 _EMPTY_MESSAGE = _("Enter a comment.")
 
@@ -162,7 +162,7 @@ def user_key(user: Any) -> str:
 def display_name(user: Any) -> str:
     """Return the name shown with a user's comments.
 
-    It is never an email address, even if the site uses email addresses as user names.
+    The name is never an email address, even if the site uses email addresses as user names.
     """
     names = (user.get_full_name(), user.get_username().partition("@")[0])
     return next(filter(None, map(preparation.one_line, names)), "")[:MAX_NAME]

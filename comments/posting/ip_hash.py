@@ -1,4 +1,4 @@
-"""The IP address of a request, and the hash that is stored instead.
+"""The IP address of a request, and the hash that is stored instead of the address.
 
 The address itself is never stored. A keyed hash of the address's network is stored separately from the comments. A TTL
 index deletes the hash after 30 days.

@@ -18,7 +18,7 @@ from marginalia.mongo.clock import now
 
 # Number of an account's newest comments that are searched for comments that can still be changed.
 MAX_SEARCHED = 10
-# Maximum number of changes per comment. It is limited because every previous version is stored.
+# Maximum number of changes per comment. There is a limit, because every previous version is stored.
 MAX_CHANGES = 20
 
 

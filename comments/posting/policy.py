@@ -38,7 +38,7 @@ class Policy:
     """The policy of one discussion.
 
     Attributes:
-        closes: The time when the discussion stops accepting comments, or None if it doesn't.
+        closes: The time when the discussion stops accepting comments, or None if it never stops.
     """
 
     mode: Mode
@@ -61,7 +61,7 @@ def stock(obj: Model) -> Policy:
 
 
 def closing_time(published: datetime | None, days: int) -> datetime | None:
-    """Return the time when a discussion closes: `days` after `published`, or None if `days` is 0."""
+    """Return the time when a discussion closes: `days` days after `published`, or None if either of them is empty."""
     return published + timedelta(days=days) if published and days else None
 
 

@@ -93,7 +93,7 @@ def check_length(source: str) -> None:
 
 
 def render(source: str) -> str:
-    """Render `source` to clean HTML, as it is stored. Previews use this function too."""
+    """Render `source` to the clean HTML that is stored. Previews also use this function."""
     return str(conf.load("RENDERER")(source))
 
 

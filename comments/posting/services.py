@@ -279,7 +279,7 @@ def find_earlier(submission: Submission) -> PostResult | None:
 
 
 def find_posted(token: FormToken) -> PostResult | None:
-    """Return the result of a form, or None if the form was not sent before."""
+    """Return the earlier result of a form, or None if the form was not sent before."""
     try:
         return PostResult(selectors.get(token.target, slug_of(token)), new=False)
     except CommentNotFound:

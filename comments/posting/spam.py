@@ -53,7 +53,7 @@ class Submission:
 
     @cached_property
     def html(self) -> str:
-        """Return the text as HTML. It is rendered once, when a rule first needs it."""
+        """Return the text as HTML. The text is rendered once, when a rule first needs the HTML."""
         return preparation.render(self.source)
 
     @property
@@ -173,7 +173,7 @@ def may_flag(*, ip_hash: str, user: str) -> bool:
 
 
 def repeat(submission: Submission) -> SpamHit | None:
-    """Refuse text that the author has already posted in reply to the same comment. It can be posted elsewhere."""
+    """Refuse text that the author has already posted in reply to the same comment. The text can be posted elsewhere."""
     if rate_limit.allow(
         _repeat_key(submission),
         limit=1,

@@ -60,7 +60,7 @@ HUES = 12
 
 
 class Flags(NamedTuple):
-    """The conditions that determine how a comment is shown. Templates use them by name."""
+    """The conditions that determine how a comment is shown. Templates use these conditions by name."""
 
     removed: bool
     edited: bool
@@ -77,7 +77,7 @@ class Flags(NamedTuple):
 
 @dataclass(frozen=True)
 class CommentUrls:
-    """The prefixes of comment URLs in one discussion. The slug of a comment is appended to each."""
+    """The prefixes of comment URLs in one discussion. The slug of a comment is appended to each prefix."""
 
     permalink: str
     permalink_tail: str
@@ -139,7 +139,7 @@ class CommentView:
         return {name: SafeString(value) for name, value in self.presenter.values(self.comment, self.flags).items()}
 
     def get_absolute_url(self) -> str:
-        """Return the permalink."""
+        """Return the permalink of the comment."""
         return self.presenter.urls.permalink + self.comment.slug + self.presenter.urls.permalink_tail
 
 
@@ -164,7 +164,7 @@ class Presenter:
             order: The order of the comments.
             may_reply: Whether readers can reply.
             is_own_order: Whether `order` is the discussion's own order.
-            authors: The accounts of the object's authors, from COMMENTS["AUTHORS"].
+            authors: The primary keys of the accounts of the object's authors, from COMMENTS["AUTHORS"].
         """
         self.target = target
         self.order = order

@@ -64,8 +64,8 @@ def page(
             own order.
         size: The number of comments per page, from 1 to MAX_PAGE_SIZE. The default is PAGE_SIZE.
         number: The page number in the orders OLDEST and NEWEST, or 0 for the first page in reading order.
-        after: A cursor in the order THREADED. The page begins after it.
-        before: A cursor in the order THREADED. The page ends before it.
+        after: A cursor in the order THREADED. The page begins after this cursor.
+        before: A cursor in the order THREADED. The page ends before this cursor.
         at: The slug of a comment on the requested page.
 
     Raises:
@@ -159,7 +159,7 @@ def recent(limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
 def by_author(author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:
     """Return the public comments of an account, newest first.
 
-    `before` is the value of `posted` in the last comment on the previous page.
+    `before` is the `posted` time of the last comment on the previous page.
     """
     versions.note_unversioned()
     return backend().by_author(author_id, limit=limit, before=before)
@@ -203,16 +203,19 @@ def get_held(held_id: str) -> HeldComment:
 
 
 def find_held(target: Model | Target, slug: str, *, verdict: Verdict | None = Verdict.WAITING) -> HeldComment | None:
-    """Return the queued comment with the given slug, for its author to see.
+    """Return the queued comment with the given slug, to show it to its author.
 
-    The result is None if there is no such comment, or if its verdict is different. If `verdict` is None, any verdict
+    The result is None if there is no such comment, or if it has a different verdict. If `verdict` is None, any verdict
     matches.
     """
     return next(iter(held(target=target, slug=slug, verdict=verdict)), None)
 
 
 def email_of(comment: Comment) -> str:
-    """Return the email address of a comment's author, or "". Use it only for notices and moderators, never on pages."""
+    """Return the email address of a comment's author, or "".
+
+    Use the address only for notices and moderators, never on pages.
+    """
     return backend().email_of(comment.target, comment.slug)
 
 
@@ -230,5 +233,5 @@ def iterate_with_emails(target: Model | Target) -> Iterator[tuple[Comment, str]]
 
 
 def written_by(*, id: str = "", email: str = "") -> Iterator[Comment | HeldComment | ReplacedComment]:
-    """Yield all data about an account (`id`, its primary key) or an email address."""
+    """Yield all comments by an author, identified by an account's primary key (`id`) or an email address."""
     return backend().written_by(id=id, email=email)

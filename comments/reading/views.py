@@ -38,8 +38,8 @@ def get_comment_or_404(label: str, pk: str, slug: str) -> tuple[Comment, Model]:
 def permalink(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     """Redirect to the page that contains a comment, in the order given by ?order= or in the discussion's own order.
 
-    For a removed comment with replies, redirect to its thread. For a removed comment without public replies, return
-    410.
+    If the comment was removed but has public replies, redirect to its thread. If the comment was removed and has no
+    public replies, return status 410.
     """
     target, obj = get_target_or_404(label, pk)
     result = _page_with(target, slug, request.GET.get("order", ""))

@@ -281,7 +281,7 @@ def _written_by(user: str, limit: int) -> list[CommentView]:
 def _read(context: Context, read: Callable[[], Any], away: Any) -> Any:
     """Return the result of `read`.
 
-    If comments can't currently be read, return `away`. If that is _AWAY, return the outage template.
+    If comments can't currently be read, return `away`. If `away` is _AWAY, return the outage template.
     """
     request = context.get("request")
     try:

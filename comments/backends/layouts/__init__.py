@@ -117,7 +117,7 @@ class Layouts:
 
     @property
     def all(self) -> tuple[Layout, ...]:
-        """Return one layout per name. Queries by author and deletions don't depend on the order of a layout."""
+        """Return one layout per name. Deletions and queries by author don't depend on the order of a layout."""
         return tuple(map(self._get, layout_classes().values()))
 
     def of(self, place: Place) -> Layout:

@@ -97,7 +97,7 @@ class Layout(ABC):
     def change(
         self, place: Place, slug: str, revs: Mapping[str, Any] | int, fields: Mapping[str, Any], lookup: Lookup
     ) -> bool:
-        """Set `fields` of a comment if its `rev` matches `revs` (a number or a query). Return whether it matched."""
+        """Set `fields` of a comment if its `rev` matches `revs` (a number or a query). Return whether `rev` matched."""
 
     @abstractmethod
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
@@ -122,7 +122,7 @@ class Layout(ABC):
 
         Return the number of deleted documents.
 
-        Documents are deleted in batches, because deleting a million of them with one command would exceed the time
+        Documents are deleted in batches, because deleting a million documents with one command would exceed the time
         limit of the connection.
         """
         query = {"discussion_id": place.target.id, "epoch": dict(epochs)}
@@ -140,7 +140,7 @@ class Layout(ABC):
         """Yield all comments in `order`, which is one of `orders`. Only one batch is in memory at a time."""
 
     def sorted(self, place: Place, order: Order) -> Iterator[Document]:
-        """Yield all comments in any `order`. If it is not one of `orders`, the comments are sorted in memory."""
+        """Yield all comments in any `order`. If `order` is not one of `orders`, the comments are sorted in memory."""
         if order in self.orders:
             return self.iterate(place, order)
         return iter(sorted(self.iterate(place, self.orders[0]), key=lambda item: sort_key(item, order)))

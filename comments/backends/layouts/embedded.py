@@ -44,8 +44,8 @@ class Embedded(Layout):
 
     name = "embedded"
     # COLLECTION is the collection that contains the targets, or "" to use the model's own collection. TRASH is the
-    # collection that contains targets, with their comments, while they are in the trash. If a discussion exceeds BOUND
-    # comments or BOUND_BYTES, it is converted to PROMOTE_TO.
+    # collection that contains targets, with their comments, while the targets are in the trash. If a discussion exceeds
+    # BOUND comments or BOUND_BYTES, it is converted to PROMOTE_TO.
     options = {"COLLECTION": "", "TRASH": "", "BOUND": 200, "BOUND_BYTES": 100_000, "PROMOTE_TO": "buckets"}
     setting = "EMBEDDED"
     in_target = True

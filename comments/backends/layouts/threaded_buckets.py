@@ -155,7 +155,8 @@ class ThreadedBuckets(InBuckets):
             starts_right = upwards[-1]["until"] >= bound if backwards else upwards[0]["page"] <= bound
             if starts_right and all(a["until"] == b["page"] for a, b in pairwise(upwards)):
                 return chain
-        # A split can't cause a gap for this long, so the buckets are damaged. `check_comments` reports the damage.
+        # A split can't cause a gap that lasts this long, so the buckets are damaged. `check_comments` reports the
+        # damage.
         return chain
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:

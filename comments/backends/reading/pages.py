@@ -47,7 +47,7 @@ class Reading(Part):
         )
         by_id = {}
         for document in cursor:
-            # Lists show a damaged discussion as empty. Its own page and audits report the damage.
+            # Lists show a damaged discussion as empty. The discussion's own page and audits report the damage.
             with suppress(DiscussionDamaged):
                 by_id[document["_id"]] = read_discussion(document)
         return {target: by_id.get(target.id) or _empty_discussion(target) for target in unique_targets}
@@ -64,7 +64,7 @@ class Reading(Part):
     def _read_present(self, target: Target, read: Read[T]) -> T:
         """Return the result of `read` for a discussion and its current copy.
 
-        If `read` finds nothing because the copy has been replaced, it is called again.
+        If `read` finds nothing because the copy has been replaced, `read` is called again.
 
         Raises:
             CommentNotFound: The requested comment does not exist.

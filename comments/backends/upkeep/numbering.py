@@ -7,7 +7,7 @@ from marginalia.comments.backends.stored import Document
 
 
 class Numbers:
-    """A new numbering by (posted, slug). It needs about 250 bytes of memory per comment."""
+    """A new numbering by (posted, slug). This class needs about 250 bytes of memory per comment."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self.highest = 0

@@ -117,7 +117,7 @@ class Changing(Part):
                     self._keep_old(claim, stored, by)
                 fields = {**change.fields, "rev": rev + 1, "change": claim.change, "op": claim.op}
                 if not layout.change(claim.place, slug, rev, fields, lookup):
-                    # Another writer has changed the comment first. Look again with the same claim.
+                    # Another writer changed the comment first. Look again with the same claim.
                     continue
                 stored = {**stored, **fields}
                 outgrown = layout.outgrown(claim.place, lookup, stored)

@@ -18,7 +18,8 @@ from marginalia.comments.errors import CommentError, InvalidParent
 from marginalia.comments.types import NewComment, Order, State, Target
 from marginalia.mongo.clock import now
 
-# Number of comments per claim. It is lower than the number of touched comments at which writers wait for a converter.
+# Number of comments per claim. This number is lower than the number of touched comments at which writers wait for a
+# converter.
 BATCH = 250
 
 
