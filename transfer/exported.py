@@ -39,7 +39,7 @@ class Selection:
 
     Attributes:
         ids: The ids to export, or None to export everything.
-        since: Only changes since this time are exported. If it is None, all changes are exported.
+        since: Only changes since this time are exported. If `since` is None, all changes are exported.
     """
 
     ids: frozenset[ObjectId] | None = None

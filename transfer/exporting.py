@@ -54,9 +54,10 @@ def export_site(
     """Write the site, or a section and its contents at all levels, to an archive.
 
     Args:
-        path: The path of the archive. If it ends with ".zip", the archive is a zip, otherwise a folder.
+        path: The path of the archive. If the path ends with ".zip", the archive is a zip. Otherwise, it is a folder.
         section: The path of the section to export, or "" for the whole site.
-        since: Only documents that have changed since this time are exported. If it is None, all documents are exported.
+        since: Only documents that have changed since this time are exported. If `since` is None, all documents are
+            exported.
         addresses: Whether to export the email addresses of comment authors.
         step: A function that is called for each document.
 

@@ -71,7 +71,7 @@ class ImportSummary:
         return {result.label: result for result in self.skipped}
 
     def count_differing(self, imported: "ImportSummary") -> int:
-        """Return the number of documents that differ from the archive, excluding those that `imported` skipped."""
+        """Return the number of documents that differ from the archive, except those that `imported` skipped."""
         known = imported.skipped_by_label
         newly_skipped = sum(result.label not in known for result in self.skipped)
         return self.count(Outcome.NEW) + self.count(Outcome.NEWER) + newly_skipped
@@ -133,7 +133,7 @@ class Import:
         return summary
 
     def _list_contents(self) -> Unstored:
-        """Return the contents of the archive. Later, `run` removes skipped nodes and photos from them."""
+        """Return the contents of the archive. Later, `run` removes skipped nodes and photos from the result."""
         types = {
             record["_id"]: str(record["metadata"].get("type"))
             for name in (SECTIONS, PHOTOS, NODES)

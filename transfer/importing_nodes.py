@@ -96,7 +96,7 @@ class Unstored:
 
 
 def import_node(record: Mapping[str, Any], *, dry_run: bool = False, unstored: Unstored | None = None) -> ImportResult:
-    """Store an exported node. Its sections and revisions must already be stored.
+    """Store an exported node. The node's sections and revisions must already be stored.
 
     Args:
         record: The exported node.
@@ -230,7 +230,7 @@ def import_revisions(records: Iterable[Mapping[str, Any]], *, dry_run: bool = Fa
 
 
 def _insert_revisions(missing: list[Document]) -> dict[ObjectId, ImportResult]:
-    """Store revisions. Return the results of those that the database rejected, keyed by id."""
+    """Store revisions. Return the results of the revisions that the database rejected, keyed by id."""
     try:
         if missing:
             database()[REVISIONS].insert_many(missing, ordered=False)

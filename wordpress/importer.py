@@ -263,7 +263,7 @@ class Importer:
         return wants
 
     def _write(self, export: Export, sections: Sections, entry: Entry, item: Item, paths: dict[int, str]) -> bool:
-        """Create the node of an entry if it does not exist yet. Return whether its comments can be stored."""
+        """Create the node of an entry if the node does not exist yet. Return whether its comments can be stored."""
         if entry.known:
             return not entry.known.trashed
         library = PostLibrary(export.old, paths, item.id)
@@ -287,7 +287,7 @@ class Importer:
         elif not item.comments_open:
             fields["detail.comments"] = "closed"
         elif entry.is_page and entry.approved:
-            # A page shows its discussion only if it has a comment policy.
+            # A page shows its discussion only if the page has a comment policy.
             fields["detail.comments"] = stored_site.current().settings.comment_policy
         for name in _tags(item.terms)[tags.MOST :]:
             self.report.note(f"Tags left out because a post has at most {tags.MOST}", f"{name} of {entry.label}")
@@ -412,7 +412,7 @@ def _items(stream: BinaryIO, export: Export) -> Iterator[Item]:
 
 
 def _tags(terms: tuple[Term, ...]) -> list[str]:
-    """Return the names of categories and tags. All of them become tags."""
+    """Return the names of categories and tags. Both become tags on this site."""
     return [name for key, name in _tag_names(terms).items() if key and not tags.has_no_address(key)]
 
 

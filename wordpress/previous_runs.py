@@ -63,7 +63,7 @@ def import_actor() -> Actor:
 
 
 def load(export: Export, media: Path | None) -> None:
-    """Add the items that previous runs of the same source have read to `export`, unless it already contains them."""
+    """Add to `export` the items that previous runs of the same source have read, unless it already contains them."""
     attachments = {attachment.id for attachment in _attachments(export)}
     without_source = {"waiting.body": 0, "waiting.footnotes": 0}
     for item in database()[ITEMS].find({"source": export.key}, without_source).sort("number", 1):
@@ -127,7 +127,7 @@ def remember(export: Export) -> None:
 def _record(entry: Entry) -> dict[str, Any]:
     """Return the fields of a post or page to store.
 
-    `above` is stored even if the parent page is missing, because a later run may read it.
+    `above` is stored even if the parent page is missing, because a later run may read this page.
     """
     return {name: getattr(entry, name) for name in FIELDS} | {"above": entry.missing_parent or entry.above}
 

@@ -24,7 +24,7 @@ COMMENTS = re.compile(r"/comments/?\Z")
 def redirect_old_url(request: HttpRequest) -> HttpResponse | None:
     """Return a redirect from an old URL to the live node that replaces it. For any other URL, return None.
 
-    URLs with suffixes from WordPress are redirected too, to a feed, the page or its discussion.
+    URLs with WordPress suffixes are also redirected: to a feed, to the page or to the page's discussion.
     """
     if request.method not in ("GET", "HEAD"):
         return None
@@ -42,7 +42,7 @@ def redirect_old_url(request: HttpRequest) -> HttpResponse | None:
     elif not url and (ending := ENDING.search(path)):
         url = _current_url(request, path[: ending.start()])
         url += f"#{ANCHOR}" if url and ending[1] else ""
-    # Without no-cache, browsers would store the redirect permanently, but the node may be moved.
+    # Without no-cache, browsers would store the redirect permanently, even if the node is moved later.
     return HttpResponsePermanentRedirect(url, headers={"Cache-Control": "no-cache"}) if url else None
 
 

@@ -1,4 +1,4 @@
-"""Store imported comments. Approved comments are stored in discussions, pending comments in the moderation queue."""
+"""Store imported comments: approved comments in discussions, and pending comments in the moderation queue."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

@@ -139,7 +139,7 @@ class OldSite:
 
         Args:
             url: The absolute URL.
-            number: The id of the file as given in the post, or 0. It is used if no file matches the URL.
+            number: The id of the file as given in the post, or 0. This id is used if no file matches the URL.
         """
         normalized = _normalize_file(url)
         file_id = (

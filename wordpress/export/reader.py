@@ -87,7 +87,7 @@ def read(stream: BinaryIO, repairs: Repairs | None = None) -> Iterator[Record]:
     """Yield the records of an export in file order, beginning with the Site.
 
     Args:
-        stream: The bytes of the file. They are read once, in chunks.
+        stream: The file, which is read once, in chunks.
         repairs: An object that counts the repairs that were necessary to read the file.
 
     Raises:
@@ -143,7 +143,7 @@ class _Handler(ContentHandler):
         self.done: deque[Record] = deque()
         # Number of characters passed to the parser since its last event.
         self.unprocessed = 0
-        # For each open element, a dictionary of namespaces by prefix, innermost element last. Elements without
+        # For each open element, a dictionary of namespaces by prefix, with the innermost element last. Elements without
         # declarations share the dictionary of their parent.
         self.prefixes: list[dict[str, str]] = [{}]
         # True after the end of the root element.
@@ -215,7 +215,7 @@ class _Handler(ContentHandler):
         self.ended = not self.depth
 
     def characters(self, content: str) -> None:
-        """Store the text of the current element, if it is needed."""
+        """Store the text of the current element, if the text is needed."""
         self.unprocessed = 0
         if self.leaf and self.depth == self.leaf_depth:
             self.text.append(content)

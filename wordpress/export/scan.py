@@ -1,4 +1,4 @@
-"""The first scan of an export. It reads everything except the text of posts and pages.
+"""The first scan of an export, which reads everything except the text of posts and pages.
 
 The scan collects all links and parents before the import begins.
 """
@@ -76,7 +76,7 @@ class Entry:
     old_slug: str = ""
     # The ids of pictures that the entry showed to all visitors, as they are written in the export.
     shown: tuple[str, ...] = ()
-    # Whether this run has read the entry. If not, only a previous run has read it.
+    # Whether this run has read the entry. If not, only a previous run has read the entry.
     in_this_file: bool = True
 
     id: ObjectId = field(default_factory=ObjectId)
@@ -140,11 +140,11 @@ class Export:
     error: WxrError | None = None
 
     def publish_time(self, attachment: Attachment, moment: datetime) -> datetime | None:
-        """Return the time of publication of a picture, or None if it is not published.
+        """Return the time of publication of a picture, or None if the picture is not published.
 
         As in WordPress, a picture is not published before the post that it was uploaded to, unless a public post shows
-        it. If a complete export does not contain the post that the picture was uploaded to, that post was deleted, and
-        the picture is published.
+        the picture. If a complete export does not contain the post that the picture was uploaded to, that post was
+        deleted, and the picture is published.
         """
         own_time = attachment.posted or moment
         if attachment.status not in VISIBLE:
@@ -224,7 +224,7 @@ def _add_attachment(export: Export, attachment: Attachment, media: Path | None, 
 
 
 def add_file(export: Export, attachment: Attachment, media: Path | None, report: Report) -> Path | None:
-    """Add an attachment to `export`. Return the path of its file, or None if it is missing."""
+    """Add an attachment to `export`. Return the path of its file, or None if the file is missing."""
     export.old.add_file(attachment)
     path = locate(media, attachment) if media else None
     if path:

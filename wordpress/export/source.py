@@ -2,7 +2,7 @@
 
 WordPress, its plugins and PHP can write exports that no XML parser accepts. Such exports contain PHP notices before or
 after the document, forbidden characters, bytes in another encoding, or HTML entities. This module repairs, counts and
-reports all of these.
+reports all of these faults.
 """
 
 import codecs

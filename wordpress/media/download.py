@@ -186,7 +186,7 @@ class _Connection(http.client.HTTPConnection):
             self.sock.do_handshake()
 
     def interrupt(self) -> None:
-        """Shut down the connection. This interrupts all threads that are waiting for it."""
+        """Shut down the connection. This interrupts all threads that are waiting for the connection."""
         self.is_interrupted = True
         with suppress(OSError):
             if self.sock is not None:

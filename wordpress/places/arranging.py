@@ -17,7 +17,7 @@ from wordpress.report import Report
 
 __all__ = ["TargetSection", "arrange", "missing_parent_label"]
 
-# The maximum length of a slug. It is lower than the site's limit, so that a number can be appended.
+# The maximum length of a slug. This length is lower than the site's limit, so that a number can be appended.
 MAX_SLUG = slugs.LONGEST - 10
 
 
@@ -37,7 +37,7 @@ class TargetSection:
 
 
 def arrange(export: Export, top: TargetSection, blog: TargetSection, report: Report, moment: datetime) -> None:
-    """Determine the place of each entry: posts in `blog`, pages in their hierarchy below `top`.
+    """Determine the place of each entry: posts in `blog`, and pages in their hierarchy below `top`.
 
     Nodes from previous runs keep their current places.
     """

@@ -19,7 +19,7 @@ def find_known(export: Export) -> None:
     """Find the entries of `export` that already exist.
 
     Two sites that were developed at the same URL (such as http://localhost) use the same numbers for different posts.
-    Therefore, the dates of entries are compared with those of existing nodes.
+    Therefore, the dates of entries are compared with the dates of existing nodes.
 
     Raises:
         SourceError: Most of the dates differ.

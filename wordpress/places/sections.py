@@ -1,4 +1,4 @@
-"""The sections of an import. They are planned first, and created along with their first page, post or photo."""
+"""The sections of an import. Sections are planned first, and created along with their first page, post or photo."""
 
 from collections.abc import Callable
 from datetime import datetime

@@ -159,7 +159,7 @@ def _html(
         if gallery_inserts and gallery_count + len(gallery_inserts) <= Gallery.most:
             gallery_count += len(gallery_inserts)
             return "\n".join(gallery_inserts)
-        # Use the old URLs, as for all pictures in the post. The rewriter replaces them.
+        # Use the old URLs, as for all pictures in the post. The rewriter replaces these URLs.
         rows = "".join(f'<li><img src="{escape(file.url)}" alt="{escape(file.title)}"></li>\n' for file in files)
         return f"<ul>\n{rows}</ul>" if rows else ""
 

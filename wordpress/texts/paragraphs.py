@@ -3,8 +3,8 @@
 Blank lines separate paragraphs, and line ends become line breaks.
 
 WordPress does this whenever it shows a post, but the import does it only once. The code in this module is not derived
-from WordPress. It processes one tag after another, and checks what each element can contain, so the result is always
-well nested.
+from WordPress. The code processes one tag after another, and checks what each element can contain, so the result is
+always well nested.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""A tokenizer for the bodies of WordPress posts. It yields text, tags, comments and shortcodes.
+"""A tokenizer for the bodies of WordPress posts, which yields text, tags, comments and shortcodes.
 
 The tokenizer accepts any input and runs in linear time. Nothing is lost: the sources of all tokens, joined together,
 are the original text.
