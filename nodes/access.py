@@ -31,7 +31,7 @@ from nodes.types import Actor
 
 # The message is also used for sections that the user can't see, so it doesn't reveal whether such a section exists.
 NO_SUCH_SECTION = gettext_lazy("Choose an existing section that can contain this page.")
-# The value of the top level in lists of choices.
+# The value that represents the top level in lists of choices.
 TOP = "top"
 # Users with any of these permissions can see photos that aren't public.
 _PHOTO_VIEW_PERMISSIONS = ("view_photo", "add_photo", "change_photo", "add_node", "publish_node")
@@ -40,7 +40,7 @@ _PHOTO_VIEW_PERMISSIONS = ("view_photo", "add_photo", "change_photo", "add_node"
 class NodePermission(enum.StrEnum):
     """A permission to do something with a node."""
 
-    VIEW = "view"  # Includes previewing, comparing and copying, and viewing the history.
+    VIEW = "view"  # Also permits previewing, comparing and copying the node, and viewing its history.
     EDIT = "edit"
     DRAFT = "draft"
     PUBLISH = "publish"
@@ -52,7 +52,7 @@ class NodePermission(enum.StrEnum):
 _DATES = frozenset({"published", "expires"})
 # Only users with permission to publish can set these fields.
 PUBLISHER_FIELDS = _DATES | {"author", "detail.comments"}
-# Only commands and imports can set these fields, and the fields that a content type declares as not editable.
+# Only commands and imports can set these fields and any fields that a content type declares as not editable.
 _SYSTEM_FIELDS = frozenset({"created", "updated"})
 # Until a photo is published, the user who uploaded it can change these fields.
 DESCRIBING_FIELDS = frozenset({"title", "summary", "tags", "detail.alt", "detail.focal"})
@@ -129,14 +129,14 @@ def node(user: Any, node_id: ObjectId, permission: NodePermission) -> Editable:
 
 
 def photo(user: Any, photo_id: ObjectId, permission: NodePermission, *, describes: bool = False) -> Editable:
-    """Return a photo after the same checks as `node`.
+    """Perform the same checks as `node` for a photo, and return the photo.
 
     Args:
         user: The user.
         photo_id: The photo.
         permission: The permission to check.
         describes: Whether the action changes only the photo's description. Until the photo is published, the user who
-            uploaded it can do this.
+            uploaded it can perform such actions.
 
     Raises:
         Http404: The photo doesn't exist, or the user can't see it.
@@ -151,7 +151,7 @@ def photo(user: Any, photo_id: ObjectId, permission: NodePermission, *, describe
 
 
 def node_or_photo(user: Any, node_id: ObjectId, permission: NodePermission, *, describes: bool = False) -> Editable:
-    """Return a node or a photo after the same checks as `node` and `photo`.
+    """Perform the same checks as `node` and `photo`, and return the node or photo.
 
     Args:
         user: The user.
@@ -172,7 +172,7 @@ def node_or_photo(user: Any, node_id: ObjectId, permission: NodePermission, *, d
 
 
 def trashed(user: Any, node_id: ObjectId, permission: NodePermission) -> Editable:
-    """Return a node from the trash after the same checks as `node`.
+    """Perform the same checks as `node` for a node in the trash, and return the node.
 
     Raises:
         Http404: The node isn't in the trash, or the user can't see it.
@@ -260,10 +260,12 @@ def may_create(user: Any, type: str) -> bool:
 
 
 def check_may_type(user: Any, type: str, node_id: ObjectId | None) -> None:
-    """Raise PermissionDenied unless `user` can fill in the form for a node of `type`. New nodes have no `node_id`.
+    """Raise PermissionDenied unless `user` can fill in the form for a node of `type`.
+
+    For a new node, `node_id` is None.
 
     If the node no longer exists, or the user can no longer see it, the form is treated like the form of a new node.
-    The typed text isn't lost, and the form reveals nothing about the stored node.
+    This way, the typed text isn't lost, and the form reveals nothing about the stored node.
     """
     if content.get(type).is_file:
         is_allowed = may_change_photos(user)
@@ -286,7 +288,7 @@ def may_place(user: Any, section_id: ObjectId | None) -> bool:
 
 
 def check_may_place(user: Any, section_id: ObjectId | None, present: ObjectId | None = None) -> None:
-    """Raise InvalidPlace if `user` can't move a node to the section `section_id` from the section `present`."""
+    """Raise InvalidPlace if `user` can't move a node from the section `present` to the section `section_id`."""
     if section_id not in (None, present) and not may_place(user, section_id):
         raise InvalidPlace(NO_SUCH_SECTION)
 
@@ -332,12 +334,15 @@ def may_add_photos(user: Any) -> bool:
 
 
 def may_change_photos(user: Any) -> bool:
-    """Return whether `user` can change, publish, replace and move photos, and move them to trash."""
+    """Return whether `user` can change, publish, replace, move and trash photos."""
     return _is_staff(user) and any(user.has_perm(f"nodes.{name}") for name in ("change_photo", "publish_node"))
 
 
 def may_describe(user: Any, photo: Photo) -> bool:
-    """Return whether `user` can describe `photo`. Until it is published, the user who uploaded it can do so."""
+    """Return whether `user` can change the description of `photo`.
+
+    Until the photo is published, the user who uploaded it can do so.
+    """
     author = photo.metadata.author
     is_own = author is not None and author.id == user.pk and photo.metadata.published is None
     return may_change_photos(user) or (is_own and may_add_photos(user))

@@ -90,7 +90,7 @@ def histories(examination: Examination) -> Iterator[Finding]:
 
 @check
 def missing_types(examination: Examination) -> Iterator[Finding]:
-    """Check for nodes whose type no installed app declares. These nodes are kept, but readers can't see them."""
+    """Check for nodes whose type no installed app declares. Only editors can see these nodes."""
     for name in examination.declared(NODES):
         known = registry.names()
         # distinct() reads only one index entry per type.

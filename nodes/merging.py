@@ -15,7 +15,7 @@ from marginalia.markup.comparing import merge as text_merge
 from nodes.content import declared_fields, upgrading
 from nodes.content.declared_fields import ITEMS, PART, PARTS, TEXT
 
-# Metadata that isn't merged. Services set these values themselves, or save only differences (`tags`).
+# Metadata that isn't merged. Services set these values themselves or, for `tags`, save only the differences.
 _NOT_FIELDS = frozenset(
     {"nonce", "type", "created", "updated", "tags", "detail", "locked", "content_id", "doomed", "superseded"}
     | {upgrading.VERSION}
@@ -42,7 +42,7 @@ class Merge:
 
     Attributes:
         changes: The fields to change in the stored version, keyed by path.
-        merged: The paths of the fields in which stored changes were merged with the form.
+        merged: The paths of the fields in which stored changes were merged with the form's changes.
         conflicts: The fields whose conflicts the editor has to resolve.
     """
 

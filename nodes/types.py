@@ -203,7 +203,7 @@ class SelectedNode:
 
 @dataclass(frozen=True)
 class Refused:
-    """A node that wasn't changed, and the reason for this."""
+    """A node that wasn't changed, and the reason."""
 
     selected: SelectedNode
     reason: str

@@ -1,4 +1,4 @@
-"""Perform one action on many nodes. Each node is changed or refused on its own, so there is no transaction."""
+"""Perform one action on many nodes. Each node is changed or refused independently, without a transaction."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ def check_all(
 ) -> tuple[list[tuple[SelectedNode, NodeAction]], list[Refused]]:
     """Check the actions without executing them, so nothing is written.
 
-    Return the permitted actions, with their nodes, and the refused actions.
+    Return the actions that are permitted, and the nodes for which the action is refused.
     """
     allowed = []
     refused = []

@@ -40,9 +40,9 @@ class SaveDraft(DraftAction):
         fields: The fields to save, keyed by path.
         tags: The tags to add and remove.
         form: The id of the form.
-        merges: Whether to merge with changes by others. Otherwise, such changes raise EditConflict.
-        shows_draft: Whether the user saw the draft, not only the live version. If so, the draft stays scheduled if
-            the user has permission to publish.
+        merges: Whether to merge changes that others have made. If False, such changes raise EditConflict.
+        shows_draft: Whether the user saw the draft, not only the live version. If so, and if the user has permission to
+            publish, a scheduled draft remains scheduled.
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -84,12 +84,14 @@ class SaveDraft(DraftAction):
 
 @dataclass(frozen=True, kw_only=True)
 class PublishDraft(DraftAction):
-    """The action that publishes a draft. Changes made to the live version since the draft was started are merged.
+    """The action that publishes a draft.
+
+    Changes that were made to the live version after the draft was started are merged into the draft.
 
     Attributes:
         seen: The nonce of the draft that the user saw.
-        decided_on: After a conflict, the nonce of the live version that the user saw.
-        decided: After a conflict, the values that the user chose, keyed by field.
+        decided_on: The nonce of the live version that the user saw when resolving a conflict.
+        decided: The values that the user chose to resolve a conflict, keyed by field path.
         tags: The tags to add and remove.
     """
 

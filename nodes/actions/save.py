@@ -21,12 +21,12 @@ from nodes.types import NO_TAGS, Act, Saved, TagChange
 
 @dataclass(frozen=True, kw_only=True)
 class SaveAction(NodeAction):
-    """Base class for actions that save fields of the live version. Changes made since `seen` are merged.
+    """Base class for actions that save fields of the live version. Changes made since the version `seen` are merged.
 
     Attributes:
         seen: The nonce of the version that the user saw.
         form: The id of the form. If a form is saved again, its previous save is the base for merging.
-        merges: Whether to merge with changes by others. Otherwise, such changes raise EditConflict.
+        merges: Whether to merge changes that others have made. If False, such changes raise EditConflict.
     """
 
     seen: ObjectId
@@ -72,12 +72,12 @@ class SaveAction(NodeAction):
 
 @dataclass(frozen=True, kw_only=True)
 class SaveNode(SaveAction):
-    """The action that saves fields and tags of a node. Changes made since `seen` are merged.
+    """The action that saves fields and tags of a node. Changes made since the version `seen` are merged.
 
     Attributes:
         seen: The nonce of the version that the user saw.
         form: The id of the form. If a form is saved again, its previous save is the base for merging.
-        merges: Whether to merge with changes by others. Otherwise, such changes raise EditConflict.
+        merges: Whether to merge changes that others have made. If False, such changes raise EditConflict.
         fields: The fields to save, keyed by path.
         tags: The tags to add and remove.
         act: The kind of change that the history shows, if it can't be derived from the fields.
@@ -166,7 +166,7 @@ class Move(SaveAction):
 
     Attributes:
         seen: The nonce of the version that the user saw.
-        place: The new value of "parent_id", of "slug", or of both.
+        place: The new "parent_id", the new "slug", or both.
     """
 
     place: Mapping[str, Any]

@@ -14,7 +14,7 @@ from nodes.services import trash
 
 @dataclass(frozen=True, kw_only=True)
 class Trash(NodeAction):
-    """The action that moves a node to trash if the node has not changed since the user saw it.
+    """The action that moves a node to trash if the node hasn't changed since the user saw it.
 
     Attributes:
         seen: The nonce that the user saw.

@@ -28,24 +28,25 @@ WORKING_COPY_DAYS = 30
 
 PLACE = (("metadata.parent_id", 1), ("metadata.slug", 1))
 CHANGED = (("metadata.updated", -1), ("_id", -1))
-# Nodes published at the same time are sorted by creation time. The ids of photos aren't in order of creation.
+# Nodes published at the same time are sorted by creation time. The creation time is needed because the ids of photos
+# aren't in order of creation.
 NEWEST = (("metadata.published", -1), ("metadata.created", -1), ("_id", -1))
 OWN_DATE = (("derived.date", 1), ("_id", 1), ("metadata.expires", 1), ("metadata.published", 1))
 # Nodes in sections that list their pages by a date field.
 DATED = {"derived.date": {"$exists": True}}
 # Nodes that are pinned to the top of their section.
 PINNED = {"metadata.detail.is_pinned": True}
-# The hint for the index on `_id`. Without the hint, the server also tries the index on section and slug if the
-# filter contains them, too.
+# The hint for the index on `_id`. Without this hint, the server also tries the index on section and slug if the filter
+# contains these fields.
 BY_ID = "_id_"
 POSITION = (("position", 1), ("metadata.slug", 1))
-# Nodes that refer to a node, photo or insert.
+# Nodes that refer to at least one other node, photo or insert.
 REFERRING = {"derived.refs": {"$exists": True}}
 
-# Words are stemmed as in English, which does little harm in other languages. `pairs` is for scripts without spaces.
-# `language_override` names a field that no document has. With its default, MongoDB would read the language from a
-# content type's field called "language". `derived.title` and `derived.tags` contain words from fields that a content
-# type weights like the title or the tags.
+# Words are stemmed as in English, which does little harm in other languages. `pairs` contains pairs of characters from
+# scripts that have no spaces between words. `language_override` names a field that no document has. With its default,
+# MongoDB would read the language from a content type's field called "language". `derived.title` and `derived.tags`
+# contain words from other fields that have the same weight as the title or the tags.
 _WEIGHTS = {
     "metadata.title": 10,
     "derived.title": 10,
@@ -78,7 +79,7 @@ def node_indexes() -> tuple[Index, ...]:
         ),
         Index("by_type", (("metadata.type", 1), *NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1))),
         Index("by_tag", (("metadata.tags", 1), *NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1))),
-        # Public nodes by an author's name.
+        # For finding public nodes by their author's name.
         Index(
             "by_byline",
             (
@@ -94,7 +95,7 @@ def node_indexes() -> tuple[Index, ...]:
         # Nodes whose title contains a word that begins with the text that an editor typed. Nodes with the same word are
         # sorted by their last change, latest first.
         Index("by_title_word", (("derived.title_words", 1), *CHANGED)),
-        # The pages in a folder, by name.
+        # For listing the pages in a folder by name.
         Index(
             "by_name",
             (
@@ -133,15 +134,16 @@ def node_filter(collection: str) -> dict[str, Any]:
 
 
 def gallery_filters(gallery_id: ObjectId | None) -> tuple[dict[str, Any], ...]:
-    """Return the filters to try, in this order, in a query for a photo by id.
+    """Return the filters to try, in this order, when querying a photo by its id.
 
     The first filter contains the gallery that the photo was in when its id was stored, so a sharded cluster queries
-    only the shards with this gallery. The second filter is empty, and finds photos that have been moved since.
+    only the shards with this gallery. The second filter is empty, and finds photos that have since been moved to a
+    different gallery.
     """
     return ({"metadata.parent_id": gallery_id}, {}) if gallery_id else ({},)
 
 
-# Every GridFS driver would create these indexes under these names.
+# Any GridFS driver would create these indexes with these names.
 FILES_INDEXES = (Index("filename_1_uploadDate_1", (("filename", 1), ("uploadDate", 1))),)
 CHUNKS_INDEXES = (Index("files_id_1_n_1", (("files_id", 1), ("n", 1)), unique=True),)
 CHUNKS_KEY = ShardKey(
@@ -171,7 +173,8 @@ def collections() -> tuple[Collection, ...]:
                         ("metadata.type", 1),
                     ),
                 ),
-                # The admin lists. They are sorted by last change. A list of one state can have a different order.
+                # For the admin lists, which are sorted by last change. A list of nodes in a particular state can have a
+                # different order.
                 Index("by_updated", CHANGED),
                 Index("section_by_updated", (("metadata.parent_id", 1), *CHANGED)),
                 Index("type_by_updated", (("metadata.type", 1), *CHANGED)),

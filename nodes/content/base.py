@@ -20,7 +20,7 @@ from django_mongodb_backend.models import EmbeddedModel
 from nodes.content import values
 
 MARKDOWN, HTML = "markdown", "html"
-# How a section can list its nodes.
+# The ways in which a section can list its nodes.
 NEWEST = "newest"  # By publication date.
 BY_NAME = "by-name"  # Pages and subsections, by name.
 BY_HAND = "by-hand"  # Pages and subsections, in the order that editors set.
@@ -118,7 +118,7 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     is_dated: ClassVar[bool] = False
     # Whether nodes of this type are files in GridFS.
     is_file: ClassVar[bool] = False
-    # How a section lists its nodes. "" for types that aren't sections.
+    # The way in which a section of this type lists its nodes, or "" for types that aren't sections.
     lists: ClassVar[str] = ""
     # For a section: the number of nodes per page of its list, or None for the site's setting.
     page_size: ClassVar[int | None] = None

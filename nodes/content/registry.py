@@ -10,7 +10,7 @@ from nodes.content.base import NEWEST, UPCOMING, Content, Missing
 
 T = TypeVar("T", bound=type[Content])
 
-# The type of GridFS documents that are a current, previous or future file of a photo. They aren't nodes.
+# The type of GridFS documents that contain a photo's current, previous or future file. These documents aren't nodes.
 CONTENT = "photo-content"
 # The top level behaves like a section of this type.
 TOP_LEVEL = "folder"
@@ -105,7 +105,7 @@ def non_sections() -> tuple[str, ...]:
 
 @cache
 def listed_by_facets(section_type: str) -> tuple[type[Content], ...]:
-    """Return the types that have facets, and that a section of `section_type` can contain and lists by date.
+    """Return the types with facets that sections of `section_type` can contain and list by date.
 
     The section type determines whether this date is the publication date or the types' own date field.
     """
@@ -119,7 +119,7 @@ def listed_by_facets(section_type: str) -> tuple[type[Content], ...]:
 
 @cache
 def listed_by_own_date(section_type: str) -> tuple[type[Content], ...]:
-    """Return the types that a section of `section_type` can contain and that it lists by their `date_field`."""
+    """Return the types that sections of `section_type` can contain and list by their `date_field`."""
     if get(section_type).lists != UPCOMING:
         return ()
     return tuple(type for type in types() if type.date_field and may_hold(section_type, type.type_name))

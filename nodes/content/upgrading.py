@@ -73,7 +73,7 @@ def upgraded(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
         try:
             for step in range(stored_version, content_type.schema_version):
                 detail = dict(upgraders[step](detail))
-            # This fails for parts with values that BSON can't encode.
+            # Giving ids fails if a part contains a value that BSON can't encode.
             _give_ids(content_type, detail)
         # Upgraders are part of apps, so they can raise any exception.
         except Exception as error:

@@ -20,7 +20,7 @@ from nodes.content import Content, Missing, registry, upgrading
 from nodes.models import tree
 from nodes.models.validation import REQUIRED_FIELDS, check_metadata
 
-# Lists filter and sort by these fields, so they come from the live version, even if scheduled changes are due.
+# Lists filter and sort by these fields, so their values come from the live version, even if scheduled changes are due.
 _AS_LIVE = frozenset({"published", "expires"})
 
 
@@ -84,7 +84,7 @@ class Byline(DocumentPart):
 
 
 class DetailField(models.Field):
-    """A field for the detail of a node. Its value is an object of the content type that the `type` field specifies."""
+    """A field for the detail of a node. Its value is an instance of the content type given by the `type` field."""
 
     def db_type(self, connection: Any) -> str:
         return "object"

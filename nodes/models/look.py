@@ -38,7 +38,8 @@ FONTS = {
     "system-sans": (_("System fonts: sans-serif for everything"), {"--serif": _SANS, "--sans": _SANS}),
 }
 
-# The bundled fonts that pages with the magazine theme preload. Other choices use only fonts that the device has.
+# The bundled fonts that pages with the magazine theme preload. Other choices use only fonts that are installed on the
+# reader's device.
 _BUNDLED = {"": ("serif", "sans"), "sans": ("sans",), "serif": ("serif",)}
 
 

@@ -21,7 +21,7 @@ from marginalia.mongo.engine.read_tracking import tracked_reads
 from nodes.collections import SITE
 
 SITE_ID = "site"
-# If a link leads to a page or section of this site, its target consists of this prefix and the id.
+# If a link leads to a page or section on this site, the link's target consists of this prefix and the node's id.
 NODE_PREFIX = "node:"
 # Maximum number of documents from other collections that a single database command reads together with the site.
 MAX_EXTRA_DOCUMENTS = 1_000
@@ -41,7 +41,7 @@ class StoredSettings:
     # The photo for link previews of pages without a photo.
     share_picture: ObjectId | None = None
     theme: str = "magazine"
-    # The ids of photos. `logo_dark` is shown in dark mode.
+    # The ids of the photos that are used as logos. `logo_dark` is shown in dark mode.
     logo: ObjectId | None = None
     logo_dark: ObjectId | None = None
     # "#rrggbb", or "" for the theme's default (nodes.models.look).
@@ -120,7 +120,7 @@ class Versions:
 
     @property
     def changed(self) -> datetime:
-        """The last time when one of these versions was updated, in whole seconds."""
+        """The time of the last update to any of these versions, in whole seconds."""
         return max(version.generation_time for version in (self.site, self.lists, self.texts))
 
 

@@ -75,7 +75,7 @@ class Tree:
 
     @cached_property
     def children(self) -> dict[ObjectId | None, list[SectionEntry]]:
-        """The sections, keyed by the id of their parent. Each list is sorted by title or manually."""
+        """Lists of sections, keyed by the id of their parent. Each list is sorted by title or manually."""
         grouped: dict[ObjectId | None, list[SectionEntry]] = {}
         for section in sorted(self.sections.values(), key=lambda s: (s.title.casefold(), s.id)):
             grouped.setdefault(section.parent_id, []).append(section)
@@ -104,7 +104,7 @@ class Tree:
         return chain[::-1]
 
     def is_live(self, section_id: ObjectId | None, moment: datetime) -> bool:
-        """Return whether the section and all its parents are live, so that nodes in the section can be public.
+        """Return whether the section and all its parents are live. Only then can nodes in the section be public.
 
         The top level, None, is always live.
         """

@@ -36,7 +36,7 @@ def clear() -> None:
 
 
 def get_or_set(key: Hashable, moment: datetime, work: Callable[[], tuple[T, datetime | None]]) -> T:
-    """Return the result of `work`. Cache it until lists change or a scheduled change is due.
+    """Return the result of `work`. Cache it until the `lists` version changes or a scheduled change is due.
 
     No result is cached for longer than LONGEST. A result isn't cached if it is already outdated at `moment`, if `work`
     records dependencies other than lists and tags, or if it was read from secondaries. The version is read before the

@@ -27,7 +27,7 @@ _BACKWARDS = [(path, -direction) for path, direction in POSITION]
 
 @dataclass(frozen=True)
 class Spot:
-    """A node's place in the order of its section: its position, or "" if it has none, and its slug."""
+    """The sort key of a node in a manually sorted section: its position, or "" if it has none, and its slug."""
 
     position: str
     slug: str
@@ -37,7 +37,7 @@ class Spot:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Self:
-        """Return the spot of a stored node, given as a document."""
+        """Return the spot of the node in a stored document."""
         return cls(str(document.get("position") or ""), str(document["metadata"].get("slug")))
 
     @classmethod
@@ -61,7 +61,7 @@ class Spot:
     def before(self) -> dict[str, Any]:
         """Return the filter for the nodes before this spot.
 
-        If the spot has a position, nodes without a position are excluded.
+        If this spot has a position, the filter excludes nodes without a position.
         """
         if not self.position:
             return {"position": None, "metadata.slug": {"$lt": self.slug}}

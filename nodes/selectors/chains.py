@@ -1,6 +1,6 @@
-"""Find the chains of revisions that lead to a node or its draft.
+"""Find the chains of revisions that lead to a node's current version or to its draft.
 
-Revisions outside these chains come from failed saves, or their node no longer exists.
+A revision outside these chains comes from a failed save, or belongs to a node that no longer exists.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,8 @@ class Chains:
         node_id: The node.
         live: The revisions that led to the node's current version, newest first.
         draft: The revisions that led to the node's draft.
-        others: All other revisions. If the node no longer exists, not even in the trash, these are all its revisions.
+        others: All other revisions. If the node no longer exists, not even in the trash, these are all of its
+            revisions.
         is_whole: Whether the current version's revision was found. If not, revisions in `others` may still be needed.
     """
 
@@ -47,8 +48,8 @@ class Chains:
 def all_chains() -> Iterator[Chains]:
     """Yield the chains of all nodes that have revisions.
 
-    Each node is read before its revisions. If the node is saved between the two reads, only a newer revision is added,
-    and callers ignore it.
+    Each node is read before its revisions. If the node is saved between the two reads, its revisions include a newer
+    one, which callers ignore.
     """
     ids = (group["_id"] for group in database()[REVISIONS].aggregate([{"$group": {"_id": "$node_id"}}]))
     for batch in batched(ids, BATCH):

@@ -41,7 +41,7 @@ def next_end(moment: datetime) -> datetime | None:
 def last_change(moment: datetime) -> datetime | None:
     """Return the time of the site's last change, saved or scheduled, rounded up to the next second.
 
-    Return None if this time isn't over yet. A reader who saw the site at the returned time has seen all changes.
+    Return None if this second isn't over yet. Anyone who saw the site at the returned time has seen all changes.
     """
     versions = stored_site.current().versions
     dependencies.note_texts()
@@ -71,7 +71,8 @@ def _last(field: str, until: datetime) -> datetime | None:
 def _ends(field: str, span: dict[str, Any], direction: int) -> list[datetime]:
     """Return the values of `metadata.<field>` that come first within `span` in the given direction.
 
-    There is one value for nodes and one for photos. For "expires", also return the first time of scheduled changes.
+    There is one value for nodes and one for photos. For "expires", also return the earliest time at which scheduled
+    changes go live.
     """
 
     def first(path: str, **more: Any) -> list[dict[str, Any]]:

@@ -32,7 +32,7 @@ _EMPTY = {
 
 @dataclass(frozen=True)
 class Version:
-    """The version of a node that has a particular nonce. Fields are keyed by path, as in forms and merges."""
+    """A version of a node, identified by its nonce. Fields are keyed by path, as in forms and merges."""
 
     nonce: ObjectId
     fields: Mapping[str, Any]
@@ -70,7 +70,7 @@ class Editable:
         return max(versions) > get(self.node.metadata.type).schema_version
 
     def drafted(self) -> Node:
-        """Return the node as it would be if its draft were published. Without a draft, return it unchanged."""
+        """Return the node as it would be if its draft were published, or the node itself if there is no draft."""
         if self.draft is None:
             return self.node
         fields = {**self.live.fields, **self.draft.fields}
@@ -136,7 +136,10 @@ def from_document(document: Mapping[str, Any]) -> Editable:
 
 
 def load_version(node_id: ObjectId, nonce: ObjectId) -> Version | None:
-    """Return the version of a node that has `nonce`, read from its revision, or None if there is no such revision."""
+    """Read the version of a node with the nonce `nonce` from its revision.
+
+    If there is no such revision, return None.
+    """
     revision = database()[REVISIONS].find_one({"_id": nonce, "node_id": node_id})
     if revision is None:
         return None

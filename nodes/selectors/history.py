@@ -96,7 +96,7 @@ def newest(node_id: ObjectId, present: ObjectId, *, skip_until: ObjectId | None 
 
 
 def savers_since(node_id: ObjectId, seen: ObjectId | None, present: ObjectId) -> tuple[Actor, ...]:
-    """Return the authors of the saves after `seen` up to `present` (both nonces), newest first, without duplicates."""
+    """Return the authors of the saves after the nonce `seen`, up to `present`, newest first and without duplicates."""
     links = _links(node_id)
     savers: dict[Actor, None] = {}
     nonce: ObjectId | None = present
@@ -157,7 +157,7 @@ def _acts(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> tuple[A
     new = after["metadata"]
     acts = [Act(after["act"])] if "act" in after else []
     if after["parent"] is None:
-        # An import has no account, or stores the node's source.
+        # Imports have no account, or they store the node's source.
         is_typed = after["saved_by"]["_id"] and not (new.get("detail") or {}).get("source")
         acts.append(Act.CREATED if is_typed else Act.IMPORTED)
     if old or after["parent"] is None:
@@ -171,7 +171,10 @@ def _acts(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> tuple[A
 
 
 def _publishing(old: Mapping[str, Any], new: Mapping[str, Any], moment: datetime) -> list[Act]:
-    """Compare the dates before and after a save at `moment`, and return the action that changed the publication."""
+    """Return whether a save published, scheduled or unpublished a node.
+
+    `old` and `new` are the metadata before and after the save, and `moment` is the time of the save.
+    """
     was, is_now = (_is_public(dates, moment) for dates in (old, new))
     if is_now and not was:
         return [Act.PUBLISHED]

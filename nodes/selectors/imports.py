@@ -41,7 +41,7 @@ def existing_nodes(ids: Collection[ObjectId]) -> dict[ObjectId, ExistingNode]:
     nodes: dict[ObjectId, ExistingNode] = {}
     for batch in batched(ids, BATCH):
         # The trash is read last, so a node that is moved to the trash between the two queries is found. A node that is
-        # restored between them isn't found, but creating the node again does nothing.
+        # restored between the queries isn't found, but creating this node again does nothing.
         for collection, trashed in ((NODES, False), (TRASH, True)):
             for document in database()[collection].find({"_id": {"$in": batch}}, wanted):
                 metadata = document["metadata"]

@@ -168,8 +168,8 @@ class Cursor:
 
         Args:
             paths: The paths of the times by which the list is sorted.
-            within: Inclusive bounds for the first path. Each condition contains them, because if they were outside
-                $or, the server would read documents outside the bounds and only then exclude them.
+            within: Inclusive bounds for the first path. They are repeated in each condition. If they were outside $or,
+                the server would read documents that are out of bounds before excluding them.
             itself: Whether to include the cursor's own node.
         """
         operator = "$gt" if self.newer else "$lt"
@@ -275,7 +275,7 @@ def find_live(
     span: Span | None = None,
     collection: str = NODES,
 ) -> list[Document]:
-    """Return up to `limit` live documents, newest first. If there is an `edge`, return those beyond it, nearest first.
+    """Return up to `limit` live documents, newest first. With an `edge`, return documents beyond it, nearest first.
 
     The query has an index hint, because the server caches query plans, and a plan that suits one section can be much
     slower for another.

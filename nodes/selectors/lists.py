@@ -279,7 +279,7 @@ def count_children(section_ids: Sequence[ObjectId], most: int = COUNTED) -> int:
 def tags(version: ObjectId | None, collection: str = NODES, author: ObjectId | str | None = ANY) -> tuple[str, ...]:
     """Return the tags that are in use, on all nodes or on the nodes of one author.
 
-    The tags on all nodes are read only from an index. The result is cached for the site's version.
+    To return the tags on all nodes, the query reads only an index. The result is cached for the site's version.
     """
     query = {} if author == ANY else {"metadata.author._id": author}
     stored = database()[collection].distinct("metadata.tags", query)

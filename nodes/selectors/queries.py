@@ -1,4 +1,4 @@
-"""The most frequent queries for pages and photos, which doctor checks, and the queries that use all shards."""
+"""The most frequent queries for pages and photos (checked by the doctor), and the queries that use all shards."""
 
 from collections.abc import Mapping
 from typing import Any

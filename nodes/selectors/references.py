@@ -76,7 +76,8 @@ def uses_filter(refs: Sequence[Ref]) -> dict[str, Any]:
 def find_uses(refs: Sequence[Ref]) -> list[Use]:
     """Return up to LISTED_USES pages and posts, live or not, that use any of `refs`, most recently changed first.
 
-    If there are more uses of several `refs`, the selection is arbitrary. Uses by nodes in `refs` are left out.
+    If `refs` has several items and there are more than LISTED_USES uses, the selection is arbitrary. Uses by nodes that
+    are themselves in `refs` are left out.
     """
     if not refs:
         return []
@@ -95,7 +96,10 @@ def count_uses(refs: Sequence[Ref]) -> int:
 
 
 def with_contents(sections: Tree, ids: Sequence[ObjectId]) -> list[ObjectId]:
-    """Return `ids`, and for the sections among them, the ids of up to COUNTED_USES nodes and photos inside."""
+    """Return `ids`, and the ids of nodes and photos in the sections among them.
+
+    For all sections together, up to COUNTED_USES nodes and up to COUNTED_USES photos are returned.
+    """
     parents = [inner for i in ids if i in sections.sections for inner in (i, *(s.id for s in sections.descendants(i)))]
     all_ids = dict.fromkeys(ids)
     if parents:
@@ -111,7 +115,7 @@ def _by_others(refs: Sequence[Ref]) -> dict[str, Any]:
 
 
 def _any_of(path: str, refs: Sequence[Ref]) -> dict[str, Any]:
-    """Return the expression that is true if the array at `path` contains any of `refs`. The array can be missing."""
+    """Return an expression that is true if the array at `path` contains any of `refs`. The array can be missing."""
     return {"$ne": [{"$setIntersection": [{"$ifNull": [path, []]}, {"$literal": list(refs)}]}, []]}
 
 

@@ -1,4 +1,4 @@
-"""Full-text search for live pages and photos. The numbers of results and words are limited, and so is the time."""
+"""Full-text search for live pages and photos. The number of results, the number of words and the time are limited."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ class Results:
         words: The words in the query.
         hits: The results on this page.
         total: The number of results on all pages, at most MOST.
-        all_words: Whether the results contain every word.
+        all_words: Whether each result contains every word in the query.
         is_cut_short: Whether there may be more results, for example because a step took too long.
     """
 
@@ -123,14 +123,14 @@ def _parts(words: Sequence[str]) -> list[str]:
 
 
 def _parts_of_unspaced(words: Sequence[str]) -> list[str]:
-    """Return the search terms for words in scripts without spaces. A term is a pair of characters, or one character."""
+    """Return the search terms for words in scripts without spaces. A term consists of one or two characters."""
     pairs = scripts.character_pairs(" ".join(words))
     in_pairs = {character for pair in pairs if len(pair) > 1 for character in pair}
     return sorted(pair for pair in pairs if len(pair) > 1 or pair not in in_pairs)[: 2 * MOST_WORDS]
 
 
 def _ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[ResultKey]:
-    """Return the keys of the documents that match, best first. Scores are comparable across the two collections."""
+    """Return the keys of the documents that match `wanted`, best first. Both collections have comparable scores."""
     fields = {"metadata.created": 1, "score": {"$meta": "textScore"}}
     scored: list[tuple[float, datetime, Any, str]] = []
     with search_time_limit(milliseconds):
@@ -147,7 +147,9 @@ def _scored(collection: str, document: Mapping[str, Any]) -> tuple[float, dateti
 
 
 def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> list[ResultKey]:
-    """Return the keys of the documents that contain a single word, best first. Common words need no scores.
+    """Return the keys of the documents that contain a single word, best first.
+
+    For common words, scores are not calculated.
 
     To sort by score, the server would have to calculate the score of every document that contains the word. However, a
     text index already sorts documents by the word's weight, which equals the score for a single word. So the best

@@ -19,7 +19,7 @@ from nodes.errors import InvalidSlug
 from nodes.models import tree
 
 LONGEST = 200
-# Number of numbered slugs that one query checks.
+# Number of slugs with appended numbers that one query checks.
 TRIED = 50
 # The name of the catch-all route for nodes in the URL configuration.
 ROUTE = "node"
@@ -74,7 +74,8 @@ def reserved() -> frozenset[str]:
 def _first_parts(resolver: URLResolver) -> frozenset[str]:
     """Return the first path components of the site's own URLs.
 
-    If a section had one of these slugs, a page that is moved into the section or renamed could get one of these URLs.
+    If a section had one of these slugs, a page that is moved into the section, or renamed, could get one of the site's
+    own URLs.
     """
     parts: set[str] = set()
     for pattern in resolver.url_patterns:

@@ -151,8 +151,8 @@ def live_by_ids(sections: Tree, photo_ids: Sequence[ObjectId], moment: datetime)
 def by_references(references: Sequence[str]) -> dict[str, Photo]:
     """Return photos, live or not, keyed by the references that text contains: an id, a slug or "gallery/slug".
 
-    If several photos have the same slug, the reference is to the newest photo. One query finds all ids, and a second
-    query finds all slugs.
+    If several photos have the same slug, the reference refers to the newest photo. One query finds all ids, and a
+    second query finds all slugs.
     """
     if not references:
         return {}

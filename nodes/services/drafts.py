@@ -43,7 +43,8 @@ def save_draft(
     If scheduled changes are already due, they are published first. If another editor has saved the draft since the form
     was rendered, the two versions are merged, as in `editing.save`. If `may_publish` is False, the draft is unscheduled
     (`Saved.unscheduled`), because readers would see changes that no one with permission to publish has seen. The draft
-    is also unscheduled if its publication time differs from the live version, or if it expires before it is due.
+    is also unscheduled if its publication time differs from the live version's, or if the page would expire before the
+    draft is due.
 
     Args:
         actor: The author of the change.
@@ -53,7 +54,7 @@ def save_draft(
         tags: The tags to add and remove.
         form: The id of the form.
         may_publish: Whether the editor has seen the draft and has permission to publish it.
-        merges: Whether to merge with changes by others. Otherwise, such changes raise EditConflict.
+        merges: Whether to merge changes that others have made. If False, such changes raise EditConflict.
 
     Raises:
         EditConflict: Both sides changed the same field or paragraph.
@@ -79,7 +80,7 @@ def save_draft(
         unchanged = {"draft.nonce": draft["nonce"], "draft.due": due} if draft else {"draft": {"$exists": False}}
         base = {
             "base_nonce": draft["base_nonce"] if draft else live["nonce"],
-            # Changing tags doesn't generate a nonce, so the base's revision can lack later tag changes.
+            # Changing tags doesn't generate a nonce, so the base revision can lack later tag changes.
             "base_tags": scheduled.base_tags(node_id, draft) if draft else live["tags"],
         }
         # This revision is only a base for later merges. The history never lists it, because it follows `parent` from
@@ -101,14 +102,14 @@ def publish_draft(
     mine: Mapping[str, Any] | None = None,
     tags: TagChange = NO_TAGS,
 ) -> Saved:
-    """Publish the draft, merged with the changes to the live version since the draft was started.
+    """Publish the draft, merged with changes that were made to the live version after the draft was started.
 
     Args:
         actor: The author of the change.
         node_id: The node.
         seen_draft: The nonce of the draft that the editor saw.
-        seen_nonce: After a conflict, the nonce of the live version that the editor saw.
-        mine: After a conflict, the fields with the values that the editor chose. They replace the draft.
+        seen_nonce: The nonce of the live version that the editor saw when resolving a conflict.
+        mine: The values that the editor chose to resolve a conflict, keyed by path. They replace the draft.
         tags: The tags to add and remove.
 
     Raises:

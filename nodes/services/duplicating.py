@@ -39,7 +39,8 @@ def duplicate(
         NewerVersion: The node was stored by a newer release.
         NotUpgraded: The node could not be upgraded to the current version of its type.
     """
-    # load() rejects nodes with a newer version of their type, because a copy would lose fields that aren't supported.
+    # load() rejects nodes with a newer version of their type, because a copy would lose the fields that this release
+    # doesn't support.
     metadata = drafts.with_draft(drafts.load(node_id))
     known = declared_fields.keep_declared(metadata["type"], merging.fields(metadata))
     kept = {path: value for path, value in known.items() if path not in _NOT_COPIED}

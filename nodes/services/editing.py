@@ -162,9 +162,9 @@ def save(
 ) -> Saved:
     """Save the fields in `mine`, from a form that was rendered when the node had the nonce `seen_nonce`.
 
-    Changes by others since then are merged. Only changed fields are written. Scheduled changes become an ordinary draft
-    (`Saved.unscheduled`), but changes that are already due are published first. The slug and `parent_id` are saved like
-    other fields, once the function has checked that the node can have this slug and section.
+    Changes that others have saved since then are merged. Only changed fields are written. Scheduled changes become an
+    ordinary draft (`Saved.unscheduled`), but changes that are already due are published first. The slug and `parent_id`
+    are saved like other fields, once the function has checked that the node can have this slug and section.
 
     Args:
         actor: The author of the change.
@@ -176,7 +176,7 @@ def save(
         only_unpublished: Whether the node must be unpublished, for authors who can't change published nodes.
         collection: The node's collection.
         act: The kind of change that the history shows.
-        merges: Whether to merge with changes by others. Otherwise, such changes raise EditConflict.
+        merges: Whether to merge changes that others have made. If False, such changes raise EditConflict.
 
     Raises:
         EditConflict: Both sides changed the same field or paragraph.
@@ -232,7 +232,7 @@ class Edit:
         fields: The form's fields, keyed by path.
         tags: The tags to add and remove.
         form: The id of the form.
-        merges: Whether to merge with changes by others. Otherwise, such changes are a conflict.
+        merges: Whether to merge changes that others have made. If False, such changes are a conflict.
         act: The kind of change that the history shows.
     """
 
@@ -315,7 +315,7 @@ def publish_as_seen(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, colle
 
 
 def publication_dates(fields: Mapping[str, Any], moment: datetime) -> dict[str, datetime]:
-    """Return the dates that make a node with these `fields` public at `moment`. Both are keyed by path.
+    """Return the dates that make a node with these `fields` public at `moment`. Fields and dates are keyed by path.
 
     A publication time in the past is kept, and an expiry in the past is removed.
     """
@@ -405,7 +405,8 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
             raise FieldRefused("tags", _("Too many tags. Use at most %(most)d.") % {"most": MOST})
         changes: dict[str, Any] = {"metadata.tags": given}
         if is_derived:
-            # In scripts without spaces, searches find tags only by the derived pairs, which depend on the whole node.
+            # In scripts without spaces, searches find tags only by the derived character pairs, which depend on the
+            # whole node.
             unchanged["metadata.nonce"] = seen.nonce
             text = stored.get("derived", {}).get("text", "")
             changes["derived.pairs"] = derived.pairs({**stored["metadata"], "tags": given}, text)

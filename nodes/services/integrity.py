@@ -133,7 +133,10 @@ def _is_lost(history: chains.Chains) -> bool:
 
 
 def _redirects(before: datetime, fix: bool) -> Iterator[Defect]:
-    """Yield needless redirects: those to missing nodes, and those from a node's current URL, left by failed renames."""
+    """Yield needless redirects.
+
+    These are redirects to missing nodes, and redirects from a node's current URL that a failed rename left behind.
+    """
     for batch in batched(database()[REDIRECTS].find({"deleted_at": {"$exists": False}}), BATCH):
         ids = list({redirect["node_id"] for redirect in batch})
         places = _places(ids)

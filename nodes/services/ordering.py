@@ -59,7 +59,7 @@ def at_end(section_id: ObjectId | None) -> str | None:
 
 
 def with_position(document: Mapping[str, Any], section_id: ObjectId | None) -> Document:
-    """Return `document` with a position at the end of the section, or with none if it isn't sorted manually."""
+    """Return `document` with a position at the end of the section, or without one if it isn't sorted manually."""
     position = at_end(section_id)
     rest = {name: value for name, value in document.items() if name != "position"}
     return rest | {"position": position} if position else rest
@@ -83,7 +83,7 @@ def arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[Obj
         wanted: The same ids in the new order.
 
     Returns:
-        The number of these nodes that are no longer in the section.
+        The number of nodes in `seen` that are no longer in the section.
 
     Raises:
         TooBusy: Other writers kept moving the nodes.

@@ -24,8 +24,9 @@ class SettingsConflict(Exception):
 def invalidate(scope: Scope = Scope.SITE, tags: Iterable[str] = ()) -> None:
     """Update the site's versions in `scope`, and the versions of `tags`, which were added or removed.
 
-    Call this function after every change that readers can see, as soon as the change can be read. If a writer finds its
-    change already stored, it must update all versions, because the earlier writer may have crashed before this call.
+    Call this function after every change that readers can see, as soon as the change can be read. If a writer finds
+    that its change is already stored, it must update all versions, because the earlier writer may have crashed before
+    this call.
     """
     version = ObjectId()
     tag_versions = {f"tags.{slot}": version for slot in slots(tags)}

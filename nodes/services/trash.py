@@ -50,7 +50,8 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
             return stored
         database()[collection].delete_one(Expected.of(stored).as_filter(), session=session)
         for name in ("due", "derived"):
-            # If the node is restored later, its scheduled changes must not go live by surprise, so they become a draft.
+            # If the node is restored later, its scheduled changes must not go live unexpectedly, so they become a
+            # draft.
             stored.get("draft", {}).pop(name, None)
         database()[TRASH].insert_one(
             {**stored, "trashed_at": now(), "trashed_by": actor.as_document()}, session=session

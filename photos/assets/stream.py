@@ -1,4 +1,4 @@
-"""Parsing of files as their bytes arrive. A parser is a generator that yields bytes to store, or None if it needs more.
+"""Parsing of files as their bytes arrive. A parser is a generator that yields bytes to store, or None to request more.
 
 Each parser can therefore read its format from start to end, as if from a file, although the whole file is never in
 memory.
@@ -26,7 +26,7 @@ _CODE = (b"<script", b"<?php", b"<!doctype html", b"<html", b"<svg", b"<iframe",
 
 @dataclass
 class ImageFacts:
-    """The facts that a parser finds out about an image.
+    """The facts that a parser finds in an image file.
 
     Attributes:
         size: The stored width and height in pixels.

@@ -66,7 +66,7 @@ class Swept:
 
 @contextmanager
 def exclusively() -> Iterator[bool]:
-    """Yield whether this is the only sweep. Two concurrent sweeps are safe, but they do the work twice."""
+    """Yield whether this is the only sweep. Two concurrent sweeps are safe, but do the same work twice."""
     with leases.exclusively(LEASE, LEASE_TIME) as is_held:
         yield is_held
 
