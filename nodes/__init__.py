@@ -1,1 +1,1 @@
-"""Pages, posts, sections and photos, which editors write."""
+"""Pages, posts, sections and photos: the content that editors manage."""

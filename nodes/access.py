@@ -1,4 +1,4 @@
-"""Permissions on nodes. Every admin page uses these checks, including previews and links.
+"""Permissions on nodes. Every admin page uses these checks.
 
 Authors can edit their own nodes directly until a node is published. After that, they can edit only its draft. Editors
 (users with permission to publish) can do everything except delete nodes permanently, which only administrators can do.
@@ -304,7 +304,7 @@ def section_choices(user: Any, type: str = "", seen: ObjectId | None = None) -> 
     Args:
         user: The user.
         type: The node's type. If `type` is empty, the choices don't depend on the type.
-        seen: The section that contains the node now, which is always a choice.
+        seen: The section that currently contains the node. It is always one of the choices.
     """
     sections = tree.current()
     choices = []

@@ -174,7 +174,7 @@ class TextTooLong(FieldRefused):
 
 
 class WrongInsert(FieldRefused):
-    """The text in a field contains invalid inserts. `faults` has a message for each insert, with its line number."""
+    """The text in a field contains invalid inserts. `faults` has a message for each of them, with its line number."""
 
     def __init__(self, path: str, faults: Sequence[str]) -> None:
         self.faults = tuple(faults)

@@ -84,8 +84,8 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
 def merge(base: Mapping[str, Any] | None, mine: Mapping[str, Any], theirs: Mapping[str, Any], type: str) -> Merge:
     """Merge `mine`, the fields of a form, into `theirs`, the stored fields of a node of `type`.
 
-    `base` contains the fields with which the form was opened. Without a base, it is unknown which side changed a field,
-    so every field that differs is a conflict.
+    `base` contains the field values with which the form was opened. Without a base, it is unknown which side changed a
+    field, so every field that differs is a conflict.
     """
     changes: dict[str, Any] = {}
     merged: list[str] = []

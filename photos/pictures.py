@@ -15,7 +15,7 @@ from photos import texts
 
 
 def attach(nodes: Iterable[BaseNode]) -> None:
-    """Set `node.picture` on all nodes in a list. All photos are read with one query, and cached in the process."""
+    """Set `node.picture` on all nodes in a list. All photos are read with one query, and cached in memory."""
     rows = list(nodes)
     photos = _public_photos([row.picture_id for row in rows if row.picture_id])
     for row in rows:

@@ -2,7 +2,7 @@
 
 Body text refers to a photo by its id, its slug, or "gallery/slug", and to a node by its id (`[words](node:…)`). These
 references are called names. All names are looked up with one query for nodes, and one query for photos (two if there
-are slugs). The results are cached in the process, under the site's `lists` version.
+are slugs). The results are cached in memory until the site's `lists` version changes.
 """
 
 import re
@@ -57,7 +57,7 @@ class Targets:
 NO_TARGETS = Targets({}, {})
 # Maximum number of broken references to list.
 MAX_BROKEN = 50
-# Matches a reference in the Markdown source. The reference can be in a link, a photo or an attribute.
+# A pattern that matches a reference in the Markdown source. The reference can be in a link, a photo or an attribute.
 _REFERENCE = re.compile(r"(?i)\b(?:node|photo):\s*([^\s#()<>\[\]\"',}]+)")
 
 
@@ -91,7 +91,7 @@ def _field_inserts(node: BaseNode) -> Iterator[TextInserts]:
 def clean_html(node: BaseNode) -> str:
     """Return a node's text as clean HTML, with unresolved references and inserts, or "" if it has no text.
 
-    Results are cached in the process, by nonce.
+    Results are cached in memory, keyed by nonce.
     """
     detail = node.metadata.detail
     text = getattr(detail, "text", "")
@@ -101,7 +101,7 @@ def clean_html(node: BaseNode) -> str:
 def render_for_readers(html: str, *, is_feed: bool = False, is_page: bool = False) -> SafeString:
     """Return clean HTML with its references and inserts resolved.
 
-    For references to hidden nodes and photos, only the link text is shown. Lookups are cached in the process.
+    For references to hidden nodes and photos, only the link text is shown. Lookups are cached in memory.
 
     Args:
         html: The clean HTML.
@@ -117,7 +117,7 @@ def render_for_readers(html: str, *, is_feed: bool = False, is_page: bool = Fals
 def first_photo(html: str) -> Photo | None:
     """Return the first photo in clean HTML that readers can see, or None if there is none.
 
-    Lookups are cached in the process.
+    Lookups are cached in memory.
     """
     names = find_names(TextInserts(html))
     photos = public_targets(names).photos if names.shown else {}
@@ -141,7 +141,7 @@ def find_names(inserts: TextInserts) -> ReferencedNames:
 
 
 def public_targets(names: ReferencedNames) -> Targets:
-    """Return the targets of `names` that readers can currently see. Results are cached in the process."""
+    """Return the targets of `names` that readers can currently see. Results are cached in memory."""
     moment = now()
     sections = tree.current()
 

@@ -84,7 +84,7 @@ def _current_spec(photo: Photo, spec: str) -> str:
 def _find_file(photo: Photo, content_id: ObjectId, spec: str, cut: Cut) -> tuple[contents.StoredFile, File, bool]:
     """Return the stored file, its description, and whether it is the requested file (True) or the nearest copy.
 
-    The function may raise Http404 and the exceptions of renditions.get_or_make.
+    This function can raise Http404 and the exceptions of renditions.get_or_make.
     """
     source = contents.find(photo.pk, content_id, photo.parent_id)
     detail = photo.metadata.detail

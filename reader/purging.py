@@ -52,7 +52,10 @@ logger = logging.getLogger(__name__)
 
 
 def page_keys(nodes: Dependencies, discussions: Iterable[str]) -> list[str]:
-    """Return the keys of a page with these dependencies. Each change that affects the page purges one of these keys."""
+    """Return the keys of a page with these dependencies.
+
+    Each change that affects the page purges at least one of these keys.
+    """
     texts = [TEXTS] if nodes.texts else []
     tags = [TAGS] if nodes.slots == SLOTS else sorted(map(_slot_key, nodes.slots))
     own = [_node_key(nodes.own.id)] if nodes.own else []

@@ -108,7 +108,7 @@ class Duplicate(NodeAction):
             raise PermissionDenied
         access.check_may_place(self.user, self.parent_id, editable.node.parent_id)
         if editable_nodes.load(self.new_id):
-            # The form was submitted again, so the user must be able to change the copy that it created.
+            # The form was submitted again, so the user must have permission to edit the copy that the form created.
             access.node(self.user, self.new_id, NodePermission.EDIT)
         return editable
 

@@ -22,8 +22,8 @@ class Order(NodeAction):
     Attributes:
         seen: The ids of the nodes to rearrange, in the order that the user saw.
         wanted: The same ids in the new order.
-        to_start: The nodes to move to the start of the section afterwards.
-        to_end: The nodes to move to the end of the section afterwards.
+        to_start: The nodes to move to the start of the section after the rearrangement.
+        to_end: The nodes to move to the end of the section after the rearrangement.
     """
 
     seen: Sequence[ObjectId] = ()

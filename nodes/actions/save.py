@@ -96,8 +96,9 @@ class SaveNode(SaveAction):
         access.check_fields(self.user, editable.node.metadata.type, self.fields)
         present = editable.live.fields["parent_id"]
         if self.fields.get("parent_id", present) != present:
-            # If the node was moved after the form was opened, the form still contains the previous section. If the form
-            # itself moved the node, the new values are compared with the form's own last save, as in the merge.
+            # If another editor has moved the node since the form was opened, the form still contains the previous
+            # section. Therefore, the submitted section is compared with the section in the merge base, not with the
+            # stored section. If the form has already been saved, the base is the form's last save.
             base, _tags = base_for(self.node_id, self.seen, editable.live.nonce, self.form, NO_TAGS)
             access.check_may_place(self.user, self.fields["parent_id"], base["parent_id"] if base else present)
         return editable

@@ -41,7 +41,7 @@ class Restore(NodeAction):
 
     Attributes:
         seen: The nonce that the user saw, or None if the user's page didn't contain it.
-        slug: A replacement for the node's slug, if another node has taken that slug since.
+        slug: A new slug for the node, in case another node now uses its original slug.
     """
 
     seen: ObjectId | None = None

@@ -16,7 +16,8 @@ TRASH = "cms.trash"
 SITE = "cms.site"
 WORKING_COPIES = "cms.working_copies"
 
-# GridFS buckets. ASSETS contains photos and their files, and RENDITIONS contains resized copies, created on demand.
+# GridFS buckets. ASSETS contains photos and their files, and RENDITIONS contains resized copies, which are created on
+# demand.
 ASSETS, RENDITIONS = "cms.assets", "cms.renditions"
 ASSET_FILES = f"{ASSETS}.files"
 ASSET_CHUNKS = f"{ASSETS}.chunks"
@@ -127,8 +128,8 @@ def home_of(type: str) -> str:
 def node_filter(collection: str) -> dict[str, Any]:
     """Return the filter for the documents of `collection` that are nodes or photos.
 
-    It excludes a photo's other files (previous and future ones), and photos whose first upload is in progress. Queries
-    combine it with a filter by id.
+    The filter excludes a photo's other files (previous and future ones), and photos whose first upload is in progress.
+    Queries combine this filter with a filter by id.
     """
     return {"metadata.content_id": {"$type": "objectId"}} if collection == ASSET_FILES else {}
 
@@ -185,7 +186,7 @@ def collections() -> tuple[Collection, ...]:
                 Index("by_draft", (("draft.saved_at", -1), ("_id", -1)), sparse=True),
                 # Scheduled changes, by publication time.
                 Index("by_due", (("draft.due", -1), ("_id", -1)), sparse=True),
-                # The values of all types by which lists can be filtered, such as "recipe.course=dessert".
+                # For filtering lists by the facets of any type, such as "recipe.course=dessert".
                 Index(
                     "by_facet",
                     (("derived.facets", 1), ("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1)),

@@ -1,7 +1,7 @@
 """Validators for the collections of nodes and photos. The server rejects documents that don't match.
 
-The server checks the types of values in the fields of a content type, but requires no field. It doesn't check fields in
-documents with an older or newer version of their content type, or whose content type isn't installed.
+The server checks the types of values in the fields of a content type, but requires no field. It doesn't check these
+fields in documents whose content type isn't installed, or that have an older or newer version of their content type.
 """
 
 from django.db import models
@@ -94,7 +94,7 @@ def of_field(field: models.Field) -> Schema:
 def of_model(model: type[models.Model]) -> Schema:
     """Return the schema for the `detail` of a content type, or for a part.
 
-    It contains the types of all fields, but requires no field.
+    The schema contains the types of all fields, but requires no field.
     """
     return document({}, {field.column: of_field(field) for field in values.stored_fields(model)})
 
@@ -102,7 +102,7 @@ def of_model(model: type[models.Model]) -> Schema:
 def _node() -> Schema:
     """Return the schema for the metadata of nodes.
 
-    It checks the fields in `detail` only if a document has the current version of its content type.
+    The schema checks the fields in `detail` only if a document has the current version of its content type.
     """
     types = [type for type in registry.types() if not type.is_file]
     present: list[Schema] = [
@@ -125,7 +125,7 @@ def _node() -> Schema:
 
 
 def _of_version(number: int) -> Schema:
-    """Return the schema for metadata with version `number` of its type. A missing version counts as FIRST."""
+    """Return the schema for metadata with version `number` of its content type. A missing version counts as FIRST."""
     if number == upgrading.FIRST:
         return {"properties": {upgrading.VERSION: {"enum": [number, None]}}}
     return {"required": [upgrading.VERSION], "properties": {upgrading.VERSION: {"enum": [number]}}}

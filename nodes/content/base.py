@@ -1,7 +1,7 @@
 """Base classes for content types. A type is a class with model fields (of Django or the database backend) and settings.
 
-Each class is the model for the `metadata.detail` of the nodes of its type. Content types have no tables and no
-migrations. Their model registry is separate from Django's.
+Each class is the model for `metadata.detail` in nodes of its type. Content types have no tables and no migrations.
+Their model registry is separate from Django's.
 """
 
 import inspect
@@ -124,7 +124,7 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     page_size: ClassVar[int | None] = None
     # For a section: the maximum number of pages, subsections and photos in it, or None for no limit.
     most: ClassVar[int | None] = None
-    # The default comment policy of pages of this type, or of all nodes in a section of this type. "" means the policy
+    # The default comment policy for pages of this type, or for all nodes in a section of this type. "" means the policy
     # of the parent section or the site.
     comment_policy: ClassVar[str] = ""
     # Whether pages of this type describe an author. Such a page lists all posts signed with one of the author's names.
@@ -206,7 +206,8 @@ class Written(Content):
         _("Format"), max_length=20, default=MARKDOWN, choices=[(MARKDOWN, "Markdown"), (HTML, "HTML")]
     )
     comments = models.CharField(_("Comments"), max_length=20, blank=True)
-    # The photo above the text, in lists and in link previews. Lists read the copy in `derived.picture`.
+    # The id of the photo above the text, in lists and in link previews. Lists read a copy of the id in
+    # `derived.picture`.
     picture = PhotoField(
         _("Featured photo"),
         null=True,

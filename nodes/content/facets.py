@@ -1,4 +1,7 @@
-"""Facets: strings by which lists filter nodes. They contain the values of the fields that a type lists in `facets`."""
+"""Facets: strings that lists use to filter nodes.
+
+They contain the values of the fields that a type lists in `facets`.
+"""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime

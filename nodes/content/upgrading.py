@@ -1,7 +1,7 @@
 """Handle documents with an older or newer version of their content type.
 
 Documents are upgraded to the current version whenever they are read, so writes always store the current version.
-`metadata.schema_version` is the version of `metadata.detail`. Documents without it have the first version.
+`metadata.schema_version` is the version of `metadata.detail`. Documents without this field have the first version.
 """
 
 import hashlib

@@ -64,7 +64,10 @@ def attributes(model: Any, document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def valid_values(model: type[models.Model], document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values in `document` that the fields of `model` accept. The document can be from a newer version."""
+    """Return the values in `document` that the fields of `model` accept.
+
+    The document may have been stored by a newer release.
+    """
     valid = {}
     for field in stored_fields(model):
         if field.column in document:

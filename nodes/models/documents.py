@@ -1,6 +1,7 @@
 """Models for nodes and photos. `metadata` contains the common fields, and `metadata.detail` contains the type's fields.
 
-The admin uses these models with the ORM. Selectors build the same objects from raw documents. Only services write.
+The admin uses these models with the ORM. Selectors build the same objects from raw documents. Only services write to
+the database.
 """
 
 from collections.abc import Collection, Mapping
@@ -136,8 +137,8 @@ class Metadata(CommonMetadata):
 class PhotoMetadata(CommonMetadata):
     """The metadata of a photo.
 
-    `content_id` is the id of the photo's current file. `locked` is the time when the current upload began to write to
-    the photo.
+    `content_id` is the id of the photo's current file. `locked` is the time when the current upload last renewed its
+    lock on the photo.
     """
 
     locked = models.DateTimeField(null=True)
@@ -249,7 +250,7 @@ class Node(BaseNode):
 
 
 class Photo(BaseNode):
-    """A photo, which is both a node and a file in GridFS. The collection also contains replaced and future files."""
+    """A photo, which is both a node and a file in GridFS. Its collection also contains replaced and future files."""
 
     metadata = MetadataField(PhotoMetadata)
 

@@ -1,7 +1,7 @@
 """Generate a small style sheet with a site's colours and fonts, which overrides custom properties of the theme.
 
 The URL of the style sheet contains all its values, so browsers can cache the sheet forever, and previews don't need a
-separate one.
+separate style sheet.
 """
 
 import colorsys
@@ -18,7 +18,7 @@ ACCENT = "#1f4e8c"
 LIGHT = ("#fdfcf9", "#f5f2ea")
 DARK = ("#191816", "#23211e")
 # The minimum contrast that WCAG 2.2 requires (1.4.3). In dark mode, the theme's own accent has a higher contrast, so
-# custom accents need it, too.
+# custom accents need a higher contrast, too.
 CONTRAST, CONTRAST_IN_DARK = 4.5, 7.0
 _COLOUR = re.compile("#[0-9a-f]{6}")
 

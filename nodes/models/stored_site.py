@@ -2,7 +2,7 @@
 
 Versions are ids that show whether cached pages and results are still valid. A cached page is valid as long as the
 versions of its dependencies are unchanged (nodes.models.dependencies). A writer updates the versions once readers can
-see the change. Code that generates a page reads the versions before it reads anything else.
+see its change. Code that generates a page reads the versions before it reads anything else.
 """
 
 from collections.abc import Collection, Iterable, Mapping

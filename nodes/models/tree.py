@@ -67,7 +67,7 @@ class Link:
 
 
 class Tree:
-    """A snapshot of all sections, which belongs to one value of the `site` version."""
+    """A snapshot of all sections, taken at one value of the `site` version."""
 
     def __init__(self, version: ObjectId | None, sections: Iterator[SectionEntry]) -> None:
         self.version = version

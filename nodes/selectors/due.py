@@ -13,7 +13,7 @@ from nodes.types import NEVER
 def next_due(moment: datetime) -> datetime | None:
     """Return the time of the next scheduled change after `moment`, or None if there isn't one.
 
-    The result is cached for each version of the site.
+    The result is cached in memory.
     """
 
     def work() -> tuple[datetime | None, datetime | None]:

@@ -271,7 +271,7 @@ def _store(
     base: Mapping[str, Any],
     due: datetime | None,
 ) -> ObjectId | None:
-    """Apply a change to the metadata `version`, and store it as the draft of the node that matches `unchanged`.
+    """Apply a change to the metadata `version`, and store the result as the draft of the node that matches `unchanged`.
 
     `parent` is the previous nonce, `base` describes the live version on which the draft is based, and `due` is the time
     when the draft goes live. Return the draft's nonce, or None if no node matches. This function raises FieldRefused

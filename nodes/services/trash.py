@@ -78,7 +78,7 @@ def restore(
         actor: The author of the change.
         node_id: The node.
         seen_nonce: The nonce that the node must still have, or None to accept any nonce.
-        slug: A replacement for the node's slug, if another node has taken that slug since.
+        slug: A new slug for the node, in case another node now uses its original slug.
         **place: `parent_id`, the new section. Pass it if the node's section no longer exists.
 
     Returns:

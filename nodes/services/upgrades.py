@@ -91,7 +91,10 @@ def _query(type: str, collection: str) -> dict[str, Any]:
 
 
 def _write(stored: Document, collection: str) -> Outcome:
-    """Upgrade a document and return the outcome, which is CURRENT if the document is gone. This can raise TooBusy."""
+    """Upgrade a document and return the outcome, which is CURRENT if the document is gone.
+
+    This function can raise TooBusy.
+    """
 
     def attempt() -> Outcome | None:
         nonlocal stored
@@ -116,7 +119,7 @@ def _outcome(stored: Document) -> Outcome:
 
 
 def _change(stored: Document) -> Change | None:
-    """Return the change that upgrades a document, or None if it is up to date. This can raise NodeError."""
+    """Return the change that upgrades a document, or None if it is up to date. This function can raise NodeError."""
     live = writable(stored["metadata"])
     unchanged = Expected.of(stored).as_filter()
     derived_data = derived.derive(live)

@@ -40,7 +40,8 @@ def parse(source: Source, facts: ImageFacts, keep_metadata: bool) -> Parser:
             head = yield from source.read(9)
             left, top, width, height = struct.unpack("<HHHH", head[:8])
             if left + width > facts.size[0] or top + height > facts.size[1]:
-                # A decoder would enlarge the whole image to more pixels than the number that was checked.
+                # A decoder would enlarge the image to fit this frame, so the image could exceed the limit that was
+                # checked.
                 raise damaged()
             yield control + b"\x2c" + head
             control = b""

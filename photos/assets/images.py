@@ -345,7 +345,7 @@ def _pixels(start: float, stop: float, length: int) -> tuple[float, float]:
 
 
 def _set_draft_size(image: Image.Image, box: Box, size: Size, limits: Limits) -> None:
-    """Let Pillow decode a JPEG at a half, a quarter or an eighth of its width and height, if the copy is small enough.
+    """Let Pillow decode a JPEG at half, a quarter or an eighth of its width and height, if the copy is small enough.
 
     So that the copy looks good, the decoded image is at least twice as wide as the copy, unless this would need too
     much memory.

@@ -96,7 +96,10 @@ class _Picture:
         return self._frame if name == b"fdAT" else None
 
     def to_store(self, name: bytes, body: bytes, facts: ImageFacts, keep_metadata: bool) -> bytes:
-        """Return the body to store for a chunk, or b"" to remove the chunk. May raise BadPicture."""
+        """Return the body to store for a chunk, or b"" to remove the chunk.
+
+        Raise BadPicture if the chunk is invalid.
+        """
         is_repeated = name in self._seen and name != FRAME
         self._seen.add(name)
         if is_repeated or (name in lengths.PNG and len(body) not in lengths.PNG[name]):

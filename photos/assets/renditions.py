@@ -117,8 +117,8 @@ def _parse_size(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
 def widths(size: Size, extension: str) -> tuple[int, ...]:
     """Return the widths of an image's copies, in ascending order.
 
-    `size` is the size of the image's visible part in pixels. These are the configured widths that are smaller than the
-    image, and the next larger width. Copies that would exceed WebP's maximum size are omitted.
+    `size` is the size of the image's visible part in pixels. Copies have the configured widths that are smaller than
+    the image, and the next larger width. Copies that would exceed WebP's maximum size are omitted.
     """
     width, _height = size
     configured = sorted(limits().widths)

@@ -43,7 +43,7 @@ class _File:
     def chunks(self, length: int, *, in_frame: bool = False) -> Parser:
         """Yield the chunks of the file or of one of its frames, which have `length` bytes in total.
 
-        May raise BadPicture.
+        This method can raise BadPicture.
         """
         has_alpha = has_pixels = False
         while length > 0:

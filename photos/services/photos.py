@@ -373,7 +373,8 @@ def _show(
 
     This process must still own the lock, and the photo must still have `seen_nonce` (if set). The update's filter
     contains the photo's nonce, so that the history contains every save. The update sets a new nonce, so that results
-    cached under the old nonce aren't used again. May raise NodeGone, UploadLost, ChangedSince or TooBusy.
+    cached under the old nonce aren't used again. This function can raise NodeGone, UploadLost, ChangedSince and
+    TooBusy.
     """
     files = database()[ASSET_FILES]
 
@@ -417,7 +418,7 @@ def _mark_superseded(photo_id: ObjectId, former: ObjectId, shown: ObjectId) -> N
 
 
 def _lock(photo_id: ObjectId) -> Lock:
-    """Acquire the photo's lock. May raise NodeGone, or PhotoLocked if an upload in progress owns the lock."""
+    """Acquire the photo's lock. Raise NodeGone if there is no such photo, or PhotoLocked if an upload owns the lock."""
     moment = now()
     files = database()[ASSET_FILES]
     # The filter contains the _id rather than the slug, so that the lock remains valid if the photo is renamed.

@@ -38,8 +38,8 @@ MIN_AGE = timedelta(hours=1)
 BATCH = 100
 LEASE = "sweep_uploads"
 LEASE_TIME = timedelta(minutes=10)
-# Matches files that have a gallery and a slug. Other files are damaged. The sweeper keeps them, and the doctor reports
-# them.
+# A filter for files that have a gallery and a slug. Other files are damaged. The sweeper keeps them, and the doctor
+# reports them.
 _PLACED = {"metadata.parent_id": {"$type": "objectId"}, "metadata.slug": {"$type": "string"}}
 PROJECTION = {
     "metadata.type": 1,
@@ -48,7 +48,7 @@ PROJECTION = {
     "metadata.locked": 1,
     "metadata.content_id": 1,
 }
-# Used instead of a file's id if the photo's document is damaged and doesn't contain the id.
+# The value that is used instead of a file's id if the photo's document is damaged and doesn't contain the id.
 DAMAGED = ObjectId("0" * 24)
 
 
@@ -327,7 +327,7 @@ def _orphans(files: str, ids: list[ObjectId]) -> list[ObjectId]:
     return [id for id in ids if id not in existing] + list(_existing(files, list(existing), _EMPTIED))
 
 
-# Matches photos whose original file was deleted.
+# A filter for photos whose original file was deleted.
 _EMPTIED = {"metadata.type": PHOTO, "length": 0, "metadata.doomed": {"$type": "date"}}
 
 

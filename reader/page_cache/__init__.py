@@ -4,7 +4,7 @@ A cached page is never outdated unless it is marked as stale. Before a page is r
 (SiteMiddleware), and before a discussion's comments are read, its version is read. Writers set new versions once
 readers can see their change. Therefore, a page whose versions are current is as new as the data. On each request, the
 cached page is compared with the database, using one command that reads all versions of the page. Processes skip this
-comparison only if PAGE_CACHE_TRUST_MS allows it, and only for that long.
+comparison only if PAGE_CACHE_TRUST_MS allows it, and only for the time that this setting allows.
 
 Every page depends on the site's `site` and `lists` versions. A node's page also depends on the node's nonce and tags. A
 page that shows tags of other nodes depends on the versions of these tags. A page that shows text from other nodes

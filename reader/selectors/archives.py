@@ -32,8 +32,8 @@ class Month:
 def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ...]:
     """Return the months in which the blog has live posts, newest first. `zone` is the time zone of the months.
 
-    The query reads only index keys. The result is cached in memory until lists change, or until the next scheduled
-    change.
+    The query reads only index keys. The result is cached in memory until the site's `lists` version changes, or until
+    the next scheduled change.
     """
 
     def read() -> tuple[tuple[Month, ...], datetime | None]:

@@ -1,7 +1,7 @@
 """Find posts and photos by the name of their author, and the pages about authors.
 
 An author is a name with which posts are signed. The URL of an author is derived only from the name, so it doesn't
-reveal an account. A page about an author represents its title and all other names that it lists.
+reveal an account. A page about an author represents the name in its title and all other names that it lists.
 """
 
 from collections.abc import Collection, Sequence

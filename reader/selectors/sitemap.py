@@ -35,8 +35,8 @@ class Entry:
 def page_starts(sections: Tree, type: str, moment: datetime) -> tuple[Cursor, ...]:
     """Return the start of each sitemap page that lists the live nodes of a type, oldest nodes first.
 
-    The query reads only index keys. The result is cached in memory until lists change, or until the next scheduled
-    change.
+    The query reads only index keys. The result is cached in memory until the site's `lists` version changes, or until
+    the next scheduled change.
     """
 
     def read() -> tuple[tuple[Cursor, ...], datetime | None]:
@@ -67,8 +67,8 @@ def _public(sections: Tree, type: str, moment: datetime) -> dict[str, Any]:
 def newest_by_section(sections: Tree, moment: datetime) -> dict[ObjectId, datetime]:
     """Return the publication time of the newest live node in each live section, keyed by section id.
 
-    Empty sections are omitted. The query reads only index keys. The result is cached in memory until lists change, or
-    until the next scheduled change.
+    Empty sections are omitted. The query reads only index keys. The result is cached in memory until the site's `lists`
+    version changes, or until the next scheduled change.
     """
 
     def read() -> tuple[dict[ObjectId, datetime], datetime | None]:

@@ -89,7 +89,7 @@ class Command(MongoCommand):
 
 
 def _gallery(slug_or_path: str) -> ObjectId:
-    """Return the id of the gallery with this path or slug. May raise CommandError."""
+    """Return the id of the gallery with this path or slug. Raise CommandError if there is none or more than one."""
     sections = tree.fresh()
     at_path = sections.resolve(slug_or_path)
     galleries = [section for section in sections.sections.values() if may_hold(section.type, PHOTO)]
@@ -105,7 +105,7 @@ def _gallery(slug_or_path: str) -> ObjectId:
 def _alternative_text(path: Path) -> str:
     """Return the alternative text from the text file next to an image file, or "" if there is none.
 
-    May raise UnicodeDecodeError.
+    Raise UnicodeDecodeError if the file isn't UTF-8.
     """
     text_file = importing.find_file(path.parent, f"{path.name}.txt")
     # The encoding is utf-8-sig, because some editors begin UTF-8 files with a byte order mark.
