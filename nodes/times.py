@@ -26,7 +26,7 @@ def day(when: datetime, moment: datetime) -> str:
 
 
 def time(when: datetime) -> str:
-    """Return the time of day of `when`. It doesn't end with a full stop, so that sentences can end with it."""
+    """Return the time of day of `when`. The result doesn't end with a full stop, so sentences can end with it."""
     return formats.date_format(timezone.localtime(when), "TIME_FORMAT").replace("a.m.", "AM").replace("p.m.", "PM")
 
 

@@ -1,4 +1,4 @@
-"""Checks of the stored files of photos and of their copies, for `check_nodes --files`."""
+"""Checks of photos' stored files and of the files' copies, for `check_nodes --files`."""
 
 from collections.abc import Iterator
 

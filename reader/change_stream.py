@@ -16,7 +16,8 @@ from nodes.selectors.falling_due import SHOWN_BY
 
 DISCUSSIONS = VERSIONS[0]
 _WATCHED = (NODES, ASSET_FILES, TRASH, SITE, DISCUSSIONS)
-# Operations that remove or replace a collection, so that earlier events no longer describe its content.
+# Operations that remove or replace a collection. After one of them, earlier events no longer describe the collection's
+# content.
 ENDING_OPERATIONS = ("drop", "rename", "dropDatabase", "invalidate")
 _UPDATED = {"$ifNull": ["$updateDescription.updatedFields", {}]}
 _UPDATED_NONCE = {"$getField": {"field": {"$literal": "metadata.nonce"}, "input": _UPDATED}}

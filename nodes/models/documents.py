@@ -44,7 +44,7 @@ def as_shown(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def derived_of(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the derived data of a stored node, which lists and search use, or {} if the node has none."""
+    """Return a stored node's derived data for lists and search, or {} if the node has none."""
     derived = document.get("derived")
     return derived if isinstance(derived, Mapping) else {}
 
@@ -169,7 +169,7 @@ class BaseNode(ReadOnlyModel):
         """Return the node for a raw document, including its scheduled changes if they are due.
 
         Args:
-            document: The raw document, with aware datetimes.
+            document: The raw document, with timezone-aware datetimes.
             fields: The fields that the document must have. If a smaller projection was read, pass fewer fields.
 
         Raises:

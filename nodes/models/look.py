@@ -1,4 +1,4 @@
-"""Generate a small style sheet with a site's colours and fonts, which overrides custom properties of the theme.
+"""Generate a small style sheet that overrides the theme's custom properties with a site's colours and fonts.
 
 The URL of the style sheet contains all its values, so browsers can cache the sheet forever, and previews don't need a
 separate style sheet.

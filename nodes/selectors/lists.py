@@ -24,7 +24,8 @@ from nodes.selectors.listing import FIELDS, MODELS, detail_projection, with_prop
 SIZE = 50
 # Maximum number of search results.
 MOST_RESULTS = 100
-# Counts are exact up to this number. Larger counts are shown as "1,000+", which is fast even with a million nodes.
+# Counts are exact up to this number. Larger counts are shown as "1,000+". This limit keeps counting fast even if there
+# are a million nodes.
 COUNTED = 1_000
 LIVE = "live"
 SCHEDULED = "scheduled"

@@ -108,7 +108,7 @@ def values(name: str, version: Hashable) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class FormerContent:
-    """A previous file of a photo, which can still be restored."""
+    """A photo's previous file, which can still be restored."""
 
     id: ObjectId
     filename: str

@@ -59,7 +59,10 @@ def at_end(section_id: ObjectId | None) -> str | None:
 
 
 def with_position(document: Mapping[str, Any], section_id: ObjectId | None) -> Document:
-    """Return `document` with a position at the end of the section, or without one if it isn't sorted manually."""
+    """Return `document` with a position at the end of the section.
+
+    If the section isn't sorted manually, the result has no position.
+    """
     position = at_end(section_id)
     rest = {name: value for name, value in document.items() if name != "position"}
     return rest | {"position": position} if position else rest

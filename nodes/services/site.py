@@ -22,7 +22,7 @@ class SettingsConflict(Exception):
 
 
 def invalidate(scope: Scope = Scope.SITE, tags: Iterable[str] = ()) -> None:
-    """Update the site's versions in `scope`, and the versions of `tags`, which were added or removed.
+    """Update the site's versions in `scope`, and the versions of `tags`, the added or removed tags.
 
     Call this function after every change that readers can see, as soon as the change can be read. If a writer finds
     that its change is already stored, it must update all versions, because the earlier writer may have crashed before
@@ -39,7 +39,7 @@ def invalidate(scope: Scope = Scope.SITE, tags: Iterable[str] = ()) -> None:
 
 
 def save_settings(changes: Mapping[str, Any], seen: Mapping[str, Any]) -> None:
-    """Store changed settings. Settings that others changed since the form was rendered keep their new values.
+    """Store changed settings. Settings that others have changed since the form was rendered keep their new values.
 
     Args:
         changes: The new values, keyed by name.

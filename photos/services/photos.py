@@ -457,7 +457,7 @@ def clean_filename(path: str) -> str:
 
 
 def title_of(title: str, filename: str) -> str:
-    """Return the title for a new photo, which defaults to the name of its file."""
+    """Return the title for a new photo. If `title` is empty, use the name of the file."""
     if not is_blank(title):
         return title
     name = clean_filename(filename)

@@ -19,8 +19,8 @@ from nodes.selectors.listing import Listing, listing, live
 # Unique (field name, value) pairs, such as ("course", "dessert").
 Values = Sequence[tuple[str, str]]
 
-# Maximum number of values that are read for all fields together, and maximum number that are returned for one field.
-# The most frequent values are chosen, because free text can have any number of values.
+# Maximum number of values that are read for all fields together, and maximum number of values that are returned for one
+# field. The most frequent values are chosen, because free text can have any number of values.
 MAX_VALUES_READ = 1_000
 MAX_VALUES_SHOWN = 20
 # Counts are cached for at most this many chosen values, because more values have too many combinations.

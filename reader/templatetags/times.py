@@ -14,8 +14,8 @@ register = template.Library()
 def iso(moment: datetime | None) -> str:
     """{{ moment|iso }}: return the time to the second, with its offset, for HTML datetime attributes. None becomes "".
 
-    HTML doesn't accept offsets that contain seconds, which were common before the introduction of standard time. If a
-    time has such an offset, it is converted to UTC.
+    HTML doesn't accept offsets that contain seconds. Such offsets were common before the introduction of standard time.
+    A time with such an offset is converted to UTC.
     """
     if moment is None:
         return ""

@@ -22,7 +22,7 @@ from photos.assets.limits import limits
 from photos.assets.renditions import Spec
 from photos.assets.responses import FOR_EVER, NO_STORE
 
-# The background of icons for home screens, which don't support transparency.
+# The background of icons for home screens. Such icons can't be transparent.
 BACKGROUND = (0xFD, 0xFC, 0xF9)
 
 
