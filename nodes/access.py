@@ -1,10 +1,10 @@
 """Permissions on nodes. Every admin page uses these checks.
 
-Authors can edit their own nodes directly until a node is published. After that, they can edit only its draft. Editors
-(users with permission to publish) can do everything except delete nodes permanently, which only administrators can do.
-If a user can't see a node, the response is a 404, which doesn't reveal whether the node exists. Photos have no owner.
-Writers can see the photo library and add photos to it. Users with permission to publish, or to change photos, can
-change the photos in the library.
+Authors can edit a node of their own directly until the node is published. After that, they can edit only its draft.
+Editors (users with permission to publish) can do everything except delete nodes permanently, which only administrators
+can do. If a user can't see a node, the response is a 404, which doesn't reveal whether the node exists. Photos have no
+owner. Writers can see the photo library and add photos to it. Users with permission to publish, or to change photos,
+can change the photos in the library.
 """
 
 import enum

@@ -27,7 +27,7 @@ NAMED = 3
 
 @check
 def site_document(examination: Examination) -> Iterator[Finding]:
-    """Check for a site that has pages, but no document with the site's settings and versions."""
+    """Check whether the site has pages, but lacks the document with its settings and versions."""
     for nodes in examination.declared(NODES):
         db = examination.db
         if db[nodes].find_one({}, {"_id": 1}) and not db[SITE].find_one({"_id": SITE_ID}, {"_id": 1}):

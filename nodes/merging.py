@@ -1,9 +1,9 @@
 """Merge concurrent edits of a node. If both sides changed the same part of a field, the editor chooses a version.
 
 Fields are identified by their path under `metadata`, such as "title" and "detail.text". All functions are pure. The
-class of a field determines how two edits are merged. Text is merged paragraph by paragraph, lists item by item, and
-parts field by field. In lists of parts, the parts are matched by their ids. Other fields contain a single value, which
-can't be merged.
+class of a field determines how two edits of the field are merged. Text is merged paragraph by paragraph, lists item by
+item, and parts field by field. In lists of parts, the parts are matched by their ids. Other fields contain a single
+value, which can't be merged.
 """
 
 from collections.abc import Mapping

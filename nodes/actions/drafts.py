@@ -86,7 +86,7 @@ class SaveDraft(DraftAction):
 class PublishDraft(DraftAction):
     """The action that publishes a draft.
 
-    Changes that were made to the live version after the draft was started are merged into the draft.
+    The draft is merged with changes that were made to the live version after the draft was started.
 
     Attributes:
         seen: The nonce of the draft that the user saw.

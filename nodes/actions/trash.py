@@ -17,7 +17,7 @@ class Trash(NodeAction):
     """The action that moves a node to trash if the node hasn't changed since the user saw it.
 
     Attributes:
-        seen: The nonce that the user saw.
+        seen: The nonce of the version that the user saw.
     """
 
     seen: ObjectId
@@ -40,7 +40,7 @@ class Restore(NodeAction):
     """The action that restores a node from the trash.
 
     Attributes:
-        seen: The nonce that the user saw, or None if the user's page didn't contain it.
+        seen: The nonce of the version that the user saw, or None if it is unknown.
         slug: A new slug for the node, in case another node now uses its original slug.
     """
 
@@ -86,7 +86,7 @@ class Delete(NodeAction):
     """The action that permanently deletes a node in the trash, with its history and comments.
 
     Attributes:
-        seen: The nonce that the user saw, or None if the user's page didn't contain it.
+        seen: The nonce of the version that the user saw, or None if it is unknown.
     """
 
     seen: ObjectId | None = None

@@ -200,7 +200,7 @@ def collections() -> tuple[Collection, ...]:
                 # Nodes in sections that list their pages by a date field, with or without a facet filter.
                 Index("by_date", (("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
                 Index("facet_by_date", (("derived.facets", 1), ("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
-                # The pinned posts in a section. Sections have only a few of them.
+                # The pinned posts in a section. A section has only a few pinned posts.
                 Index("by_pin", (("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1)), partial=PINNED),
                 # References to a node, photo or insert, from live versions and from drafts. The server reads both
                 # indexes in parallel and merges the results in order.

@@ -79,7 +79,7 @@ _UPLOAD: dict[str, Schema] = {"doomed": optional(DATE), "superseded": optional(D
 def of_field(field: models.Field) -> Schema:
     """Return the schema for stored values of a declared field.
 
-    The schema also allows null. For a field of an unknown class, it is ANYTHING.
+    The schema also allows null. For a field of an unknown class, the schema is ANYTHING.
     """
     if isinstance(field, EmbeddedModelArrayField):
         return optional(array_of(of_model(field.embedded_model)))

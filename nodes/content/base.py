@@ -1,7 +1,8 @@
-"""Base classes for content types. A type is a class with model fields (of Django or the database backend) and settings.
+"""Base classes for content types.
 
-Each class is the model for `metadata.detail` in nodes of its type. Content types have no tables and no migrations.
-Their model registry is separate from Django's.
+A type is a class with model fields (from Django or the database backend) and settings. Each class is the model for
+`metadata.detail` in nodes of its type. Content types have no tables and no migrations. Their model registry is separate
+from Django's.
 """
 
 import inspect
@@ -21,11 +22,11 @@ from nodes.content import values
 
 MARKDOWN, HTML = "markdown", "html"
 # The ways in which a section can list its nodes.
-NEWEST = "newest"  # By publication date.
+NEWEST = "newest"  # Posts, newest first.
 BY_NAME = "by-name"  # Pages and subsections, by name.
 BY_HAND = "by-hand"  # Pages and subsections, in the order that editors set.
-PHOTOS = "photos"  # As photos.
-UPCOMING = "upcoming"  # By a date field of the pages.
+PHOTOS = "photos"  # Photos, newest first.
+UPCOMING = "upcoming"  # Pages, by their date field.
 
 # The name of the section template for each kind of list.
 LISTED_BY = {NEWEST: "blog", BY_NAME: "folder", BY_HAND: "folder", PHOTOS: "gallery", UPCOMING: "upcoming"}
@@ -173,7 +174,7 @@ class Content(EmbeddedModel, metaclass=ContentBase):
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Return the object for a stored `detail`, which can be incomplete because of a projection."""
+        """Return an instance for a stored `detail`, which can be incomplete because of a projection."""
         return cls(**values.attributes(cls, document))
 
     def linked_data(self) -> Mapping[str, Any]:
@@ -228,7 +229,7 @@ class Written(Content):
         default="",
         help_text=_("Search engines show about 160 characters. Leave empty to use the summary."),
     )
-    # Where an imported node comes from. Later imports use this value to find the node again.
+    # The source from which the node was imported. Later imports use this value to find the node again.
     source = models.JSONField(null=True, blank=True, editable=False)
 
     class Meta:

@@ -74,7 +74,10 @@ def internal_fields(type: str) -> frozenset[str]:
 
 
 def keep_declared(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the `fields` whose paths `type` declares. Documents from older versions can have other fields."""
+    """Return the `fields` whose paths `type` declares.
+
+    Documents stored with older versions can have different fields.
+    """
     return {path: value for path, value in fields.items() if not path.startswith(PREFIX) or path in declared(type)}
 
 
@@ -102,7 +105,7 @@ class FieldText(NamedTuple):
 
     Attributes:
         path: The path of the type's field.
-        number: The position of the part in a list of parts, starting at 1, or 0 if the field isn't in a list.
+        number: If the field belongs to a part in a list, the part's position, starting at 1. Otherwise, 0.
         text: The text as typed.
     """
 
@@ -116,7 +119,7 @@ def markdown_texts(type: str, detail: Any) -> Iterator[FieldText]:
 
     Args:
         type: The content type.
-        detail: The stored `detail`, or an object of the type.
+        detail: The stored `detail`, or an instance of the type.
     """
     for path, field in own_fields(type):
         value = _value(detail, field)
@@ -137,7 +140,7 @@ def _part_texts(path: str, number: int, model: Any, part: Any) -> Iterator[Field
 
 
 def _value(container: Any, field: models.Field) -> Any:
-    """Return the value of `field` in a stored document or in an object."""
+    """Return the value of `field` in a stored document or in an instance of its model."""
     return container.get(field.column) if isinstance(container, Mapping) else getattr(container, field.attname, None)
 
 

@@ -16,7 +16,7 @@ CONTENT = "photo-content"
 TOP_LEVEL = "folder"
 
 _types: dict[str, type[Content]] = {}
-# Classes whose `type_name` was already registered. A system check reports them.
+# Classes whose `type_name` had already been registered for another class. A system check reports them.
 _duplicates: list[type[Content]] = []
 
 
@@ -72,7 +72,7 @@ def names(accept: Callable[[type[Content]], bool] | None = None) -> tuple[str, .
 
 @cache
 def may_hold(parent_type: str | None, child_type: str) -> bool:
-    """Return whether a node of `parent_type`, or the top level if it is None, can contain a node of `child_type`."""
+    """Return whether a node of `parent_type` (or the top level, for None) can contain a node of `child_type`."""
     parent = get(parent_type or TOP_LEVEL)
     child = get(child_type)
     return parent.is_section and child.may_stand_in(parent)

@@ -73,7 +73,7 @@ def upgraded(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
         try:
             for step in range(stored_version, content_type.schema_version):
                 detail = dict(upgraders[step](detail))
-            # Giving ids fails if a part contains a value that BSON can't encode.
+            # Adding ids fails if a part contains a value that BSON can't encode.
             _give_ids(content_type, detail)
         # Upgraders are part of apps, so they can raise any exception.
         except Exception as error:
@@ -82,7 +82,7 @@ def upgraded(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def read(metadata: Mapping[str, Any]) -> Content | None:
-    """Return the detail in stored `metadata` as an object of its type, or None if a projection excluded it.
+    """Return the detail in stored `metadata` as an instance of its type, or None if a projection excluded it.
 
     If the detail can't be upgraded, return a Missing object. If it has a newer version, fields whose values the running
     code doesn't accept get their defaults.

@@ -185,7 +185,7 @@ def _cleaned_part(model: Any, value: Any, number: int = 0) -> dict[str, Any]:
 
     Args:
         model: The class of the part.
-        value: An object of the class, or a dict of its fields, keyed by name.
+        value: An instance of the class, or a dict of its fields, keyed by name.
         number: The part's position, with which error messages begin, or 0 to leave it out of the messages.
 
     Raises:
@@ -229,7 +229,7 @@ def _to_stored(field: models.Field, value: Any) -> Any:
     if isinstance(value, float):
         _check_number(value)
     if isinstance(value, datetime):
-        # The server stores milliseconds.
+        # The server stores times with millisecond precision.
         return value.replace(microsecond=value.microsecond // 1000 * 1000)
     if isinstance(value, Decimal):
         # All numbers are stored with the same number of decimal places, so that equal numbers have equal stored values.

@@ -146,7 +146,7 @@ class PhotoMetadata(CommonMetadata):
 
 
 class BaseNode(ReadOnlyModel):
-    """Base class for nodes and photos. Both have a section and a slug, and share most of the code."""
+    """Base class for nodes and photos. Both have a section and a slug, and share most of their code."""
 
     # The beginning of the text, and the id of the featured photo. They are set only if a selector read them.
     excerpt = ""
@@ -286,7 +286,7 @@ class Photo(BaseNode):
 
 
 class SiteSettings(Node):
-    """A proxy model for the site settings, which provides their entry in the admin and the permission to change them.
+    """A proxy model that provides the admin entry for the site settings, and the permission to change them.
 
     nodes.services.site stores the settings.
     """

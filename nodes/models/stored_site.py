@@ -163,7 +163,10 @@ def read() -> Site:
 
 @tracked_reads()
 def read_with(*queries: ExtraQuery) -> tuple[Site, list[dict[str, Any]]]:
-    """Return the currently stored site and the documents of `queries`, which the same command reads after the site."""
+    """Return the currently stored site and the documents for `queries`.
+
+    A single command reads the site, and then the documents.
+    """
     pipeline: list[dict[str, Any]] = [{"$match": {"_id": SITE_ID}}]
     for query in queries:
         stages = [{"$match": query.filter}, {"$project": dict.fromkeys(query.fields, 1)}]

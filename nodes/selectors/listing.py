@@ -61,8 +61,8 @@ def for_readers(
     """Extend the projection `fields` so that readers see scheduled changes that are due at `moment`.
 
     If scheduled changes are due, the projection returns them as `due`, and Node.from_document applies them
-    (`as_shown`). Therefore, due changes need no additional command and no write. If `fields` contains tags, the
-    dependency on tags is recorded.
+    (`as_shown`). Therefore, showing due changes requires neither an additional command nor a write. If `fields`
+    contains tags, the dependency on tags is recorded.
 
     Args:
         fields: The projection.
@@ -105,7 +105,7 @@ def is_public(node: Node | Photo, sections: Tree, moment: datetime) -> bool:
 
 
 def posts_of(section_id: ObjectId) -> dict[str, Any]:
-    """Return the filter for the nodes of a section that are listed by date."""
+    """Return the filter for the nodes in a section that are listed by date."""
     return {"metadata.parent_id": section_id, "metadata.type": type_condition(registry.dated())}
 
 

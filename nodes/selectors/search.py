@@ -130,7 +130,10 @@ def _parts_of_unspaced(words: Sequence[str]) -> list[str]:
 
 
 def _ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[ResultKey]:
-    """Return the keys of the documents that match `wanted`, best first. Both collections have comparable scores."""
+    """Return the keys of the documents that match `wanted`, best first.
+
+    Scores are comparable across the two collections.
+    """
     fields = {"metadata.created": 1, "score": {"$meta": "textScore"}}
     scored: list[tuple[float, datetime, Any, str]] = []
     with search_time_limit(milliseconds):

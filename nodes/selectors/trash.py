@@ -33,9 +33,10 @@ def load(node_id: ObjectId) -> editable_nodes.Editable | None:
 
 
 def newest(among: Mapping[str, Any], after: ObjectId | None = None) -> tuple[list[Trashed], bool]:
-    """Return the last SHOWN nodes in the trash that match the filter `among`. Also return whether there are more.
+    """Return up to SHOWN nodes in the trash that match the filter `among`, most recently trashed first.
 
-    The text of the nodes isn't read. If `after` is given, return nodes that were moved to trash before that node.
+    Also return whether there are more. The text of the nodes isn't read. If `after` is given, return only nodes that
+    were moved to trash before that node.
     """
     last = database()[TRASH].find_one({"_id": after}, {"trashed_at": 1}) if after else None
     if last:

@@ -15,7 +15,7 @@ from nodes.selectors import stored_photos
 from nodes.selectors.references import MOST_REFERENCES, Ref
 
 EXCERPT_WORDS = 40
-# Number of characters of a node's text that can be searched. The rest of a longer text can't be found.
+# Maximum number of searchable characters in a node's text. Searches don't find text beyond this limit.
 SEARCHED = 100_000
 
 
@@ -50,7 +50,7 @@ def derive(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pairs(metadata: Mapping[str, Any], plain: str) -> str:
-    """Return additional search words, which the text index doesn't derive from the node's plain text (`plain`)."""
+    """Return additional search words that the text index doesn't derive from the node's plain text (`plain`)."""
     everything = (metadata["title"], metadata.get("summary") or "", *metadata.get("tags", ()), plain)
     return " ".join(sorted(extra_search_words(" ".join(everything))))
 
@@ -73,9 +73,9 @@ def derive_for_readers(metadata: Mapping[str, Any]) -> dict[str, Any]:
 def references(metadata: Mapping[str, Any], inserts: TextInserts | None = None) -> dict[str, list[Ref]]:
     """Return {"refs": […]} with everything that a node's text and fields refer to, or {} if there is nothing.
 
-    The ids of nodes and photos come first, followed by the names of inserts. Both are sorted and without duplicates.
-    Targets that don't exist are included, so that broken links can be found. If the caller has already read the
-    inserts in the node's text, `inserts` contains them.
+    The ids of nodes and photos come first, followed by the names of inserts. Ids and names are sorted and contain no
+    duplicates. Targets that don't exist are included, so that broken links can be found. If the caller has already read
+    the inserts in the node's text, `inserts` contains them.
     """
     detail = metadata.get("detail") or {}
     fields = declared_fields.markdown_texts(metadata["type"], detail)
@@ -89,7 +89,7 @@ def references(metadata: Mapping[str, Any], inserts: TextInserts | None = None) 
     ids |= set(declared_fields.references(metadata["type"], detail))
     ids = ids.union(*(inserts.references.nodes | inserts.references.photos for inserts in texts))
     refs: list[Ref] = [*sorted(ids), *sorted(frozenset().union(*(inserts.names for inserts in texts)))]
-    # Nodes without references store no list, so the partial indexes don't contain these nodes.
+    # For a node without references, no list is stored, so the partial indexes don't contain the node.
     return {"refs": refs} if refs else {}
 
 

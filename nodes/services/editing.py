@@ -70,8 +70,8 @@ def create(
         title: The title.
         fields: Other fields, keyed by path, such as "summary", "published" and "detail.text".
         tags: The tags.
-        node_id: The id for the node, if the caller chooses it. If the same actor calls again with the same id, the
-            existing node is changed.
+        node_id: The id for the node, if the caller chooses it. If the same actor calls this function again with the
+            same id, the existing node is changed.
         created: The creation time. The default is the current time.
         only_unpublished: Whether to raise Published if the node has been published since an earlier call with the same
             id.

@@ -1,8 +1,8 @@
 """Find and repair damage that crashes cause in nodes.
 
-Examples are orphan revisions, needless redirects, and nodes whose section no longer exists. `manage.py check_nodes`
-runs these checks. They never delete a node, its text or a comment. A node whose section no longer exists is moved to
-trash as a whole.
+Examples of such damage are orphan revisions, needless redirects, and nodes whose section no longer exists. `manage.py
+check_nodes` runs these checks. They never delete a node, its text or a comment. A node whose section no longer exists
+is moved to trash as a whole.
 """
 
 from collections.abc import Callable, Iterator

@@ -79,7 +79,7 @@ def restore(
         node_id: The node.
         seen_nonce: The nonce that the node must still have, or None to accept any nonce.
         slug: A new slug for the node, in case another node now uses its original slug.
-        **place: `parent_id`, the new section. Pass it if the node's section no longer exists.
+        **place: `parent_id`, the id of the new section. Pass this argument if the node's section no longer exists.
 
     Returns:
         Whether the node's publication time passed while it was in the trash. If so, the node is restored as a draft,

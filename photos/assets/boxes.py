@@ -180,7 +180,7 @@ def _extents(data: bytes | bytearray, box: Box, found: Meta) -> None:
         elsewhere = numbers.next(2)
         base = numbers.next(base_size)
         count = numbers.next(2)
-        # Without a size, there could be any number of pieces.
+        # If lengths took up no bytes, a small file could list any number of pieces.
         if number in known or len(known) > MOST_ITEMS or version > 2 or not length_size:
             raise damaged()
         known.add(number)

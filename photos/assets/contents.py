@@ -40,7 +40,10 @@ class StoredFile:
         return cls(bucket, document["_id"], document["length"], document["chunkSize"], document["uploadDate"])
 
     def open(self) -> BinaryIO:
-        """Return a seekable file object. Its `read` returns exactly the requested number of bytes, as Pillow needs."""
+        """Return a seekable file object.
+
+        Its `read` method returns exactly the requested number of bytes, as Pillow requires.
+        """
         return io.BufferedReader(SeekableFile(self.bucket, self.id, self.chunk_size, self.length), 1 << 16)
 
 

@@ -23,7 +23,7 @@ MAX_PIXELS = 16_000_000
 
 @dataclass(frozen=True)
 class Cut:
-    """The visible part of an image (None means all of it), and its clockwise rotation in degrees after cropping."""
+    """The visible part of an image (None for the whole image), and its clockwise rotation in degrees after cropping."""
 
     crop: Crop | None = None
     rotation: int = 0
