@@ -209,7 +209,7 @@ def cropped_picture(
 
     Args:
         photo: The photo.
-        sizes: The width of the box.
+        sizes: The width of the box, as a value of the `sizes` attribute.
         alt: The alternative text. If it is None, the photo's own alternative text is used.
         eager: Whether the photo is visible without scrolling and should therefore load immediately.
         widest: The widest aspect ratio of the box.

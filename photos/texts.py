@@ -199,7 +199,7 @@ class BrokenReference:
 
     @property
     def label(self) -> str:
-        """The label for editors: the link text, the target's title or the name, whichever exists first."""
+        """The label for editors: the link text, the target's title or, if there is neither, the name."""
         return self.words or self.title or self.name
 
 

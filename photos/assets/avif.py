@@ -49,7 +49,7 @@ class Coded:
     def memory(self) -> int:
         """The memory for decoding, in bytes.
 
-        It is twice the size of the planes, because film grain and grid cells are copied once.
+        Decoding needs twice the size of the planes, because film grain and grid cells are copied once.
         """
         samples = 3 * self.size[0] * self.size[1] // (1 if self.profile else 2)
         return 2 * samples * (2 if self.is_deep else 1)
@@ -57,7 +57,7 @@ class Coded:
 
 @dataclass(frozen=True)
 class Segment:
-    """A piece of the file to keep. `type` is the type of its item.
+    """A piece of the file to keep. `type` is the type of the item to which the piece belongs.
 
     If the item is coded, `coded` contains its properties.
     """
@@ -186,7 +186,7 @@ def _segment(known: Meta, item: int, coded: Coded | None = None) -> Segment:
 
 
 def _notes(known: Meta, keep: bool) -> list[int]:
-    """Return the EXIF items, and if `keep` is true the XMP items, that have a suitable position and length."""
+    """Return the EXIF items (and the XMP items, if `keep` is true) that have a suitable position and length."""
     lengths = {item: one.stop - one.start for item, one in known.extents.items() if not one.in_idat}
     fitting = [item for item, length in lengths.items() if BEFORE + len(NO_EXIF) <= length <= MAX_PIECE]
     block = [item for item in fitting if item in known.items and known.items[item].type == b"Exif"][:1]

@@ -20,8 +20,8 @@ COMMENT = 0xFE
 # The markers that start a frame: 0xC0–0xCF, except tables (C4), JPG (C8) and arithmetic conditioning (CC).
 FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 PROGRESSIVE = frozenset({0xC2, 0xC6, 0xCA, 0xCE})
-# A pattern that matches the marker at the end of coded data. Stuffed zeros and restart markers don't end it. 0xFF can
-# be repeated as a fill byte.
+# A pattern that matches the marker at the end of coded data. Stuffed zeros and restart markers don't end the data. 0xFF
+# can be repeated as a fill byte.
 _MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7]")
 ICC = b"ICC_PROFILE\0"
 # The number of bytes of a colour profile that each segment contains.

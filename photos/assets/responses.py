@@ -58,10 +58,11 @@ class FileRequest:
 
 
 def plan_response(request: FileRequest, file: File, *, cache: str = FOR_EVER, download: bool = False) -> ResponsePlan:
-    """Return the response to a GET or HEAD request. Preconditions are evaluated in the order of RFC 9110, 13.2.2.
+    """Return the response to a GET or HEAD request.
 
-    If a single range is requested, the response contains the range. If the request contains several ranges, other units
-    or invalid ranges, the response contains the whole file, as 14.2 allows.
+    Preconditions are evaluated in the order that RFC 9110 specifies in section 13.2.2. If a single range is requested,
+    the response contains the range. If the request contains several ranges, other units or invalid ranges, the response
+    contains the whole file, as section 14.2 of the RFC allows.
 
     Args:
         request: The request.
@@ -113,7 +114,7 @@ def _check_preconditions(request: FileRequest, file: File) -> int | None:
 
 
 def _if_range_matches(request: FileRequest, file: File) -> bool:
-    """Return whether If-Range is absent, or matches the file's strong tag or exact date (13.1.5)."""
+    """Return whether If-Range is absent, or matches the file's strong tag or exact date (RFC 9110, 13.1.5)."""
     condition = request.headers.get("if-range")
     if condition is None:
         return True

@@ -125,7 +125,8 @@ class Upload(IncomingFile[Uploaded]):
         InvalidPlace: The gallery can't contain the photo.
         IdTaken: Another document has the id.
         InvalidSlug: The slug can't be part of a URL, or it is reserved.
-        SlugTaken: Another photo in the gallery has the slug. This is raised only for an explicit slug.
+        SlugTaken: Another photo in the gallery has the slug. This exception is raised only if the slug was set
+            explicitly.
     """
 
     def __init__(

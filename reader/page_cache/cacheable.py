@@ -87,7 +87,10 @@ def cache_key(request: HttpRequest) -> tuple[str, ...] | None:
 
 
 def _is_known_host(host: str) -> bool:
-    """Return whether the settings contain `host` exactly as it is written. Local sites without SITE_URL accept any."""
+    """Return whether the settings contain `host` exactly as it is written.
+
+    Local sites without SITE_URL accept any host.
+    """
     return not settings.SITE_URL or host in settings.ALLOWED_HOSTS or settings.SITE_URL.endswith(f"//{host}")
 
 

@@ -39,7 +39,7 @@ DISCUSSION_END = b"<!-- end of discussion -->"
 # All entries expire after this time, even if their versions are current. A writer may have crashed in the millisecond
 # between its change and the new version. In this case, the cached page differs from pages that are rendered later.
 MAX_AGE = timedelta(minutes=10)
-# The zlib compression level. Level 6 takes twice as long, but makes pages only 5 % smaller.
+# The zlib compression level. Level 6 takes twice as long, but makes pages only 5% smaller.
 COMPRESSION_LEVEL = 4
 _NO_GZIP = re.compile(r"gzip\s*;\s*q=0(\.0*)?\s*(,|$)")
 

@@ -17,7 +17,8 @@ from nodes.models.tree import Tree
 from nodes.selectors import due, search
 from nodes.selectors.listing import LISTED, NEWEST_FIRST, for_readers, live, readable_nodes
 
-# Maximum number of pages with shared tags to compare (the newest), and maximum number of related pages to show.
+# Maximum number of pages with shared tags to compare (only the newest pages are compared), and maximum number of
+# related pages to show.
 MAX_COMPARED = 50
 MAX_SHOWN = 4
 # A shared tag counts as much as this many shared words in the titles.
