@@ -59,9 +59,9 @@ def upgrade(type: str, *, dry_run: bool = False) -> Iterator[UpgradeResult]:
     """Upgrade all documents of a type, including drafts and the trash, and yield a result for each document.
 
     An upgrade isn't an edit: nonces and the history don't change, so open forms can still be saved. If an editor saves
-    a document before its upgrade is written, the document is read again. Documents that can't be upgraded aren't changed.
-    The upgrade can be interrupted and repeated at any time, and skips documents that are up to date. If `dry_run` is
-    true, nothing is written.
+    a document before its upgrade is written, the document is read again. Documents that can't be upgraded aren't
+    changed. The upgrade can be interrupted and repeated at any time, and skips documents that are up to date. If
+    `dry_run` is true, nothing is written.
     """
     home = home_of(type)
     left = set[ObjectId]()
