@@ -20,7 +20,7 @@ ENDING_SECONDS = 60.0  # how long a process and its child processes may take to 
 class Claimed(Exception):
     """Another process owns the claim.
 
-    `facts` contains the facts that the owner recorded, including its "pid", or {} if unknown.
+    `facts` contains the facts that the owner recorded, including its "pid". If they are unknown, it is {}.
     """
 
     def __init__(self, facts: dict[str, Any]) -> None:
@@ -32,7 +32,7 @@ class Claim:
     """The exclusive right to run something, implemented as a lock on a file (mode 0600).
 
     The kernel releases the lock even after kill -9. A guard process that inherits `descriptor` also owns the claim
-    until it exits. The lock isn't part of the file's content, so a claim isn't copied with its folder.
+    until it exits. The lock isn't part of the file's content, so copying the folder doesn't copy the claim.
     """
 
     def __init__(self, path: Path) -> None:
@@ -44,7 +44,7 @@ class Claim:
 
         Args:
             patience: How many seconds to wait if another process owns the claim. If that process is shutting down or
-                was killed, the wait is longer.
+                was killed, the method waits longer.
 
         Raises:
             Claimed: Another process still owns the claim.

@@ -20,7 +20,7 @@ def usable_cores() -> int:
 def default_workers() -> int:
     """Return the number of web server processes to start if WEB_CONCURRENCY isn't set.
 
-    The number is one per core, because Python runs only one thread per process at a time. It is at least two, so that
-    the site keeps running if one process fails.
+    There is one process per core, because Python runs only one thread per process at a time. There are at least two
+    processes, so that the site keeps running if one of them fails.
     """
     return max(2, usable_cores())

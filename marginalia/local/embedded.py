@@ -30,7 +30,7 @@ USER = "marginalia"
 
 
 class OwnedElsewhere(MongodError):
-    """Another process owns the server of this folder."""
+    """Another process owns this folder's server."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Embedded:
 
         Args:
             patience: How many seconds to wait for another owner to exit. If that owner is already shutting down, the
-                wait is longer.
+                method waits longer.
 
         Raises:
             OwnedElsewhere: Another process owns the server.
@@ -159,9 +159,9 @@ _instances: dict[Path, Embedded] = {}
 
 
 def for_folder(var: Path) -> Embedded:
-    """Return the Embedded instance for the `var` folder, and create at most one per process.
+    """Return this process's Embedded instance for the `var` folder. The first call creates the instance.
 
-    The server that the instance starts stops when the process exits.
+    When the process exits, any server that the instance has started is stopped.
     """
     if var not in _instances:
         _instances[var] = Embedded(var)
@@ -198,7 +198,7 @@ def uri_for(var: Path) -> str:
 def _wait_for_data_folder(server: Mongod) -> None:
     """Wait until a mongod that is shutting down or was killed has released the data folder.
 
-    Raises MongodError after a while.
+    Raise MongodError if this takes too long.
     """
     deadline = time.monotonic() + STOP_SECONDS
     pid = server.pid

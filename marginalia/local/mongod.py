@@ -166,7 +166,7 @@ class Mongod:
         command += ["--setParameter", "diagnosticDataCollectionEnabled=false"]
         if self.replset:
             command += ["--replSet", self.replset, "--oplogSize", "200"]
-        if self.key:  # with the localhost bypass, any local user could create the first database user
+        if self.key:  # with the localhost exception, any local user could create the first database user
             command += ["--keyFile", str(self.key), "--setParameter", "enableLocalhostAuthBypass=false"]
         return [*command, *self.extra_args]
 
@@ -217,8 +217,8 @@ def _configure(client: MongoClient[dict[str, Any]], first: Mongod, addresses: Se
     """
     members_config = [{"_id": number, "host": address} for number, address in enumerate(addresses)]
     try:
-        # The collection is read directly, because replSetGetConfig reports "not yet initialized" while mongod loads the
-        # configuration.
+        # Read the collection with the configuration directly, because replSetGetConfig reports "not yet initialized"
+        # while mongod loads the configuration.
         if client.local["system.replset"].find_one() is None:
             settings = {"electionTimeoutMillis": 2000, "heartbeatIntervalMillis": 500}  # all members share one machine
             role = {"configsvr": True} if "--configsvr" in first.extra_args else {}
@@ -230,8 +230,7 @@ def _configure(client: MongoClient[dict[str, Any]], first: Mongod, addresses: Se
         if [member["host"] for member in config["members"]] != list(addresses):
             config["members"] = [{**old, **new} for old, new in zip(config["members"], members_config, strict=True)]
             config["version"] += 1
-            # The change is forced, because a member whose own address isn't in the configuration can't vote for the
-            # change.
+            # Force the change, because a member whose own address isn't in the configuration can't vote for the change.
             client.admin.command("replSetReconfig", config, force=True)
     except AutoReconnect:  # members close their connections when their state changes
         return False

@@ -68,7 +68,7 @@ def parse(spelled: str) -> tuple[str, dict[str, str]]:
 
 
 def to_markdown(name: str, attributes: Mapping[str, object], content: str | None = None) -> str:
-    """Return a directive as Markdown that `parse_line` and `parse` can read. If it has `content`, it is a container."""
+    """Return a directive as Markdown that `parse_line` and `parse` can read. With `content`, it is a container."""
     spelled = format_directive(name, attributes)
     return f"::{spelled}" if content is None else f":::{spelled}\n{content}\n:::"
 
@@ -90,7 +90,7 @@ def _quote_value(value: str) -> str:
 class Fences(NamedTuple):
     """Spans of characters that a merge must not split, and whether all containers are closed.
 
-    The spans are the outermost closed containers, and the code blocks that show a container.
+    The spans are the outermost closed containers, and the code blocks that contain container syntax.
     """
 
     spans: tuple[tuple[int, int], ...]

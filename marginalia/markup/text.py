@@ -21,7 +21,7 @@ _LINES: Final = tags.tag_set(
 _PARAGRAPHS: Final = tags.tag_set("blockquote dl figure h1 h2 h3 h4 h5 h6 hr ol p pre table ul")
 _LISTS: Final = frozenset({"dl", "ol", "ul"})
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-# Elements that are visible without text.
+# Elements that are visible even if they contain no text.
 _VISIBLE_WITHOUT_TEXT: Final = tags.tag_set("audio embed hr iframe img input math object picture svg video")
 # These elements mean little out of context, so excerpts skip them.
 _NO_PROSE: Final = _HEADINGS | {"figcaption", "pre", "table"}
@@ -99,7 +99,7 @@ def excerpt(html: str, words: int = 50) -> str:
 
 
 def highlight(text: str, terms: Sequence[str], around: int = 80, extracts: int = 3) -> list[tuple[str, bool]]:
-    """Return extracts of `text` around `terms` as one line, as a list of (piece, whether it is a term).
+    """Return one line with extracts of `text` around `terms`, as a list of (piece, whether it is a term) pairs.
 
     Terms are matched at the start of words, regardless of case and accents. If no term is found, the result is the
     start of the text. Pieces are plain text, so the template has to escape them.
@@ -137,7 +137,7 @@ def highlight(text: str, terms: Sequence[str], around: int = 80, extracts: int =
 def fold(text: str) -> str:
     """Return `text` in the form in which `highlight` compares terms: case-folded and without accents.
 
-    The length of the result can differ. For example, combining accents are removed, and "ß" becomes "ss".
+    The result can be shorter or longer than `text`. For example, combining accents are removed, and "ß" becomes "ss".
     """
     if text.isascii():
         return _fold_ascii(text)

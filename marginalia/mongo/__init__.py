@@ -1,1 +1,1 @@
-"""The lowest layer above MongoDB: the database engine, and the declarations of collections."""
+"""The layer directly above MongoDB: the database engine, and the declarations of collections."""

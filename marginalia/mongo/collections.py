@@ -63,7 +63,7 @@ class Index:
 
 @dataclass(frozen=True)
 class ShardKey:
-    """The key by which a collection is sharded.
+    """The shard key of a collection.
 
     Attributes:
         keys: The keys, as pairs (dotted path, 1 | "hashed").

@@ -14,7 +14,7 @@ from marginalia.mongo.connection import database
 
 @contextmanager
 def exclusively(name: str, time: timedelta) -> Iterator[bool]:
-    """Hold the lease `name` during the block, for at most `time`.
+    """Hold the lease `name` while the block is running, for at most `time`.
 
     Yield True, or False if another process holds the lease. If a process dies, its lease expires after `time`.
     """

@@ -1,7 +1,8 @@
 """Rate limits that all processes share. Each key has a document with the times of allowed calls.
 
 The limits use a sliding window: at most `limit` calls are allowed in any period of `seconds`. A single findAndModify
-command decides by the server's clock, so concurrent callers can't exceed the limit. A TTL index deletes old documents.
+command decides based on the server's clock, so concurrent callers can't exceed the limit. A TTL index deletes old
+documents.
 """
 
 import math

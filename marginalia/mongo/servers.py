@@ -198,8 +198,8 @@ def report_outage(alias: str = DEFAULT_DB_ALIAS) -> None:
 def is_cut_off() -> bool:
     """Return whether MongoDB rejects the login, or this process didn't find a primary within FIRST_SECONDS.
 
-    A process that has already found a primary waits until an election has ended. A process that has never found a
-    primary might wait for hours.
+    A process that has already found a primary has to wait only until an election has ended. A process that has never
+    found a primary might have to wait for hours.
     """
     known = client().topology_description
     if _refuses_log_in(known):

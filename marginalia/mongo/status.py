@@ -26,9 +26,9 @@ _WITHOUT_SECTIONS = dict.fromkeys(
     ("metrics", "wiredTiger", "tcmalloc", "locks", "transactions", "opLatencies", "repl"), 0
 )
 _SCRATCH = "_scratch_"
-# The server allows names of up to 63 bytes, and the id at the end of a name has 24 bytes.
+# The server allows database names of up to 63 bytes, and the id at the end of a scratch database's name has 24 bytes.
 _MAX_NAME_LENGTH = 63 - len(_SCRATCH) - 24
-# No command needs its scratch database for longer than this.
+# No command uses its scratch database for longer than this.
 ABANDONED = timedelta(days=1)
 
 

@@ -19,7 +19,7 @@ _REQUIRED_OPTIONS = {
 
 
 def is_protected(uri: str) -> bool:
-    """Return whether a MongoDB URI contains credentials, which are a username or a client certificate."""
+    """Return whether a MongoDB URI contains credentials (a username or a client certificate)."""
     user = uri.partition("://")[2].partition("/")[0].rpartition("@")[0].partition(":")[0]
     return bool(user) or "authmechanism=mongodb-x509" in uri.lower()
 

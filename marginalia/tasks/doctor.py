@@ -9,7 +9,7 @@ from marginalia.tasks import queue
 
 # If a job has been due for this long, the workers are considered dead.
 OVERDUE = timedelta(minutes=10)
-# After fewer failed attempts, the mail server may just be restarting.
+# If fewer attempts than this have failed, the mail server may just be restarting.
 MIN_TRIES = 5
 # Maximum number of failed jobs to count, and to list by name.
 MAX_COUNTED = 1_000

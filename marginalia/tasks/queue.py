@@ -146,7 +146,7 @@ def put(
 ) -> tuple[Job, bool]:
     """Store a job. Return the job, and whether it is new.
 
-    If a job with this key exists, that job is returned. If it failed permanently, it is retried.
+    If a job with this key exists, that job is returned. If that job failed permanently, it is also retried.
 
     Args:
         name: The task's name.

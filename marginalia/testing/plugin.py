@@ -17,7 +17,7 @@ NAME = "marginalia_db"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker."""
+    """Declare the `marginalia_db` marker."""
     config.addinivalue_line(
         "markers", f"{NAME}: start without comments, pending comments, tasks and rate limits, in test databases"
     )
@@ -39,7 +39,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def marginalia_db(db: None) -> Iterator[None]:
     """Start the test without comments, pending comments, tasks or rate limits.
 
-    After the test, delete those that it stored.
+    After the test, delete the comments, tasks and rate limits that the test stored.
     """
     prepare_databases()
     yield

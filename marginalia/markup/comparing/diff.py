@@ -44,9 +44,9 @@ def diff_words(old: str, new: str, budget: Budget | None = None) -> list[Change]
     """Return the pieces of `old` and `new` in order. A deletion comes before the insertion that replaces it.
 
     Without the insertions, the pieces make up exactly `old`. Without the deletions, they make up exactly `new`.
-    Paragraphs are compared first, then the words of changed paragraphs. Text between two changes counts as changed if
-    it is shorter than both, because showing it as unchanged doesn't help readers. When the `budget` is used up, the
-    remaining text counts as changed.
+    Paragraphs are compared first, then the words of changed paragraphs. Unchanged text between two changes counts as
+    changed if it is shorter than each of them, because showing such short text as unchanged doesn't help readers. When
+    the `budget` is used up, the remaining text counts as changed.
     """
     budget = budget or Budget()
     old_parts = _PARAGRAPH_END.split(old)
@@ -62,9 +62,9 @@ def diff_words(old: str, new: str, budget: Budget | None = None) -> list[Change]
 def match_paragraphs(olds: Sequence[str], news: Sequence[str], budget: Budget | None = None) -> list[tuple[int, int]]:
     """Return the index pairs of corresponding paragraphs in `olds` and `news`, in order.
 
-    Paragraphs are matched by the words they share (Dice's coefficient of their bags of words), if there are few enough
-    paragraphs and the `budget` suffices. Otherwise, they are paired one to one if both sides have the same number of
-    paragraphs, unless there are too many.
+    If there are few enough paragraphs and the `budget` suffices, paragraphs are matched by the words they share (Dice's
+    coefficient of their bags of words). Otherwise, paragraphs in the same position are paired, provided that both sides
+    have the same number of paragraphs. If the `budget` doesn't even suffice for this, no paragraphs are paired.
     """
     budget = budget or Budget()
     in_order = pair_in_order(len(olds), len(news))
@@ -104,7 +104,7 @@ def _diff_region(old: str, new: str, budget: Budget) -> list[Change]:
 
 
 def _tidy(changes: Sequence[Change]) -> list[Change]:
-    """Return `changes` with neighbours joined, and without equal pieces that merely interrupt a change."""
+    """Return `changes` with adjacent pieces joined, and without equal pieces that merely interrupt a change."""
     steps: list[tuple[str, str, str]] = []  # (equal text, deleted after it, inserted after it)
     for change in changes:
         equal, deleted, inserted = steps.pop() if steps else ("", "", "")

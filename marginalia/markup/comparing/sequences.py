@@ -1,4 +1,4 @@
-"""Functions that find the common parts of two sequences in limited time. Differences and merges are based on them."""
+"""Functions that find the common parts of two sequences in limited time. The diff and merge functions use them."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 # Only sequences of about 10,000 parts with little in common use up their steps. The remaining parts then count as
-# changed. The result is still correct, but it isn't the shortest difference.
+# changed. The result is still correct, but it isn't the shortest possible diff.
 _STEPS_PER_PART: Final = 20
 _MIN_STEPS: Final = 30_000
 _MAX_PAIRS: Final = 2_500
@@ -94,8 +94,8 @@ def best_pairs(
 ) -> list[tuple[int, int]]:
     """Return pairs of old and new parts, in order, that maximize the sum of `similarity` (0 to 1).
 
-    If both sides have the same number of parts, the parts are paired one to one, unless these pairs match badly and
-    other pairs match well. If there are too many parts (see `are_comparable`), they aren't compared.
+    If both sides have the same number of parts, parts in the same position are paired, unless these pairs match badly
+    and other pairs match well. If there are too many parts (see `are_comparable`), the similarity isn't computed.
 
     Args:
         count_old: The number of old parts.
@@ -174,9 +174,9 @@ class _Comparison:
         return Region(a, b, c, d)
 
     def _anchors(self, region: Region) -> list[tuple[int, int]]:
-        """Return the positions of parts that occur once on each side.
+        """Return the positions of parts that occur exactly once on each side and are in the same order on both sides.
 
-        The positions form the longest list that is in the same order on both sides.
+        If the order of some parts differs, the result is the longest list of parts whose order is the same.
         """
         old = self._old[region.old_start : region.old_end]
         new = self._new[region.new_start : region.new_end]

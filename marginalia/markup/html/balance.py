@@ -1,9 +1,9 @@
 """Conversion of any HTML to balanced HTML, which the sanitizer parses in linear time without changing its structure.
 
-HTML parsers repair bad nesting by rules that can multiply the tags, so 1 MB of unclosed tags can take minutes of time
-or gigabytes of memory. To avoid this, the balancer closes each tag properly and limits the nesting to MAX_DEPTH levels.
-It drops unknown tags but keeps their text, and replaces obsolete tags with current ones. Balancing doesn't make HTML
-safe. The sanitizer then decides what is allowed.
+HTML parsers repair bad nesting according to rules that can multiply the tags, so parsing 1 MB of unclosed tags can take
+minutes or use gigabytes of memory. To avoid this, the balancer closes each tag properly and limits the nesting to
+MAX_DEPTH levels. It drops unknown tags but keeps their text, and replaces obsolete tags with current ones. Balancing
+doesn't make HTML safe. The sanitizer then decides what is allowed.
 """
 
 import re
@@ -33,7 +33,7 @@ _BLOCKS: Final = _HEADINGS | tags.tag_set(
     "blockquote details div dl dd dt figcaption figure hr li ol p pre summary table ul"
 )
 # The start tag of each of these elements closes the nearest open tag from the first set, unless a tag from the second
-# set has been opened since that tag.
+# set was opened after that tag.
 _ENDS: Final = {
     "li": (frozenset({"li"}), _TABLE_WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
     "dt": (frozenset({"dt", "dd"}), _TABLE_WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
@@ -61,7 +61,7 @@ class Balancer:
         Args:
             allowed: The names of the tags to keep.
             renamed: Maps tags to their replacements, outermost first.
-            images: Whether to keep images. Otherwise, each image is replaced with a link to it.
+            images: Whether to keep images. Otherwise, each image is replaced with a link to the image.
         """
         self._allowed = allowed
         self._renamed = renamed

@@ -59,7 +59,7 @@ def resolve_inserts(html: str, resolver: Resolver) -> str:
     """
     if not has_inserts(html):
         return html
-    # The placeholder of each open insert, with the parts written so far. Other <div> elements are written to the insert
+    # The placeholder of each open insert, with the HTML written so far. Other <div> elements are written to the insert
     # that contains them.
     open_inserts: list[tuple[Placeholder, list[str]]] = []
     divisions: list[bool] = []

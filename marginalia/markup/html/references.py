@@ -15,8 +15,8 @@ from marginalia.markup.tags import attributes, quote
 
 NODE: Final = "node"
 PHOTO: Final = "photo"
-# In the sanitizer's output, values don't contain "<" or ">". A photo that is alone in its paragraph replaces the
-# paragraph.
+# In the sanitizer's output, values don't contain "<" or ">". If a photo is the only content of a paragraph, the photo
+# replaces the paragraph.
 _TOKEN: Final = re.compile(
     r'(<p>)?<img((?: [^<>]*)? src="(?i:photo):[^<>]*)>(?(1)</p>)'
     r'|<a((?: [^<>]*)?) href="((?i:node|photo):[^<>"]*)"([^<>]*)>'
@@ -31,7 +31,7 @@ class ImageRef:
     slug: str
     alt: str
     title: str
-    block: bool  # whether the photo is alone in its paragraph, so that a <figure> can replace the paragraph
+    block: bool  # whether the paragraph contains only the photo, so that a <figure> can replace the paragraph
     linked: bool = False  # whether the photo is inside a link, and therefore can't be a link itself
 
 

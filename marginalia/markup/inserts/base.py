@@ -84,7 +84,8 @@ class Insert(forms.Form):
     examples: ClassVar[Mapping[str, str]] = {}
     # Whether the insert contains text, between `:::name` and `:::`.
     is_container: ClassVar[bool] = False
-    # The maximum number of these inserts in body text. It is limited because the cost of rendering adds up.
+    # The maximum number of these inserts in body text. The number is limited because each insert adds to the time for
+    # rendering the text.
     most: ClassVar[int] = 50
 
     def values(self) -> dict[str, Any]:
@@ -106,7 +107,7 @@ class Insert(forms.Form):
         return References(frozenset(nodes), frozenset(photos))
 
     def context(self, context: Context) -> dict[str, Any] | None:
-        """Return the template context in addition to the attributes, or None if there is nothing to show."""
+        """Return variables for the template in addition to the attributes, or None if there is nothing to show."""
         return {}
 
     def as_html(self, context: Context) -> str:

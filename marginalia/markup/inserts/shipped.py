@@ -143,7 +143,8 @@ class Contents(Insert):
     levels = forms.IntegerField(label=_("Heading levels"), min_value=1, max_value=3, initial=2)
 
     def context(self, context: Context) -> dict[str, Any] | None:
-        # Feed readers can show several posts on one page and remove their ids, so feeds get no table of contents.
+        # A feed reader can show several posts on one page and remove the headings' ids, so feeds get no table of
+        # contents.
         all_headings = [] if context.is_feed else anchors.find_headings(context.html)
         top = min((heading.level for heading in all_headings), default=0)
         levels = [(heading, heading.level - top + 1) for heading in all_headings]

@@ -57,7 +57,7 @@ def is_excessive(source: str) -> bool:
 
     Text that was written by hand never has that many marks.
     """
-    # No character costs more than a list item's asterisk, not even the two characters of a footnote reference.
+    # No character costs more than a list item's asterisk. Even a footnote reference costs less per character.
     return len(source) > MAX_MARKS // (_ITEM_MARKS + 2) and count_marks(source) > MAX_MARKS
 
 
@@ -88,7 +88,7 @@ def install_limits(md: MarkdownIt) -> None:
 
 
 def _flatten_deep_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Parse blocks that are nested too deeply as one paragraph.
+    """Treat blocks that are nested too deeply as a single paragraph.
 
     The parser would drop these blocks, but the text must not disappear.
     """
@@ -104,7 +104,7 @@ def _flatten_deep_block(state: StateBlock, start: int, end: int, silent: bool) -
 
 
 def _limited_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Reject a table if the tables in the text have many more cells than bars. Only bars count as marks.
+    """Reject a table if the tables in the text have many more cells than vertical bars. Only bars count as marks.
 
     Without this limit, 18 KB of "|" and short lines created 6 MB of empty cells.
     """
@@ -121,7 +121,7 @@ def _limited_table(state: StateBlock, start: int, end: int, silent: bool) -> boo
 
 
 def _lines(state: StateBlock) -> tuple[list[int], list[int]]:
-    """Return, for each line, the line number of the next empty line, and the number of bars before the line.
+    """Return, for each line, the line number of the next empty line, and the number of vertical bars before the line.
 
     The result is computed only once per Markdown source, because the parser looks for a table at every line.
     """
@@ -138,7 +138,7 @@ def _lines(state: StateBlock) -> tuple[list[int], list[int]]:
 
 
 def _limit_nesting(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
-    """Wrap `rule` to limit images inside image descriptions. The parser parses descriptions recursively."""
+    """Wrap `rule` to limit images inside image descriptions, because descriptions are parsed recursively."""
 
     def limited(state: StateInline, silent: bool) -> bool:
         depth = state.env.get("images", 0)

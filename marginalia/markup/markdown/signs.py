@@ -109,7 +109,7 @@ def _maths_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _tasks(state: StateCore) -> None:
-    """Write the boxes in task lists as characters, so that they are read aloud and appear in feeds and excerpts."""
+    """Write the boxes in task lists as characters, so that screen readers, feeds and excerpts include them."""
     for item, paragraph, words in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
         if item.type != "list_item_open" or paragraph.type != "paragraph_open" or words.type != "inline":
             continue

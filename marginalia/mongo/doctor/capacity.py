@@ -8,7 +8,8 @@ from marginalia.mongo.doctor.findings import WARNING, Examination, Finding, chec
 
 MAX_LAG_SECONDS = 60.0  # seconds
 MIN_OPLOG_SECONDS = 24 * 60 * 60.0  # seconds
-# The period that an oplog covers matters only if the oplog is nearly full. Otherwise it hasn't lost any entries yet.
+# The period that an oplog covers matters only if the oplog is nearly full. Until then, the server hasn't deleted any
+# entries.
 FULL_OPLOG = 0.9
 # Free space is low if it is less than this share of the disk's size and less than ENOUGH_FREE_BYTES.
 MIN_FREE_SHARE = 0.1

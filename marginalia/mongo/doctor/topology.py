@@ -84,7 +84,7 @@ def known_faults(version: list[int]) -> list[tuple[Fault, str]]:
 
 @check
 def server_topology(examination: Examination) -> Iterator[Finding]:
-    """Check that the server is a mongos, or a replica set with enough members for one of them to fail."""
+    """Check that the site uses a mongos, or a replica set that keeps working if one member fails."""
     hello = client(examination.alias).admin.command("hello")
     if hello.get("msg") == "isdbgrid":
         return

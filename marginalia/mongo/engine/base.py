@@ -22,7 +22,7 @@ class DatabaseOperations(BaseOperations):
 
     @staticmethod
     def declared_names(alias: str) -> Iterable[str]:
-        """Return the names of the declared collections of a connection. The app replaces this function."""
+        """Return the names of the collections declared for a connection. `apps.py` replaces this function."""
         return ()
 
     def execute_sql_flush(self, tables: Iterable[str]) -> None:
@@ -74,7 +74,7 @@ class DatabaseWrapper(BaseDatabaseWrapper):
         return {"datetime_conversion": "DATETIME_CLAMP", **super().get_connection_params()}
 
     def check_database_version_supported(self) -> None:
-        """Skip the check. Otherwise, every process would wait if the server is unreachable (see servers.check)."""
+        """Skip the check. Otherwise, every process would wait if the server were unreachable (see servers.check)."""
 
     @property
     def database(self) -> Any:

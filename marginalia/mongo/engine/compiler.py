@@ -1,8 +1,8 @@
 """Compilation of ORM queries so that they can use MongoDB's indexes.
 
-django-mongodb-backend sorts by computed fields ($addFields before $sort), which can't use an index. Querying the newest
-10 of 50,000 documents therefore costs 200 times as much as with a raw query. In addition, the backend reads entire
-documents for models that declare only a few fields.
+django-mongodb-backend sorts by computed fields ($addFields before $sort), so the sort can't use an index. Querying the
+newest 10 of 50,000 documents therefore costs 200 times as much as with a raw query. In addition, the backend reads
+entire documents for models that declare only a few fields.
 """
 
 from collections.abc import Iterator

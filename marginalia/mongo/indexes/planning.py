@@ -1,9 +1,10 @@
 """Plans with the steps that make each collection match its declaration.
 
 A plan is data, and applying a plan twice has no further effect. If the keys of an index change, the new index is built
-alongside the old index, because queries of the running version may use the old index as a hint. If the options of an
-index change, the new index is built before the old index is dropped, provided that the server allows both. Undeclared
-indexes are dropped only on request. Indexes are identified by their keys and options, not by their names.
+alongside the old index, because processes that still run the old version may specify the old index as a hint. If the
+options of an index change, the new index is built before the old index is dropped, provided that the server allows
+both. Undeclared indexes are dropped only on request. Indexes are identified by their keys and options, not by their
+names.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -169,7 +170,7 @@ def _index_changes(
     obstacles = _find_obstacles(collection, index)
     if index.name not in existing:
         return [Change("+", alias, collection, describe_index(index), build, obstacles=obstacles)]
-    # The name is taken by an index from an earlier declaration.
+    # An index from an earlier declaration already has this name.
     number = 2
     while f"{index.name}_{number}" in existing:
         number += 1
@@ -177,7 +178,8 @@ def _index_changes(
     former = existing[index.name]
     build = _build_index(collection, index, new_name)
     if lists_strays and listed_keys(former) != list(index.keys) and not enforces(former):
-        # The old index is kept as an undeclared index, because processes of the old version use it as a hint.
+        # The old index is kept as an undeclared index, because processes that still run the old version specify it as a
+        # hint.
         return [
             Change("+", alias, collection, f"{describe_index(index)}, built as {new_name}", build, obstacles=obstacles)
         ]

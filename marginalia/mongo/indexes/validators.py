@@ -121,7 +121,7 @@ def _fields(
 def _label(alternative: Mapping[str, Any]) -> str:
     """Return the value that identifies an alternative, such as the content type, or "" if there is none.
 
-    This is the only value that one of the alternative's fields can have.
+    One of the alternative's fields can have only this value.
     """
     values = [field["enum"] for field in alternative.get("properties", {}).values() if "enum" in field]
     return next((str(only[0]) for only in values if len(only) == 1), "")

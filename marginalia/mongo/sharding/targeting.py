@@ -1,4 +1,4 @@
-"""Targeting: whether mongos can send a query to some shards, or must send it to all shards.
+"""Targeting: whether mongos can send a query to only some of the shards, or must send it to all shards.
 
 mongos decides this based on the filter. If the filter specifies a value or a range for the first field of the shard
 key, mongos sends the query only to shards with such values.
