@@ -131,7 +131,7 @@ def selected_rows(request: HttpRequest) -> list[SelectedNode]:
     """Return the selected rows, each with the nonce from the list. Their titles aren't known yet.
 
     Raises:
-        Http404: If an id is malformed.
+        Http404: An id is malformed.
     """
     rows = []
     for text in request.POST.getlist("chosen"):

@@ -27,8 +27,8 @@ class Outcome:
     """The outcome of a bulk action.
 
     Attributes:
-        done: The id of each changed row, with the nonce from the list.
-        refused: The rows that were not changed.
+        done: The ids of the changed nodes, each with the nonce from the list.
+        refused: The nodes that were not changed.
     """
 
     done: tuple[tuple[ObjectId, ObjectId], ...] = ()

@@ -24,8 +24,8 @@ from nodes.selectors.lists import ANY
 from nodes.selectors.references import State, states, titles
 from photos import addresses, texts
 
-# Maximum numbers of choices offered at a time. A chooser for pages or photos offers OFFERED choices. A chooser for
-# links offers up to PAGES pages, PHOTOS photos and TAGS tags.
+# Maximum numbers of choices offered at a time. A chooser for pages or photos offers up to OFFERED choices. A chooser
+# for links offers up to PAGES pages, PHOTOS photos and TAGS tags.
 OFFERED = 12
 PAGES = 8
 PHOTOS = 4
@@ -53,7 +53,7 @@ class Choice:
 
     @property
     def details(self) -> str:
-        """Return the kind, path and note, which are shown next to the title."""
+        """Return the choice's kind, path and note, which are shown next to its title."""
         return " · ".join(filter(None, (self.kind, self.path, self.note)))
 
 
@@ -84,7 +84,7 @@ def choose(request: HttpRequest) -> JsonResponse:
 
 
 def may_choose(user: Any, node: Node | Photo) -> bool:
-    """Return whether a user can choose a node or photo, which must be public or visible to the user."""
+    """Return whether a node or photo is public or visible to the user, so that the user can choose it."""
     return access.allowed(user, node, NodePermission.VIEW) or is_public(node, tree.current(), now())
 
 

@@ -1,4 +1,4 @@
-"""The conflict page, where editors choose their own version or the other one for each field, or enter new text.
+"""The conflict page, where editors choose between two versions of each conflicting field, or enter new text.
 
 The page works without JavaScript. The form contains the nonce of the stored version. Saving the decisions is therefore
 an ordinary save, which can cause another conflict.
@@ -58,7 +58,7 @@ class Decisions:
 def read_decisions(posted: QueryDict, form: type[NodeForm]) -> Decisions:
     """Return the decisions in a submitted form. `form` is the form's class.
 
-    If the form isn't a conflict page, there are no decisions, and `data` is the submitted data.
+    If the form isn't from a conflict page, there are no decisions, and `data` is the submitted data.
     """
     names = tuple(name for name in posted.getlist("conflict") if name in form.paths)
     data = posted.copy()

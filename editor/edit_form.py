@@ -107,7 +107,7 @@ def takedown_warning(node: Node, published: datetime | None, expires: datetime) 
 
 
 def build_new_bar(*, may_publish: bool, is_gone: bool = False) -> Bar:
-    """Return the bar for a page that isn't stored.
+    """Return the bar for a page that isn't in the database.
 
     Args:
         may_publish: Whether the editor can publish.

@@ -155,8 +155,8 @@ class ReferenceInput(ChooserInput):
         moment = now()
 
         def read() -> tuple[choosing.Choice | None, datetime | None]:
-            # A choice shows only data about its target that lists show, too, so the dependencies recorded in this block
-            # are discarded.
+            # A choice contains only data that lists also show, so the `lists` version is enough to invalidate it. The
+            # dependencies recorded in this block are discarded.
             with dependencies.recorded():
                 target = stored_nodes.resolve_address(str(value))
             return choosing.make_choice(target) if target else None, due.next_due(moment)

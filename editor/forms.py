@@ -217,7 +217,7 @@ class NodeForm(forms.Form):
         return tags.parse(self.cleaned_data["tags"])
 
     def mine(self) -> dict[str, Any]:
-        """Return the values of the valid form, keyed by path."""
+        """Return the form's values, keyed by path. The form must be valid."""
         return {path: self._value(name) for name, path in self.paths.items() if name in self.cleaned_data}
 
     def _value(self, name: str) -> Any:
@@ -232,7 +232,7 @@ class NodeForm(forms.Form):
         return self.cleaned_data[name]
 
     def to_publish(self) -> dict[str, Any]:
-        """Return the values of the valid form, keyed by path, with dates that make the node public now.
+        """Return the form's values, keyed by path, with dates that make the node public now. The form must be valid.
 
         If the editor typed a date, this date is kept, even if it is in the future.
         """

@@ -86,8 +86,8 @@ def _arrange(request: HttpRequest, section_id: ObjectId) -> HttpResponse:
 def _new_order(posted: QueryDict, seen: list[ObjectId]) -> list[ObjectId]:
     """Return the ids in the order of the typed positions, and apply the button that was pressed.
 
-    A node gets the position that was typed for it, even if another node has this position. In that case, the other node
-    moves up if the first node came from above, and down if the first node came from below.
+    A node moves to the position that was typed for it. If another node already has this position, the other node moves
+    up or down, toward the first node's old position.
     """
 
     def place(node_id: ObjectId) -> tuple[float, int]:

@@ -94,7 +94,7 @@ class PartsWidget(forms.Widget):
 
 
 class HiddenParts(forms.HiddenInput):
-    """A hidden input that contains the same rows as JSON."""
+    """A hidden input that contains the rows of a PartsWidget as JSON."""
 
     def format_value(self, value: Any) -> str:
         return json.dumps(value or [])

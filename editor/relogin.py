@@ -11,7 +11,8 @@ from editor.sent_forms import SHOW_ONLY
 from editor.site import render_page
 
 USERNAME, PASSWORD = "_username", "_password"
-# Fields that are dropped: secrets and buttons. Nothing is saved until the editor has seen the text again.
+# The fields that aren't sent back, because they are secrets or buttons. Nothing is saved until the editor has seen the
+# text again.
 DROPPED = frozenset({USERNAME, PASSWORD, "csrfmiddlewaretoken", "_save", "_continue", "_draft", "_publish", "_preview"})
 
 # The long forms, keyed by URL name. If a page also has other forms, the value is the name of a field that only the long
@@ -76,11 +77,11 @@ def typed_fields(posted: QueryDict) -> QueryDict:
 def show_again(request: HttpRequest) -> HttpResponse | None:
     """Return a page with a button that shows a submitted form again.
 
-    This is used if the form's CSRF token has expired.
+    This is used if the form's CSRF token has expired, for example after another login.
 
-    The token expires after another login, for example. The form must be one of FORMS. Neither this page nor its button
-    saves anything, because the form may be forged. If there is no session, the page asks for the password, and ignores
-    any password in the request. For all other forms, return None.
+    The form must be one of FORMS. Neither this page nor its button saves anything, because the form may be forged. If
+    there is no session, the page asks for the password, and ignores any password in the request. For all other forms,
+    return None.
     """
     if not is_form_sent(request):
         return None

@@ -1,4 +1,4 @@
-"""Process submitted forms for nodes and photos: find their base version, add errors, and describe others' saves."""
+"""Process submitted forms for nodes and photos: find the base version, add errors, and describe others' saves."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -74,7 +74,7 @@ def describe_saves(
     """Return the template context for a conflict page that describes the saves since the version `since`.
 
     Returns:
-        A dictionary with three keys. "savers" contains the names of other people who saved. "is_own" is whether the
+        A dictionary with three keys. "savers" contains the names of other people who saved. "is_own" is true if the
         editor made all these saves in another window. "merged" contains the labels of the merged fields.
     """
     savers = history.savers_since(node_id, since, error.theirs["nonce"])

@@ -24,7 +24,7 @@ from photos import addresses
 
 # The separator between a node's id and nonce, and the separator between nodes.
 INNER, OUTER = ":", " "
-# Maximum number of nodes restored by one request. The pages of lists show fewer nodes than this.
+# Maximum number of nodes restored by one request. Each page of a list shows fewer nodes than this.
 MOST = 100
 # The message about restored nodes whose scheduled time passed while they were in the trash.
 DUE_MESSAGE = gettext_lazy("Items whose publication date passed while they were in the trash are now drafts.")
@@ -84,7 +84,7 @@ def _parse_items(text: str) -> list[tuple[ObjectId, ObjectId]]:
     """Return the (id, nonce) of each node in the value of an undo button.
 
     Raises:
-        Http404: If the value is malformed.
+        Http404: The value is malformed.
     """
     pairs = [item.split(INNER) for item in text.split(OUTER)[:MOST] if item]
     if not pairs or not all(len(pair) == 2 and all(ObjectId.is_valid(part) for part in pair) for pair in pairs):

@@ -65,7 +65,7 @@ def changes(
     Each change is returned at least once. Several changes to the same object may be merged into one entry. If `since`
     is older than the stored changes, the response is 410, and you have to start again. If a token has the scope “read”
     and its owner can see everything, the response also contains changes to drafts. All other clients get only changes
-    to content that readers can see, or could see before the change. The numbers in the two lists are different.
+    to content that readers can see, or could see before the change. For these clients, changes have different numbers.
     """
     public_only = not _sees_all(principals.current(request))
     bounds = change_log.bounds(public_only=public_only)

@@ -1,12 +1,12 @@
 """Endpoints for discussions: readers' comments on a page, a post or a photo.
 
-    parameters.py  the router, path and header parameters, the object that a discussion is about
-    reading.py     pages of a discussion, threads, one comment, counts for many nodes
-    posting.py     posting comments, and changing and deleting your own comments
-    moderating.py  the queue, decisions, restoring
-    presenting.py  conversion of comments to JSON, in the schemas of shapes.py
+    parameters.py  the router, the path and header parameters, and a function that loads the discussed node
+    reading.py     endpoints that return discussions, threads, single comments, and comment counts
+    posting.py     endpoints that post comments, and that change and delete your own comments
+    moderating.py  endpoints that list the moderation queue, and that approve, reject and restore comments
+    presenting.py  conversion of comments to JSON, using the schemas in shapes.py
     refusals.py    conversion of errors from the comments app to problems
 
-The rules for comments are the same as in forms. They are defined in the services and policies of the `comments` app,
-which does not depend on the API.
+The rules for comments are the same as for comment forms. The rules are defined in the services and policies of the
+`comments` app, which doesn't depend on the API.
 """

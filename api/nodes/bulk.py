@@ -1,4 +1,4 @@
-"""The endpoint for many independent changes in one request. If a change fails, the others are still made."""
+"""The endpoint for many independent changes in one request. If a change fails, the other changes are still made."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -111,8 +111,8 @@ class Results(Shape):
 def bulk(request: HttpRequest, batch: Body[Operations]) -> HttpResponse:
     """Make up to 100 changes in order, with the same effects as requests to the corresponding endpoints.
 
-    If a change fails, the others are still made. Each change counts toward the rate limit. An account can run only one
-    bulk request at a time.
+    If a change fails, the other changes are still made. Each change counts toward the rate limit. An account can run
+    only one bulk request at a time.
     """
     principal = writer(request)
 

@@ -1,4 +1,4 @@
-"""List nodes. Lists for readers use the selectors of the public pages, and lists for editors those of the admin."""
+"""List nodes. Lists for readers use the public pages' selectors. Lists for editors use the admin's selectors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

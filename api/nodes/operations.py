@@ -1,4 +1,4 @@
-"""Operations on nodes. Each operation translates a request into an action. Repeating a request has no effect."""
+"""Operations on nodes. Each operation translates a request into an action. Repeated requests have no further effect."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

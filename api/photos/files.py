@@ -37,7 +37,7 @@ def get_visible(principal: Principal, photo_id: ObjectId) -> tuple[Photo, bool]:
     """Return a photo, and whether readers can see it.
 
     Raises:
-        Http404: If the principal can't see the photo.
+        Http404: The principal can't see the photo.
     """
     photo = stored_photos.get(photo_id)
     is_for_all = photo is not None and is_public(photo, tree.current(), now())

@@ -25,7 +25,7 @@ class Item:
 
     Attributes:
         path: The path that identifies the node, for example "essays/on-lists".
-        days: The number of days from the node's publication to the loading of the demo, or None for a draft.
+        days: The node's age in days when the demo is loaded, or None for a draft.
     """
 
     path: PurePosixPath

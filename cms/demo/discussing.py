@@ -28,7 +28,7 @@ FILE = Path(__file__).parent / "discussions.toml"
 
 
 def discussions() -> dict[PurePosixPath, list[dict[str, Any]]]:
-    """Return the comments in the file, keyed by the path of the item."""
+    """Return the comments in `discussions.toml`, keyed by the path of the node that they are about."""
     return {PurePosixPath(path): rows for path, rows in tomllib.loads(FILE.read_text(encoding="utf-8")).items()}
 
 

@@ -209,7 +209,7 @@ def _delete(item: Item) -> bool:
 
 
 def _furnish() -> None:
-    """Set the site's name, menu and footer, unless an operator has changed any of them.
+    """Set the site's name, menu and footer, unless an operator has changed any of these settings.
 
     The menu is not set if it would hide sections that are not part of the demo.
     """

@@ -27,7 +27,7 @@ class DemoPhoto:
     alt: str
     summary: str
     tags: tuple[str, ...]
-    # The number of days from the photo's publication to the loading of the demo.
+    # The photo's age in days when the demo is loaded.
     days: float
     # The point that stays visible in cropped copies, as fractions of the width and height.
     focal: tuple[float, float]
@@ -51,7 +51,7 @@ class DemoPhoto:
 
 @cache
 def photos() -> tuple[DemoPhoto, ...]:
-    """Return all photos in the demo, in the same order as in the file."""
+    """Return all photos in the demo, in the same order as in `photos.toml`."""
     described = tomllib.loads((FOLDER.parent / "photos.toml").read_text(encoding="utf-8"))
     return tuple(_photo(**entry) for entry in described["photo"])
 

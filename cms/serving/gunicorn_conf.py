@@ -1,6 +1,6 @@
 """gunicorn's settings, for `manage.py serve` and for a system service: gunicorn --config cms/serving/gunicorn_conf.py.
 
-This module imports the settings module without setting up Django, because the application does that itself.
+This module imports the settings module without setting up Django, because the application itself sets up Django.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Allocate the stack frames of a request in one contiguous block of memory, no matter how deep the calls are."""
+"""Allocate all stack frames of a request in one contiguous block of memory, however deeply the calls are nested."""
 
 from collections.abc import Callable
 from types import FunctionType

@@ -8,7 +8,7 @@ from django.core.files.base import ContentFile
 from rjsmin import jsmin
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-# The folders that contain the project's own files. Files from other packages are served as published.
+# The folders that contain the project's own files. Only these files are minified.
 OWN_FOLDERS = ("api/", "cms/", "comments/", "editor/", "site/")
 _CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _LINE_START = re.compile(r"\n\s+")

@@ -217,7 +217,7 @@ class RowForm(forms.Form):
         return tags.parse(self.cleaned_data["tags"])
 
     def mine(self) -> dict[str, Any]:
-        """Return the values of the valid form, keyed by path, without the tags."""
+        """Return the form's values, keyed by path, without the tags. The form must be valid."""
         return {path: self.cleaned_data[name] for name, path in ROW_PATHS.items()}
 
     def tag_change(self) -> TagChange:

@@ -388,7 +388,7 @@ def running(alias: str = DEFAULT_DB_ALIAS) -> int:
 
 
 def silent_hosts(alias: str = DEFAULT_DB_ALIAS) -> list[str]:
-    """Return the machines on which all workers were killed (ended without calling `leave`) in the last day."""
+    """Return the machines on which all workers were killed (exited without calling `leave`) in the last day."""
     last: dict[str, datetime] = {}
     for worker in database(alias)[WORKERS].find({"host": {"$exists": True}}):
         last[worker["host"]] = max(worker["at"], last.get(worker["host"], worker["at"]))

@@ -48,7 +48,7 @@ def work(alias: str = DEFAULT_DB_ALIAS, *, queues: Sequence[str] = (), urgent_on
     try:
         result = backend.result_of(job, task_of(job))
     except InvalidTask as error:
-        # Another worker may be running newer code that has the task.
+        # Another worker may be running newer code that contains the task.
         _fail(job, error, str(error), is_final=job.tries > RETRIES)
         return job
     most = tries_of(result.task)

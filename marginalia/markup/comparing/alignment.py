@@ -17,7 +17,7 @@ MAX_PARAGRAPHS: Final = 6_000
 
 
 class Pair(NamedTuple):
-    """The index of an old part and of the corresponding new part. None means that one side has no such part."""
+    """The indexes of an old part and the corresponding new part. An index is None if that side has no such part."""
 
     old: int | None
     new: int | None
@@ -93,7 +93,7 @@ def align(
         news: The parts of the new version.
         budget: The number of steps available for comparisons.
         match: A function that receives the remaining parts between equal parts, and returns pairs of corresponding
-            indexes in order. If it is None, these parts aren't paired.
+            indexes in order. If `match` is None, these parts aren't paired.
     """
     matched = list(regions(olds, news, budget))
     unequal = [region for region, equal in matched if not equal]
@@ -127,7 +127,7 @@ def _take_moved(moved: Counter[Hashable], part: Hashable) -> bool:
 def _pairs_in_region(
     region: Region, pairs: Sequence[tuple[int, int]], left: set[int], came: set[int]
 ) -> Iterator[Pair]:
-    """Yield the pairs in a region. Before each pair, yield the removed parts, and then the added parts."""
+    """Yield the pairs in a region. Before each pair, yield the removed and then the added parts that precede it."""
     at_old = region.old_start
     at_new = region.new_start
     end_old = region.old_end

@@ -41,7 +41,7 @@ class Chunk:
             same change, and "conflict" if they made different changes.
         base: The text in the base, or "" if the base has no such text. The same applies to `mine` and `theirs`.
         text: The merged text, or None for a conflict.
-        gap: The empty lines after the chunk, if anything follows.
+        gap: The empty lines after the chunk, if another chunk follows.
     """
 
     kind: Kind
@@ -117,7 +117,7 @@ def _pick_side(chunk: Chunk, pick: Side) -> str:
 
 
 class _Text(NamedTuple):
-    """Text that is split into paragraphs. `gaps` contains the text after each paragraph except the last, then None."""
+    """Text that is split into paragraphs. `gaps` contains the text after each paragraph, or None after the last one."""
 
     lead: str
     paragraphs: list[str]
@@ -318,7 +318,7 @@ def _merge_gap(base: str | None, mine: str | None, theirs: str | None) -> str:
 
 
 def _merge_space(base: str | None, mine: str, theirs: str) -> str:
-    """Return the white space of the side that changed it, or the longer white space if both sides did."""
+    """Return the white space of the side that changed it. If both sides changed it, return the longer white space."""
     if mine == theirs or theirs == base:
         return mine
     return theirs if mine == base else max(mine, theirs, key=lambda space: (len(space), space))

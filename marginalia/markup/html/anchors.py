@@ -19,7 +19,8 @@ ID_PREFIX: Final = "s-"
 # ">".
 _WITH_ID: Final = re.compile(r'<(h[1-6](?=[ >])|[a-z][a-z0-9]*(?= [^<>]*\bid="))([^<>]*)>')
 _LINK: Final = re.compile(r"<a( [^<>]*)>")
-# Preceding attributes are matched as a whole, because a value can look like an attribute.
+# Preceding attributes are matched as a whole, because an attribute's value can contain text that looks like an
+# attribute.
 _BEFORE: Final = r'(?: [a-z-]+="[^"]*")*?'
 _ID: Final = re.compile(rf'({_BEFORE})( id="[^"]*")')
 _HREF: Final = re.compile(rf'({_BEFORE})( href="[^"]*")')

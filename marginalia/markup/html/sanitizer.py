@@ -180,7 +180,7 @@ def clean(html: str, profile: Profile = "comment") -> str:
     paragraphs, and links get rel="ugc nofollow noopener".
 
     Neither profile allows styles, scripts, forms, frames or embedded objects. The function never raises an exception,
-    and clean(clean(x)) == clean(x). All parsers read the result in the same way, which prevents mutation XSS.
+    and clean(clean(x)) == clean(x). All parsers interpret the result in the same way, which prevents mutation XSS.
     """
     return repeat_until_stable(html, lambda before: clean_once(before, profile))
 

@@ -155,7 +155,7 @@ def insert(name: str) -> Callable[[type[Insert]], type[Insert]]:
 
 
 def unregister(name: str) -> None:
-    """Remove an insert from the registry. Tests that register their own inserts need this."""
+    """Remove an insert from the registry. Tests that register their own inserts need this function."""
     _REGISTRY.pop(name, None)
 
 

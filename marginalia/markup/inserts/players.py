@@ -15,7 +15,7 @@ class Player:
     """A page on another site that shows a video or post in an iframe.
 
     Attributes:
-        src: The URL of the page.
+        src: The URL of the player page.
         origin: The origin that the Content-Security-Policy has to allow.
         site: The name of the other site.
     """

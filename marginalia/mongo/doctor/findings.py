@@ -1,7 +1,7 @@
 """Findings, and functions that register and run checks.
 
-Every check has a time limit, so the doctor finishes even if collections are very large. It reports the checks that
-exceed their limit. Checks of collections that can grow without limit use a random sample.
+Every check has a time limit, so the doctor finishes even if collections are very large. The doctor reports the checks
+that exceed their limit. Checks of collections that can grow without limit use a random sample.
 """
 
 import logging

@@ -22,7 +22,7 @@ _MAX_EXAMPLES = 5
 
 @dataclass(frozen=True)
 class HotQuery:
-    """A find query that every page or post needs.
+    """A find query that is run for every page or post.
 
     Attributes:
         name: The query's name in findings.

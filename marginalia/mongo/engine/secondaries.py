@@ -1,4 +1,4 @@
-"""Reads from secondaries while there is no primary. The data can be old, so it must never be cached.
+"""Reads from secondaries while there is no primary. The data can be outdated, so it must never be cached.
 
 Reads return majority-committed data, which can't be rolled back. A member that is more than MAX_STALENESS_SECONDS
 behind the most recent member is never used. Two reads in a block can use different members, so they can return data
@@ -34,7 +34,7 @@ def reading() -> Iterator[None]:
 
 
 def is_reading() -> bool:
-    """Return whether reads can currently return old data."""
+    """Return whether reads can currently return outdated data."""
     return _reading.get()
 
 

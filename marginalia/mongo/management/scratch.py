@@ -1,4 +1,4 @@
-"""A scratch database next to the site's database, for commands whose work must be invisible to the site."""
+"""A scratch database alongside the site's database, for commands whose work must be invisible to the site."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
