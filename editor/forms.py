@@ -84,8 +84,8 @@ class NodeForm(forms.Form):
     """The form for a node.
 
     Attributes:
-        seen: The version of the node that has the nonce in the form. Fields are unchanged if they are equal to this
-            version. The attribute is None for a new node, or if the version is no longer known.
+        seen: The version of the node that has the nonce in the form. A field is unchanged if its value is the same as
+            in this version. The attribute is None for a new node, or if the version is no longer known.
     """
 
     # The path of each field under `metadata`.
@@ -147,7 +147,7 @@ class NodeForm(forms.Form):
         self._shown = {
             name: values[path] for name, path in self.paths.items() if name in self.details and path in values
         }
-        # A free slug to offer if the submitted slug is already in use.
+        # An available slug to offer if the submitted slug is already in use.
         self.free_slug = ""
         # The slug that the script last proposed for the title of a new page.
         self.proposed_slug = self.data.get("_proposed", "")
@@ -209,7 +209,7 @@ class NodeForm(forms.Form):
         return key == name or (key.startswith((f"{name}_", f"{name}-")) and key not in self.fields)
 
     def clean_slug(self) -> str:
-        """Return the typed slug. For a proposed slug, return "", so that saving generates a slug that is still free."""
+        """Return the typed slug. For a proposed slug, return "", so that saving generates an available slug."""
         slug: str = self.cleaned_data["slug"]
         return "" if slug == self.proposed_slug else slug
 

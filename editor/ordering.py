@@ -54,7 +54,7 @@ def order(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 def _arrange(request: HttpRequest, section_id: ObjectId) -> HttpResponse:
     """Change a section's order as specified in the form.
 
-    Redirect to the list, at the node that was moved with a button.
+    Redirect to the list. If a button moved a node, the URL contains a fragment that scrolls to this node.
     """
     posted = request.POST
     fragment = ""

@@ -89,7 +89,7 @@ def describe_conflict(
     """Return the template context for showing a submitted conflict page again, or {} for a form without conflicts.
 
     Args:
-        posted: The submitted data, which contains the description of the saves by `describe_saves`.
+        posted: The submitted data, which contains the description that `describe_saves` returned.
         form: The submitted form.
         decisions: The decisions in the submitted data.
         make: A function that creates a form.

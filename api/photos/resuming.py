@@ -171,7 +171,7 @@ def _store_piece(request: HttpRequest, upload: StagedUpload, received: int) -> i
 
 
 def _range(request: HttpRequest, upload: StagedUpload, received: int) -> tuple[int, int]:
-    """Return the start and end of a piece. Both are equal if the request contains no piece.
+    """Return the start and end of a piece. They are equal if the request contains no piece.
 
     Raises:
         Problem: 409 if the range doesn't continue the upload.

@@ -89,7 +89,7 @@ def _paragraphs(text: str) -> list[SafeString]:
 
 
 def _to_html(text: str) -> SafeString:
-    """Convert text to HTML. Parts between backticks become code."""
+    """Convert text to HTML. Text between backticks becomes code."""
     parts = enumerate(text.split("`"))
     return format_html_join(
         "", "{}", ((format_html("<code>{}</code>", part) if index % 2 else part,) for index, part in parts)

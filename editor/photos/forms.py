@@ -166,7 +166,7 @@ class PhotoForm(NodeForm):
 
 
 class RowForm(forms.Form):
-    """The form for one of many photos.
+    """The form for one photo in a list of photos.
 
     If the photo is stored, the form contains the nonce that it was rendered with.
     """

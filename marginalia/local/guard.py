@@ -1,7 +1,7 @@
 """A guard process between a server and the process that started it.
 
 When that process exits, the guard stops the server. The guard runs as a script (``python -I -S guard.py GRACE SIGNAL
-FOLDER COMMAND …``), so it can't import modules of this package. Its standard input is a pipe from the process that
+FOLDER COMMAND …``), so it can't import modules from this package. Its standard input is a pipe from the process that
 started it. The kernel closes the other end even if that process is killed with kill -9. When the pipe is closed or a
 signal arrives, the guard sends SIGNAL to the command, and SIGKILL after GRACE seconds. Then it deletes FOLDER, unless
 FOLDER is "".

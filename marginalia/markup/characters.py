@@ -46,7 +46,7 @@ def is_blank(text: str) -> bool:
 def scrub(text: str) -> str:
     """Return `text` without characters that no page should contain: control characters and bidirectional overrides.
 
-    A lone surrogate can't be encoded, so it becomes U+FFFD. A form feed becomes a space. Tabs and line ends are kept.
+    A lone surrogate can't be encoded, so it becomes U+FFFD. A form feed becomes a space. Tabs and line breaks are kept.
     The function is idempotent.
     """
     if _SURROGATE.search(text):

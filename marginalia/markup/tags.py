@@ -12,7 +12,7 @@ from marginalia.markup.characters import unescape
 
 
 def tag_set(text: str) -> frozenset[str]:
-    """Return the tag names in `text`. They are separated by spaces."""
+    """Return the set of tag names in `text`, which are separated by spaces."""
     return frozenset(text.split())
 
 

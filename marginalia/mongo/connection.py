@@ -38,8 +38,8 @@ AWARE: CodecOptions[Document] = CodecOptions(
 def database(alias: str = DEFAULT_DB_ALIAS) -> Database[Document]:
     """Return the pymongo database of a Django connection, configured to read datetimes as aware UTC datetimes.
 
-    The ORM uses Django's own database object. It must keep returning naive datetimes, because DateTimeField can't read
-    aware values.
+    The ORM uses Django's own database object. That object must continue to return naive datetimes, because
+    DateTimeField can't read aware values.
     """
     read_tracking.note_read()
     wrapper = connections[alias]
@@ -90,8 +90,8 @@ def first_batch(command: str, collection: str, **arguments: Any) -> list[Documen
     """Run a "find" or "aggregate" command, and return the documents in its first batch.
 
     All results must fit in the first batch. Every request begins with such a command, and the command takes 10% less
-    time without a cursor. If the connection is lost or the primary changes, the command is retried once, as the driver
-    does for find() and aggregate().
+    time without a cursor. If the connection is lost or the primary changes, the command is retried once, just as the
+    driver retries find() and aggregate().
 
     Raises:
         PyMongoError: The command failed twice, or failed for another reason.

@@ -46,7 +46,7 @@ class RateLimitResult:
 
 
 def allow(key: str, *, limit: int, seconds: int, token: str, alias: str = DEFAULT_DB_ALIAS) -> bool:
-    """Return whether one more call is allowed under `key`. If so, count it.
+    """Return whether one more call is allowed under `key`. If so, count the call.
 
     Args:
         key: The name of the limit.

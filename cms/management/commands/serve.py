@@ -63,7 +63,7 @@ class Command(BaseCommand):
             cleanup.callback(worker.end)
             web = startup.start_web_server(port, claim)
             cleanup.callback(stop, web)
-            # This callback runs before the others, so that a second Ctrl-C can't interrupt the shutdown.
+            # This callback runs before all other callbacks, so that a second Ctrl-C can't interrupt the shutdown.
             cleanup.callback(_ignore_signals)
             startup.wait_until_ready(url, web)
             self._announce(url, login, time.monotonic() - started)

@@ -1,4 +1,4 @@
-"""Metrics that each worker process counts. They have only a few labels, and none for IP addresses or accounts."""
+"""Metrics that each worker process counts. Labels have few values, and never identify clients, pages or accounts."""
 
 from functools import cache
 

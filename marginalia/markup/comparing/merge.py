@@ -73,7 +73,7 @@ class Merged:
 
 
 def merge(base: str, mine: str, theirs: str) -> Merged:
-    """Merge `mine` and `theirs`, which both derive from `base`, paragraph by paragraph. Line ends become newlines.
+    """Merge `mine` and `theirs`, which both derive from `base`, paragraph by paragraph. Line breaks become LF.
 
     Swapping `mine` and `theirs` only swaps the sides of the result. Each paragraph that a side added to `base` is in a
     chunk of the result. Comparisons take a limited number of steps. Text beyond that limit counts as changed, and

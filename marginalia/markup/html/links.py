@@ -9,7 +9,7 @@ ARTICLE_SCHEMES: Final = LINK_SCHEMES | {"node", "photo"}
 COMMENT_SCHEMES: Final = frozenset({"http", "https", "mailto"})
 IMAGE_SCHEMES: Final = frozenset({"http", "https", "photo"})
 
-# Before browsers parse the scheme of a URL, they ignore tabs and line ends anywhere in the URL, and control characters
+# Before browsers parse the scheme of a URL, they ignore tabs and line breaks anywhere in the URL, and control characters
 # and spaces at its start.
 _IGNORED = re.compile("[\t\n\r]")
 _LEADING: Final = "".join(map(chr, range(0x21))) + "\x7f\u00a0\u00ad\u200b\u200c\u200d\u2028\u2029\u2060\ufeff"

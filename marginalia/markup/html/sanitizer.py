@@ -207,6 +207,6 @@ def clean_once(html: str, profile: Profile) -> str:
     if profile == "article" and _FIRST_HEADING.search(html):
         renamed = {**renamed, **_LOWERED}
     html = rules.cleaner.clean(Balancer(rules.tags, renamed, images=rules.images).balance(html)).strip()
-    # Parsers drop one line end after <pre>. If the text begins with a line end, two line ends have to be written.
+    # Parsers drop one line break after <pre>. If the text begins with a line break, two line breaks have to be written.
     html = _LINE_AFTER_PRE.sub("\\1\n\n", html)
     return anchors.add_anchors(html) if profile == "article" else html

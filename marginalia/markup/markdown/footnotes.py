@@ -42,7 +42,7 @@ def _reference(state: StateInline, silent: bool) -> bool:
 
 def _definition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     # Notes are accepted only at the top level, because the plugin would break up notes inside other notes, lists or
-    # quotations. The start of the next note ends a note.
+    # quotations. A note ends where the next note starts.
     is_next = silent and state.sCount[start] < state.blkIndent
     is_at_top = (state.level == 0 or is_next) and _has_name(state.src, state.bMarks[start] + state.tShift[start])
     return is_at_top and footnote_def(state, start, end, silent)

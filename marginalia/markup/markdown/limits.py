@@ -29,7 +29,7 @@ _CELL_MARKS: Final = 6
 # The cost, in marks, of a footnote reference and its back link.
 _NOTE_MARKS: Final = 6
 _MARKS: Final = re.compile(r"[&!\]\\:]")
-# Matches line ends, and characters that form elements in pairs, as in emphasis, code, tags, headings and maths.
+# Matches line breaks, and characters that form elements in pairs, as in emphasis, code, tags, headings and maths.
 _DOUBLE: Final = re.compile(r"[\n*_~`<#^$]|==")
 _QUOTES: Final = re.compile(r"(?<![^\s>])>")
 _ITEMS: Final = re.compile(r"(?<![^\s>])(?:[-+*:~]|\d{1,9}[.)])(?=\s)")

@@ -82,7 +82,7 @@ class DatabaseWrapper(BaseDatabaseWrapper):
 
         To block database access, pytest-django replaces ensure_connection(). Django's test cases also replace cursor(),
         because a connection that an earlier test opened remains open. django-mongodb-backend calls neither of these
-        methods.
+        methods, so this property calls both.
         """
         self.ensure_connection()
         self.cursor()
