@@ -88,7 +88,7 @@ def _problem(error: NodeError, fields: Mapping[str, str]) -> Problem:
 
 
 def _stale_problem(error: EditConflict) -> Problem:
-    """Return the problem for a change to an outdated version, with all the data that a client needs to resolve it."""
+    """Return the problem for a change to an outdated version, with the data for resolving the conflict."""
     type = error.theirs["type"]
     merge = error.merge
     mine = error.mine

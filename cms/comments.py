@@ -44,8 +44,8 @@ def live_photos(ids: list[ObjectId]) -> Iterable[Model]:
 def policy(obj: Any) -> Policy:
     """Return an object's comment policy.
 
-    The mode comes from the node, from its type, from the nearest section that sets a mode, or from the site settings,
-    in this order.
+    The comment mode comes from the node, from its type, from the nearest section that sets a mode, or from the site
+    settings, in this order.
     """
     settings = stored_site.current().settings
     mode = settings.comment_policy

@@ -33,7 +33,8 @@ def site(request: HttpRequest) -> dict[str, Any]:
         - `menu`: the menu in the settings, or the live top-level sections.
         - `links_at_top`: the footer links in the settings, or the live pages at the top level.
         - `sidebar`: the contents of the current section, or None if the theme has no sidebar.
-        - `canonical`, `origin`: absolute URLs.
+        - `canonical`: the page's canonical URL.
+        - `origin`: the site's origin, such as "https://example.org".
         - `is_personal`: whether a template can use `user`, `perms` and `messages`.
     """
     return {

@@ -86,7 +86,7 @@ MIDDLEWARE = [
     "cms.middleware.HealthMiddleware",
     "cms.middleware.MetricsMiddleware",
     "cms.middleware.RequestIdMiddleware",
-    # This comes before all middleware that can reject a request, because error pages also need the policy.
+    # This middleware comes before any other that can reject a request, because error pages also need the policy.
     "cms.middleware.ContentSecurityPolicyMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -94,7 +94,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "api.middleware.ApiMiddleware",
     "cms.requests.stale.StaleMiddleware",
-    # This comes before the gate, so that requests that are waiting for their turn don't count toward the gate's limit.
+    # This middleware comes before the gate, so that requests waiting for their turn don't count toward its limit.
     "cms.middleware.HeavyMiddleware",
     "cms.middleware.GateMiddleware",
     "reader.page_cache.middleware.FetchFromPageCacheMiddleware",

@@ -224,7 +224,7 @@ def _is_drafting(request: HttpRequest, editable: Editable) -> bool:
 
 
 def _is_draft_sent(request: HttpRequest, editable: Editable) -> bool:
-    """Return whether the pressed button saves a draft. If the node is live, the preview button also does this."""
+    """Return whether the button that was pressed saves a draft. For a live node, this includes the preview button."""
     return "_draft" in request.POST or ("_preview" in request.POST and editable.node.is_live(now()))
 
 
@@ -247,7 +247,7 @@ def _remove_undrafted(form: NodeForm, drafting: bool) -> NodeForm:
 
 
 def _write(request: HttpRequest, editable: Editable, form: NodeForm, drafting: bool) -> HttpResponse:
-    """Save, schedule or publish the form, depending on the pressed button. Return the response.
+    """Save, schedule or publish the form, depending on the button that was pressed. Return the response.
 
     Raises:
         NodeError: The action was rejected.

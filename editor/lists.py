@@ -191,7 +191,7 @@ def _row(row: lists.Row, moment: Any) -> dict[str, Any]:
 
 
 def _values(row: lists.Row, columns: list[models.Field]) -> list[str]:
-    """Return the values that a row shows in the columns of its type."""
+    """Return the values that a row shows in the columns that are specific to its type."""
     detail = row.node.metadata.detail
     return [declared.display(field, getattr(detail, field.attname, None)) for field in columns]
 

@@ -156,7 +156,7 @@ def _describe_unscheduled(due: datetime) -> str:
 
 
 def _describe_merge(request: HttpRequest, saved: Saved, seen: ObjectId | None, type: str) -> str:
-    # The savers include the current user, because this save is included.
+    # The list of savers includes the current user, because it covers the save that was just made.
     savers = history.savers_since(saved.id, seen, saved.nonce)
     others = dict.fromkeys(saver.name for saver in savers if saver.id != get_actor(request).id)
     params = {"who": ", ".join(others), "fields": differences.labels(saved.merged, type)}

@@ -202,7 +202,7 @@ def _is_checkbox(field: forms.Field) -> bool:
 def _parse_place(typed: str, number: int) -> float:
     """Return the typed position.
 
-    If no position was typed, return a position after all typed ones, in the order of the rows.
+    If no position was typed, return a position after all typed positions, in the order of the rows.
     """
     try:
         return float(typed)

@@ -1,4 +1,4 @@
-"""Login for forms that were submitted after the session had expired. The form is then shown with all typed text."""
+"""Login for editors whose session expired before they submitted a form. The form is then shown with all typed text."""
 
 from django.contrib import admin
 from django.contrib.admin.forms import AdminAuthenticationForm

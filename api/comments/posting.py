@@ -1,4 +1,4 @@
-"""Endpoints for posting, changing and deleting comments, with the same rules as in forms."""
+"""Endpoints for posting, changing and deleting comments. The rules are the same as for comment forms."""
 
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse

@@ -81,7 +81,7 @@ def thread(
 def comment(
     request: HttpRequest, node_id: NodeId, slug: CommentSlug, order: OrderName = "", limit: Limit = DEFAULT_LIMIT
 ) -> HttpResponse:
-    """Return a comment and the page that contains it. You can also read your own comments while they are waiting.
+    """Return a comment and the page that contains it. You can also read your own pending comments.
 
     The ETag is `"rev.hash"`. Send it in If-Match to change the comment.
     """

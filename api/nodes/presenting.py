@@ -53,8 +53,8 @@ def serialize_node(
         picked: The names of the fields to return. If there are none, all fields are returned.
         draft: The node with its draft, if it has a draft that the principal has permission to view.
     """
-    # The response contains the nonce and the time of the last change, so record that it depends on the `texts` version,
-    # too.
+    # The response contains the nonce and the time of the last change, so record that the response also depends on the
+    # `texts` version.
     note_texts()
     data = _common(request, node)
     if DETAIL in include:

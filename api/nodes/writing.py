@@ -1,4 +1,4 @@
-"""Endpoints that change nodes. They correspond to operations in the admin, with the same rules (operations.py)."""
+"""Endpoints that change nodes. They follow the same rules as the corresponding operations in the admin."""
 
 from collections.abc import Callable
 from functools import partial

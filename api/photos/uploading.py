@@ -58,7 +58,7 @@ def replace(
     photo_id: Id,
     filename: Annotated[str, Query(min_length=1, max_length=200, examples=["lake.jpg"])],
 ) -> HttpResponse:
-    """Replace a photo's file with the file in the body, if If-Match contains the photo's current version.
+    """Replace a photo's file with the file in the body, provided that If-Match contains the photo's current version.
 
     The photo keeps its URL, title, description, tags and comments. You can restore the previous file for some time.
     """

@@ -1,6 +1,6 @@
 """API tokens. They are created in the admin, and are shown only once.
 
-Only a hash of each token is stored, so no one can use the content of the database to log in.
+Only a hash of each token is stored, so people who can read the database can't use the tokens.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ PREFIX = "mrg_"
 # Number of random bytes per token. Because tokens can't be guessed, a fast hash is sufficient.
 RANDOM_BYTES = 32
 MAX_LENGTH = 200
-# Precision with which the time of the last use is stored.
+# Precision of the stored time of a token's last use.
 USE_PRECISION = timedelta(hours=1)
 # Maximum number of expired and revoked tokens in a list.
 MAX_ENDED = 200

@@ -59,7 +59,7 @@ def _schema(api: Api, types: tuple[type[Content], ...]) -> dict[str, Any]:
     node_shapes = node_schema.pop("$defs")
     for shape in node_shapes.values():
         for field in shape.get("properties", {}).values():
-            # Remove the default, because a field that is missing from a response doesn't have its default value.
+            # Remove the default, because a field is missing from a response only if it wasn't requested.
             field.pop("default", None)
     known |= node_shapes
     known["Node"] = {"title": "Node", "description": shapes.Node.__doc__, **node_schema}

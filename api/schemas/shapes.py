@@ -131,7 +131,7 @@ def _names_field(names: frozenset[str], example: str, description: str, max_leng
     """Return a pydantic field for comma-separated names.
 
     The field's pattern serves only as documentation. presenting.parse_names checks the names, and its error message
-    lists the unknown ones.
+    lists the unknown names.
     """
     name = f"({'|'.join(sorted(names))})?"
     pattern: dict[str, Any] = {"pattern": f"^ *{name} *(, *{name} *)*$"}

@@ -2,7 +2,7 @@
 
 Each attempt is counted before the password is checked. If the password is correct, the attempt is then removed from the
 counts. Simultaneous attempts are therefore subject to the same limit as successive attempts. Usernames and IP addresses
-are stored only as keyed hashes, until the time window has passed, and are never logged.
+are never logged. They are stored only as keyed hashes, and only until the time window has passed.
 """
 
 import secrets
@@ -30,7 +30,7 @@ ACCOUNT_LIMIT = 100
 
 
 class ThrottledBackend:
-    """The first authentication backend, which only counts attempts. Above a limit, it prevents the password check."""
+    """The first authentication backend, which only counts attempts, and rejects attempts that exceed a limit."""
 
     def authenticate(self, request: HttpRequest | None, username: str | None = None, **credentials: Any) -> None:
         """Count the attempt, once per request.
@@ -62,7 +62,7 @@ class ThrottleMiddleware:
 
 @receiver(user_logged_in)
 def uncount_successful_login(sender: Any, request: HttpRequest | None, user: Any, **more: Any) -> None:
-    """Remove a login attempt from the counts after its password has turned out to be correct."""
+    """Remove a login attempt from the counts, because its password was correct."""
     if request is not None:
         _release(request, user.get_username())
 

@@ -52,7 +52,7 @@ def context(user: Any) -> dict[str, Any]:
         "may_add_photos": access.may_add_photos(user),
         "coming": waiting.coming(own, moment) if may_write else [],
         "changed": waiting.changed(own) if may_write else [],
-        # Types of posts come first, because people write posts more often than pages.
+        # Post types come first, because people write posts more often than pages.
         "quick": sorted(types, key=lambda type: not issubclass(type, content.Entry)),
     }
 

@@ -211,7 +211,7 @@ def _literal(expression: FilterExpression) -> str:
 
 
 def _property_faults(folder: Path) -> Iterator[str]:
-    """Yield a message for each custom property that a theme uses without a definition, or defines without a use."""
+    """Yield a message for each custom property in a theme that is used but never set, or set but never used."""
     own = {}
     others = []
     for finder in finders.get_finders():

@@ -17,7 +17,7 @@ class RefusingUploadHandler(FileUploadHandler):
         raise StopUpload(connection_reset=True)
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
-        """Do nothing. This is never called, because new_file stops the upload."""
+        """Do nothing. This method is never called, because new_file stops the upload."""
 
     def file_complete(self, file_size: int) -> None:
-        """Do nothing. This is never called, because new_file stops the upload."""
+        """Do nothing. This method is never called, because new_file stops the upload."""

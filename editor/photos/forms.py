@@ -24,7 +24,7 @@ ROW_PATHS = {"title": "title", "alt": "detail.alt", "focal": "detail.focal"}
 
 
 class PercentsInput(forms.MultiWidget):
-    """Inputs for percentages, each with a label, or hidden inputs."""
+    """Inputs for percentages, which are either labelled or hidden."""
 
     def __init__(self, labels: Sequence[Any], *, hidden: bool = False) -> None:
         attrs = {"min": 0, "max": 100, "step": "any", "inputmode": "decimal"}

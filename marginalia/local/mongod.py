@@ -39,7 +39,7 @@ class MongodError(Exception):
 
 
 def locate() -> Path:
-    """Return the path of the mongod to run: $MONGOD, else the one on PATH, else the one in the wheel.
+    """Return the path of the mongod to run, which is looked up in $MONGOD, on PATH, and in the wheel.
 
     If the file in the wheel lacks the execute permission, the function adds it.
 
@@ -257,7 +257,7 @@ def last_error(log: Path) -> str:
         try:
             entry = json.loads(line)
         except ValueError:
-            if line.strip() and not line.startswith("try '"):  # linker and option errors are plain text
+            if line.strip() and not line.startswith("try '"):  # errors in options and from the linker aren't JSON
                 return line.strip()
             continue
         if entry.get("s") in ("E", "F") and "error" in (attributes := entry.get("attr", {})):

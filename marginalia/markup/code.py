@@ -1,4 +1,4 @@
-"""Syntax highlighting of code with Pygments when text is shown.
+"""Syntax highlighting with Pygments, which is applied when text is shown.
 
 Highlighting adds CSS classes, and the theme sets their colours. Pygments lexers can be slow on malicious input. For
 example, the time that some lexers take is quadratic in the length of a line or of a run of spaces. The site therefore
@@ -31,7 +31,7 @@ LANGUAGES: Final = {
     "svg": "xml",
     "yml": "yaml",
 }
-# The CSS class for each token type, which is Pygments' short name. Other tokens don't get a class.
+# Maps each token type to its CSS class, which is Pygments' short name for the type. Other tokens don't get a class.
 _CLASSES: Final[dict[_TokenType, str]] = {
     Comment: "c",
     Keyword: "k",

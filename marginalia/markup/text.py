@@ -37,7 +37,7 @@ _UNSPACED_CHARACTER: Final = re.compile(f"[{UNSPACED}]")
 _IDEOGRAPH: Final = re.compile(f"[{IDEOGRAPHS}]")
 _SINGLE: Final = re.compile(f"[{IDEOGRAPHS}{UNSPACED}]")
 _LETTERS_IN_UNSPACED_WORD: Final = 5
-# A longer run of letters isn't a word but a URL, a hash or a prank, so it counts as several words.
+# A run of more letters than this isn't a word but a URL, a hash or a prank, so it counts as several words.
 _MAX_WORD_LENGTH: Final = 40
 # The editor's word count uses the same reading speeds.
 _WORDS_PER_MINUTE: Final = 220

@@ -48,7 +48,7 @@ class Index:
         return any(kind == "text" for _path, kind in self.keys)
 
     def settings(self) -> dict[str, Any]:
-        """Return the options as the server lists them, without the keys and the name."""
+        """Return the options in the form in which the server lists them, without the keys and the name."""
         settings = dict(self.options)
         if self.unique:
             settings["unique"] = True

@@ -1,6 +1,6 @@
 """Tolerant reads: damaged documents are skipped, and a missing index only makes reads slow.
 
-The doctor reports both problems. Each problem is logged once per hour and process.
+The doctor reports both problems. Each process logs a problem only once per hour.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """The status of the MongoDB servers.
 
-A function returns None if the site's database user lacks the permission, or if this kind of server has no such status.
-If no server responds, it raises PyMongoError.
+Each function returns None if the site's database user lacks the required permission, or if this kind of server has no
+such status. If no server responds, the function raises PyMongoError.
 """
 
 from collections.abc import Mapping

@@ -18,10 +18,11 @@ from marginalia.tasks.queue import Job
 
 # Default number of retries. The last of the eight attempts takes place after about an hour.
 RETRIES = 7
-# Number of retries for emails. They continue for a day, so emails aren't lost if the mail server is down overnight.
+# Number of retries for emails. The retries continue for a day, so emails aren't lost if the mail server is down
+# overnight.
 RETRIES_FOR_A_DAY = 30
 MAX_RETRIES = 100
-# The priority of tasks that people are waiting for. Each worker has a second thread for priorities above 0.
+# The priority of tasks that people are waiting for. Each worker has a second thread for tasks with a priority above 0.
 URGENT = 10
 
 STATUSES = {
@@ -67,7 +68,7 @@ class Task(tasks.base.Task):
 def task(function: Callable[..., Any] | None = None, **fields: Any) -> Any:
     """Turn a function into a Task, like Django's decorator.
 
-    An app can set the additional fields whichever backend the project uses, because other backends ignore them.
+    An app can set the additional fields no matter which backend the project uses, because other backends ignore them.
     """
 
     def decorate(function: Callable[..., Any]) -> Task:

@@ -35,7 +35,7 @@ HOT_QUERIES = (
 
 @check
 def jobs_done(examination: Examination) -> Iterator[Finding]:
-    """Check that a worker is running and keeping up, that none died during a job, and that jobs don't fail."""
+    """Check that a worker is running and keeping up, that no worker died during a job, and that jobs don't fail."""
     if not examination.declared(queue.COLLECTION):
         return
     if not queue.is_tended(alias=examination.alias):

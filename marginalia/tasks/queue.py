@@ -315,7 +315,7 @@ def adopt(alias: str = DEFAULT_DB_ALIAS) -> None:
 
 
 def once(job_id: ObjectId, alias: str = DEFAULT_DB_ALIAS) -> bool:
-    """Return True only on the first call for a job, so that work isn't done twice, even if its worker dies."""
+    """Return True only on the first call for a job, so that work isn't done twice, even if the job's worker dies."""
     query = {"_id": job_id, "once": {"$exists": False}}
     return bool(_jobs(alias).update_one(query, {"$set": {"once": now()}}).modified_count)
 

@@ -1,4 +1,4 @@
-"""Helpers with which a task function can postpone its task or do something only once."""
+"""Helpers that let a task function postpone its task or do something only once."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ def needing(server: str) -> Iterator[None]:
 
 
 def once(context: Any) -> bool:
-    """Return True only on the first call in a job, so that its work isn't done twice, even if its worker dies.
+    """Return True only on the first call in a job, so that work isn't done twice, even if the job's worker dies.
 
     With other backends, the result is always True, because they don't record earlier calls.
     """

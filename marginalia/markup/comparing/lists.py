@@ -70,7 +70,7 @@ def _edits(base: Sequence[T], side: Sequence[T], is_mine: bool) -> Iterator[_Edi
 
 
 def _clusters(edits: Sequence[_Edit]) -> Iterator[tuple[int, int, list[_Edit]]]:
-    """Yield (start, end, edits) for edits that touch the same items of the base or insert at the same place."""
+    """Yield (start, end, edits) for edits that change the same items or insert items in the same place."""
     cluster: list[_Edit] = []
     end = 0
     for edit in edits:

@@ -166,7 +166,7 @@ class _Edit(NamedTuple):
 
 
 class _Cluster(NamedTuple):
-    """Edits of both sides that touch the same paragraphs of the base."""
+    """Edits from both sides that affect the same paragraphs of the base."""
 
     start: int
     end: int

@@ -56,7 +56,7 @@ def link_headings(html: str, name: str) -> str:
     """Return the clean `html` with a self-link, labelled `name`, at the end of each heading of level 2 to 4.
 
     Only the first MAX_HEADINGS headings get a link. The link has no text, so it doesn't change the heading's text.
-    Headings inside another link don't get one.
+    Headings inside another link don't get a link.
     """
     pieces = list[str]()
     position = 0

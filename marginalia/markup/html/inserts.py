@@ -1,6 +1,6 @@
 """Inserts in clean HTML: Markdown directives, stored as <div data-insert="…"> and rendered when the text is shown.
 
-The element contains the directive, which is parsed by the same rules as in Markdown. Typing the element as HTML has the
+The element contains the directive, which is parsed in the same way as in Markdown. Typing the element as HTML has the
 same effect as the directive, so there is nothing to gain by forging it.
 """
 

@@ -20,7 +20,7 @@ MAX_DEPTH: Final = 60  # levels of quotations and lists; a list counts as two le
 MAX_MARKS: Final = 150_000
 _MAX_NESTED_IMAGES: Final = 3
 _MAX_PADDING: Final = 2_000  # maximum number of cells missing from table rows, in all tables together
-# A position where a bare link may begin costs as much as this number of marks.
+# The cost, in marks, of a position where a bare link may begin.
 LINK_MARKS: Final = 5
 # The cost, in marks, of a list item or definition (which may begin its own list), and of a table cell (which may have
 # an empty cell before or after it).

@@ -1,4 +1,4 @@
-"""Report the commands that are sent to MongoDB, so that they can be counted and slow commands can be logged."""
+"""Report the commands that are sent to MongoDB, so that the site can count commands and log slow ones."""
 
 import threading
 from typing import Protocol
@@ -13,7 +13,7 @@ class CommandObserver(Protocol):
     """
 
     def sent(self) -> None:
-        """Handle a command that has been sent. It occupies a connection until the server responds."""
+        """Handle a command that has been sent. The command occupies a connection until the server responds."""
 
     def answered(self, name: str, collection: str, seconds: float) -> None:
         """Handle a command that has succeeded or failed.

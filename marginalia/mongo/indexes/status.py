@@ -57,7 +57,7 @@ def indexes(collections: Iterable[str] = (), alias: str = "") -> list[IndexStatu
 
 
 def build_progress(alias: str) -> int:
-    """Return the progress of the current index build in percent, or 0 if no build is running or visible."""
+    """Return the progress of the current index build as a percentage, or 0 if no build is running or visible."""
     building: list[Document] = [
         {"$currentOp": {"allUsers": True}},
         {"$match": {"progress.total": {"$gt": 0}, "msg": {"$regex": "^Index Build"}}},

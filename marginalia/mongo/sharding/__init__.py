@@ -1,4 +1,4 @@
-"""Sharding: plans that apply the declared shard keys, and checks that show to which shards mongos sends a command."""
+"""Sharding: plans that apply the declared shard keys, and checks that show which shards mongos sends a command to."""
 
 from marginalia.mongo.sharding.keys import (
     CannotShard,

@@ -1,4 +1,4 @@
-"""Presplitting: split collections with evenly distributed ids into ranges, and distribute the ranges over the shards.
+"""Presplitting: split collections with evenly distributed ids into ranges, and distribute the ranges across the shards.
 
 The balancer doesn't move ranges until one shard has much more data than another. Until then, all data is on the first
 shard.
