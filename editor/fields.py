@@ -144,7 +144,8 @@ class ReferenceInput(ChooserInput):
     def chosen(self, value: Any) -> choosing.Choice | None:
         """Return the choice for the target of a value, or None if there is no target.
 
-        If readers can't see the target, the choice's note explains why. Choices for public URLs are cached in the process.
+        If readers can't see the target, the choice's note explains why. Choices for public URLs are cached in this
+        process.
         """
         if not value:
             return None

@@ -17,7 +17,7 @@ logger = logging.getLogger("cms.requests.gate")
 # Number of seconds that a request waits for other requests to finish before its thread checks whether the database
 # hangs.
 WAIT_SECONDS = 1.0
-# Number of seconds between two of these checks while the database hangs.
+# Number of seconds between two checks of whether the database still hangs.
 CHECK_INTERVAL = 1.0
 
 

@@ -1,6 +1,6 @@
 """Claims: lock files that ensure that two processes never run the same server.
 
-The process that locks a file also describes itself in it.
+The process that locks a file also writes a description of itself to the file.
 """
 
 import contextlib

@@ -52,7 +52,7 @@ class Embedded:
         self.log = self.var / "log" / "mongod.log"
         self._claim = Claim(self.var / "mongod.json")
         self._server: Mongod | None = None
-        self._owner = 0  # the id of the process that started the server; forked children have other ids
+        self._owner = 0  # the id of the process that started the server; forked children have different ids
         self._password = ""
         self._not_before = 0.0
 

@@ -21,7 +21,7 @@ STARTER_PIPE = 0  # standard input
 
 
 def main() -> int:
-    """Run the command until it exits, the parent process exits, or a signal arrives. Return the command's exit status."""
+    """Run the command until it exits, the parent process exits, or a signal arrives. Return the exit status."""
     grace, signal_name, folder, *command = sys.argv[1:]
     death_signal = signal.Signals[signal_name]
     wakeup_read, wakeup_write = os.pipe()

@@ -35,7 +35,7 @@ NOT_READY = (94, 109)
 
 
 class MongodError(Exception):
-    """No mongod was found, or it couldn't be started. The message is one sentence for the operator."""
+    """No mongod was found, or mongod couldn't be started. The message is one sentence for the operator."""
 
 
 def locate() -> Path:

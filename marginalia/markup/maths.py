@@ -52,7 +52,7 @@ _CONVERSION_ERRORS: Final[tuple[type[Exception], ...]] = (
 def mathml(tex: str, *, is_block: bool) -> str | None:
     """Return a formula as clean MathML, or None if it is invalid, too long or too deeply nested.
 
-    Results are cached in the process.
+    Results are cached in this process.
     """
     if len(tex) > MAX_LENGTH or _DEFINITIONS.search(tex) or _depth(tex) > _MAX_DEPTH:
         return None

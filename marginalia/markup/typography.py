@@ -58,7 +58,7 @@ class _Sign(NamedTuple):
 def smarten(text: str, language: str) -> str:
     """Return a line of text, such as a title, with the punctuation of `language` ("fr", "de-at").
 
-    Results are cached in the process.
+    Results are cached in this process.
     """
     return smarten_pieces([text], language)[0]
 

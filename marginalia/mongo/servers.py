@@ -152,7 +152,8 @@ def describe_outage(error: BaseException, alias: str = DEFAULT_DB_ALIAS) -> str:
 
     Args:
         error: An exception for which `is_outage` returns True.
-        alias: The alias of the connection. The sentence also describes the last known state of its servers.
+        alias: The alias of the connection. The sentence also describes the last known state of the connection's
+            servers.
     """
     while not isinstance(error, PyMongoError) and (cause := error.__cause__ or error.__context__):
         error = cause
@@ -229,7 +230,7 @@ def _give_up_at() -> float:
 def knows_primary() -> bool:
     """Return whether the driver knows of a server that accepts writes. The function doesn't send a command."""
     known = client().topology_description
-    # This function is called for every page. Comparing the name is twice as fast as the second check.
+    # This function is called for every page. Comparing the name is twice as fast as has_writable_server().
     return known.topology_type_name == "ReplicaSetWithPrimary" or known.has_writable_server()
 
 

@@ -26,7 +26,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A row with the pieces of the old and the new version.
+    """A row with corresponding pieces of the old and new versions.
 
     If one version has no corresponding part, its side is empty.
     """

@@ -201,14 +201,14 @@ def _edits_conflict(one: _Edit, other: _Edit) -> bool:
         return one.start == other.start
     if one.start == one.end or other.start == other.end:
         point, edit = (one.start, other) if one.start == one.end else (other.start, one)
-        # An edit that adds paragraphs may have inserted a paragraph at its edge.
+        # An edit that adds paragraphs may have inserted a paragraph at the edge of its range.
         grown = edit.last - edit.first > edit.end - edit.start
         return edit.start < point < edit.end or (grown and edit.start <= point <= edit.end)
     return max(one.start, other.start) < min(one.end, other.end)
 
 
 def _clusters(mine: Iterable[_Edit], theirs: Iterable[_Edit]) -> Iterator[_Cluster]:
-    """Yield clusters of conflicting edits, in the order of the base."""
+    """Yield clusters of conflicting edits, in the order in which they occur in the base."""
     waiting = [*((edit, True) for edit in mine), *((edit, False) for edit in theirs)]
     waiting.sort(key=lambda entry: entry[0])
     cluster: list[tuple[_Edit, bool]] = []

@@ -9,8 +9,8 @@ ARTICLE_SCHEMES: Final = LINK_SCHEMES | {"node", "photo"}
 COMMENT_SCHEMES: Final = frozenset({"http", "https", "mailto"})
 IMAGE_SCHEMES: Final = frozenset({"http", "https", "photo"})
 
-# Before browsers parse the scheme of a URL, they ignore tabs and line breaks anywhere in the URL, and control characters
-# and spaces at its start.
+# Before browsers parse the scheme of a URL, they ignore tabs and line breaks anywhere in the URL, and control
+# characters and spaces at its start.
 _IGNORED = re.compile("[\t\n\r]")
 _LEADING: Final = "".join(map(chr, range(0x21))) + "\x7f\u00a0\u00ad\u200b\u200c\u200d\u2028\u2029\u2060\ufeff"
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")

@@ -20,7 +20,7 @@ _REGISTRY: dict[str, type["Insert"]] = {}
 
 
 class Site(Protocol):
-    """The data that an insert can read while it is being rendered. It contains only data that readers can see."""
+    """The data that an insert can read while it is being rendered. Data that readers can't see isn't included."""
 
     def photo(self, photo_id: ObjectId) -> Any:
         """Return one of the photos in the insert's `references`, or None if readers can't see it."""

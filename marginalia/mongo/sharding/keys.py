@@ -1,4 +1,4 @@
-"""Functions that check declared shard keys, plan and run the commands for mongos, and report their status.
+"""Functions that check declared shard keys, plan and run commands for mongos, and report how collections are sharded.
 
 Only mongos can shard a collection. Checks and plans work with any server, so that you can review a plan on a single
 machine.
