@@ -18,6 +18,6 @@ doesn't define its own rules for nodes or comments.
     refusals.py       conversion of errors from actions and services to problems
     middleware.py     middleware for CORS, rate limit headers and status 304, which runs outside the page cache
 
-An endpoint is a function registered with a `Router` from api/http/routing.py. It reads `request.auth`, a Principal.
-Access functions accept a Principal instead of a user.
+An endpoint is a function registered with a `Router` from api/http/routing.py. The function reads `request.auth`, which
+is a Principal. Access functions accept a Principal instead of a user.
 """

@@ -1,6 +1,6 @@
 """The package that the django-marginalia wheel installs: the comments app and the modules that it builds on.
 
-It doesn't import anything from the site's apps.
+The package doesn't import anything from the site's apps.
 """
 
 from importlib import metadata

@@ -67,7 +67,7 @@ def post(request: HttpRequest, node_id: NodeId, data: shapes.NewComment, key: Ke
 
 
 def _nonce(target: Target, parent: str, principal: Principal, key: str) -> str:
-    """Return the nonce for a new comment. It is used instead of the nonce that a form would contain.
+    """Return the nonce for a new comment. This nonce is used instead of the nonce that a form would contain.
 
     The nonce is derived from the Idempotency-Key, the account, and the comment's position in the discussion. Visitors
     can't be identified, so only random keys distinguish their comments.

@@ -101,7 +101,7 @@ def throttled_response(request: HttpRequest, seconds: int) -> HttpResponse:
 
 
 def rate_limit_key(kind: str, value: str) -> str:
-    """Return the rate limit key for this kind of attempt and this value. It contains only a keyed hash of the value."""
+    """Return the rate limit key for this kind of attempt and this value. The value is hashed with a secret."""
     return f"{kind}:{salted_hmac('cms.accounts.throttling', value, algorithm='sha256').hexdigest()[:40]}"
 
 

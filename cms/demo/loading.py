@@ -23,7 +23,7 @@ from nodes.services.trash import delete_redirects
 from nodes.types import Actor
 from photos.actions import UploadPhoto
 
-# The demo's site settings. They are applied only if the operator hasn't changed any of the defaults.
+# The demo's site settings. These settings are applied only if the operator hasn't changed any of the defaults.
 MENU = ("essays", "field-notes", "workshop", "世界文学", "plates", "library", "handbook")
 FOOTER = ("about", "authors", "imprint")
 FURNISHED = {

@@ -17,8 +17,8 @@ from cms.environment.table import Environment
 # If an unknown variable is at least this similar to a setting (difflib's ratio), it is reported as a misspelling.
 SIMILARITY = 0.87
 
-# Error messages, keyed by pydantic's error type. They are appended to the variable's name. Errors raised in values.py
-# contain their own messages.
+# Error messages, keyed by pydantic's error type. Each message is appended to the variable's name. Errors raised in
+# values.py contain their own messages.
 _MESSAGES = {
     "int_parsing": "must be a whole number, not {input!r}",
     "int_parsing_size": "must be a smaller number",

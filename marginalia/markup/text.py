@@ -170,8 +170,8 @@ def reading_minutes(text: str) -> int:
 def slugify(text: str) -> str:
     """Return `text` as a URL segment: lower-case letters and digits of any script, in NFC, with hyphens between words.
 
-    The result has at most SLUG_LENGTH characters. It ends after a whole word, unless that would remove more than half
-    of these characters. If nothing is left, the result is "". The function is idempotent.
+    The result has at most SLUG_LENGTH characters. The result ends after a whole word, unless that would remove more
+    than half of these characters. If nothing is left, the result is "". The function is idempotent.
     """
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", scrub(text)).lower())
     kept: list[str] = []

@@ -69,8 +69,8 @@ class ShardKey:
         keys: The keys, as pairs (dotted path, 1 | "hashed").
         reason: Why this key was chosen. Plans show this reason.
         least: A function that returns the smallest value (for a hashed field, the smallest hash) that begins with four
-            given hexadecimal digits. It is set only if the first digits of the first field are evenly distributed. A
-            collection whose key has this function can be split into ranges while it is empty.
+            given hexadecimal digits. The function is set only if the first digits of the first field are evenly
+            distributed. A collection whose key has this function can be split into ranges while it is empty.
     """
 
     keys: Keys

@@ -1,7 +1,7 @@
 """Building blocks for validators ($jsonSchema).
 
-A validator lists the required fields of a document, and the types of the fields that the code reads. It never forbids
-other fields, so that an older version of the code can run alongside a newer version.
+A validator lists the required fields of a document, and the types of the fields that the code reads. A validator never
+forbids other fields, so that an older version of the code can run alongside a newer version.
 """
 
 from collections.abc import Iterable
@@ -49,7 +49,7 @@ def array_of(items: Schema) -> Schema:
 def document(fields: dict[str, Schema], also: dict[str, Schema] | None = None) -> Schema:
     """Return the schema for a document with required `fields` and optional fields (`also`).
 
-    It allows any other fields.
+    The schema also allows any other fields.
     """
     known = {name: schema for name, schema in (fields | (also or {})).items() if schema}
     # The server rejects an empty list.

@@ -1,4 +1,4 @@
-"""Checks of connection strings. They run before any connection is made."""
+"""Checks of connection strings. The checks run before any connection is made."""
 
 import ssl
 import warnings
@@ -27,8 +27,8 @@ def is_protected(uri: str) -> bool:
 def problem(uri: str) -> str:
     """Return why a MongoDB URI can't be used, or "" if it can.
 
-    The reason is worded as the end of a sentence that begins with the name of the setting. It never contains the
-    password. The function doesn't contact a server, but it reads the files that the URI refers to.
+    The reason is worded as the end of a sentence that begins with the name of the setting. The reason never contains
+    the password. The function doesn't contact a server, but it reads the files that the URI refers to.
     """
     if not uri.startswith(("mongodb://", "mongodb+srv://")):
         return "must begin with mongodb:// or mongodb+srv://"

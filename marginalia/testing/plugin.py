@@ -1,6 +1,6 @@
-"""A pytest plugin with a `marginalia_db` fixture and marker. It needs pytest-django.
+"""A pytest plugin with a `marginalia_db` fixture and marker. The plugin requires pytest-django.
 
-Enable it in the project's top-level conftest.py:
+Enable the plugin in the project's top-level conftest.py:
 
     pytest_plugins = ["marginalia.testing.plugin"]
 """

@@ -2,8 +2,8 @@
 
 HTML parsers repair bad nesting according to rules that can multiply the tags, so parsing 1 MB of unclosed tags can take
 minutes or use gigabytes of memory. To avoid this, the balancer closes each tag properly and limits the nesting to
-MAX_DEPTH levels. It drops unknown tags but keeps their text, and replaces obsolete tags with current ones. Balancing
-doesn't make HTML safe. The sanitizer then decides what is allowed.
+MAX_DEPTH levels. The balancer drops unknown tags but keeps their text, and replaces obsolete tags with current ones.
+Balancing doesn't make HTML safe. The sanitizer then decides what is allowed.
 """
 
 import re
@@ -53,7 +53,7 @@ _BARRIERS: Final = {
 
 
 class Balancer:
-    """A writer that balances the tags in one piece of HTML. It closes each tag once and in the right order."""
+    """A writer that balances the tags in one piece of HTML. Each tag is closed once and in the right order."""
 
     def __init__(self, allowed: frozenset[str], renamed: Mapping[str, tuple[str, ...]], *, images: bool) -> None:
         """Create a balancer.

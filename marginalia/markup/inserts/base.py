@@ -123,7 +123,7 @@ class Insert(forms.Form):
         return frozenset()
 
     def plain(self) -> str:
-        """Return the text in the attributes, for search and excerpts. It doesn't include the text inside the insert."""
+        """Return the text in the attributes, for search and excerpts. The text inside the insert isn't included."""
         return ""
 
 

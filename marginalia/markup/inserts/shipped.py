@@ -154,7 +154,7 @@ class Contents(Insert):
 
 @insert("embed")
 class Embed(Insert):
-    """A video or post from another site. It is loaded only when a reader clicks it."""
+    """A video or post from another site. The content is loaded only when a reader clicks it."""
 
     label = _("Video or post from another site")
     help = _(

@@ -128,7 +128,8 @@ def changes_of(alias: str, collection: Collection, db: Database[Document]) -> li
         changes += _index_changes(alias, name, index, existing, matched, lists_strays=not collection.shared)
     changes += validators.changes_of(alias, collection, (listing or {}).get("options", {}))
     if not collection.shared:
-        # An interrupted rebuild leaves the old index behind, with the declared name and keys. It must be dropped.
+        # An interrupted rebuild leaves the old index behind, with the declared name and keys. This old index must be
+        # dropped.
         former = {index.name: list(index.keys) for index in collection.indexes}
         changes += [
             Change(

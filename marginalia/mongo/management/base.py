@@ -1,4 +1,4 @@
-"""Base classes for management commands. They set exit codes, explain outages in one sentence, and write JSON.
+"""Base classes for management commands. The classes set exit codes, explain outages in one sentence, and write JSON.
 
 Every command exits with code 0 if all is well, 1 if it found or left problems, and 2 if it couldn't do its work.
 """
@@ -25,7 +25,7 @@ def problems_error(message: str) -> CommandError:
 
 
 class MongoCommand(BaseCommand):
-    """A command that reports errors in one sentence. It then exits with code 2, or with code 1 for `problems_error`."""
+    """A command that reports errors in one sentence and exits with code 2, or with code 1 for `problems_error`."""
 
     def execute(self, *args: Any, **options: Any) -> Any:
         """Run the command. Errors other than outages keep their traceback.

@@ -44,7 +44,7 @@ class Statement:
         return f"+ {self.collection}: shard by {'unique ' if self.command['unique'] else ''}({key})  {self.reason}"
 
     def mongosh(self) -> list[str]:
-        """Return the equivalent mongosh commands, one per line. They require a connection to a mongos."""
+        """Return the equivalent mongosh commands, one per line. The commands require a connection to a mongos."""
         lines = []
         if self.index is not None:
             name = json.dumps(database(self.alias).name)
