@@ -31,7 +31,7 @@ from nodes.errors import (
 from nodes.types import TagChange
 from photos.assets.errors import BadPicture, DecoderBusy, PhotoLocked, UploadLost
 
-# For each error type: the kind of problem, and the number of seconds to wait before trying again. The first match
+# Maps error types to the kind of problem and the number of seconds to wait before trying again. The first match
 # applies. All other errors are conflicts with stored data.
 _KINDS: tuple[tuple[type[NodeError], str, int | None], ...] = (
     (NodeGone, "not-found", None),

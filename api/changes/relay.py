@@ -1,4 +1,4 @@
-"""The worker's part of the change feed: read a majority change stream, and append the changes to the list.
+"""The relay, which reads a change stream with majority read concern, and appends the changes to the list.
 
 Several workers can run the relay at the same time. Each worker continues after the last entry, and only one of them can
 append the next entry (see api/changes/change_log.py). MongoDB reports no event when a node becomes public or expires on

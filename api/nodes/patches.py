@@ -23,7 +23,7 @@ from nodes.content.messages import unknown_field
 from nodes.form_fields import AuthorField, SectionField
 from nodes.types import NEVER
 
-# For each kind of model field: the Python types of its parsed JSON values, and a label. The first match applies.
+# Maps kinds of model fields to the Python types of their parsed JSON values and to a label. The first match applies.
 _KINDS: tuple[tuple[Any, tuple[tuple[type, ...], Any]], ...] = (
     (models.BooleanField, ((bool,), gettext_lazy("true or false"))),
     (models.IntegerField, ((int,), gettext_lazy("a whole number"))),

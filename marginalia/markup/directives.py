@@ -68,7 +68,7 @@ def parse(spelled: str) -> tuple[str, dict[str, str]]:
 
 
 def to_markdown(name: str, attributes: Mapping[str, object], content: str | None = None) -> str:
-    """Return a directive as Markdown that `parse_line` and `parse` can read. With `content`, it is a container."""
+    """Return a directive that `parse_line` and `parse` can read. With `content`, the directive is a container."""
     spelled = format_directive(name, attributes)
     return f"::{spelled}" if content is None else f":::{spelled}\n{content}\n:::"
 

@@ -1,4 +1,4 @@
-"""The current time, in the precision that MongoDB stores."""
+"""The current time, with the precision that MongoDB stores."""
 
 from datetime import UTC, datetime
 

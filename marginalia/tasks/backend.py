@@ -66,7 +66,7 @@ class Task(tasks.base.Task):
 
 
 def task(function: Callable[..., Any] | None = None, **fields: Any) -> Any:
-    """Turn a function into a Task, like Django's decorator.
+    """Turn a function into a Task, as Django's decorator does.
 
     An app can set the additional fields no matter which backend the project uses, because other backends ignore them.
     """

@@ -188,7 +188,7 @@ def put(
 
 
 def get(job_id: ObjectId, alias: str = DEFAULT_DB_ALIAS) -> Job | None:
-    """Return the job `job_id`, or None if there is none."""
+    """Return the job with the id `job_id`, or None if there is no such job."""
     stored = _jobs(alias).find_one({"_id": job_id})
     return _job(stored, alias) if stored else None
 
