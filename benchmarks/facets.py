@@ -31,8 +31,8 @@ def _load() -> Any:
     from bson import ObjectId
     from django.core.management import call_command
 
+    from cms.testing.build import PAST, node
     from marginalia.mongo.connection import database
-    from tests.support.nodes.build import PAST, node
 
     call_command("setup_indexes", stdout=io.StringIO())
     section = node("cookbook", "cooking")

@@ -49,7 +49,7 @@ def main() -> int:
     if options.one:
         print(json.dumps(MEASUREMENTS[options.one](options.mb)))
         return 0
-    from tests.support.throwaway import EphemeralMongod
+    from marginalia.testing.mongod import EphemeralMongod
 
     server = EphemeralMongod()
     environment = {**os.environ, "TEST_MONGODB_URI": server.start(), "TEST_MONGODB_NAME": "test_benchmark"}

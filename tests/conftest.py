@@ -1,87 +1,21 @@
 """Fixtures for all tests. Every test runs on a real, temporary mongod, in a database whose name begins with test_."""
 
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from bson import ObjectId
 from django.conf import settings as django_settings
-from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, Permission, User
-from django.db import connection, connections
-from django.test.utils import setup_databases, teardown_databases
 
+from cms.testing.build import node
 from marginalia.comments.types import Target
-from marginalia.mongo import indexes
-from marginalia.mongo.connection import database
 from nodes.types import Actor
 from tests.support.commands import CommandLog
 from tests.support.comments import site
-from tests.support.database import URI, empty
-from tests.support.nodes.build import node
 from tests.support.nodes.content import Chapter, Handbook, News, registered
-from tests.support.nodes.editors import Editor
-from tests.support.process_caches import clear_caches
-from tests.support.throwaway import EphemeralMongod
 
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Start one server for all workers, which read its URI from the environment."""
-    if URI not in os.environ:
-        config.stash[SERVER] = server = EphemeralMongod(journaled=False)
-        os.environ[URI] = server.start()
-    connections.settings["default"]["HOST"] = os.environ[URI]
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    if server := config.stash.get(SERVER, None):
-        server.stop()
-
-
-SERVER = pytest.StashKey[EphemeralMongod]()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse pytest-django's mark `django_db` and its database fixtures.
-
-    They empty every collection after a test, including those that migrations filled.
-    """
-    fixtures = {"db", "transactional_db", "admin_client", "admin_user", "live_server"}
-    refused = [
-        item.nodeid for item in items if item.get_closest_marker("django_db") or fixtures & set(item.fixturenames)
-    ]
-    if refused:
-        raise pytest.UsageError(f"Use the fixture `mongo` instead of pytest-django's: {', '.join(refused[:5])}")
-
-
-@pytest.fixture(scope="session")
-def django_db_setup(django_test_environment, django_db_blocker, django_db_modify_db_settings) -> Iterator[None]:
-    """Always create the test database. pytest-django would skip it, because no test has the django_db mark."""
-    with django_db_blocker.unblock():
-        state = setup_databases(verbosity=0, interactive=False, serialized_aliases=[])
-        indexes.ensure()
-    yield
-    with django_db_blocker.unblock():
-        teardown_databases(state, verbosity=0)
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _never_the_real_database(django_db_setup) -> None:
-    assert connection.settings_dict["NAME"].startswith("test_")
-
-
-@pytest.fixture
-def mongo(django_db_setup, django_db_blocker):
-    """Return the test database, with empty process caches.
-
-    After the test it is emptied, including GridFS and collections without a model.
-    """
-    with django_db_blocker.unblock():
-        assert database().name.startswith("test_")
-        clear_caches()
-        yield database()
-        empty(database())
+pytest_plugins = ["cms.testing.plugin"]
 
 
 @pytest.fixture
@@ -132,17 +66,6 @@ def moderator(mongo) -> User:
     user = User.objects.create_user("mona", "mona@example.org", "secret", is_staff=True)
     user.user_permissions.add(Permission.objects.get(codename="can_moderate"))
     return user
-
-
-@pytest.fixture
-def editor(mongo):
-    """Return a function that creates editors: editor("ann"), editor("bob"). Without `permissions` they are superusers."""
-
-    def create(name: str = "ann", **permissions: Any) -> Editor:
-        options = permissions or {"is_superuser": True}
-        return Editor(get_user_model().objects.create_user(name, f"{name}@example.org", "pw", is_staff=True, **options))
-
-    return create
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -5,11 +5,11 @@ import json
 import pytest
 from django.core.management import call_command
 
+from cms.testing.build import EDITOR, node, nonce, save, stored
+from cms.testing.editors import fields
+from cms.testing.factories import factory_for
 from nodes.errors import EditConflict, InvalidField, WrongInsert
 from nodes.services import editing
-from tests.support.nodes.build import EDITOR, node, nonce, save, stored
-from tests.support.nodes.editors import fields
-from tests.support.nodes.factory import factory_for
 
 SOUP = {"course": "starter", "ingredients": ["water", "salt"], "steps": [{"what": "Boil", "minutes": 10}]}
 

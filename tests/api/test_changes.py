@@ -12,6 +12,7 @@ from api.changes import relay as relaying
 from api.changes.change_log import COMMENTS, NODE, PHOTO, RESET, SETTINGS, SUBTREE, Entry, Overtaken
 from api.changes.relay import GRACE, relay
 from api.rights.scopes import Scope
+from cms.testing import build
 from marginalia.comments.posting import services as comments
 from marginalia.comments.types import CommentAuthor
 from marginalia.mongo import indexes
@@ -23,7 +24,7 @@ from nodes.types import TagChange
 from tests.support.changes import lose_history
 from tests.support.comments import site as discussed
 from tests.support.concurrency import run_concurrently
-from tests.support.nodes import build, photo_build
+from tests.support.nodes import photo_build
 
 LATER = timedelta(minutes=10)
 

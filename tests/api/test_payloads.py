@@ -7,9 +7,9 @@ from html import escape
 import pytest
 
 from api.rights.scopes import Scope
+from cms.testing import build
 from reader.templatetags.typography import smart
 from tests.markup.policy import violations
-from tests.support.nodes import build
 from tests.support.payloads import ALL, as_received
 
 # Changes per request.

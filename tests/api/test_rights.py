@@ -13,6 +13,7 @@ from api.rights import principals, tokens
 from api.rights.principals import Principal
 from api.rights.scopes import Scope
 from api.rights.tokens import Token
+from cms.testing import build
 from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import NodePermission
@@ -20,7 +21,6 @@ from nodes.selectors import editable_nodes
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor
 from tests.api.conftest import Asker
-from tests.support.nodes import build
 
 PAST = datetime(2021, 1, 1, tzinfo=UTC)
 EVERY = tuple(Scope)

@@ -11,10 +11,10 @@ from django.test import Client
 from api.http.routing import Router
 from api.schemas import openapi
 from api.urls import api
+from cms.testing import build
 from nodes.content import Entry, register, unregister
 from nodes.content.declared_fields import declared
 from tests.api.renew_schema import SNAPSHOT, present, promised
-from tests.support.nodes import build
 
 RENEW = "python -m tests.api.renew_schema"
 

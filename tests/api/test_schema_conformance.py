@@ -18,8 +18,9 @@ from django.test import Client
 from api.changes.relay import relay
 from api.rights import tokens
 from api.rights.scopes import Scope
+from cms.testing import build
 from nodes.services import drafts, editing
-from tests.support.nodes import build, photo_build
+from tests.support.nodes import photo_build
 
 EXAMPLES, SEED = 6, 20
 # The client: an account and its scopes, or None for a session.

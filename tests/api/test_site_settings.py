@@ -3,10 +3,10 @@
 import json
 
 from api.rights.scopes import Scope
+from cms.testing import build
 from nodes.models import stored_site
 from nodes.services.site import save_settings
 from tests.support.interrupting import stopped_before_command
-from tests.support.nodes import build
 
 PATH = "/site/settings"
 

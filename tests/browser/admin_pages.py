@@ -9,6 +9,7 @@ from playwright.sync_api import Page, Response
 
 from api.rights import tokens
 from api.rights.scopes import Scope
+from cms.testing.build import EDITOR, node, nonce
 from marginalia.comments.models import StoredBucket, StoredComment, StoredDiscussion
 from marginalia.comments.moderation import pending
 from marginalia.comments.operations import converting
@@ -21,7 +22,6 @@ from nodes.collections import NODES
 from nodes.services import drafts, trash, working_copies
 from nodes.types import TagChange
 from tests.browser.pages import EDITORS, Site, _at
-from tests.support.nodes.build import EDITOR, node, nonce
 
 
 def prepare(site: Site) -> None:

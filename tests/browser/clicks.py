@@ -7,10 +7,10 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
+from cms.testing.build import node, stored
 from nodes.models import Node
 from tests.browser.giving import GIVE, PASTE, given
 from tests.support.nodes import pictures
-from tests.support.nodes.build import node, stored
 from tests.support.nodes.photo_build import gallery
 
 DOCUMENT = Path(__file__).parents[2] / "docs/internals/editor.md"

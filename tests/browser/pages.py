@@ -12,11 +12,11 @@ from pathlib import Path
 from bson import ObjectId
 from playwright.sync_api import Page, Response, expect
 
+from cms.testing.build import EDITOR, node, nonce
 from marginalia.comments.posting import services
 from marginalia.comments.types import CommentAuthor, Target
 from nodes.services import editing
 from tests.support.nodes import pictures
-from tests.support.nodes.build import EDITOR, node, nonce
 from tests.support.nodes.photo_build import gallery, upload
 
 SHOWCASE = Path(__file__).parent / "showcase.md"

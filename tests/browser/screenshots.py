@@ -8,13 +8,13 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from cms.demo import loading
+from cms.testing.build import node, nonce, stored
 from marginalia.mongo.clock import now
 from marginalia.testing import run_tasks
 from nodes.models import Node
 from nodes.services import editing
 from nodes.types import Actor
 from tests.browser.people import write
-from tests.support.nodes.build import node, nonce, stored
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 POST = "/essays/the-wide-margin"

@@ -5,9 +5,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from cms.testing.build import EDITOR, node, nonce, stored
 from nodes.services import editing
 from tests.browser.people import write
-from tests.support.nodes.build import EDITOR, node, nonce, stored
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
 NOTICE = "You have unsaved changes"

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.support.nodes.build import node
+from cms.testing.build import node
 
 # A word of each visible line: its letters and the middle of its box in the window.
 WORDS = """() => {

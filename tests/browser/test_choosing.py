@@ -3,9 +3,9 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from cms.testing.build import node
 from marginalia.mongo.connection import database
 from tests.browser.people import PHONE
-from tests.support.nodes.build import node
 from tests.support.nodes.content import Cookbook, Recipe, registered
 from tests.support.nodes.photo_build import gallery, upload
 

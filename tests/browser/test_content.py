@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from cms.testing.build import node, stored
 from tests.browser.people import PHONE
-from tests.support.nodes.build import node, stored
 from tests.support.nodes.content import Cookbook, Recipe, registered
 
 

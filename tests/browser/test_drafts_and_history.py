@@ -3,9 +3,9 @@
 import pytest
 from playwright.sync_api import expect
 
+from cms.testing.build import EDITOR, node, nonce, stored
 from nodes.services import editing
 from tests.browser.people import menu, write
-from tests.support.nodes.build import EDITOR, node, nonce, stored
 
 
 def change(node_id):

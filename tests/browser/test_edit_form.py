@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import expect
 
+from cms.testing.build import node, stored
 from marginalia.mongo.clock import now
 from nodes.models import Node
 from nodes.selectors import editable_nodes
 from tests.browser.people import PHONE, menu, write
-from tests.support.nodes.build import node, stored
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
 # Presses Ctrl-S, and returns whether this would have sent the form.

@@ -5,12 +5,12 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from cms.testing.build import PAST, node
 from marginalia.markup.inserts import base
 from marginalia.markup.inserts.reading import TextInserts
 from nodes import rendering
 from tests.browser.people import PHONE
 from tests.support.nodes import pictures
-from tests.support.nodes.build import PAST, node
 from tests.support.nodes.photo_build import gallery, upload
 
 

@@ -5,9 +5,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from cms.testing.build import EDITOR, node, nonce, stored
 from nodes.services import editing
 from tests.browser.people import PHONE
-from tests.support.nodes.build import EDITOR, node, nonce, stored
 
 
 def change(node_id):

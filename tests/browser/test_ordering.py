@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from cms.testing.build import node
 from nodes.selectors import by_hand
-from tests.support.nodes.build import node
 from tests.support.nodes.content import Chapter, Handbook, News, registered
 
 pytestmark = pytest.mark.slow

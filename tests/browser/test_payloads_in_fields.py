@@ -23,6 +23,8 @@ from django.core.management import call_command
 from django.test import Client
 from playwright.sync_api import Page
 
+from cms.testing import build
+from cms.testing.database import empty
 from marginalia.comments.posting import services
 from marginalia.comments.types import CommentAuthor, Target
 from marginalia.mongo.connection import database
@@ -34,8 +36,7 @@ from nodes.tags import has_no_address
 from reader import page_cache
 from tests.browser.poking import POKE
 from tests.support import wxr
-from tests.support.database import empty
-from tests.support.nodes import build, photo_build, pictures
+from tests.support.nodes import photo_build, pictures
 from tests.support.payloads import ALL, as_received
 
 # Payloads per page, a compromise between the length and the number of pages.

@@ -6,11 +6,11 @@ import pytest
 from bson import ObjectId
 from playwright.sync_api import expect
 
+from cms.testing.build import PAST, node, nonce, stored
 from marginalia.mongo.connection import database
 from marginalia.tasks import worker
 from tests.browser.giving import GIVE, given
 from tests.support.nodes import pictures
-from tests.support.nodes.build import PAST, node, nonce, stored
 from tests.support.nodes.photo_build import document, gallery, upload
 
 

@@ -5,11 +5,11 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from cms.testing.build import node, stored
 from marginalia.tasks import worker
 from tests.browser.giving import GIVE, given
 from tests.browser.people import PHONE
 from tests.support.nodes import pictures
-from tests.support.nodes.build import node, stored
 from tests.support.nodes.photo_build import document, gallery, upload
 
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from playwright.sync_api import expect
 
+from cms.testing.build import node
 from tests.browser.people import PASSWORD
-from tests.support.nodes.build import node
 
 LONG = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft"
 TEXT = f"""

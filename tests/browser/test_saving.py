@@ -3,9 +3,9 @@
 import pytest
 from playwright.sync_api import expect
 
+from cms.testing.build import EDITOR, node, nonce, stored
 from nodes.services import editing, trash
 from tests.browser.people import PASSWORD, PHONE, write
-from tests.support.nodes.build import EDITOR, node, nonce, stored
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
 

@@ -10,8 +10,8 @@ from playwright.sync_api import Page, expect
 from rjsmin import jsmin
 
 from cms.serving.static_files import shorten_css
+from cms.testing.build import node
 from tests.browser import pages
-from tests.support.nodes.build import node
 
 pytestmark = pytest.mark.slow
 

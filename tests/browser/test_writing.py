@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from cms.testing.build import PAST, node, stored
 from marginalia.comments.posting import services
 from marginalia.comments.types import CommentAuthor, Target
 from marginalia.markup import markdown
@@ -13,7 +14,6 @@ from nodes.selectors import editable_nodes
 from tests.browser.giving import PASTE
 from tests.browser.people import DESKTOP, PHONE, write
 from tests.support.nodes import pictures
-from tests.support.nodes.build import PAST, node, stored
 from tests.support.nodes.photo_build import gallery, upload
 
 

@@ -4,9 +4,9 @@ import pytest
 
 from marginalia.mongo import sharding
 from marginalia.mongo.collections import declared_collections
+from marginalia.testing.mongod import EphemeralMongod
 from tests.cluster.planned import as_mongos, build
 from tests.cluster.servers import Cluster
-from tests.support.throwaway import EphemeralMongod
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,8 @@ from django.conf import settings
 from django.test import override_settings
 from pymongo.database import Database
 
+from cms.testing.build import node
+from cms.testing.database import MIGRATED
 from marginalia.comments.backends import backend
 from marginalia.comments.backends.discussions import new_document
 from marginalia.comments.backends.stored import comment_document, content_document
@@ -22,9 +24,7 @@ from photos.assets import contents, renditions
 from photos.assets.renditions import Spec
 from photos.assets.writer import new_id
 from tests.support.comments.making import new
-from tests.support.database import MIGRATED
 from tests.support.nodes import photo_build
-from tests.support.nodes.build import node
 from tests.support.spreading import moments
 
 Stored = dict[str, Any]

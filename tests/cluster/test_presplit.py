@@ -8,6 +8,7 @@ import pytest
 from bson import MinKey, ObjectId
 from django.core.management import call_command
 
+from cms.testing.database import empty
 from marginalia.mongo.collections import Collection, declared_collections
 from marginalia.mongo.connection import database
 from marginalia.mongo.doctor import queries
@@ -18,7 +19,6 @@ from tests.cluster import loaded
 from tests.cluster.planned import as_mongos, build
 from tests.cluster.servers import Cluster
 from tests.support import routing
-from tests.support.database import empty
 from tests.support.processes import until
 from tests.support.routing import Operation
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cms.testing.build import node
 from marginalia.comments.posting import services as comments
 from marginalia.comments.types import CommentAuthor
 from marginalia.mongo.clock import now
@@ -9,7 +10,6 @@ from nodes import rendering
 from nodes.models import Node, tree, version_cache
 from reader import page_cache
 from tests.support.nodes import photo_build
-from tests.support.nodes.build import node
 
 # By page: in a new worker, again without the page cache, from the page cache, and with the entity tag.
 COMMANDS = {

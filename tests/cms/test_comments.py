@@ -8,6 +8,7 @@ from bson import ObjectId
 from pymongo.collection import Collection
 
 from cms import comments as ties
+from cms.testing import build
 from marginalia.comments import targets
 from marginalia.comments.errors import TargetNotFound
 from marginalia.comments.operations import maintenance, privacy
@@ -20,7 +21,6 @@ from nodes.selectors import stored_nodes
 from nodes.services import drafts, editing, trash
 from nodes.services import site as site_services
 from nodes.signals import node_deleted
-from tests.support.nodes import build
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

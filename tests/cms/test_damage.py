@@ -10,12 +10,12 @@ from django.core.management import CommandError, call_command
 from django.core.signals import got_request_exception
 from django.test import Client
 
+from cms.testing.process_caches import clear_caches
 from marginalia.mongo import doctor
 from marginalia.mongo.collections import declared_collections
 from nodes.collections import ASSET_FILES, NODES, TRASH
 from nodes.models.validation import REQUIRED_FIELDS
 from tests.support import damaging
-from tests.support.process_caches import clear_caches
 
 # The collections whose documents are copied and damaged.
 VICTIMS = (

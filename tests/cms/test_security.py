@@ -16,6 +16,7 @@ from django.test import Client
 from django.test.client import FakePayload
 from django.utils.http import urlsafe_base64_encode
 
+from cms.testing.build import node, nonce
 from marginalia.comments.notices import subscriptions
 from marginalia.comments.posting import tokens
 from marginalia.comments.posting.tokens import FormToken, SentComment
@@ -25,7 +26,6 @@ from reader import page_cache
 from reader.views import previews
 from reader.views.previews import Preview
 from tests.support.comments import site as comment_site
-from tests.support.nodes.build import node, nonce
 from tests.support.site_settings import production, run_python
 
 ROOT = Path(__file__).parents[2]

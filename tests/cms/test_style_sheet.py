@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from django.contrib.staticfiles import finders
 
+from cms.testing.build import node
 from photos import addresses
-from tests.support.nodes.build import node
 from tests.support.nodes.photo_build import gallery, upload
 
 SITE = Path(__file__).parents[2] / "static" / "site"

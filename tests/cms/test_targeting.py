@@ -14,6 +14,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from cms.testing.build import EDITOR, node, nonce
+from cms.testing.editors import Editor, fields
 from marginalia.comments.moderation import pending
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
@@ -28,8 +30,6 @@ from tests.support import routing
 from tests.support.commands import CommandLog
 from tests.support.comments import site
 from tests.support.nodes import pictures
-from tests.support.nodes.build import EDITOR, node, nonce
-from tests.support.nodes.editors import Editor, fields
 from tests.support.nodes.photo_build import document, gallery, replace, upload
 from tests.support.routing import Operation
 

@@ -23,11 +23,12 @@ from django.core.wsgi import get_wsgi_application
 from api.changes.relay import relay
 from api.rights import tokens
 from api.rights.scopes import Scope
+from cms.testing import build
 from examples import mirror
 from marginalia.mongo.clock import now
 from nodes.services import editing
 from tests.docs.pages import ROOT, blocks
-from tests.support.nodes import build, photo_build, pictures
+from tests.support.nodes import photo_build, pictures
 
 pytestmark = pytest.mark.slow
 

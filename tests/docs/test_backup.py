@@ -13,10 +13,10 @@ from pymongo import MongoClient, WriteConcern
 
 from marginalia.local.mongod import initiate, locate
 from marginalia.local.ports import free_port, is_free
+from marginalia.testing.mongod import Member
 from tests.docs.pages import ROOT, tried, tried_with
 from tests.support.processes import until
 from tests.support.running import Site
-from tests.support.throwaway import Member
 
 pytestmark = pytest.mark.slow
 PAGE = "backup.md"

@@ -9,10 +9,10 @@ from django.core.management import CommandError, call_command
 
 from cms.context_processors import site as shown_everywhere
 from cms.management import themes
+from cms.testing.build import node
 from nodes.services.site import save_settings
 from reader import page_cache
 from tests.docs.pages import ROOT, blocks
-from tests.support.nodes.build import node
 from tests.support.site_settings import run_python
 
 pytestmark = pytest.mark.slow

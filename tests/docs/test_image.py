@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from cms.testing.build import node
 from marginalia.local.ports import free_port
 from tests.docs.pages import DEPLOY, ROOT
-from tests.support.nodes.build import node
 from tests.support.processes import until
 
 pytestmark = pytest.mark.slow

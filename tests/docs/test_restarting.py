@@ -12,9 +12,9 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
+from cms.testing.build import node
 from tests.docs.pages import started_by
 from tests.support.nginx import nginx
-from tests.support.nodes.build import node
 from tests.support.processes import until
 from tests.support.raw_posts import BODY, POST
 from tests.support.running import Service

@@ -1,7 +1,7 @@
 import pytest
 from django.contrib.auth.models import Group
 
-from tests.support.nodes.editors import Editor
+from cms.testing.editors import Editor
 
 
 @pytest.fixture

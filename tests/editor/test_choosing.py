@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth.models import Group, Permission
 
-from tests.support.nodes.build import node, nonce, save
+from cms.testing.build import node, nonce, save
 from tests.support.nodes.photo_build import gallery, upload
 
 CHOOSE = "/admin/nodes/node/choose/"

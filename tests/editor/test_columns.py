@@ -5,12 +5,12 @@ import re
 import pytest
 from django.db import models
 
+from cms.testing.build import node
 from marginalia.mongo.clock import now
 from nodes.content import Entry, facets
 from nodes.selectors import lists
 from nodes.selectors.lists import Filters
 from tests.support.commands import explain, stages
-from tests.support.nodes.build import node
 from tests.support.nodes.content import COURSES, registered
 
 LIST = "/admin/nodes/node/"

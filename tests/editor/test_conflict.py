@@ -4,10 +4,10 @@ import re
 
 import pytest
 
+from cms.testing.build import EDITOR, node, nonce, save, stored
+from cms.testing.editors import fields
 from nodes.services import editing
 from nodes.types import TagChange
-from tests.support.nodes.build import EDITOR, node, nonce, save, stored
-from tests.support.nodes.editors import fields
 
 
 def change(node_id):

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 import pytest
 from django.contrib.auth.models import AnonymousUser, Permission
 
+from cms.testing.build import node, nonce, save, stored
 from editor import differences
 from editor.differences import Fold
 from nodes.types import TagChange
 from tests.support.nodes import pictures
-from tests.support.nodes.build import node, nonce, save, stored
 from tests.support.nodes.content import Cookbook, Recipe, registered
 from tests.support.nodes.photo_build import gallery, upload
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from cms.testing.build import EDITOR, node, nonce, stored
+from cms.testing.editors import fields
 from nodes.services import editing
-from tests.support.nodes.build import EDITOR, node, nonce, stored
-from tests.support.nodes.editors import fields
 
 
 def change(node_id):

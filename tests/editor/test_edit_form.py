@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
+from cms.testing.build import EDITOR, PAST, node, nonce, stored
 from nodes.services import drafts
 from nodes.types import Actor
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
 from tests.support.nodes.content import Cookbook, Recipe, registered
 from tests.support.nodes.edit_form import FUTURE, FUTURE_TEXT, LIVE, bar, change, open_bar
 

@@ -7,15 +7,15 @@ import pytest
 from bson import ObjectId
 from django import forms
 
+from cms.testing.build import PAST, node, nonce, stored
+from cms.testing.editors import fields
 from editor.declared import LinesField
 from marginalia.markup import markdown
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.services.site import save_settings
 from nodes.types import NEVER
-from tests.support.nodes.build import PAST, node, nonce, stored
 from tests.support.nodes.edit_form import last_message
-from tests.support.nodes.editors import fields
 from tests.support.nodes.photo_build import gallery, upload
 
 ADD = "/admin/nodes/node/add/?type=basic-page"

@@ -4,9 +4,9 @@ import pytest
 from bson import ObjectId
 from django.test import Client
 
+from cms.testing.build import EDITOR, node, nonce
+from cms.testing.editors import fields
 from nodes.services import drafts, trash
-from tests.support.nodes.build import EDITOR, node, nonce
-from tests.support.nodes.editors import fields
 from tests.support.nodes.photo_build import document, gallery, upload
 
 ADD = "/admin/nodes/node/add/?type=basic-page"

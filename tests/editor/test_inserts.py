@@ -2,10 +2,10 @@
 
 import pytest
 
+from cms.testing.build import EDITOR, node, nonce, save, stored
 from nodes.errors import WrongInsert
 from nodes.services import drafts
 from nodes.types import NO_TAGS
-from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 
 SHOW = "/admin/nodes/node/show-typed/"
 WRONG = "Fine.\n\n::gallery{colour=red}\n\n:::note\nnot ended"

@@ -7,14 +7,14 @@ import pytest
 from bson import ObjectId
 from django.contrib.auth.models import Group
 
+from cms.testing.build import EDITOR, PAST, node, nonce, stored
+from cms.testing.editors import fields
 from marginalia.mongo.clock import now
 from nodes.selectors import lists
 from nodes.selectors.lists import Filters
 from nodes.services import drafts, editing
 from nodes.types import TagChange
 from tests.support.commands import explain, stages
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
-from tests.support.nodes.editors import fields
 
 LIST = "/admin/nodes/node/"
 FUTURE = datetime(2100, 1, 1, tzinfo=UTC)

@@ -1,9 +1,9 @@
 """Typed text is kept when a form is invalid, or when its page was trashed before or during the save."""
 
+from cms.testing.build import EDITOR, node, nonce
+from cms.testing.editors import fields
 from nodes.services import trash
 from tests.support.interrupting import before_command
-from tests.support.nodes.build import EDITOR, node, nonce
-from tests.support.nodes.editors import fields
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
 

@@ -5,11 +5,11 @@ import re
 import pytest
 from bson import ObjectId
 
+from cms.testing.build import EDITOR, node, nonce, save, stored
+from cms.testing.editors import fields
 from editor import ordering as view
 from nodes.selectors import by_hand
 from nodes.services import ordering, trash
-from tests.support.nodes.build import EDITOR, node, nonce, save, stored
-from tests.support.nodes.editors import fields
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ from html import unescape
 import pytest
 from bson import ObjectId
 
+from cms.testing.build import EDITOR, PAST, node, nonce, stored
+from cms.testing.editors import fields
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
 from tests.support.nodes.edit_form import FUTURE, FUTURE_FIELDS, FUTURE_TEXT, change, last_message, submit
-from tests.support.nodes.editors import fields
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
 NEVER_PUBLISHED = {"published_0": "", "published_1": ""}

@@ -6,12 +6,12 @@ from html import unescape
 import pytest
 from bson import ObjectId
 
+from cms.testing.build import EDITOR, node, stored
+from cms.testing.editors import fields
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.services import trash
 from tests.support.nodes import photo_build, pictures
-from tests.support.nodes.build import EDITOR, node, stored
-from tests.support.nodes.editors import fields
 from tests.support.nodes.photo_build import document
 
 SETTINGS = "/admin/nodes/sitesettings/"

@@ -7,12 +7,12 @@ from bson import ObjectId
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
+from cms.testing.build import EDITOR, node, nonce, save, stored
+from cms.testing.editors import fields
 from editor import links
 from nodes.selectors import references, stored_photos
 from nodes.services import drafts, trash
 from photos import addresses, texts
-from tests.support.nodes.build import EDITOR, node, nonce, save, stored
-from tests.support.nodes.editors import fields
 from tests.support.nodes.photo_build import document, gallery, upload
 
 pytestmark = pytest.mark.usefixtures("mongo")

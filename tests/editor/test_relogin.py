@@ -8,13 +8,13 @@ from django.test import Client
 from django.urls import reverse
 
 from cms.accounts import throttling
+from cms.testing.build import node, stored
+from cms.testing.editors import fields
 from editor.photos import describing
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment
 from nodes.models import stored_site
 from tests.support.comments import site
-from tests.support.nodes.build import node, stored
-from tests.support.nodes.editors import fields
 from tests.support.nodes.photo_build import document, gallery, upload
 
 ADD = "/admin/nodes/node/add/?type=basic-page"

@@ -4,11 +4,11 @@ import pytest
 from bson import ObjectId
 from django.contrib.auth.models import Group
 
+from cms.testing.build import EDITOR, PAST, node, nonce, stored
+from cms.testing.editors import fields
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor
 from tests.support.interrupting import before_command
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
-from tests.support.nodes.editors import fields
 from tests.support.nodes.photo_build import gallery, upload
 
 PAGES = "change", "history", "move", "duplicate", "delete", "preview"

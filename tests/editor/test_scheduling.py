@@ -5,9 +5,10 @@ from html import unescape
 
 import pytest
 
+from cms.testing.build import EDITOR, node, nonce, stored
+from cms.testing.editors import fields
 from marginalia.mongo.clock import now
 from nodes.services import drafts, editing, scheduled
-from tests.support.nodes.build import EDITOR, node, nonce, stored
 from tests.support.nodes.edit_form import (
     FUTURE,
     FUTURE_FIELDS,
@@ -18,7 +19,6 @@ from tests.support.nodes.edit_form import (
     open_bar,
     submit,
 )
-from tests.support.nodes.editors import fields
 
 LIST = "/admin/nodes/node/"
 TIME = {"due_0": f"{FUTURE:%Y-%m-%d}", "due_1": "09:00"}

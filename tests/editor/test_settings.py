@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.nodes.build import node
-from tests.support.nodes.editors import fields
+from cms.testing.build import node
+from cms.testing.editors import fields
 
 PAGE = "/admin/nodes/sitesettings/"
 

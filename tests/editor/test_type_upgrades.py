@@ -2,8 +2,8 @@
 
 import pytest
 
+from cms.testing.build import EDITOR, node, nonce, stored
 from nodes.services import drafts
-from tests.support.nodes.build import EDITOR, node, nonce, stored
 from tests.support.nodes.content import NewDish, OldDish, installed, registered
 
 

@@ -7,10 +7,10 @@ from bson import ObjectId
 from django.contrib.auth.models import Group
 from django.test import Client
 
+from cms.testing.build import EDITOR, node, nonce, stored
 from editor import working_copies
 from nodes.collections import WORKING_COPIES
 from nodes.services import trash
-from tests.support.nodes.build import EDITOR, node, nonce, stored
 from tests.support.nodes.photo_build import gallery, upload
 
 KEEP = "/admin/nodes/node/keep-typed/"

@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.test import Client
 
+from cms.testing.build import PAST, node, nonce
 from editor import writing
 from marginalia.comments.posting import services
 from marginalia.comments.types import CommentAuthor, Target
@@ -17,7 +18,6 @@ from marginalia.mongo.clock import now
 from reader.views import previews
 from reader.views.previews import Preview
 from tests.support.nodes import pictures
-from tests.support.nodes.build import PAST, node, nonce
 from tests.support.nodes.content import Cookbook, Recipe, registered
 from tests.support.nodes.photo_build import gallery, upload
 

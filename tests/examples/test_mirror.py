@@ -19,6 +19,7 @@ from api.changes import change_log
 from api.changes.relay import relay
 from api.rights import tokens
 from api.rights.scopes import Scope
+from cms.testing import build
 from examples.mirror import NOT_THERE, Mirror, asking
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
@@ -28,7 +29,7 @@ from nodes.services import drafts, editing, site, trash
 from nodes.types import TagChange
 from reader import page_cache
 from tests.support.changes import lose_history
-from tests.support.nodes import build, photo_build
+from tests.support.nodes import photo_build
 from tests.support.processes import until
 from tests.support.running import served
 

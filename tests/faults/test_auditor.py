@@ -2,6 +2,7 @@
 
 import pytest
 
+from cms.testing import build
 from marginalia.comments.moderation import pending
 from marginalia.comments.posting import services as comments
 from marginalia.comments.types import CommentAuthor, Target
@@ -11,7 +12,6 @@ from tests.faults.harness.auditor import Audit
 from tests.faults.harness.content import PARAGRAPHS, Content
 from tests.faults.harness.ledger import Asked, Ledger, Picture, Window
 from tests.faults.harness.pictures import png
-from tests.support.nodes import build
 from tests.support.nodes.photo_build import gallery, replace, upload
 
 ANN = Actor(None, "Ann")

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from bson import ObjectId
 
+from cms.testing.build import node, nonce, stored
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.models import tree
 from nodes.services import drafts, editing, integrity, scheduled, trash, write
 from nodes.types import Actor, TagChange
 from tests.support.crashing import killed_after_writes
-from tests.support.nodes.build import node, nonce, stored
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("mongo")]
 

@@ -8,6 +8,7 @@ import pytest
 from bson import ObjectId
 from pymongo.errors import AutoReconnect
 
+from cms.testing import build
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.collections import ASSET_FILES
@@ -23,7 +24,7 @@ from photos.services import photos
 from photos.services.sweeping import Swept, sweep
 from tests.support.crashing import killed_after_writes
 from tests.support.interrupting import before_command, stopped_before_command
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import audit, count, document, gallery, replace, send, shown, upload
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("mongo")]

@@ -15,6 +15,8 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from cms.testing import build
+from cms.testing.database import empty
 from marginalia.comments.posting import services
 from marginalia.comments.posting.tokens import FormToken
 from marginalia.comments.types import CommentAuthor, Target
@@ -24,8 +26,7 @@ from reader.views import previews
 from reader.views.previews import Preview
 from tests.fuzz.requests import MARK, SCRIPT_NAME, Known, Sent, requests, routes
 from tests.support.commands import CommandLog
-from tests.support.database import empty
-from tests.support.nodes import build, photo_build
+from tests.support.nodes import photo_build
 
 FIXED = 20_260_101
 # Requests for a URL before the next one's turn.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.nodes.build import node
+from cms.testing.build import node
 from tests.support.running import served
 
 pytestmark = pytest.mark.slow

@@ -15,8 +15,8 @@ from marginalia.local.embedded import Embedded
 from marginalia.local.mongod import MongodError, initiate
 from marginalia.local.ports import listener
 from marginalia.local.processes import command_line
+from marginalia.testing.mongod import Member
 from tests.support.processes import python, until
-from tests.support.throwaway import Member
 
 pytestmark = pytest.mark.slow
 

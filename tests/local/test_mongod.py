@@ -9,13 +9,13 @@ from pymongo import MongoClient
 from marginalia.local import mongod
 from marginalia.local.mongod import Mongod, MongodError, locate
 from marginalia.local.processes import command_line
+from marginalia.testing.mongod import EphemeralMongod
 from tests.support.processes import python, until
-from tests.support.throwaway import EphemeralMongod
 
 
 def test_throwaway_server_ends_with_its_creator(tmp_path):
     process = python(
-        "from tests.support.throwaway import EphemeralMongod; servers = EphemeralMongod(); servers.start();"
+        "from marginalia.testing.mongod import EphemeralMongod; servers = EphemeralMongod(); servers.start();"
         "print(servers.members[0].pid, flush=True); input()",
         TMPDIR=str(tmp_path),
     )

@@ -8,6 +8,7 @@ from bson import ObjectId
 from django import forms
 from django.core.exceptions import ImproperlyConfigured
 
+from cms.testing.build import node
 from marginalia.markup import directives
 from marginalia.markup.html import links
 from marginalia.markup.html.links import LINK_SCHEMES
@@ -17,7 +18,6 @@ from marginalia.markup.inserts.reading import MAX_INSERTS, TextInserts, UnknownI
 from nodes import rendering
 from nodes.selectors import editable_nodes, stored_photos
 from photos import texts
-from tests.support.nodes.build import node
 from tests.support.nodes.photo_build import gallery, upload
 from tests.support.payloads import ALL
 

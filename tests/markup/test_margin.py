@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 
 import pytest
 
+from cms.testing.build import node
 from nodes import rendering
-from tests.support.nodes.build import node
 
 SPAN = re.compile(r'<span class="margin-note" id="s-fn:\w+" role="doc-footnote">')
 

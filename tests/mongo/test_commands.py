@@ -11,9 +11,9 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command, get_commands
 
+from cms.testing.build import node
 from marginalia.mongo.management.base import COULD_NOT_RUN, FOUND_PROBLEMS, MongoCommand
 from tests.support import wxr
-from tests.support.nodes.build import node
 
 ROOT = Path(__file__).parents[2]
 OURS = {

@@ -8,13 +8,13 @@ import pytest
 from django.core.management import CommandError, call_command
 from pymongo import MongoClient
 
+from cms.testing.build import node
 from marginalia.mongo import doctor
 from marginalia.mongo.clock import now
 from marginalia.mongo.collections import Collection, DeclaredCollection, Index, ShardKey
 from marginalia.mongo.doctor import ADVICE, ERROR, WARNING, HotQuery
 from marginalia.mongo.schemas import NUMBER, TEXT, array_of, document, either
-from tests.support.nodes.build import node
-from tests.support.throwaway import EphemeralMongod
+from marginalia.testing.mongod import EphemeralMongod
 
 pytestmark = pytest.mark.slow
 

@@ -21,7 +21,7 @@ from marginalia.mongo.servers import (
     unmet_write_concern,
     unsuitable,
 )
-from tests.support.throwaway import Member
+from marginalia.testing.mongod import Member
 
 
 def refusal(uri):

@@ -10,6 +10,7 @@ import pytest
 from bson import Int64, MinKey
 from django.core.management import CommandError, call_command
 
+from cms.testing.build import node
 from marginalia.comments.backends.discussions import Discussions
 from marginalia.comments.backends.stored import Storage
 from marginalia.comments.types import Order, Target
@@ -19,7 +20,6 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.collections import Collection, DeclaredCollection, Index, ShardKey, declared_collections
 from marginalia.mongo.doctor import HotQuery
 from marginalia.mongo.sharding import ranges, targeting
-from tests.support.nodes.build import node
 
 AB = (("a", 1), ("b", 1))
 

@@ -18,9 +18,9 @@ from itertools import repeat
 from pathlib import Path
 from queue import SimpleQueue
 
+from marginalia.testing.mongod import EphemeralMongod
 from tests.mutants.cutting import Mutant, Outdated, taken_out
 from tests.mutants.guards import MUTANTS
-from tests.support.throwaway import EphemeralMongod
 
 ROOT = Path(__file__).resolve().parents[2]
 NOT_COPIED = shutil.ignore_patterns(

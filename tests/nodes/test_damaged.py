@@ -10,6 +10,8 @@ from bson.datetime_ms import DatetimeMS
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from cms.testing.build import node, nonce, save
+from cms.testing.process_caches import clear_caches
 from marginalia.comments.posting import services
 from marginalia.comments.types import CommentAuthor
 from marginalia.mongo import doctor, indexes, reading
@@ -17,9 +19,7 @@ from marginalia.mongo.clock import now
 from photos.services import sweeping
 from tests.support.doctor import findings
 from tests.support.nodes import pictures
-from tests.support.nodes.build import node, nonce, save
 from tests.support.nodes.photo_build import gallery, replace, upload
-from tests.support.process_caches import clear_caches
 
 LISTS = ("/", "/news", "/feed/json", "/sitemap-blog-entry-1.xml", "/tag/red", "/search?q=whole")
 # Damage that no service causes: the update of a post.

@@ -6,6 +6,7 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
+from cms.testing.build import node
 from marginalia.mongo import doctor, indexes
 from marginalia.mongo.clock import now
 from marginalia.mongo.doctor import ERROR, WARNING
@@ -17,7 +18,6 @@ from photos.assets.reader import MissingChunk
 from photos.services import photos
 from tests.support.doctor import findings
 from tests.support.nodes import pictures
-from tests.support.nodes.build import node
 from tests.support.nodes.photo_build import gallery, upload
 
 

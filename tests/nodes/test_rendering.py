@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cms.testing.build import node
 from marginalia.markup import maths
 from marginalia.markup.html import anchors
 from nodes import rendering
 from tests.markup.properties import holds
-from tests.support.nodes.build import node
 from tests.support.payloads import ALL
 
 TEX = [

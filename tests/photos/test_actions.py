@@ -6,11 +6,12 @@ import pytest
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 
+from cms.testing import build
 from nodes.access import System
 from nodes.actions import SaveNode
 from nodes.errors import InvalidSlug, NodeGone, NotReady
 from photos.actions import ReplaceFile, RestoreContent, UploadPhoto
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import audit, count, document, gallery, replace, shown, upload
 from tests.support.nodes.photo_forms import user
 

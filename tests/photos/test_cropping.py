@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from PIL import Image, ImageChops, ImageStat
 
+from cms.testing import build
 from marginalia.mongo.connection import database
 from marginalia.tasks import worker
 from nodes.errors import EditConflict, InvalidField
@@ -13,7 +14,7 @@ from nodes.selectors import stored_photos
 from photos import addresses
 from photos.assets.framing import Cut
 from photos.services import photos
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import audit, busy_decoder, document, gallery, replace, upload
 
 pytestmark = pytest.mark.usefixtures("mongo")

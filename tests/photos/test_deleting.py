@@ -4,11 +4,12 @@ from datetime import timedelta
 
 import pytest
 
+from cms.testing import build
 from marginalia.mongo.clock import now
 from nodes.services import trash
 from photos.services import photos
 from photos.services.sweeping import Swept, sweep
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import audit, count, document, gallery, replace, shown, upload
 
 pytestmark = pytest.mark.usefixtures("mongo")

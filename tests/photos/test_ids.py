@@ -5,12 +5,12 @@ from itertools import pairwise
 import pytest
 from bson import ObjectId
 
+from cms.testing.build import node
 from marginalia.mongo.clock import now
 from nodes.models import tree
 from nodes.selectors import search, stored_nodes
 from photos.assets.writer import new_id
 from tests.support.nodes import pictures
-from tests.support.nodes.build import node
 from tests.support.nodes.photo_build import document, gallery, replace, upload
 from tests.support.spreading import BOUND, fullest, moments
 

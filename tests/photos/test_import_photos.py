@@ -6,9 +6,10 @@ import unicodedata
 import pytest
 from django.core.management import CommandError, call_command
 
+from cms.testing import build
 from nodes.selectors import stored_photos
 from photos.services import photos
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import audit, count, gallery
 
 pytestmark = pytest.mark.usefixtures("mongo")

@@ -2,9 +2,10 @@
 
 import pytest
 
+from cms.testing import build
 from photos.assets.errors import BadPicture
 from photos.services import photos
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import audit, count, gallery, replace, send, shown, upload
 
 pytestmark = pytest.mark.usefixtures("mongo")

@@ -8,6 +8,7 @@ import pytest
 from bson import ObjectId
 from django.core.management import call_command
 
+from cms.testing import build
 from marginalia.mongo.clock import now
 from marginalia.mongo.collections import declared_collections
 from marginalia.mongo.connection import database
@@ -18,7 +19,7 @@ from photos.assets.locks import STALE_AFTER
 from photos.services import photos
 from photos.services.sweeping import Swept, exclusively, sweep
 from tests.support import routing
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import audit, count, document, gallery, replace, send, shown, upload
 from tests.support.processes import until
 

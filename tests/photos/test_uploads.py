@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from pymongo.errors import AutoReconnect
 
+from cms.testing import build
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.access import System
@@ -16,7 +17,7 @@ from photos.actions import UploadPhoto
 from photos.assets import images
 from photos.assets.writer import CHUNK, Writer
 from photos.services import photos
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import audit, busy_decoder, count, document, gallery, send, shown, upload
 
 pytestmark = pytest.mark.usefixtures("mongo")

@@ -12,6 +12,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from PIL import Image
 
+from cms.testing import build
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from marginalia.tasks import queue, worker
@@ -24,7 +25,7 @@ from photos.assets import images, limits, renditions
 from photos.assets.contents import find
 from photos.assets.locks import STALE_AFTER
 from photos.services import photos
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import audit, busy_decoder, document, gallery, replace, shown, upload
 
 pytestmark = pytest.mark.usefixtures("mongo")

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
+from cms.testing.build import node, nonce, save
 from marginalia.comments.backends import backend
 from marginalia.comments.backends.discussions import Intent
 from marginalia.comments.types import Target
@@ -13,7 +14,6 @@ from marginalia.mongo.clock import now
 from nodes.models import Node
 from nodes.services.site import invalidate
 from reader import cdn, page_cache
-from tests.support.nodes.build import node, nonce, save
 from tests.support.site_settings import ROOT
 
 NAMES = ("Surrogate-Key", "Cache-Tag")

@@ -19,12 +19,14 @@ from pymongo.errors import AutoReconnect
 from pymongo.server_description import ServerDescription
 from pymongo.write_concern import WriteConcern
 
+from cms.testing.build import node, nonce, save
 from marginalia.comments.posting import services as comments
 from marginalia.comments.types import CommentAuthor
 from marginalia.mongo import doctor
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from marginalia.tasks import worker
+from marginalia.testing.mongod import EphemeralMongod
 from nodes.models import Node
 from reader import cdn, page_cache, purging
 from reader.change_stream import PIPELINE, HistoryLost
@@ -32,10 +34,8 @@ from reader.collections import collections
 from reader.doctor import caches_told
 from tests.docs.pages import started_by
 from tests.reader.page_cache.changing import CHANGES, NOTHING, World
-from tests.support.nodes.build import node, nonce, save
 from tests.support.processes import ROOT, until
 from tests.support.scraping import Scraped
-from tests.support.throwaway import EphemeralMongod
 
 LONG = "Words of the beginning. " * 100
 

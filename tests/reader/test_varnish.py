@@ -14,13 +14,13 @@ import pytest
 from django.conf import settings as site_settings
 from django.db import connection
 
+from cms.testing.build import node, nonce, save
 from marginalia.comments.posting import services as comments
 from marginalia.comments.types import CommentAuthor
 from marginalia.mongo.clock import now
 from nodes.models import Node
 from tests.cms.serving import readers
 from tests.docs.pages import started_by
-from tests.support.nodes.build import node, nonce, save
 from tests.support.processes import ROOT, until
 from tests.support.running import Service
 from tests.support.varnish import Varnish, varnish

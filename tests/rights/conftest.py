@@ -2,9 +2,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from cms.testing.database import empty
 from marginalia.mongo.connection import database
 from tests.rights.world import World
-from tests.support.database import empty
 
 
 @pytest.fixture(scope="module")

@@ -5,13 +5,13 @@ from bson import ObjectId
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 
+from cms.testing import generated
+from cms.testing.editors import fields
 from nodes import content
 from nodes.actions import CreateNode, SaveNode
 from nodes.services import editing
 from tests.rights.world import KINDS, World, body, is_refused, stored
-from tests.support.nodes import valid
 from tests.support.nodes.content import Everything, registered
-from tests.support.nodes.editors import fields
 
 NAMES = [type.type_name for type in content.types() if not type.is_file] + [Everything.type_name]
 SECRET = "zqsecretzq"
@@ -28,7 +28,7 @@ def site(world: World):
 
 def draft(site: World, type: str):
     """Create an unpublished node of the owner, and return its id and its section."""
-    section, given = valid.create_parent(type), valid.minimal_values(type)
+    section, given = generated.create_parent(type), generated.minimal_values(type)
     text = {"detail.text": f"{SECRET} common", "summary": SECRET}
     made = editing.create(
         site.owner,
@@ -59,9 +59,9 @@ def test_draft_is_changed_by_the_right_accounts(site, type):
 
 @pytest.mark.parametrize("type", NAMES)
 def test_node_is_created_by_the_right_accounts(site, type):
-    place = {"title": "New", "slug": "", "parent_id": valid.create_parent(type)}
+    place = {"title": "New", "slug": "", "parent_id": generated.create_parent(type)}
     for kind in KINDS:
-        action = CreateNode(user=site.user(kind), type=type, fields={**place, **valid.minimal_values(type)})
+        action = CreateNode(user=site.user(kind), type=type, fields={**place, **generated.minimal_values(type)})
         if kind in (PUBLISHERS if content.get(type).is_section else WRITERS):
             assert stored(action.execute().id)["metadata"]["type"] == type
         else:

@@ -5,13 +5,14 @@ from datetime import timedelta
 import pytest
 from django.template import Context, Template
 
+from cms.testing import build
 from marginalia.comments.posting import services
 from marginalia.comments.types import CommentAuthor, Target
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.services import drafts, editing, trash
 from tests.rights.world import World, body
-from tests.support.nodes import build, photo_build
+from tests.support.nodes import photo_build
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

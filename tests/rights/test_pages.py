@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from bson import ObjectId
 
+from cms.testing.editors import fields
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, Target
@@ -28,7 +29,6 @@ from tests.rights.world import (
     translations,
     word,
 )
-from tests.support.nodes.editors import fields
 
 # + it is shown there, - nothing of it is. Public pages are the same for everybody.
 READING = """

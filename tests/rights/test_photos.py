@@ -7,9 +7,10 @@ import pytest
 from bson import ObjectId
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from cms.testing import build
 from tests.rights import by_action
 from tests.rights.world import KINDS, Thing, World, body, is_refused, rows, stored, told, translations, word
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 
 STATES = ("live", "draft", "scheduled", "expired", "private", "trashed")
 # Accounts that write or publish (o, w, e, a) see the library, including files of hidden photos.

@@ -13,14 +13,14 @@ from api.rights import tokens
 from api.rights.principals import Principal
 from api.rights.scopes import Scope
 from api.rights.tokens import Token
+from cms.testing import build
+from cms.testing.build import PAST
 from marginalia.mongo.clock import now
 from nodes.access import FieldForbidden
 from nodes.actions import CreateNode, Order
 from nodes.errors import InvalidPlace
 from tests.rights.by_action import ACTIONS, Case
 from tests.rights.world import LETTERS, Row, Thing, World, stored, table
-from tests.support.nodes import build
-from tests.support.nodes.build import PAST
 from tests.support.nodes.content import Handbook, registered
 
 # The accounts that can act with a token of one scope, or of all scopes (letters as in `world`).

@@ -20,13 +20,14 @@ from django.test import Client
 
 from api.rights import tokens
 from api.rights.scopes import Scope
+from cms.testing import build
 from marginalia.mongo.connection import database
 from nodes.collections import RENDITIONS
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor, TagChange
 from reader import page_cache
 from tests.support.commands import CommandLog
-from tests.support.nodes import build, photo_build, pictures
+from tests.support.nodes import photo_build, pictures
 
 # The accounts. `owner` and `author` are both of the group Authors. The owner wrote the things, the author did not.
 GROUPS = {

@@ -14,13 +14,13 @@ from pymongo.database import Database
 
 from api.rights import tokens
 from api.rights.scopes import Scope
+from cms.testing.build import EDITOR, node, nonce, save
 from marginalia.comments.posting import services
 from marginalia.comments.types import CommentAuthor, Target
 from marginalia.mongo.clock import now
 from marginalia.tasks import worker
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor
-from tests.support.nodes.build import EDITOR, node, nonce, save
 from tests.support.nodes.photo_build import gallery, upload
 
 # A time after the year 9999, which Python's datetime can't represent.

@@ -12,6 +12,7 @@ from typing import Any
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
+from cms.testing import build
 from marginalia.comments.backends import backend
 from marginalia.comments.operations import maintenance
 from marginalia.comments.types import Target
@@ -24,7 +25,7 @@ from nodes.services.site import save_settings
 from nodes.types import TagChange
 from photos.services import photos
 from tests.support.comments.making import ANN, imported, new
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import document, gallery, replace, upload
 from transfer.archive import FILES, MANIFEST, Archive
 from transfer.lines import decode, encode

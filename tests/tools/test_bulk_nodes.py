@@ -1,10 +1,10 @@
 """benchmarks/volume.py: generated content equals what editors would have created."""
 
 from benchmarks import volume
+from cms.testing.build import EDITOR
 from marginalia.mongo.clock import now
 from nodes.selectors import stored_nodes
 from nodes.services import editing
-from tests.support.nodes.build import EDITOR
 
 
 def test_bulk_content_equals_content_of_the_editor(mongo, client):

@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from benchmarks import busy_site, volume
+from cms.testing.build import nonce
 from marginalia.comments.operations import maintenance
 from marginalia.comments.types import Target
 from marginalia.mongo.clock import now
-from tests.support.nodes.build import nonce
 
 
 @pytest.fixture

@@ -9,13 +9,14 @@ from bson import ObjectId
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cms.testing import build
 from marginalia.mongo.connection import database
 from nodes.models import tree
 from nodes.services import drafts, editing
 from nodes.services.site import invalidate
 from nodes.types import TagChange
 from reader.page_cache import storage
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import gallery, upload
 from transfer import exported, importing_nodes, importing_photos
 from transfer.exported import Selection

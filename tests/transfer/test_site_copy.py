@@ -12,6 +12,7 @@ from django.core.management import call_command
 
 from api.rights import tokens
 from api.rights.scopes import Scope
+from cms.testing import build
 from marginalia.comments.backends import backend
 from marginalia.comments.errors import DiscussionBusy
 from marginalia.comments.operations import transfer
@@ -27,7 +28,7 @@ from photos.services.sweeping import sweep
 from tests.support.comments.making import new
 from tests.support.crashing import killed_after_writes
 from tests.support.interrupting import before_command
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import audit, document, gallery, replace, shown, upload
 from tests.support.site_copy import (
     ADDRESS,

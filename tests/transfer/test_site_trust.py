@@ -7,6 +7,7 @@ import pytest
 from bson import ObjectId
 from django.contrib.auth.models import User
 
+from cms.testing import build
 from marginalia.comments.backends import backend
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor
@@ -15,7 +16,7 @@ from marginalia.mongo.management.base import FOUND_PROBLEMS
 from nodes.services.site import save_settings
 from photos.services import photos
 from tests.support.comments.making import new
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import document, gallery, replace, upload
 from tests.support.site_copy import change_records, empty, run, target
 from transfer.archive import NODES, PHOTOS, REVISIONS, SECTIONS, SETTINGS

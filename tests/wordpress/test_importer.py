@@ -8,6 +8,7 @@ from bson import ObjectId
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
+from cms.testing import build
 from marginalia.comments.moderation import pending
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
@@ -15,7 +16,7 @@ from marginalia.comments.types import Verdict
 from nodes import tags as tags_of_nodes
 from nodes.services import editing, trash
 from nodes.types import Actor
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 from tests.support.wxr import EMPTY_DATE, attachment, author, comment, export, item, meta, page, term
 from tests.wordpress.stored import snapshot, stored, target
 from wordpress import importer

@@ -6,12 +6,12 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
+from cms.testing import build
 from marginalia.comments.operations import importing
 from marginalia.comments.reading import selectors
 from nodes.errors import InvalidSlug, SlugTaken
 from nodes.services import editing, trash
 from nodes.types import Actor
-from tests.support.nodes import build
 from tests.support.wxr import comment, export, item, page
 from tests.wordpress.stored import stored, target
 from wordpress.importer import Importer, Options

@@ -4,9 +4,10 @@ import pytest
 from bson import ObjectId
 from django.test import Client
 
+from cms.testing import build
 from nodes.services import editing, trash
 from nodes.types import Actor
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 from tests.support.wxr import attachment, export, item, meta, page
 from tests.wordpress.stored import snapshot, stored, target
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from api.rights.scopes import Scope
+from cms.testing import build
 from marginalia.comments.moderation import pending
 from marginalia.comments.posting import flags, services
 from marginalia.comments.reading import selectors
@@ -13,7 +14,6 @@ from nodes.services import editing
 from tests.api.comments.conftest import Writer, of, said
 from tests.api.conftest import Asker
 from tests.support.comments import site
-from tests.support.nodes import build
 
 
 @pytest.fixture

@@ -6,13 +6,14 @@ from pydantic import TypeAdapter
 
 from api.comments import shapes
 from api.rights.scopes import Scope
+from cms.testing import build
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, Order
 from nodes.services import editing
 from tests.api.comments.conftest import MISSING, Writer, of, said
 from tests.support.comments import site
-from tests.support.nodes import build, photo_build
+from tests.support.nodes import photo_build
 
 
 def threads(target):

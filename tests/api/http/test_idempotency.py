@@ -9,6 +9,8 @@ from bson import ObjectId
 
 from api.rights import tokens
 from api.rights.scopes import Scope
+from cms.testing import build
+from cms.testing.build import stored
 from marginalia.mongo.clock import now
 from nodes.services import editing
 from nodes.types import Actor
@@ -16,8 +18,6 @@ from tests.api.conftest import Asker
 from tests.support.concurrency import run_concurrently
 from tests.support.crashing import killed_after_writes
 from tests.support.interrupting import stopped_before_command
-from tests.support.nodes import build
-from tests.support.nodes.build import stored
 
 KEY = "8e03978e-40d5-43dd-bc93-6894a57f9324"
 

@@ -10,11 +10,11 @@ from api.nodes import operations
 from api.problems import RETRY_AFTER
 from api.rights import tokens
 from api.rights.scopes import Scope
+from cms.testing import build
+from cms.testing.build import nonce, stored
 from nodes.errors import TooBusy
 from tests.api.conftest import Asker
 from tests.support.interrupting import before_command, stopped_before_command
-from tests.support.nodes import build
-from tests.support.nodes.build import nonce, stored
 
 
 @pytest.fixture

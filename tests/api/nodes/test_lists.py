@@ -7,9 +7,9 @@ from pydantic import TypeAdapter
 
 from api.rights.scopes import Scope
 from api.schemas import shapes
+from cms.testing import build
 from marginalia.mongo.clock import now
 from nodes.content import registry
-from tests.support.nodes import build
 from tests.support.nodes.content import (
     Chapter,
     Concert,

@@ -9,10 +9,11 @@ from pydantic import TypeAdapter
 
 from api.rights.scopes import Scope
 from api.schemas import shapes
+from cms.testing import build
 from marginalia.mongo.clock import now
 from nodes.services import drafts, editing
 from nodes.types import Actor, TagChange
-from tests.support.nodes import build, photo_build, pictures
+from tests.support.nodes import photo_build, pictures
 
 WRITER = Actor(None, "Ines")
 

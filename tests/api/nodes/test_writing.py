@@ -7,11 +7,12 @@ import pytest
 from bson import ObjectId
 
 from api.rights.scopes import Scope
+from cms.testing import build
+from cms.testing.build import stored
 from marginalia.mongo.clock import now
 from nodes.services import drafts, editing
 from nodes.types import Actor, TagChange
-from tests.support.nodes import build, photo_build, pictures
-from tests.support.nodes.build import stored
+from tests.support.nodes import photo_build, pictures
 from tests.support.nodes.content import Everything, registered
 
 BOB = Actor(None, "Bob")

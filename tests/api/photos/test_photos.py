@@ -12,6 +12,7 @@ from django.test import override_settings
 from PIL import Image
 
 from api.rights.scopes import Scope
+from cms.testing import build
 from marginalia.mongo.clock import now
 from nodes.services import editing, trash
 from photos.assets.exif import Base
@@ -19,7 +20,7 @@ from photos.assets.locks import STALE_AFTER
 from photos.services import photos
 from tests.api.photos.sending import OTHER, body, field, post, problem, send
 from tests.support.interrupting import before_command
-from tests.support.nodes import build, photo_build, pictures
+from tests.support.nodes import photo_build, pictures
 from tests.support.nodes.photo_build import audit, count, document, shown
 from tests.support.nodes.pictures import exif_block
 

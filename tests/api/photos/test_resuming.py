@@ -12,13 +12,14 @@ from django.test import override_settings
 
 from api.photos.staged import LIFETIME, MAX_UPLOADS, PART_SIZE
 from api.rights.scopes import Scope
+from cms.testing import build
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.services import trash
 from photos.assets.locks import STALE_AFTER
 from tests.api.photos.sending import field, post, problem, send
 from tests.support.crashing import killed_after_writes
-from tests.support.nodes import build, photo_build, pictures
+from tests.support.nodes import photo_build, pictures
 from tests.support.nodes.photo_build import audit, count, document, shown
 
 # Three full parts and a shorter one.

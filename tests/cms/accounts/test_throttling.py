@@ -8,8 +8,8 @@ from django.db import connections
 from django.test import Client
 
 from cms.accounts import throttling
+from cms.testing.build import node
 from marginalia.mongo.connection import database
-from tests.support.nodes.build import node
 
 RIGHT = "a good pass phrase"
 PAGES = ("/log-in", "/admin/login/")

@@ -10,6 +10,7 @@ from django.contrib.auth.models import Group
 from django.test import Client
 
 from cms.dashboard import index
+from cms.testing.build import EDITOR, node, nonce
 from marginalia.comments.posting import flags, services
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, Target
@@ -19,7 +20,6 @@ from marginalia.tasks import queue
 from nodes.selectors import waiting
 from nodes.services import drafts, editing, working_copies
 from nodes.types import Actor, TagChange
-from tests.support.nodes.build import EDITOR, node, nonce
 from tests.support.nodes.photo_build import document, gallery, upload
 
 # Commands for the session and the account, for a site of any size.

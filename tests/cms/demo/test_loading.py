@@ -7,6 +7,8 @@ from django.core.management import call_command
 
 from cms.demo import content, loading
 from cms.demo.photos import photos
+from cms.testing.build import EDITOR, node, nonce
+from cms.testing.database import MIGRATED
 from marginalia.mongo.clock import now
 from marginalia.tasks import queue
 from nodes.models import stored_site
@@ -14,8 +16,6 @@ from nodes.models.stored_site import StoredSettings
 from nodes.selectors import stored_nodes
 from nodes.services import trash
 from nodes.services.site import save_settings
-from tests.support.database import MIGRATED
-from tests.support.nodes.build import EDITOR, node, nonce
 
 pytestmark = pytest.mark.slow
 

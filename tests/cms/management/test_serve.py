@@ -19,9 +19,9 @@ from pymongo.errors import PyMongoError
 from marginalia.local.ports import is_free
 from marginalia.local.processes import command_line
 from marginalia.mongo.management.base import COULD_NOT_RUN
+from marginalia.testing.mongod import EphemeralMongod, Member
 from tests.support.processes import ROOT, until
 from tests.support.running import Site
-from tests.support.throwaway import EphemeralMongod, Member
 
 pytestmark = pytest.mark.slow
 

@@ -13,8 +13,8 @@ from pymongo.errors import AutoReconnect
 
 from api.rights import tokens
 from cms.requests.logs import MAX_LENGTH, JsonFormatter, OneLineFormatter, PublicPathFilter, redact, request_id
+from cms.testing.build import node
 from reader import page_cache
-from tests.support.nodes.build import node
 from tests.support.processes import ROOT
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -12,6 +12,7 @@ from pymongo.errors import OperationFailure
 
 from cms.requests.gate import Gate
 from cms.requests.metrics.request_metrics import route_label
+from cms.testing.build import node
 from marginalia.comments.backends import backend
 from marginalia.comments.backends.discussions import Intent
 from marginalia.comments.posting import services
@@ -19,7 +20,6 @@ from marginalia.comments.types import CommentAuthor
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import UNAUTHORIZED
 from reader import page_cache
-from tests.support.nodes.build import node
 from tests.support.scraping import Scraped
 
 TOKEN = "a token that nobody guesses"

@@ -8,7 +8,7 @@ import sys
 import psutil
 import pytest
 
-from tests.support.nodes.build import node
+from cms.testing.build import node
 from tests.support.processes import ROOT, until
 from tests.support.running import served
 from tests.support.scraping import Scraped

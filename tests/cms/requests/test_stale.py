@@ -11,13 +11,13 @@ from pymongo.errors import ServerSelectionTimeoutError
 
 from cms.requests import stale
 from cms.requests.stale import WARNING_HEADER
+from cms.testing.build import EDITOR, node, nonce, save
 from marginalia.mongo import servers
 from marginalia.mongo.clock import now
 from nodes.models import stored_site, tree, version_cache
 from nodes.services import trash
 from nodes.services.site import save_settings
 from reader import page_cache
-from tests.support.nodes.build import EDITOR, node, nonce, save
 
 LINE = '<ul class="messages" role="status"><li class="message warning">This is a stored copy of the page'
 

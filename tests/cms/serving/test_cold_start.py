@@ -14,9 +14,9 @@ import pytest
 from pymongo import MongoClient
 
 from marginalia.local.ports import free_port
+from marginalia.testing.mongod import EphemeralMongod, Member
 from tests.support.processes import ROOT, until
 from tests.support.running import served
-from tests.support.throwaway import EphemeralMongod, Member
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("django_db_setup")]
 

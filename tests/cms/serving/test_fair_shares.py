@@ -10,8 +10,8 @@ from django.contrib.auth.models import Group
 
 from api.rights import tokens
 from api.rights.scopes import Scope
+from cms.testing import build
 from tests.support.concurrency import run_concurrently
-from tests.support.nodes import build
 from tests.support.running import Web, served
 
 BULKS, READERS, CHANGES = 24, 4, 4

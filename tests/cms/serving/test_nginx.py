@@ -21,11 +21,12 @@ from PIL import Image
 
 from api.rights import tokens
 from api.rights.scopes import Scope
+from cms.testing import build
 from marginalia.local.ports import free_port
 from marginalia.mongo.connection import database
 from tests.docs.pages import tried
 from tests.support.nginx import CONF, Nginx, nginx
-from tests.support.nodes import build, photo_build, pictures
+from tests.support.nodes import photo_build, pictures
 from tests.support.processes import until
 from tests.support.raw_posts import BODY, POST
 from tests.support.running import Web, served

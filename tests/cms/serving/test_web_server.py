@@ -14,9 +14,9 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import reverse
 
+from cms.testing.build import node
 from tests.fuzz.requests import routes
 from tests.support.nodes import photo_build, pictures
-from tests.support.nodes.build import node
 from tests.support.processes import peak_memory
 from tests.support.raw_posts import POST
 from tests.support.running import Web, served

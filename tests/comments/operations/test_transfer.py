@@ -7,6 +7,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from cms.testing import build
 from marginalia.comments.backends import backend
 from marginalia.comments.backends.discussions import new_document
 from marginalia.comments.errors import DiscussionBusy
@@ -14,7 +15,6 @@ from marginalia.comments.operations import transfer
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, NewComment, Order, Target
-from tests.support.nodes import build
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

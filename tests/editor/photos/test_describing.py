@@ -7,12 +7,13 @@ from bson import ObjectId
 from django.test import Client
 from django.urls import reverse
 
+from cms.testing import build
+from cms.testing.editors import fields
 from editor.photos import describing
 from editor.photos.describing import address
 from photos.addresses import admin_path, library_path
 from photos.services import photos
-from tests.support.nodes import build, pictures
-from tests.support.nodes.editors import fields
+from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import document, gallery, upload
 from tests.support.nodes.photo_forms import files, user
 

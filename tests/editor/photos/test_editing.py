@@ -9,14 +9,15 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from cms.testing import build
+from cms.testing.editors import fields
 from editor.photos import describing
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.types import NEVER, Actor
 from photos.addresses import admin_path, library_path
 from photos.services import photos
-from tests.support.nodes import build, pictures
-from tests.support.nodes.editors import fields
+from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import audit, document, gallery, replace, shown, upload
 from tests.support.nodes.photo_forms import JSON, files, user
 

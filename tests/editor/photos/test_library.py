@@ -6,12 +6,13 @@ from html import unescape
 import pytest
 from bson import ObjectId
 
+from cms.testing import build
 from marginalia.mongo.clock import now
 from nodes.selectors import stored_photos
 from nodes.types import NEVER
 from photos.addresses import library_path
 from photos.services import photos
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import document, gallery, upload
 
 pytestmark = pytest.mark.usefixtures("mongo")

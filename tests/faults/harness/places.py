@@ -16,9 +16,9 @@ from pymongo.errors import PyMongoError
 
 from marginalia.local.mongod import initiate, locate
 from marginalia.local.ports import free_port
+from marginalia.testing.mongod import Member
 from tests.support.processes import until
 from tests.support.running import Site
-from tests.support.throwaway import Member
 
 # Fail points, with which a server drops connections, and small journals instead of 300 MB each.
 OPTIONS = (

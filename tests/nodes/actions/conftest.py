@@ -8,10 +8,10 @@ from bson import ObjectId
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 
+from cms.testing.build import node
 from nodes.access import System
 from nodes.actions import CreateNode
 from nodes.types import Actor
-from tests.support.nodes.build import node
 
 
 @pytest.fixture

@@ -2,11 +2,11 @@
 
 from bson import ObjectId
 
+from cms.testing.build import EDITOR, PAST, node, nonce, save, stored
 from nodes.actions import PublishListed, SaveNode, SelectedNode, Tag, Trash, execute_all
 from nodes.services import drafts
 from nodes.types import TagChange
 from tests.nodes.actions.conftest import create
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 
 
 def selected(page: ObjectId) -> SelectedNode:

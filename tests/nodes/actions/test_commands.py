@@ -1,8 +1,8 @@
 """The number of commands that frequent actions send to MongoDB."""
 
+from cms.testing.build import node, nonce
 from nodes.actions import CreateNode, SaveDraft, SaveNode, Tag
 from nodes.types import TagChange
-from tests.support.nodes.build import node, nonce
 
 
 def test_commands_of_frequent_actions(mongo, commands, publisher):

@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
+from cms.testing.build import EDITOR, PAST, node, nonce, stored
 from marginalia.mongo.clock import now
 from nodes.actions import CreateNode, Publish, PublishDraft, SaveDraft, SaveNode, Schedule, ScheduleDraft
 from nodes.errors import EditConflict, FieldRefused, InvalidField, NotLive
 from nodes.services import drafts
 from nodes.types import NEVER
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
 
 HOUR = timedelta(hours=1)
 SOON = now() + HOUR

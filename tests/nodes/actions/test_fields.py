@@ -6,13 +6,13 @@ import pytest
 from bson import ObjectId
 from django.core.exceptions import PermissionDenied
 
+from cms.testing.build import EDITOR, PAST, node, nonce, stored
 from nodes.access import FieldForbidden
 from nodes.actions import CreateNode, Move, PublishDraft, SaveDraft, SaveNode, Tag
 from nodes.errors import InvalidField
 from nodes.services import editing
 from nodes.types import NO_TAGS, Actor, TagChange
 from tests.nodes.actions.conftest import create
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
 from tests.support.nodes.photo_build import document, gallery, upload
 
 # Values for fields that only users with permission to publish can set.

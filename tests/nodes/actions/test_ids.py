@@ -7,6 +7,7 @@ from bson import ObjectId
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 
+from cms.testing.build import EDITOR, PAST, node, nonce, stored
 from nodes import actions
 from nodes.access import System
 from nodes.errors import DraftGone, EditConflict, IdTaken, InvalidPlace, NodeError, NodeGone, Published
@@ -14,7 +15,6 @@ from nodes.services import drafts, editing, trash
 from nodes.types import Actor, TagChange
 from photos.services import photos
 from tests.nodes.actions.conftest import create
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
 from tests.support.nodes.photo_build import document, gallery, replace, upload
 from tests.support.nodes.pictures import png
 

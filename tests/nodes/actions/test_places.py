@@ -3,11 +3,11 @@
 import pytest
 from bson import ObjectId
 
+from cms.testing.build import EDITOR, PAST, node, nonce, save, stored
 from nodes.actions import CreateNode, Duplicate, Move, Restore, SaveNode, Trash
 from nodes.errors import InvalidPlace
 from nodes.services import editing
 from tests.nodes.actions.conftest import create
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 from tests.support.nodes.photo_build import document, gallery, upload
 
 PLACINGS = {

@@ -1,8 +1,8 @@
 import pytest
 
+from cms.testing import generated
+from cms.testing.build import node
 from marginalia.mongo import indexes
-from tests.support.nodes import valid
-from tests.support.nodes.build import node
 from tests.support.nodes.content import Cookbook, Everything, Recipe, registered
 
 
@@ -18,7 +18,7 @@ def place(judged, mongo, request):
     """(The name of a type, the id of a section for its nodes), for `every_type`. The server knows all types."""
     with registered(Everything):
         indexes.ensure()
-        yield request.param, valid.create_parent(request.param)
+        yield request.param, generated.create_parent(request.param)
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from django.db import models
 
 from api.rights import tokens
 from api.rights.scopes import Scope
+from cms.testing.build import EDITOR, node, nonce, save, stored
 from nodes.content import Page
 from nodes.errors import FieldsRefused
 from nodes.services import drafts
 from tests.api.conftest import Asker
-from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 from tests.support.nodes.content import registered
 from transfer.importing_nodes import check_fields
 

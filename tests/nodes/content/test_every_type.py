@@ -11,14 +11,14 @@ from bson import ObjectId
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from cms.testing import generated
+from cms.testing.build import EDITOR, node, nonce, stored
 from nodes import content, merging
 from nodes.checks import check_content
 from nodes.content import declared_fields, values
 from nodes.errors import EditConflict
 from nodes.selectors import stored_nodes
 from nodes.services import editing
-from tests.support.nodes import valid
-from tests.support.nodes.build import EDITOR, node, nonce, stored
 from tests.support.nodes.content import Everything
 
 NAMES = [type.type_name for type in content.types() if not type.is_file] + [Everything.type_name]
@@ -67,7 +67,7 @@ def test_written_values_are_read_back_and_pass_the_validator(place, amount):
     type = place[0]
 
     @settings(holds, max_examples=amount)
-    @given(valid.field_values(type))
+    @given(generated.field_values(type))
     def check(given):
         read = stored_nodes.get(made(place, given)).metadata.detail
         for path, field in declared_fields.own_fields(type):
@@ -83,7 +83,7 @@ def test_saving_unchanged_values_writes_nothing(place, amount):
     type = place[0]
 
     @settings(holds, max_examples=amount)
-    @given(valid.field_values(type))
+    @given(generated.field_values(type))
     def check(given):
         node_id = made(place, given)
         before = stored(node_id)
@@ -104,7 +104,7 @@ def test_unchanged_form_changes_nothing(place, amount, editor):
     type, ann = place[0], editor()
 
     @settings(holds, max_examples=max(amount // 2, 2))
-    @given(valid.field_values(type))
+    @given(generated.field_values(type))
     def check(given):
         node_id = made(place, given)
         before, address = stored(node_id), f"/admin/nodes/node/{node_id}/change/"
@@ -126,10 +126,10 @@ def test_merge_of_two_editors_loses_nothing(place, amount):
     @st.composite
     def edits(draw):
         """Return the first values of a node, and the edits of two editors."""
-        base = draw(valid.field_values(type))
+        base = draw(generated.field_values(type))
         either = []
         for _side in range(2):
-            anew, names = draw(valid.field_values(type)), draw(st.sets(st.sampled_from(sorted(base)), max_size=6))
+            anew, names = draw(generated.field_values(type)), draw(st.sets(st.sampled_from(sorted(base)), max_size=6))
             either.append({path: draw(st.just(anew[path]) | _longer(base[path], anew[path])) for path in names})
         return base, *either
 

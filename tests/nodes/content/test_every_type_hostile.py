@@ -13,16 +13,16 @@ from bson import Binary, Code, Decimal128, ObjectId, Regex
 from django.db import models
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
+from cms.testing import generated
+from cms.testing.build import EDITOR, node, nonce, stored
+from cms.testing.factories import factory_for
 from marginalia.mongo.connection import database
 from nodes import content
 from nodes.content import declared_fields, values
 from nodes.errors import FieldRefused, InvalidField
 from nodes.selectors import stored_nodes
 from nodes.services import editing
-from tests.support.nodes import valid
-from tests.support.nodes.build import EDITOR, node, nonce, stored
 from tests.support.nodes.content import Everything
-from tests.support.nodes.factory import factory_for
 from tests.support.payloads import ALL, as_received
 
 NAMES = [type.type_name for type in content.types() if not type.is_file] + [Everything.type_name]
@@ -195,7 +195,7 @@ def _text(field: models.Field, pieces: list[str]) -> Any:
     said = "\n\n".join(pieces) if isinstance(field, models.TextField) else " ".join(pieces)
     said = said[: field.max_length]
     # Fields for emails and URLs refuse other text.
-    return said if valid.is_valid(field, said) else None
+    return said if generated.is_valid(field, said) else None
 
 
 # A few pieces at a time, so that short fields contain whole ones too.
@@ -234,7 +234,7 @@ def test_stored_payload_never_runs_on_any_page(place, most, editor, client):
 def _shown(type, section, slug, pieces, ann, bob, client) -> dict[str, Page]:
     """Return every page that shows a node with these pieces in its fields, an older version of it, or a conflict."""
     said = texts(type, pieces)
-    given = valid.minimal_values(type) | said
+    given = generated.minimal_values(type) | said
     tags = tuple(re.sub(r"[\s,]+", " ", piece)[:50].strip() or "x" for piece in pieces[:3])
     made = node(type, slug, parent=section, title=pieces[0][:200], summary=" ".join(pieces[1:3]), tags=tags, **given)
     at, first, where = f"/admin/nodes/node/{made}", nonce(made), stored_nodes.get(made).get_absolute_url()

@@ -2,11 +2,11 @@
 
 import pytest
 
+from cms.testing.build import node, stored
+from cms.testing.factories import factory_for
 from nodes import content
 from nodes.errors import InvalidField
-from tests.support.nodes.build import node, stored
 from tests.support.nodes.content import Cookbook, Everything, Recipe, registered
-from tests.support.nodes.factory import factory_for
 
 
 @pytest.fixture(autouse=True)

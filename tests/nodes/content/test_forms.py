@@ -7,11 +7,11 @@ from bson import ObjectId
 from django import forms
 from django.db import models
 
+from cms.testing.build import node, nonce, save, stored
+from cms.testing.editors import fields
 from editor.forms import form_class
 from editor.parts import MOST, PartsField
 from nodes.content import Part
-from tests.support.nodes.build import node, nonce, save, stored
-from tests.support.nodes.editors import fields
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from django.db import models
 from django.template import Context, Template
 from django_mongodb_backend.fields import EmbeddedModelArrayField
 
+from cms.testing.build import EDITOR, node, nonce, save, stored
 from marginalia.mongo.clock import now
 from nodes.content import Blog, Entry, MarkdownField, Part
 from nodes.errors import WrongInsert
@@ -15,7 +16,6 @@ from nodes.models import tree
 from nodes.selectors import editable_nodes, references
 from nodes.selectors.references import State
 from nodes.services import drafts, trash
-from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 from tests.support.nodes.content import registered
 from tests.support.nodes.photo_build import gallery, upload
 

@@ -6,8 +6,8 @@ import pytest
 from bson import ObjectId
 from django.template import Context, Template
 
+from cms.testing.build import node, nonce, save, stored
 from nodes.errors import InvalidField
-from tests.support.nodes.build import node, nonce, save, stored
 from tests.support.nodes.photo_build import gallery, upload
 
 GONE = ObjectId("5f0000000000000000000001")

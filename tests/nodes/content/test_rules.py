@@ -7,6 +7,7 @@ from bson import ObjectId
 from django.db import models
 
 from cms import comments
+from cms.testing.build import EDITOR, node, nonce, save
 from marginalia.comments.posting import services
 from marginalia.comments.posting.policy import Mode
 from marginalia.comments.reading import selectors
@@ -18,7 +19,6 @@ from nodes.errors import InvalidPlace
 from nodes.models import Node
 from nodes.services import editing, trash
 from tests.support.nodes import photo_build
-from tests.support.nodes.build import EDITOR, node, nonce, save
 from tests.support.nodes.content import registered
 
 

@@ -7,11 +7,11 @@ import pytest
 from bson import Decimal128, ObjectId
 from pymongo.errors import WriteError
 
+from cms.testing.build import EDITOR, node, nonce, save, stored
 from marginalia.mongo import indexes
 from nodes.errors import EditConflict, InvalidField
 from nodes.selectors import stored_nodes
 from nodes.services import drafts, duplicating, editing
-from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 
 MOMENT = datetime(2024, 5, 1, 18, 30, 0, 123456, UTC)
 

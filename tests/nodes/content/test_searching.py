@@ -4,11 +4,11 @@ import pytest
 from django.db import models
 from django_mongodb_backend.fields import ArrayField
 
+from cms.testing.build import PAST, node
 from nodes.checks import check_content
 from nodes.content import Entry
 from nodes.selectors import lists
 from nodes.selectors.lists import Filters
-from tests.support.nodes.build import PAST, node
 from tests.support.nodes.content import registered
 
 

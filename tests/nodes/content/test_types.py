@@ -9,6 +9,7 @@ from django.db import models
 from django.test import Client
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
+from cms.testing.build import EDITOR, node, nonce, save, stored
 from marginalia.mongo import doctor
 from nodes import content
 from nodes.checks import check_content
@@ -17,7 +18,6 @@ from nodes.errors import InvalidPlace, NodeError
 from nodes.models import Node
 from nodes.selectors import stored_nodes
 from nodes.services import editing
-from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 from tests.support.nodes.content import Cookbook, Recipe, registered
 
 

@@ -9,6 +9,7 @@ from django_mongodb_backend.fields import EmbeddedModelArrayField
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cms.testing.build import EDITOR, node, nonce, save, stored
 from marginalia.mongo import indexes
 from nodes.access import System
 from nodes.actions import PublishListed
@@ -21,7 +22,6 @@ from nodes.selectors import trash as trash_selectors
 from nodes.services import drafts, duplicating, editing, trash
 from nodes.services.write import compare_and_set
 from nodes.types import Change, TagChange
-from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 from tests.support.nodes.content import Ingredient, NewDish, OldDish, installed, registered
 
 OLD = {"serves": 4, "amount": "2 l", "ingredients": ["beans", "salt", "salt"], "stars": 5}

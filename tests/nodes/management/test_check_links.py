@@ -8,12 +8,12 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
+from cms.testing.build import EDITOR, PAST, node, nonce, save
 from marginalia.mongo.clock import now
 from nodes.models import tree
 from nodes.selectors import editable_nodes, references
 from nodes.services import drafts, trash
 from tests.support.commands import explain, stages
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, save
 from tests.support.nodes.photo_build import gallery, upload
 
 pytestmark = pytest.mark.usefixtures("mongo")

@@ -13,6 +13,7 @@ from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cms.testing.build import EDITOR, node, nonce, save, stored
 from marginalia.mongo import doctor
 from marginalia.mongo.clock import now
 from nodes.content import upgrading
@@ -20,7 +21,6 @@ from nodes.selectors import editable_nodes
 from nodes.services import derived, drafts, editing, integrity, trash, upgrades
 from nodes.types import TagChange
 from reader.selectors import faceted_lists
-from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 from tests.support.nodes.content import FacetedDish, NewDish, OldDish, installed, registered
 from tests.support.nodes.release import save_with_mark
 from tests.support.processes import python

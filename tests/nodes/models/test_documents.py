@@ -2,12 +2,12 @@
 
 import pytest
 
+from cms.testing.build import node
 from marginalia.mongo.clock import now
 from marginalia.mongo.models import WrittenByServices
 from nodes.models import Node
 from nodes.selectors import stored_nodes
 from tests.support.commands import explain, stages
-from tests.support.nodes.build import node
 
 
 def test_orm_and_selector_read_the_same(mongo):

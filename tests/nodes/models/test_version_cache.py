@@ -7,13 +7,13 @@ from datetime import timedelta
 
 import pytest
 
+from cms.testing.build import EDITOR, node, nonce
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes import errors
 from nodes.models import tree, version_cache
 from nodes.services import drafts, trash
 from tests.support.interrupting import stopped_before_command
-from tests.support.nodes.build import EDITOR, node, nonce
 
 
 @pytest.fixture

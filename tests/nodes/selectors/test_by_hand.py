@@ -4,13 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from cms.testing.build import node, nonce, save
 from marginalia.mongo.clock import now
 from nodes.collections import keys_of
 from nodes.models import tree
 from nodes.selectors import by_hand, stored_nodes
 from nodes.services import ordering
 from tests.support.commands import explain, stages
-from tests.support.nodes.build import node, nonce, save
 from tests.support.nodes.content import Chapter, Handbook, News, registered
 
 FUTURE = now() + timedelta(days=300)

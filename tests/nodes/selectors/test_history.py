@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from bson import ObjectId
 
+from cms.testing.build import EDITOR, PAST, node, nonce, save, stored
 from marginalia.mongo.clock import now
 from nodes.access import System
 from nodes.actions import PublishListed
@@ -13,7 +14,6 @@ from nodes.selectors import history
 from nodes.services import drafts, editing, trash
 from nodes.types import Act, Actor
 from tests.support.nodes import pictures
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 from tests.support.nodes.photo_build import document, gallery, replace, upload
 
 ANN = Actor(ObjectId(), "Ann")

@@ -3,12 +3,12 @@
 from django.db import models
 from django_mongodb_backend.fields import ArrayField
 
+from cms.testing.build import node
 from marginalia.mongo.clock import now
 from nodes.content import Page, upgrade
 from nodes.models import tree
 from nodes.selectors import stored_nodes
 from reader.selectors import bylines
-from tests.support.nodes.build import node
 from tests.support.nodes.content import registered
 
 

@@ -3,11 +3,11 @@
 import pytest
 from bson import ObjectId
 
+from cms.testing.build import node, nonce, save
 from marginalia.markup import titles
 from nodes.collections import ASSET_FILES
 from nodes.selectors import picking
 from tests.support.commands import explain, stages
-from tests.support.nodes.build import node, nonce, save
 from tests.support.nodes.photo_build import gallery, upload
 
 pytestmark = pytest.mark.usefixtures("mongo")

@@ -7,6 +7,7 @@ import pytest
 from bson import ObjectId
 
 from benchmarks import bulk_nodes
+from cms.testing.build import EDITOR, node, nonce
 from marginalia.mongo import indexes
 from marginalia.mongo.clock import now
 from nodes.models import version_cache
@@ -14,7 +15,6 @@ from nodes.selectors import slugs
 from nodes.services import editing
 from reader import page_cache
 from tests.support.commands import explain, stages
-from tests.support.nodes.build import EDITOR, node, nonce
 
 POSTS = 24
 COLD = 10

@@ -3,13 +3,13 @@
 import pytest
 from bson import ObjectId
 
+from cms.testing.build import EDITOR, PAST, node, nonce, stored
 from marginalia.mongo.connection import database
 from nodes import errors
 from nodes.services import duplicating, editing, trash
 from photos.services import photos
 from tests.support.interrupting import before_command
 from tests.support.nodes import pictures
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
 from tests.support.nodes.photo_build import audit, count, document, gallery, replace, send, upload
 
 pytestmark = pytest.mark.usefixtures("mongo")

@@ -3,11 +3,11 @@
 import pytest
 from bson import ObjectId
 
+from cms.testing.build import EDITOR, node, nonce, stored
 from nodes import errors
 from nodes.services import drafts, editing
 from nodes.types import TagChange
 from tests.support.interrupting import before_command
-from tests.support.nodes.build import EDITOR, node, nonce, stored
 
 
 def test_unpublished_draft_changes_no_live_tags(mongo):

@@ -3,9 +3,9 @@
 import pytest
 from bson import ObjectId
 
+from cms.testing.build import node, nonce, stored
 from nodes import errors
 from nodes.services import drafts, duplicating
-from tests.support.nodes.build import node, nonce, stored
 
 
 def test_copy_contains_nothing_specific_to_the_original(mongo, bob):

@@ -9,12 +9,12 @@ from bson import ObjectId
 from django.contrib.auth import get_user_model
 from django.urls import URLResolver, get_resolver
 
+from cms.testing.build import EDITOR, PAST, node, nonce, save, stored
 from nodes import errors
 from nodes.models import stored_site
 from nodes.services import drafts, editing, placement, trash, write
 from nodes.types import Actor, Change, TagChange
 from tests.support.nodes import photo_build
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 
 
 def test_created_node_has_the_documented_shape(mongo):

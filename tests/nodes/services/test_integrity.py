@@ -7,10 +7,10 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
+from cms.testing.build import EDITOR, node, nonce, stored
 from marginalia.mongo.clock import now
 from nodes.services import drafts, editing, integrity, revisions, trash, write
 from nodes.types import Change
-from tests.support.nodes.build import EDITOR, node, nonce, stored
 
 
 def saved(node_id, times):

@@ -7,12 +7,12 @@ import pytest
 from bson import ObjectId
 from django.db import connections
 
+from cms.testing.build import EDITOR, node, nonce, save
 from marginalia.mongo.clock import now
 from nodes.errors import TooBusy
 from nodes.models import Node, stored_site, tree
 from nodes.selectors import by_hand
 from nodes.services import duplicating, editing, ordering, trash
-from tests.support.nodes.build import EDITOR, node, nonce, save
 
 
 def standing(section: ObjectId) -> str:

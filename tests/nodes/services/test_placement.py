@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from cms.testing.build import EDITOR, PAST, node, nonce
 from nodes import errors
 from nodes.services import editing, trash
-from tests.support.nodes.build import EDITOR, PAST, node, nonce
 
 FUTURE = datetime(2900, 1, 1, tzinfo=UTC)
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cms.testing.build import EDITOR, node, nonce, stored
 from marginalia.mongo.connection import database
 from nodes.access import System
 from nodes.actions import PublishListed, SelectedNode, execute_all
@@ -10,7 +11,6 @@ from nodes.models import tree
 from nodes.services import editing, retrying, write
 from nodes.types import Actor, Change
 from tests.support.concurrency import run_concurrently
-from tests.support.nodes.build import EDITOR, node, nonce, stored
 
 
 @pytest.mark.parametrize("rounds", [3, pytest.param(50, marks=pytest.mark.slow)])

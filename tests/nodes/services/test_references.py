@@ -3,11 +3,11 @@
 import pytest
 from bson import ObjectId
 
+from cms.testing.build import EDITOR, node, nonce, save
 from marginalia.mongo.connection import database
 from nodes.selectors import references
 from nodes.services import drafts, trash
 from tests.support.commands import explain, stages
-from tests.support.nodes.build import EDITOR, node, nonce, save
 from tests.support.nodes.content import Cookbook, Recipe, registered
 from tests.support.nodes.photo_build import gallery, upload
 

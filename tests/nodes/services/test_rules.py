@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from cms.testing.build import EDITOR, PAST, node, nonce, save, stored
 from marginalia.mongo.clock import now
 from nodes.errors import NotReady
 from nodes.services import drafts, editing, rules
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 from transfer import exported, importing_nodes
 from transfer.exported import Selection
 from transfer.importing_nodes import Outcome

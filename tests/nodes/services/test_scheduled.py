@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from cms.testing.build import EDITOR, PAST, node, nonce, save, stored
 from marginalia.mongo.clock import now
 from nodes import errors
 from nodes.access import System
@@ -14,7 +15,6 @@ from nodes.services import drafts, editing, scheduled, trash
 from nodes.types import Act, Actor, TagChange
 from reader.selectors import sitemap
 from tests.support.interrupting import before_command
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 
 SOON = timedelta(hours=1)
 LATER = now() + 9 * SOON

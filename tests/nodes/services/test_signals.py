@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import pytest
 
+from cms.testing.build import EDITOR, node, nonce, save, stored
 from marginalia.mongo.clock import now
 from nodes import signals
 from nodes.errors import EditConflict, FieldRefused
 from nodes.services import drafts, editing, trash
 from nodes.types import TagChange
 from tests.support.nodes import photo_build
-from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 
 NAMES = ("saved", "published", "unpublished", "moved", "trashed", "restored", "deleted")
 SIGNALS = {f"node_{name}": getattr(signals, f"node_{name}") for name in NAMES} | {"photo_added": signals.photo_added}

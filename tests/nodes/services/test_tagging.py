@@ -3,6 +3,7 @@
 import pytest
 from bson import ObjectId
 
+from cms.testing.build import EDITOR, node, nonce, save, stored
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes import errors
@@ -14,7 +15,6 @@ from nodes.types import TagChange
 from photos.services import photos
 from tests.support.interrupting import before_command
 from tests.support.nodes import pictures
-from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 from tests.support.nodes.photo_build import document, gallery, send
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from cms.testing.build import EDITOR, node, nonce, save, stored
 from nodes.errors import TextTooLong
 from nodes.services import drafts, editing
-from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 
 MOST = 3_000
 TOO_LONG = "Words that go on and on. " * 200

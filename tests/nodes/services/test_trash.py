@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from cms.testing.build import EDITOR, PAST, node, nonce, save, stored
 from marginalia.mongo.clock import now
 from nodes import errors
 from nodes.collections import ASSET_FILES, NODES
 from nodes.services import integrity, trash
 from nodes.signals import node_deleted
 from tests.support.interrupting import Stopped
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 from tests.support.nodes.photo_build import audit, document, gallery, upload
 
 FUTURE = datetime(2900, 1, 1, tzinfo=UTC)

@@ -6,10 +6,11 @@ import zlib
 import pytest
 from PIL import ImageCms, features
 
+from cms.testing import build
 from photos.assets.errors import BadPicture
 from photos.assets.png import SIGNATURE, chunk
 from photos.services import photos
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import audit, count, gallery, send, upload
 
 pytestmark = pytest.mark.usefixtures("mongo")

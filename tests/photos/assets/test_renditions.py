@@ -9,12 +9,13 @@ import sys
 import pytest
 from PIL import ExifTags, Image
 
+from cms.testing import build
 from nodes.selectors import stored_photos
 from photos import addresses
 from photos.assets import framing, images, renditions
 from photos.assets.framing import CENTRE, WHOLE, Cut
 from photos.assets.limits import Limits
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 from tests.support.nodes.copies import copies_on_pages
 from tests.support.nodes.photo_build import gallery, upload
 from tests.support.processes import ROOT

@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 from gridfs import GridFSBucket
 
+from cms.testing import build
 from marginalia.mongo.clock import now
 from photos.assets import locks
 from photos.assets.errors import UploadLost
 from photos.assets.writer import CHUNK, Writer
 from photos.services.sweeping import sweep
-from tests.support.nodes import build
 from tests.support.processes import until
 
 

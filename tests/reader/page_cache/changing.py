@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from bson import ObjectId
 
+from cms.testing.build import EDITOR, PAST, node, nonce
 from marginalia.comments.posting import services as comments
 from marginalia.comments.types import CommentAuthor
 from marginalia.mongo.clock import now
@@ -18,7 +19,6 @@ from nodes.services.site import save_settings
 from nodes.types import NO_TAGS, TagChange
 from photos.services import photos
 from tests.support.nodes import photo_build, pictures
-from tests.support.nodes.build import EDITOR, PAST, node, nonce
 
 # A text whose excerpt and reading time don't change when text is added at its end.
 LONG = "Words of the beginning. " * 100

@@ -2,8 +2,8 @@ from datetime import timedelta
 
 import pytest
 
+from cms.testing.build import node
 from marginalia.mongo.clock import now
-from tests.support.nodes.build import node
 
 
 @pytest.fixture

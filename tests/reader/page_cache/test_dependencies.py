@@ -6,6 +6,8 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
+from cms.testing.build import EDITOR, PAST, node, nonce
+from cms.testing.process_caches import clear_caches
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.models import Node, stored_site, tree, version_cache
@@ -20,8 +22,6 @@ from reader.page_cache.cacheable import CACHED_ROUTES
 from reader.selectors import sitemap
 from tests.reader.page_cache.changing import CHANGES, LONG, TAGGED, World, comment, save
 from tests.support.interrupting import stopped_before_command
-from tests.support.nodes.build import EDITOR, PAST, node, nonce
-from tests.support.process_caches import clear_caches
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

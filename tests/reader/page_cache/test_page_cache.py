@@ -9,6 +9,7 @@ from bson import ObjectId
 from django.contrib.auth import get_user_model
 from django.test import Client
 
+from cms.testing.build import EDITOR, node, nonce
 from marginalia.comments.backends.discussions import Discussions
 from marginalia.comments.posting import services as comments
 from marginalia.comments.types import CommentAuthor
@@ -20,7 +21,6 @@ from nodes.types import NO_TAGS, TagChange
 from reader import page_cache
 from reader.views import pages
 from tests.support import commands
-from tests.support.nodes.build import EDITOR, node, nonce
 
 
 def save(node_id, tags=NO_TAGS, **fields):

@@ -4,10 +4,10 @@ import os
 
 import pytest
 
+from cms.testing.build import PAST, node
+from cms.testing.settings import URI
 from marginalia.mongo.clock import now
 from tests.reader.page_cache import staleness
-from tests.support.database import URI
-from tests.support.nodes.build import PAST, node
 
 pytestmark = pytest.mark.slow
 

@@ -10,6 +10,7 @@ from datetime import timedelta
 import pytest
 from bson import ObjectId
 
+from cms.testing.build import EDITOR, node, nonce
 from marginalia.mongo.clock import now
 from nodes.models.dependencies import Dependencies
 from nodes.models.stored_site import Site, StoredSettings, Versions
@@ -19,7 +20,6 @@ from reader.page_cache import storage
 from reader.page_cache.cacheable import PLAIN_KEY_PARTS, cache_key
 from reader.page_cache.entries import Entry, StoredState
 from reader.page_cache.storage import PageCache, SharedPages, cache
-from tests.support.nodes.build import EDITOR, node, nonce
 
 VERSIONS = Versions(ObjectId(), ObjectId(), ObjectId())
 

@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from django.db import models
 
+from cms.testing.build import node, nonce, save
 from marginalia.mongo import doctor
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
@@ -12,7 +13,6 @@ from nodes.checks import check_content
 from nodes.content import UPCOMING, Page, Section
 from reader.selectors import dates
 from tests.support.commands import explain, stages
-from tests.support.nodes.build import node, nonce, save
 from tests.support.nodes.content import Concert, Season, registered
 
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.db import models
 
+from cms.testing.build import EDITOR, PAST, node, nonce, save
 from marginalia.mongo import doctor
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
@@ -14,7 +15,6 @@ from nodes.models import version_cache
 from nodes.services import trash
 from reader.selectors import faceted_lists
 from tests.support.commands import explain, stages
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, save
 from tests.support.nodes.content import Cookbook, Recipe, registered
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
+from cms.testing.build import node, nonce, save
 from marginalia.mongo.clock import now
 from nodes.collections import keys_of
 from nodes.models import tree
 from reader.selectors import suggestions
 from tests.support.commands import explain, stages
-from tests.support.nodes.build import node, nonce, save
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

@@ -1,11 +1,12 @@
 """Tags that readers see."""
 
+from cms.testing import build
 from marginalia.mongo.clock import now
 from nodes.models import tree
 from nodes.selectors import stored_nodes
 from reader.selectors import tag_counts
 from tests.support.commands import explain, stages
-from tests.support.nodes import build, photo_build
+from tests.support.nodes import photo_build
 
 
 def test_tags_are_counted_by_an_index_and_cached(mongo, commands):

@@ -10,13 +10,13 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.urls import reverse
 
+from cms.testing.build import node, nonce, save
+from cms.testing.editors import Editor
 from marginalia.mongo.clock import now
 from nodes.services import editing
 from nodes.types import Actor
 from reader import page_cache
 from tests.support.nodes import photo_build
-from tests.support.nodes.build import node, nonce, save
-from tests.support.nodes.editors import Editor
 
 MARY = {"_id": None, "name": "Mary Écrivain"}
 ADDRESS = "/author/mary-%C3%A9crivain"

@@ -6,9 +6,9 @@ from html import unescape
 
 import pytest
 
+from cms.testing.build import EDITOR, PAST, node, nonce, save
 from nodes.services import trash
 from reader import page_cache
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, save
 from tests.support.nodes.content import Cookbook, Recipe, registered
 
 DISHES = [

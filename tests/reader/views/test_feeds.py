@@ -8,11 +8,11 @@ import feedparser
 import pytest
 from bson import ObjectId
 
+from cms.testing.build import EDITOR, node, nonce
 from marginalia.mongo.clock import now
 from nodes.models.stored_site import VERSION_KEYS
 from nodes.services import editing, trash
 from tests.support.nodes import photo_build
-from tests.support.nodes.build import EDITOR, node, nonce
 
 FEEDS = ["/feed/{}", "/news/feed/{}", "/tag/t/feed/{}"]
 FORMS = ["rss", "atom", "json"]

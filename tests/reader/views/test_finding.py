@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
+from cms.testing.build import EDITOR, node, nonce
 from marginalia.mongo.clock import now
 from nodes.collections import keys_of
 from nodes.models import tree
@@ -20,7 +21,6 @@ from nodes.services.site import save_settings
 from nodes.types import TagChange
 from reader.selectors import sitemap
 from tests.support.nodes import photo_build
-from tests.support.nodes.build import EDITOR, node, nonce
 
 SPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.nodes.build import node
+from cms.testing.build import node
 from tests.support.nodes.photo_build import gallery, upload
 
 FILM = "::embed{url=https://www.youtube.com/watch?v=aqz-KE-bpKQ title=Film}"

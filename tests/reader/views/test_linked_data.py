@@ -11,11 +11,11 @@ import pytest
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from cms.testing.build import EDITOR, node
 from nodes.content import Entry, PhotoField
 from nodes.services import editing
 from nodes.services.site import save_settings
 from tests.support.nodes import photo_build, pictures
-from tests.support.nodes.build import EDITOR, node
 from tests.support.nodes.content import registered
 
 VOCABULARY = Path(__file__).parents[3] / "node_modules/schema-dts/dist/schema.d.ts"

@@ -6,11 +6,11 @@ import re
 import pytest
 from PIL import Image
 
+from cms.testing.build import node
 from marginalia.mongo.connection import database
 from photos.assets.responses import FOR_EVER, NO_STORE
 from reader import page_cache
 from tests.support.nodes import photo_build, pictures
-from tests.support.nodes.build import node
 from tests.support.public_pages import get_html, requested_files, save_look
 
 

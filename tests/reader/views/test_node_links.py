@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from bson import ObjectId
 
+from cms.testing import build
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.models import tree
@@ -13,7 +14,6 @@ from nodes.selectors import stored_nodes
 from nodes.services import trash
 from photos import texts
 from photos.services.photos import save as save_photo
-from tests.support.nodes import build
 from tests.support.nodes.content import Cookbook, Recipe, registered
 from tests.support.nodes.photo_build import document, gallery, upload
 

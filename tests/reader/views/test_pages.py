@@ -9,12 +9,12 @@ from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cms.testing.build import EDITOR, node, nonce
 from marginalia.mongo.clock import now
 from nodes.selectors.stored_nodes import MOST_LOOKS
 from nodes.services import editing, trash
 from nodes.services.site import save_settings
 from tests.support.commands import CommandLog
-from tests.support.nodes.build import EDITOR, node, nonce
 
 FUTURE = datetime(2900, 1, 1, tzinfo=UTC)
 

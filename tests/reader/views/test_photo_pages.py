@@ -5,6 +5,7 @@ from datetime import timedelta
 import feedparser
 import pytest
 
+from cms.testing import build
 from marginalia.comments.targets import Target, resolve
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
@@ -14,7 +15,7 @@ from nodes.services import editing
 from photos import texts
 from photos.services import photos
 from tests.support.commands import explain, stages
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import document, gallery, replace, upload
 
 pytestmark = pytest.mark.usefixtures("mongo")

@@ -11,6 +11,7 @@ import feedparser
 import pytest
 from bson import ObjectId
 
+from cms.testing.build import EDITOR, PAST, node, nonce, save, stored
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.selectors import references, stored_photos
@@ -18,7 +19,6 @@ from nodes.services import drafts, editing, trash
 from nodes.services.site import invalidate, save_settings
 from photos import addresses
 from tests.support.nodes import photo_build, pictures
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 from tests.support.nodes.photo_build import document
 
 LISTS = ["/", "/news", "/tag/t", "/news/archive/2020", "/search?q=harbour"]

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 import pytest
 from bson import ObjectId
 
+from cms.testing.build import node, nonce, save
 from nodes.collections import keys_of
 from nodes.models import version_cache
 from reader.selectors import pinned
 from tests.support.commands import explain, stages
-from tests.support.nodes.build import node, nonce, save
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from unittest.mock import patch
 
 import pytest
 
+from cms.testing.build import PAST, node, nonce, save
 from marginalia.mongo.clock import now
 from nodes.services import drafts, editing
 from nodes.types import Actor
-from tests.support.nodes.build import PAST, node, nonce, save
 
 
 def preview_link(person, node_id):

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from bson import ObjectId
 
+from cms.testing.build import EDITOR, node, nonce, save
 from marginalia.mongo.clock import now
 from nodes.collections import keys_of
 from nodes.models import version_cache
@@ -12,7 +13,6 @@ from nodes.services import drafts
 from nodes.types import TagChange
 from reader import page_cache
 from reader.selectors import related
-from tests.support.nodes.build import EDITOR, node, nonce, save
 
 
 @pytest.fixture

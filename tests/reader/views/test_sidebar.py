@@ -4,13 +4,13 @@ import re
 
 import pytest
 
+from cms.testing.build import node
 from nodes.collections import keys_of
 from nodes.models import version_cache
 from nodes.selectors import outline
 from nodes.services.site import save_settings
 from reader import page_cache
 from tests.support.commands import explain, stages
-from tests.support.nodes.build import node
 
 
 @pytest.fixture

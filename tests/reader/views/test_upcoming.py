@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
+from cms.testing.build import node
 from marginalia.mongo.clock import now
-from tests.support.nodes.build import node
 from tests.support.nodes.content import Concert, Season, registered
 
 

@@ -11,11 +11,11 @@ from django.core import mail
 from django.test import Client
 from django.urls import reverse
 
+from cms.testing import build
 from marginalia.comments.posting import services
 from marginalia.comments.types import Comment, CommentAuthor, Target
 from marginalia.mongo.clock import now
 from marginalia.tasks import worker
-from tests.support.nodes import build
 
 LABEL = "nodes.node"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from bson import ObjectId
 
+from cms.testing.editors import Editor
 from marginalia.mongo.clock import now
-from tests.support.nodes.editors import Editor
 
 # A date in the future.
 FUTURE = now().replace(year=now().year + 1, month=6, day=1, hour=9, minute=0, second=0, microsecond=0)

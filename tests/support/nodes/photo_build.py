@@ -9,10 +9,11 @@ import pytest
 from bson import ObjectId
 from gridfs import GridFSBucket
 
+from cms.testing import build
 from marginalia.mongo.connection import database
 from photos.assets import images
 from photos.services import photos
-from tests.support.nodes import build, pictures
+from tests.support.nodes import pictures
 
 
 def gallery(slug: str = "gallery", **fields: Any) -> ObjectId:

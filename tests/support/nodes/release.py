@@ -17,10 +17,10 @@ REFUSALS = 40
 
 def save_with_mark(ids: Sequence[ObjectId], mark: str) -> ObjectId | None:
     """Add a word to the notes of a random dish. Return the dish's id, or None if the save was refused."""
+    from cms.testing.build import EDITOR
     from nodes.errors import EditConflict, TooBusy
     from nodes.selectors import editable_nodes
     from nodes.services import editing
-    from tests.support.nodes.build import EDITOR
 
     dish_id = random.choice(ids)
     live = editable_nodes.load(dish_id).live

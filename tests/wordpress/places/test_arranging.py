@@ -3,9 +3,9 @@
 import pytest
 from django.core.management import CommandError
 
+from cms.testing import build
 from nodes.services import trash
 from nodes.types import Actor
-from tests.support.nodes import build
 from tests.support.wxr import export, item, page
 from tests.wordpress.stored import stored
 from wordpress.export.old_site import OldSite

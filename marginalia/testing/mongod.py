@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from pymongo import MongoClient
 
@@ -94,6 +94,7 @@ class EphemeralMongod:
         return self.uri
 
     def _disable_journal_waits(self) -> None:
+        client: MongoClient[dict[str, Any]]
         with MongoClient(self.uri) as client:
             config = client.admin.command("replSetGetConfig")["config"]
             config |= {"version": config["version"] + 1, "writeConcernMajorityJournalDefault": False}

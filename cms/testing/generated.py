@@ -14,11 +14,11 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, E
 from hypothesis import find, settings
 from hypothesis import strategies as st
 
+from cms.testing.build import node
 from marginalia.markup.characters import is_blank
 from nodes import content
 from nodes.content import NodeField, declared_fields, values
 from nodes.services.editing import empty_required_fields
-from tests.support.nodes.build import node
 
 # Pieces for building texts: words, markup and query characters, other scripts, and all kinds of line breaks and spaces.
 PIECES = [

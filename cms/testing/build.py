@@ -38,10 +38,13 @@ def node(
 
 def stored(node_id: ObjectId) -> dict[str, Any]:
     """Return a node's stored metadata."""
-    return database()["cms.nodes"].find_one({"_id": node_id})["metadata"]
+    document = database()["cms.nodes"].find_one({"_id": node_id})
+    assert document, f"No node has the id {node_id}."
+    return document["metadata"]
 
 
 def nonce(node_id: ObjectId) -> ObjectId:
+    """Return the nonce of a node's stored version, as in a form that has just been opened."""
     return stored(node_id)["nonce"]
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import factory
 from bson import ObjectId
 
+from cms.testing import generated
+from cms.testing.build import node
 from nodes import content
 from nodes.content import declared_fields
-from tests.support.nodes import valid
-from tests.support.nodes.build import node
 
 # Fields that every node has, in addition to the fields that its type declares.
 _COMMON = ("author", "expires", "summary")
@@ -46,7 +46,7 @@ class NodeFactory(factory.Factory):
 def factory_for(type: str) -> type[NodeFactory]:
     """Return a content type's factory. Call it to create a node, or call create_batch(3) to create three nodes."""
     declared = declared_fields.declared(type)
-    required = {declared[path].name: value for path, value in valid.minimal_values(type).items()}
+    required = {declared[path].name: value for path, value in generated.minimal_values(type).items()}
     model: Any = content.get(type)
-    section = factory.LazyFunction(lambda: valid.create_parent(type))
+    section = factory.LazyFunction(lambda: generated.create_parent(type))
     return factory.make_factory(model, FACTORY_CLASS=NodeFactory, parent_id=section, title=str(model.label), **required)

@@ -1,11 +1,9 @@
-"""The URI of the test database, and a function that empties the database."""
+"""A function that empties the test database."""
 
 from typing import Any
 
 from pymongo.database import Database
 
-# The name of the environment variable that contains the URI of the server shared by all workers of a test run.
-URI = "TEST_MONGODB_URI"
 # Collections that are filled by migrations. Tests must not change these collections.
 MIGRATED = {"django_migrations", "django_content_type", "auth_permission", "auth_group", "auth_group_permissions"}
 
