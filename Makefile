@@ -61,9 +61,10 @@ vendor: ## update the third-party files in static/vendor (needs npm)
 image: .venv/dev.stamp builders ## build a container image of the last commit in build/marginalia.tar
 	@deploy/build.sh $(BIN)/python
 
-package: .venv/dev.stamp ## build the package django-marginalia in build/package, and check its description
+package: .venv/dev.stamp ## build the packages django-marginalia and marginalia-cms in build/package, and check them
 	rm -rf build/package
 	$(BIN)/python -m build --no-isolation --outdir build/package
+	$(BIN)/python -m build --no-isolation --outdir build/package package
 	$(BIN)/twine check --strict build/package/*
 
 lock: .venv/dev.stamp ## write requirements.lock with the hashes of the versions in requirements.txt

@@ -4,7 +4,7 @@ from django.utils.translation import gettext_lazy as _
 
 from cms.environment.reading import read_environment
 from cms.environment.secret import load_or_create_secret
-from cms.environment.table import BASE_DIR
+from cms.environment.table import BASE_DIR, SHIPPED_DIR
 from cms.environment.values import email_settings
 from marginalia.local import cores
 
@@ -122,7 +122,7 @@ _LOADERS = ["cms.template_indentation.FilesystemLoader", "cms.template_indentati
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [THEME_DIR / "templates", BASE_DIR / "templates"],
+        "DIRS": [THEME_DIR / "templates", SHIPPED_DIR / "templates"],
         "OPTIONS": {
             # Parsed templates are cached unless DEBUG is on. With DEBUG, changes to a theme take effect immediately.
             "loaders": _LOADERS if DEBUG else [("django.template.loaders.cached.Loader", _LOADERS)],
@@ -160,15 +160,15 @@ LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "/"
 
 LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
 LANGUAGE_CODE = env.LANGUAGE_CODE
-LOCALE_PATHS = [BASE_DIR / "locale"]
+LOCALE_PATHS = [SHIPPED_DIR / "locale"]
 TIME_ZONE = env.TIME_ZONE
 USE_TZ = True
 
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR_DIR / "static"
-STATICFILES_DIRS = [folder for folder in (THEME_DIR / "static", BASE_DIR / "static") if folder.is_dir()]
+STATICFILES_DIRS = [folder for folder in (THEME_DIR / "static", SHIPPED_DIR / "static") if folder.is_dir()]
 # Files that browsers request at the root of a host, such as favicon.ico.
-WHITENOISE_ROOT = BASE_DIR / "static" / "root"
+WHITENOISE_ROOT = SHIPPED_DIR / "static" / "root"
 # Number of seconds that clients can cache files without a digest in their names. Files with a digest never expire.
 WHITENOISE_MAX_AGE = 0 if DEBUG else 24 * 60 * 60
 STORAGES = {

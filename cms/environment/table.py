@@ -3,6 +3,7 @@
 docs/reference/settings.md explains the variables in the same order.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -14,7 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from cms.environment import values
 from marginalia.mongo.uri import is_protected
 
-BASE_DIR = Path(__file__).resolve().parents[2]
+# The folder with Marginalia's packages, templates, static files and translations.
+SHIPPED_DIR = Path(__file__).resolve().parents[2]
+# The site's folder, with .env, the theme and the var folder. In a clone, both folders are the same. A site that
+# `marginalia start` has created sets the variable before this module is imported.
+BASE_DIR = Path(os.environ.get("MARGINALIA_SITE") or SHIPPED_DIR)
 
 
 class Environment(BaseModel):

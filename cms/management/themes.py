@@ -75,7 +75,7 @@ class _Templates:
 
     def __init__(self, folder: Path) -> None:
         app_folders = [Path(app.path) / "templates" for app in apps.get_app_configs()]
-        shipped = [settings.BASE_DIR / "templates", *(path for path in app_folders if path.is_dir())]
+        shipped = [settings.SHIPPED_DIR / "templates", *(path for path in app_folders if path.is_dir())]
         self.own = set(_names(folder))
         self.shipped = {name for path in shipped for name in _names(path)}
         self._with_theme = _engine([folder, *shipped])

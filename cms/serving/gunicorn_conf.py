@@ -15,8 +15,10 @@ from django.core.exceptions import ImproperlyConfigured
 # daemon mode.
 os.umask(0o077)
 
-chdir = str(Path(__file__).resolve().parents[2])
-sys.path.insert(0, chdir)
+_packages = str(Path(__file__).resolve().parents[2])
+# The site's folder, as in cms.environment.table.
+chdir = os.environ.get("MARGINALIA_SITE") or _packages
+sys.path[:0] = dict.fromkeys([chdir, _packages])
 try:
     _settings = import_module(os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings"))
 except ImproperlyConfigured as error:  # exit with the same message and exit code as manage.py
@@ -29,7 +31,8 @@ os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(_settings.VAR_DIR / "metri
 # Additional threads, for requests that don't need the database while other requests are waiting for it.
 SPARE_THREADS = 4
 
-wsgi_app = "cms.wsgi:application"
+# For example "cms.wsgi:application".
+wsgi_app = ":".join(_settings.WSGI_APPLICATION.rsplit(".", 1))
 workers = _settings.WEB_CONCURRENCY
 # A thread is busy while its client sends the request and reads the response. A buffering proxy does both quickly. To
 # use a different worker class, set GUNICORN_CMD_ARGS="--worker-class ...".

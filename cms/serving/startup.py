@@ -74,7 +74,7 @@ def _wait_for_port(port: int) -> None:
     deadline = time.monotonic() + PORT_RELEASE_SECONDS
     while not is_free(port):
         holder = listener(port)
-        is_own = holder is None or "cms.wsgi" in command_line(holder)
+        is_own = holder is None or "cms/serving/gunicorn_conf.py" in command_line(holder)
         if not is_own or time.monotonic() > deadline:
             program = f"process {holder} ({command_line(holder)[:80]})" if holder else "another program"
             raise CannotServe(f"Port {port} is in use by {program}. Run PORT={port + 1} make run to use another one.")
@@ -176,7 +176,7 @@ def start_web_server(port: int, claim: Claim) -> subprocess.Popen[bytes]:
 
     The guard process holds the claim until the web server exits.
     """
-    command = web_server.gunicorn_command("cms.wsgi:application", port)
+    command = web_server.gunicorn_command(":".join(settings.WSGI_APPLICATION.rsplit(".", 1)), port)
     return start_guarded(command, grace=GRACE_SECONDS, claims=[claim.descriptor])
 
 

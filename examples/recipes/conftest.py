@@ -1,3 +1,3 @@
-"""Fixtures from the site's own tests, such as a database and editors who fill in forms."""
+"""Fixtures for tests of a site, such as `mongo` (a temporary database) and `editor`."""
 
-from tests.conftest import *  # noqa: F403
+from cms.testing.plugin import *  # noqa: F403

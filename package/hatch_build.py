@@ -1,0 +1,27 @@
+"""Add the dependencies in the repository's requirement files to the package's metadata."""
+
+from pathlib import Path
+from typing import Any
+
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+# What a site's tests import, with the versions that Marginalia's own tests use.
+TEST = {"pytest", "pytest-django", "factory-boy", "hypothesis"}
+
+
+class DependenciesHook(MetadataHookInterface):
+    """A hook for packages that are built from the repository or from their source distribution."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Set the dependencies and the extras `mongod` and `test`. django-marginalia has the same version."""
+        # Sites can install later patch releases, such as security fixes, without waiting for a release of Marginalia.
+        direct = [pin.replace("==", "~=") for pin in self._pins("requirements.txt", until="# needed by those above")]
+        metadata["dependencies"] = [f"django-marginalia=={metadata['version']}", *direct]
+        test = [pin for pin in self._pins("requirements-dev.txt") if pin.partition("==")[0] in TEST]
+        metadata["optional-dependencies"] = {"mongod": self._pins("requirements-mongod.txt"), "test": test}
+
+    def _pins(self, name: str, until: str | None = None) -> list[str]:
+        folder = next(path for path in (Path(self.root), Path(self.root).parent) if (path / name).is_file())
+        text = (folder / name).read_text(encoding="utf-8")
+        lines = (line.partition("#")[0].strip() for line in text.split(until or "\0")[0].splitlines())
+        return [line for line in lines if line and not line.startswith("-")]

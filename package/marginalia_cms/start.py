@@ -1,0 +1,60 @@
+"""The command `marginalia start`, which creates a site."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.core.management.commands import startproject
+
+from marginalia_cms import PACKAGES, __version__
+
+SITE = Path(__file__).parent / "site"
+# Names of folders that a site contains in addition to its package.
+FOLDERS = {"tests", "theme", "var"}
+
+
+class Start(startproject.Command):
+    """Django's startproject, with Marginalia's template."""
+
+    def handle(self, **options: Any) -> None:
+        """Create the site's files.
+
+        Raises:
+            CommandError: The name or the folder can't be used. Existing files were not changed.
+        """
+        if options["name"] in FOLDERS:
+            raise CommandError(f"A site's package can't have the name {options['name']}. Choose another name.")
+        sys.path.append(str(PACKAGES))  # startproject refuses the names of packages that can be imported
+        super().handle(
+            **options,
+            template=str(SITE),
+            extensions=["py", "toml", "txt", "md"],
+            files=["Makefile", ".env"],
+            exclude=[],
+            verbosity=1,
+            marginalia_version=__version__,
+        )
+
+
+def main() -> None:
+    """Run the command line `marginalia`."""
+    parser = argparse.ArgumentParser(prog="marginalia", description="Create sites with Marginalia.")
+    parser.add_argument("--version", action="version", version=f"Marginalia {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True)
+    start = commands.add_parser("start", help="create a site", description="Create a site with its own package.")
+    start.add_argument("name", help="name of the site's Python package, such as mysite")
+    start.add_argument("folder", nargs="?", help="existing folder for the site (default: a new folder with this name)")
+    options = parser.parse_args()
+    try:
+        Start().handle(name=options.name, directory=options.folder)
+    except CommandError as error:
+        parser.exit(2, f"{error}\n")
+    folder = options.folder or options.name
+    sys.stdout.write(
+        f"Created the site in {folder}.\n"
+        f"  start it:  cd {folder} && make run\n"
+        f"  test it:   cd {folder} && make test\n"
+        f"Read {folder}/README.md next.\n"
+    )
