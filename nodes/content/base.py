@@ -7,7 +7,8 @@ from Django's.
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 from django.apps.registry import Apps
@@ -56,20 +57,32 @@ def upgrade(*, from_version: int) -> Callable[[Upgrader], "staticmethod[[dict[st
 
 
 class ContentBase(ModelBase):
-    """The metaclass that keeps content types out of Django's model registry, and therefore out of migrations."""
+    """The metaclass that keeps content types out of Django's model registry, and therefore out of migrations.
+
+    A type that extends another type gets copies of the other type's fields, as from an abstract model. Django's
+    inheritance of concrete models would add a relation instead.
+    """
 
     def __new__(mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any) -> type:
-        above = [base for base in bases if isinstance(base, ContentBase) and not base._meta.abstract]
-        if above:
-            raise TypeError(
-                f"{name} can't extend {above[0].__name__}, which is a content type itself. Use an "
-                "abstract base class for both."
-            )
         declared = (attrs["Meta"],) if "Meta" in attrs else ()
         label = attrs["__module__"].replace(".", "_")
         attrs["Meta"] = type("Meta", declared, {"apps": _MODELS, "app_label": label})
-        made: type = super().__new__(mcs, name, bases, attrs, **kwargs)
+        with _treated_as_abstract(base for base in bases if isinstance(base, ContentBase)):
+            made: type = super().__new__(mcs, name, bases, attrs, **kwargs)
         return made
+
+
+@contextmanager
+def _treated_as_abstract(types: Iterable[ContentBase]) -> Iterator[None]:
+    """Mark concrete types as abstract until the block ends, so that Django copies their fields to a new subclass."""
+    concrete = [type for type in types if not type._meta.abstract]
+    for type in concrete:
+        type._meta.abstract = True
+    try:
+        yield
+    finally:
+        for type in concrete:
+            type._meta.abstract = False
 
 
 class NodeField(ObjectIdField):
@@ -107,8 +120,8 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     type_name: ClassVar[str]
     # The description that editors see when they choose a type. The default is the first line of the class's docstring.
     description: ClassVar[str | Promise]
-    # The section types that can contain this type, as names or as classes. A class includes its subclasses. The top
-    # level counts as a folder.
+    # The section types that can contain this type, as names or as classes. This includes the types that extend them.
+    # The top level counts as a folder.
     stands_in: ClassVar[Sequence["type[Content] | str"]] = ()
     # The template for public pages if nodes/<type>.html doesn't exist.
     template: ClassVar[str] = "nodes/basic-page.html"
@@ -188,15 +201,25 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     @classmethod
     def may_stand_in(cls, section: "type[Content]") -> bool:
         """Return whether sections whose type is `section` can contain nodes of this type."""
+        names = {type.type_name for type in section.lineage()}
         return any(
-            section.type_name == holder if isinstance(holder, str) else issubclass(section, holder)
-            for holder in cls.stands_in
+            holder in names if isinstance(holder, str) else issubclass(section, holder) for holder in cls.stands_in
         )
+
+    @classmethod
+    def lineage(cls) -> list["type[Content]"]:
+        """Return this type and the types that it extends, nearest first, without abstract base classes."""
+        return [type for type in cls.__mro__ if issubclass(type, Content) and not type._meta.abstract]
 
     @classmethod
     def templates(cls) -> Collection[str]:
         """Return the names of the templates for public pages. The first existing template is used."""
-        return [f"nodes/{cls.type_name}.html", cls.template]
+        return [*cls._own_templates(), cls.template]
+
+    @classmethod
+    def _own_templates(cls) -> list[str]:
+        """Return the names of the templates that belong to this type and the types that it extends."""
+        return [f"nodes/{type.type_name}.html" for type in cls.lineage()]
 
 
 class Written(Content):
@@ -277,7 +300,7 @@ class Section(Written):
     @classmethod
     def templates(cls) -> Collection[str]:
         """Return the names of the templates for public pages. The first existing template is used."""
-        return [f"nodes/{cls.type_name}.html", cls.template or f"nodes/{LISTED_BY[cls.lists]}.html"]
+        return [*cls._own_templates(), cls.template or f"nodes/{LISTED_BY[cls.lists]}.html"]
 
 
 class Missing(Written):
