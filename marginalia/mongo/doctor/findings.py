@@ -111,15 +111,14 @@ def examine(
     Args:
         production: Whether the site is in production. If so, risks are reported as errors.
         progress: A function that is called with the name of each check.
-        checks: The database checks to run instead of the registered ones. All registered collection checks are still
-            run.
+        checks: If set, only these database checks are run, and no collection checks.
     """
     _discover()
     findings: list[Finding] = []
     for alias in mongodb_aliases():
         try:
             examination = _examination(alias, production)
-            for name, where, work in _list_checks(examination, _checks if checks is None else checks):
+            for name, where, work in _list_checks(examination, checks):
                 progress(name)
                 findings += _run_in_time(name, where, work)
         except PyMongoError as error:
@@ -142,10 +141,12 @@ def _examination(alias: str, production: bool) -> Examination:
 
 
 def _list_checks(
-    examination: Examination, checks: Sequence[Check]
+    examination: Examination, checks: Sequence[Check] | None
 ) -> Iterator[tuple[str, str, Callable[[], Iterable[Finding]]]]:
-    for function in checks:
+    for function in _checks if checks is None else checks:
         yield _check_name(function), examination.alias, partial(function, examination)
+    if checks is not None:
+        return
     for collection in examination.collections:
         if collection.name in examination.existing and not collection.name.endswith(".chunks"):
             for collection_function in _collection_checks:
