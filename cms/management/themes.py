@@ -192,7 +192,9 @@ def _engine(folders: Iterable[Path]) -> Engine:
 
 
 def _names(folder: Path) -> Iterator[str]:
-    return (str(path.relative_to(folder)) for path in sorted(folder.rglob("*")) if path.is_file())
+    # Hidden files, such as .gitkeep and the swap files of text editors, aren't templates.
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith("."))
+    return (str(path.relative_to(folder)) for path in files)
 
 
 def _extends(template: Template | None) -> ExtendsNode | None:

@@ -1,4 +1,4 @@
-"""gunicorn's settings, for `manage.py serve` and for a system service: gunicorn --config cms/serving/gunicorn_conf.py.
+"""The settings of the web server, for `manage.py serve` and for gunicorn.conf.py in the site's folder.
 
 This module imports the settings module without setting up Django, because the application itself sets up Django.
 """

@@ -3,6 +3,7 @@
 settings.py        settings that keep tests away from the site's data
 plugin.py          a pytest plugin with the fixtures `mongo` and `editor`
 build.py           create and save nodes
+photos.py          create photos
 factories.py       create nodes with generated values
 generated.py       generate valid values for a content type's fields
 editors.py         open and submit admin forms

@@ -12,7 +12,7 @@ from marginalia_cms import PACKAGES, __version__
 
 SITE = Path(__file__).parent / "site"
 # Names of folders that a site contains in addition to its package.
-FOLDERS = {"tests", "theme", "var"}
+FOLDERS = {"deploy", "tests", "theme", "var"}
 
 
 class Start(startproject.Command):

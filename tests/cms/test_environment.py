@@ -368,7 +368,7 @@ def test_production_settings_are_clean(tmp_path):
 
 CHECK = ["manage.py", "check", "--deploy"]
 SERVE = ["manage.py", "serve"]
-GUNICORN = ["-m", "gunicorn", "--config", "cms/serving/gunicorn_conf.py", "--bind", "127.0.0.1:0"]
+GUNICORN = ["-m", "gunicorn", "--bind", "127.0.0.1:0"]
 COMMANDS = pytest.mark.parametrize("command", [CHECK, SERVE, GUNICORN], ids=["check", "serve", "gunicorn"])
 
 

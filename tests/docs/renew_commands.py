@@ -22,8 +22,8 @@ COMMON = {
 # Django's own commands that behave differently here. The page describes the difference, not their options.
 CHANGED = {
     "check": (
-        "The command exits with code 2 if a database can't be reached. With `--deploy`, it also checks settings that "
-        "matter on public sites."
+        "With `--database default`, the command lists what an upgrade still needs, such as migrations, and exits with "
+        "code 1 until everything is done. With `--deploy`, it also checks settings that matter on public sites."
     ),
     "dumpdata": "The command doesn't export comments. Use `export_comments` instead.",
     "makemigrations": "On a local site, the command works without a running database.",

@@ -170,9 +170,10 @@ def test_problems_of_a_theme_are_reported(theme, capsys):
         (folder / path).write_text(text)
         assert f"{path}: {words}" in checked(capsys)
         (folder / path).unlink() if before is None else (folder / path).write_text(before)
-    (folder / "templates/.DS_Store").write_bytes(b"\x00\xff")
-    assert "templates/.DS_Store: it is not UTF-8 text." in checked(capsys)
-    (folder / "templates/.DS_Store").unlink()
+    (folder / "templates/binary.html").write_bytes(b"\x00\xff")
+    assert "templates/binary.html: it is not UTF-8 text." in checked(capsys)
+    (folder / "templates/binary.html").unlink()
+    (folder / "templates/.DS_Store").write_bytes(b"\x00\xff")  # hidden files are ignored
     call_command("check_theme")
 
 

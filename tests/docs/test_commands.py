@@ -18,5 +18,5 @@ def test_every_command_that_exits_with_1_documents_why():
         if folder.name[0] != "."
     ]
     raising = {path.stem for path in files if "problems_error(" in path.read_text()}
-    assert raising == set(PROBLEMS)
+    assert raising - set(CHANGED) == set(PROBLEMS)
     assert set(CHANGED) <= own

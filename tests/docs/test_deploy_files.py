@@ -36,9 +36,7 @@ def serving(words: list[str]) -> tuple[list[str], str]:
         at = words.index("--bind")
         address = words.pop(at + 1)
         words.pop(at)
-    # gunicorn_conf.py names the application, too.
-    words = [word for word in words if word != "cms.wsgi:application"]
-    return [str(ROOT / word) if word.endswith("gunicorn_conf.py") else word for word in words], address
+    return words, address
 
 
 def entries(text: str, name: str) -> list[str]:
@@ -46,13 +44,18 @@ def entries(text: str, name: str) -> list[str]:
 
 
 def test_web_server_has_the_same_command_line_everywhere():
-    expected, address = serving(web_server.gunicorn_command("cms.wsgi:application", 8000)[1:])
-    assert (expected[:2], address) == (["-m", "gunicorn"], "127.0.0.1:8000")
-    assert Path(expected[-1]).is_file()
-    assert serving(started_by("marginalia@.service")[1:]) == (expected, "")  # the socket has the address
-    assert serving(COMPOSE["site"]["command"]) == (expected, address)
-    assert serving(exec_form("CMD")) == (expected, "0.0.0.0:8000")
+    command = ["-m", "gunicorn"]  # which reads gunicorn.conf.py in the site's folder
+    assert serving(started_by("marginalia@.service")[1:]) == (command, "")  # the socket has the address
+    assert serving(COMPOSE["site"]["command"]) == (command, "127.0.0.1:8000")
+    assert serving(exec_form("CMD")) == (command, "0.0.0.0:8000")
     assert exec_form("ENTRYPOINT") == ["python3"]
+
+
+def test_gunicorn_and_serve_use_the_same_settings():
+    command = web_server.gunicorn_command("cms.wsgi:application", 8000)
+    read, imported = ROOT / "gunicorn.conf.py", ROOT / "cms/serving/gunicorn_conf.py"
+    assert command[command.index("--config") + 1] == str(imported)
+    assert "from cms.serving.gunicorn_conf import *" in read.read_text()
 
 
 def test_worker_has_the_same_command_line_everywhere():

@@ -10,6 +10,8 @@ from bson import ObjectId
 from gridfs import GridFSBucket
 
 from cms.testing import build
+from cms.testing import photos as testing_photos
+from cms.testing.photos import send
 from marginalia.mongo.connection import database
 from photos.assets import images
 from photos.services import photos
@@ -20,14 +22,9 @@ def gallery(slug: str = "gallery", **fields: Any) -> ObjectId:
     return build.node("gallery", slug, **fields)
 
 
-def upload(
-    parent: ObjectId, data: bytes | None = None, name: str = "lake.jpg", step: int = 50_000, **options: Any
-) -> ObjectId:
-    """Upload a photo and return its id. By default, the photo was published long ago."""
-    fields = {"published": build.PAST, "detail.alt": "A lake", **options.pop("fields", {})}
-    photo_upload = photos.Upload(build.EDITOR, parent, name, fields=fields, **options)
-    send(photo_upload, data or pictures.jpeg(), step)
-    return photo_upload.finish().id
+def upload(parent: ObjectId, data: bytes | None = None, name: str = "lake.jpg", **options: Any) -> ObjectId:
+    """Upload a photo and return its id. By default, the photo was published long ago and has much metadata."""
+    return testing_photos.upload(parent, data or pictures.jpeg(), name, **options)
 
 
 def replace(photo_id: ObjectId, data: bytes, name: str = "other") -> ObjectId:
@@ -36,12 +33,6 @@ def replace(photo_id: ObjectId, data: bytes, name: str = "other") -> ObjectId:
     send(replacement, data)
     replacement.finish()
     return replacement.id
-
-
-def send(photo_upload: Any, data: bytes, step: int = 50_000) -> None:
-    """Feed data to an upload or a replacement, in chunks of `step` bytes."""
-    for start in range(0, len(data), step):
-        photo_upload.feed(data[start : start + step])
 
 
 @contextmanager
