@@ -36,7 +36,8 @@ class Recipe(Entry):
 @insert("timer")
 class Timer(Insert):
     label = _("Timer")
+    help = _("A hint to set a timer while cooking.")
     template = "recipes/timer.html"
     examples = {"minutes": "10"}
 
-    minutes = forms.IntegerField(label=_("minutes"), min_value=1)
+    minutes = forms.IntegerField(label=_("Minutes"), min_value=1)

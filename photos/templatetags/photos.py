@@ -163,6 +163,7 @@ def _words() -> dict[str, str]:
         "tools": _("Formatting"),
         "shown": _("Preview"),
         "failed": _("The preview isn't available right now. Your text is safe. Save it as usual."),
+        "word": _("1 word"),
         "words": _("%(n)s words"),
         "minutes": _("%(n)s min read"),
         "column": _("Column"),

@@ -30,7 +30,7 @@ class Command(MongoCommand):
         if self.quiet:
             return
         if remove:
-            self.stdout.write(f"Demo: {counts.done} deleted, {counts.left} kept because they contain other content.")
+            self.stdout.write(f"Demo: {counts.done} deleted, {counts.left} kept because of other content inside.")
         else:
             self.stdout.write(f"Demo: {counts.done} created, {counts.left} already there.")
         for address in counts.kept:

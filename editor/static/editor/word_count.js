@@ -15,13 +15,13 @@ function countWords(text) {
 /**
  * @param {HTMLElement} element
  * @param {string} text
- * @param {{ words: string, minutes: string }} words Texts with "%(n)s" as the placeholder for the number.
+ * @param {{ word: string, words: string, minutes: string }} words Texts with "%(n)s" as the placeholder for the number.
  */
 export function showWordCount(element, text, words) {
   const number = countWords(text);
   const minutes = Math.max(1, Math.round(number / WORDS_PER_MINUTE));
   const parts = [
-    words.words.replace("%(n)s", number.toLocaleString()),
+    number === 1 ? words.word : words.words.replace("%(n)s", number.toLocaleString()),
     words.minutes.replace("%(n)s", String(minutes)),
   ];
   element.textContent = parts.join(" · ");

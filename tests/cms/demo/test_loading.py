@@ -131,7 +131,7 @@ def test_removal_keeps_content_of_others(mongo, capsys):
     trash.trash(EDITOR, trashed, nonce(trashed))
     call_command("load_demo", remove=True)
     told, *kept = capsys.readouterr().out.splitlines()
-    assert ", 2 kept because they contain other content." in told
+    assert ", 2 kept because of other content inside." in told
     assert sorted(kept) == ["Kept: /essays", "Kept: /workshop"]
     assert stored_nodes.get(own).get_absolute_url() == "/essays/mine"
     trash.restore(EDITOR, trashed)
@@ -162,7 +162,7 @@ def test_command_reports_what_it_did(mongo, capsys):
     call_command("load_demo")
     assert f"Demo: {loading.size()} created, 0 already there." in capsys.readouterr().out
     call_command("load_demo", remove=True)
-    assert f"Demo: {loading.size()} deleted, 0 kept because they contain other content." in capsys.readouterr().out
+    assert f"Demo: {loading.size()} deleted, 0 kept because of other content inside." in capsys.readouterr().out
 
 
 def test_photo_files_are_small():
