@@ -63,7 +63,10 @@ def add_error(form: Form, error: NodeError) -> None:
         field = {SlugTaken: "slug", InvalidSlug: "slug", InvalidPlace: "section", NotReady: "alt"}.get(type(error), "")
         errors = {field: str(error)}
     for field, message in errors.items():
-        form.add_error(field if field in form.fields else None, message)
+        if field in form.fields:
+            form.add_error(field, message)
+        elif message not in form.non_field_errors():
+            form.add_error(None, message)
     if isinstance(error, SlugTaken) and isinstance(form, NodeForm):
         form.free_slug = error.free
 

@@ -8,7 +8,7 @@ from django.core.checks import CheckMessage, Error, register
 from django.db import models
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField, ObjectIdField
 
-from nodes.content import Content, Part, registry, values
+from nodes.content import Content, Part, registry, uniqueness, values
 from nodes.content.base import LISTED_BY, Written
 from nodes.content.declared_fields import RESERVED
 from nodes.content.upgrading import FIRST
@@ -42,6 +42,7 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
     - nodes.E011: a name in `list_display`, `searched_as_title` or `searched_as_tags` isn't a field.
     - nodes.E012: a part contains other parts.
     - nodes.E013: `date_field` isn't a date field.
+    - nodes.E020: `unique_together_in_section` contains a field whose values can't be unique, or isn't a list of tuples.
     """
     messages: list[CheckMessage] = []
     for double in registry.duplicates():
@@ -59,6 +60,7 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
         messages += _upgraders(content_type)
         messages += _rules(content_type)
         messages += _date_field(content_type)
+        messages += _unique_together(content_type)
     return messages
 
 
@@ -112,6 +114,21 @@ def _date_field(content_type: type[Content]) -> Iterator[CheckMessage]:
         message = f"{_name(content_type)}.date_field is “{name}”, which is not a field with a date."
         hint = "Use a DateField or DateTimeField of the type."
         yield Error(message, hint=hint, obj=content_type, id="nodes.E013")
+
+
+def _unique_together(content_type: type[Content]) -> Iterator[CheckMessage]:
+    known = {field.name: field for field in values.stored_fields(content_type) if field.editable}
+    attribute = f"{_name(content_type)}.unique_together_in_section"
+    for names in content_type.unique_together_in_section:
+        if isinstance(names, str) or not names:
+            message = f"{attribute} contains {names!r}, which is not a tuple of field names."
+            yield Error(message, hint='Write [("starts", "room")].', obj=content_type, id="nodes.E020")
+            continue
+        for name in names:
+            if name in _WRITTEN or name not in known or uniqueness.filled(known[name]) is None:
+                message = f"{attribute} contains “{name}”, whose values can't be unique."
+                hint = "Use fields of this type with short text, numbers, dates, booleans, or links to pages or photos."
+                yield Error(message, hint=hint, obj=content_type, id="nodes.E020")
 
 
 def _name(content_type: type[Content]) -> str:

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
-from marginalia.mongo.connection import Document
+from marginalia.mongo.collections import Index
+from marginalia.mongo.connection import Document, is_mongos
 from marginalia.mongo.doctor import ADVICE, ERROR, WARNING, Examination, Finding, check
+from marginalia.mongo.indexes.matching import is_same
 from nodes.collections import (
     ASSET_FILES,
     NODES,
@@ -11,8 +13,9 @@ from nodes.collections import (
     SITE,
     TRASH,
     node_filter,
+    unique_index,
 )
-from nodes.content import registry
+from nodes.content import registry, uniqueness
 from nodes.content.upgrading import FIRST, VERSION
 from nodes.models import Node, damage
 from nodes.models.stored_site import SITE_ID
@@ -99,6 +102,48 @@ def missing_types(examination: Examination) -> Iterator[Finding]:
             yield Finding(
                 WARNING, "type-not-installed", name, message, "Install the app again, or move the nodes to the trash."
             )
+
+
+@check
+def unique_values(examination: Examination) -> Iterator[Finding]:
+    """Check combinations of fields that must be unique, but for which there is no unique index.
+
+    On a sharded cluster, there is never such an index.
+    """
+    for nodes in examination.declared(NODES):
+        existing = list(examination.db[nodes].index_information().values())
+        for type in registry.names():
+            for fields in uniqueness.combinations(type):
+                index = unique_index(type, fields)
+                if any(is_same(index, details) for details in existing):
+                    continue
+                names = ", ".join(field.name for field in fields)
+                if is_mongos(examination.alias):
+                    message = f"No unique index enforces that {names} of each {type} are unique in their section."
+                    fix = "Two saves at the same moment can create duplicates. Doctor reports such duplicates."
+                    yield Finding(ADVICE, "unique-not-enforced", nodes, message, fix)
+                if duplicates := _duplicates(examination, nodes, index):
+                    message = f"Pages of the type {type} in one section have the same {names}: {duplicates}."
+                    fix = "Change the values of all but one page. Then run manage.py setup_indexes."
+                    yield Finding(ERROR, "values-not-unique", nodes, message, fix)
+
+
+def _duplicates(examination: Examination, nodes: str, index: Index) -> str:
+    """Return the ids of the first nodes that violate a unique index."""
+    pipeline: list[Document] = [
+        {"$match": index.partial or {}},
+        {
+            "$group": {
+                "_id": [f"${path}" for path, _way in index.keys],
+                "ids": {"$firstN": {"input": "$_id", "n": NAMED}},
+                "n": {"$sum": 1},
+            }
+        },
+        {"$match": {"n": {"$gt": 1}}},
+        {"$limit": NAMED},
+    ]
+    groups = examination.db[nodes].aggregate(pipeline, allowDiskUse=True)
+    return "; ".join(", ".join(map(str, group["ids"])) for group in groups)
 
 
 @check

@@ -146,7 +146,7 @@ class FieldRefused(NodeError):
 
 
 class FieldsRefused(FieldRefused):
-    """The `clean` method of the node's type rejected the combination of its field values."""
+    """The node's type rejected the combination of its field values, for example in its `clean` method."""
 
     def __init__(self, errors: Mapping[str, str]) -> None:
         self._errors = errors
@@ -156,6 +156,10 @@ class FieldsRefused(FieldRefused):
     def errors(self) -> Mapping[str, str]:
         """Return the error messages of the rejected fields, keyed by path."""
         return self._errors
+
+
+class NotUnique(FieldsRefused):
+    """Another page of the same type in the section has the same values in fields that must be unique together."""
 
 
 class TextTooLong(FieldRefused):

@@ -205,7 +205,9 @@ def skip(record: Mapping[str, Any], reason: str) -> ImportResult:
 def explain(error: Exception) -> str:
     """Return the reason why a document cannot be stored, as text for an operator."""
     if isinstance(error, DuplicateKeyError):
-        return "another page has its URL here"
+        if "metadata.slug" in (error.details or {}).get("keyPattern", {"metadata.slug": 1}):
+            return "another page has its URL here"
+        return "another page in its section has the same values in fields that must be unique"
     if isinstance(error, WriteError):
         return DATABASE_REFUSED
     if isinstance(error, FieldRefused):
@@ -289,6 +291,15 @@ def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
         raise Refused(photo_needs_file())
     rules.check_place(metadata["parent_id"], metadata["type"], unstored.types)
     slugs.check(metadata["slug"], metadata["parent_id"])
+    _check_unique(record)
+
+
+def _check_unique(record: Mapping[str, Any]) -> None:
+    """Raise NotUnique if a node on this site has the same values in fields that must be unique together."""
+    live = writable(record["metadata"])
+    rules.check_unique(record["_id"], live)
+    if record.get("draft", {}).get("due"):
+        rules.check_unique(record["_id"], {**live, **writable(upgrading.draft_metadata(record))})
 
 
 def check_fields(record: Mapping[str, Any]) -> None:

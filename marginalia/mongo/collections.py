@@ -33,6 +33,8 @@ class Index:
         name: The name of the index.
         keys: The keys, as pairs (dotted path, 1 | -1 | "text" | "hashed").
         options: Other options for createIndexes.
+        unsharded_only: Whether the index is left out on a sharded cluster, because it is unique but doesn't begin with
+            the shard key.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Index:
     sparse: bool = False
     partial: dict[str, Any] | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    unsharded_only: bool = False
 
     @property
     def is_text(self) -> bool:

@@ -162,6 +162,11 @@ def server_selection_time_limit() -> AbstractContextManager[Any]:
     return time_limit(client().options.server_selection_timeout)
 
 
+def is_mongos(alias: str) -> bool:
+    """Return whether the connection `alias` is to a mongos."""
+    return client(alias).admin.command("hello").get("msg") == "isdbgrid"
+
+
 def no_time_limit() -> AbstractContextManager[Any]:
     """Lift the connection's time limit for a block that builds indexes or scans collections.
 

@@ -8,6 +8,7 @@ from bson import ObjectId
 from marginalia.mongo.collections import Collection, Index, ShardKey, least_id
 from nodes import content
 from nodes.collections import schemas
+from nodes.content import uniqueness
 
 NODES = "cms.nodes"
 REVISIONS = "cms.revisions"
@@ -110,6 +111,23 @@ def node_indexes() -> tuple[Index, ...]:
     )
 
 
+def unique_indexes() -> tuple[Index, ...]:
+    """Return the unique indexes for `unique_together_in_section`, one for each combination of fields of a type."""
+    types = content.registry.names()
+    return tuple(unique_index(type, fields) for type in types for fields in uniqueness.combinations(type))
+
+
+def unique_index(type: str, fields: uniqueness.Combination) -> Index:
+    """Return the index that prevents equal values of `fields` in two nodes of a type in the same section."""
+    return Index(
+        "_".join(("unique", type, *(field.name for field in fields))),
+        (("metadata.parent_id", 1), *((f"metadata.detail.{field.column}", 1) for field in fields)),
+        unique=True,
+        partial=uniqueness.partial_filter(type, fields),
+        unsharded_only=True,
+    )
+
+
 @cache
 def keys_of(index: str, collection: str = NODES) -> dict[str, int | str]:
     """Return the keys of the declared index `index`, for hints.
@@ -209,6 +227,7 @@ def collections() -> tuple[Collection, ...]:
                 # Nodes with references, newest first, for finding broken links. When a search resumes, the server
                 # reads only the index to skip the nodes that were already checked.
                 Index("referring", (*NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1)), partial=REFERRING),
+                *unique_indexes(),
             ),
             shard_key=ShardKey(
                 PLACE, unique=True, reason="Only a unique shard key keeps (section, slug) unique across shards."

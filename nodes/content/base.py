@@ -156,6 +156,8 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     # the same weight as the body text.
     searched_as_title: ClassVar[Sequence[str]] = ()
     searched_as_tags: ClassVar[Sequence[str]] = ()
+    # Combinations of fields, as tuples of names, in which two nodes of this type in one section can't be equal.
+    unique_together_in_section: ClassVar[Sequence[Sequence[str]]] = ()
     # Whether an installed app declares the type.
     is_installed: ClassVar[bool] = True
     # The version of the type's fields. Upgraders convert older documents, one version at a time.

@@ -295,6 +295,7 @@ def _store(
     }
     if due:
         rules.check_ready(whole)
+        rules.check_unique(unchanged["_id"], whole)
         draft |= {"due": due, "derived": derived.derive_for_readers(whole)}
     insert_revision(unchanged["_id"], parent, whole, actor, change.submitted, draft=True)
     done = database()[NODES].update_one(unchanged, {"$set": {"draft": draft}})

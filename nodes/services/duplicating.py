@@ -1,10 +1,13 @@
 """Copy nodes. A copy is a new, unpublished node with the same content, in the same section or a different one."""
 
+from collections.abc import Iterator
+
 from bson import ObjectId
 from django.utils.translation import gettext as _
 
 from nodes import merging
-from nodes.content import declared_fields
+from nodes.content import declared_fields, uniqueness
+from nodes.content.declared_fields import PREFIX
 from nodes.services import drafts
 from nodes.services.editing import create
 from nodes.types import Actor, Saved
@@ -22,7 +25,8 @@ def duplicate(
 ) -> Saved:
     """Copy a node, including the changes in its draft, into a section.
 
-    The copy is unpublished, and its author is `actor`. Sections are copied without their contents.
+    The copy is unpublished, and its author is `actor`. Sections are copied without their contents. Of fields that must
+    be unique together, the first that can be empty isn't copied.
 
     Args:
         actor: The author of the copy.
@@ -35,6 +39,7 @@ def duplicate(
         NodeGone: The node no longer exists.
         IdTaken: The id belongs to another document.
         InvalidPlace: The section can't contain the copy.
+        NotUnique: The copy would have the same values in fields that must be unique together.
         Published: The copy has been published since the first call.
         NewerVersion: The node was stored by a newer release.
         NotUpgraded: The node could not be upgraded to the current version of its type.
@@ -43,7 +48,8 @@ def duplicate(
     # doesn't support.
     metadata = drafts.with_draft(drafts.load(node_id))
     known = declared_fields.keep_declared(metadata["type"], merging.fields(metadata))
-    kept = {path: value for path, value in known.items() if path not in _NOT_COPIED}
+    emptied = set(_emptied(metadata["type"]))
+    kept = {path: value for path, value in known.items() if path not in _NOT_COPIED | emptied}
     return create(
         actor,
         type=metadata["type"],
@@ -55,3 +61,10 @@ def duplicate(
         node_id=new_id,
         only_unpublished=only_unpublished,
     )
+
+
+def _emptied(type: str) -> Iterator[str]:
+    """Yield the paths of the fields that a copy leaves empty, because their values must be unique."""
+    for fields in uniqueness.combinations(type):
+        if field := next((field for field in fields if field.null or field.blank), None):
+            yield f"{PREFIX}{field.column}"

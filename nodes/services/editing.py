@@ -113,6 +113,7 @@ def create(
         metadata.update(extra)
         rules.check_ready(metadata)
         rules.check_type(merging.fields(metadata), metadata)
+        rules.check_unique(node_id, metadata)
         rules.check_inserts(fields, metadata)
         new_id = node_id or ObjectId()
         insert_revision(new_id, None, metadata, actor, Submitted(node_id, {}) if node_id else None)
@@ -120,6 +121,8 @@ def create(
         try:
             database()[NODES].insert_one(ordering.with_position(document, parent_id))
         except DuplicateKeyError as error:
+            if duplicate := rules.duplicate_values(type, error):
+                raise duplicate from error
             # Try again with a different slug, or save the node that a concurrent call created.
             if not wanted or (node_id and database()[NODES].find_one({"_id": node_id}, {"_id": 1})):
                 return None

@@ -10,7 +10,9 @@ from typing import Any
 from bson import ObjectId
 from django.conf import settings
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.utils.text import get_text_list
 from django.utils.translation import gettext as _
+from pymongo.errors import DuplicateKeyError
 
 from marginalia.markup.characters import is_blank
 from marginalia.markup.inserts.reading import TextInserts, UnknownInsert, may_have_inserts
@@ -19,7 +21,7 @@ from marginalia.mongo.connection import database
 from marginalia.mongo.reading import Malformed
 from nodes import content, rendering
 from nodes.collections import ASSET_FILES, NODES, REVISIONS, TRASH
-from nodes.content import MARKDOWN, PHOTO, Content, declared_fields, may_hold, values
+from nodes.content import MARKDOWN, PHOTO, Content, declared_fields, may_hold, uniqueness, values
 from nodes.content.declared_fields import PREFIX
 from nodes.content.messages import section_gone, unknown_type
 from nodes.errors import (
@@ -29,6 +31,7 @@ from nodes.errors import (
     InvalidField,
     InvalidPlace,
     NotReady,
+    NotUnique,
     TextTooLong,
     WrongInsert,
 )
@@ -179,6 +182,50 @@ def _messages(type: builtins.type[Content], error: ValidationError) -> dict[str,
     for name, messages in by_name.items():
         by_path.setdefault(f"{PREFIX}{columns[name]}" if name in columns else "", []).extend(messages)
     return {path: " ".join(messages) for path, messages in by_path.items()}
+
+
+def check_unique(node_id: ObjectId | None, metadata: Mapping[str, Any], changes: Iterable[str] | None = None) -> None:
+    """Raise NotUnique if another node in the section has the same values in fields that must be unique together.
+
+    Scheduled changes of other nodes count, because they will be published when no one can correct them. Other drafts
+    and the trash don't count. A unique index prevents duplicates that are saved at the same moment.
+
+    Args:
+        node_id: The node, or None for a new node.
+        metadata: The node's metadata after the save.
+        changes: The changed paths. If none of them affects a combination of fields, this combination isn't checked.
+            None means that all combinations are checked.
+    """
+    changed = None if changes is None else set(changes)
+    type = metadata["type"]
+    others = {"metadata.parent_id": metadata["parent_id"], "metadata.type": type, "_id": {"$ne": node_id}}
+    for fields in uniqueness.combinations(type):
+        paths = {"parent_id", "type", *(f"{PREFIX}{field.column}" for field in fields)}
+        if changed is not None and not changed & paths:
+            continue
+        live = uniqueness.same_values(fields, metadata["detail"])
+        if live is None:
+            continue
+        scheduled = uniqueness.same_values(fields, metadata["detail"], "draft.metadata") or {}
+        is_due = {"draft.due": {"$exists": True}}
+        if any(database()[NODES].find_one({**others, **same}, {"_id": 1}) for same in (live, is_due | scheduled)):
+            raise not_unique(fields)
+
+
+def duplicate_values(type: str, error: DuplicateKeyError) -> NotUnique | None:
+    """Return the exception for fields that must be unique together if they caused `error`. Otherwise, return None."""
+    paths = set((error.details or {}).get("keyPattern") or ())
+    for fields in uniqueness.combinations(type):
+        if paths == {"metadata.parent_id", *(f"metadata.detail.{field.column}" for field in fields)}:
+            return not_unique(fields)
+    return None
+
+
+def not_unique(fields: uniqueness.Combination) -> NotUnique:
+    """Return the exception for a page that has the same values in `fields` as another page in its section."""
+    labels = get_text_list([str(field.verbose_name) for field in fields], _("and"))
+    message = _("Another page in this section already has the same %(fields)s. Choose different values.")
+    return NotUnique({f"{PREFIX}{field.column}": message % {"fields": labels} for field in fields})
 
 
 def check_lengths(fields: Mapping[str, Any]) -> None:

@@ -90,6 +90,7 @@ def restore(
         InvalidPlace: The section doesn't exist, or can't contain the node.
         InvalidSlug: The slug can't be part of a URL, or is reserved.
         SlugTaken: Another node in the section has the slug.
+        NotUnique: Another node in the section has the same values in fields that must be unique together.
         TooBusy: Other writers kept changing the node.
     """
     trashed = database()[TRASH].find_one(_restorable(node_id, seen_nonce), {"metadata": 1, "trashed_at": 1})
@@ -106,6 +107,7 @@ def restore(
     slugs.check(changes["slug"], changes["parent_id"])
     if is_section := content.get(metadata["type"]).is_section:
         placement.check_ancestors(node_id, changes["parent_id"])
+    rules.check_unique(node_id, {**metadata, **changes})
     changes = {name: value for name, value in changes.items() if value != metadata[name]}
     if changes:
         store_redirect(Expected.of(trashed))
@@ -133,6 +135,8 @@ def restore(
     try:
         done = transaction(work)
     except DuplicateKeyError as error:
+        if duplicate := rules.duplicate_values(metadata["type"], error):
+            raise duplicate from error
         wanted = {**metadata, **changes}
         raise SlugTaken(wanted["slug"], slugs.find_free(wanted["slug"], wanted["parent_id"], home)) from error
     if done is None:

@@ -95,6 +95,7 @@ def compare_and_set(
     after |= {"tags": new_tags, "nonce": nonce, "updated": moment}
     rules.check_ready(after)
     rules.check_type(changes, after)
+    rules.check_unique(seen.id, after, changes)
     # Merged text can be longer than either of the two versions that were merged.
     rules.check_lengths(changes)
     rules.check_inserts(changes, after)
@@ -125,6 +126,8 @@ def compare_and_set(
     try:
         done = database()[home].update_one(unchanged, update, session=session)
     except DuplicateKeyError as error:
+        if duplicate := rules.duplicate_values(after["type"], error):
+            raise duplicate from error
         raise SlugTaken(place[1], slugs.find_free(place[1], place[0], home)) from error
     if not done.matched_count:
         return None

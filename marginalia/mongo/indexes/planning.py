@@ -14,7 +14,7 @@ from pymongo.database import Database
 from pymongo.errors import DuplicateKeyError, OperationFailure
 
 from marginalia.mongo.collections import Collection, Index, mongodb_collections
-from marginalia.mongo.connection import UNAUTHORIZED, Document, database, no_time_limit
+from marginalia.mongo.connection import UNAUTHORIZED, Document, database, is_mongos, no_time_limit
 from marginalia.mongo.indexes import validators
 from marginalia.mongo.indexes.changes import COLLECTION, Change, Work
 from marginalia.mongo.indexes.matching import (
@@ -124,7 +124,7 @@ def changes_of(alias: str, collection: Collection, db: Database[Document]) -> li
         changes.append(Change("+", alias, name, COLLECTION, lambda db: _create_collection(db, name)))
     existing = db[name].index_information() if listing else {}
     matched: set[str] = set()
-    for index in collection.indexes:
+    for index in _planned_indexes(alias, collection):
         changes += _index_changes(alias, name, index, existing, matched, lists_strays=not collection.shared)
     changes += validators.changes_of(alias, collection, (listing or {}).get("options", {}))
     if not collection.shared:
@@ -144,6 +144,14 @@ def changes_of(alias: str, collection: Collection, db: Database[Document]) -> li
             if stray != "_id_" and stray not in matched and not _serves_shard_key(collection, details)
         ]
     return changes
+
+
+def _planned_indexes(alias: str, collection: Collection) -> list[Index]:
+    """Return the indexes of a collection that a cluster or a single replica set can have."""
+    left_out = [index for index in collection.indexes if index.unsharded_only]
+    if left_out and is_mongos(alias):
+        return [index for index in collection.indexes if index not in left_out]
+    return list(collection.indexes)
 
 
 def _serves_shard_key(collection: Collection, details: Mapping[str, Any]) -> bool:

@@ -22,7 +22,7 @@ from marginalia.mongo.collections import (
     mongodb_aliases,
     mongodb_collections,
 )
-from marginalia.mongo.connection import Document, client, database, no_time_limit
+from marginalia.mongo.connection import Document, client, database, is_mongos, no_time_limit
 
 
 class CannotShard(Exception):
@@ -79,7 +79,7 @@ def shard_key_problems(collection: Collection) -> list[str]:
     key_problems = [
         f"{collection.name}: the unique index {index.name} doesn't begin with the shard key ({_join_paths(key)})"
         for index in collection.indexes
-        if index.unique and (hashed or not _starts_with(index.keys, key))
+        if index.unique and not index.unsharded_only and (hashed or not _starts_with(index.keys, key))
     ]
     if collection.shard_key.unique and not any(i.unique and _starts_with(i.keys, key) for i in collection.indexes):
         key_problems.append(f"{collection.name}: the shard key is declared unique, but there is no such unique index")
@@ -143,11 +143,6 @@ def _cannot_shard_if_refused(subject: str) -> Iterator[None]:
             yield
     except OperationFailure as error:
         raise CannotShard(f"{subject}: {error.details and error.details.get('errmsg')}") from error
-
-
-def is_mongos(alias: str) -> bool:
-    """Return whether the connection `alias` is to a mongos."""
-    return client(alias).admin.command("hello").get("msg") == "isdbgrid"
 
 
 def unsharded() -> list[tuple[str, str]]:
