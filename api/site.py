@@ -96,7 +96,9 @@ class Authors(Shape):
     items: list[PostAuthor]
 
 
-@router.get("/site", url_name="api-site", response=Site, summary="Read the site's settings and menu")
+@router.get(
+    "/site", operation_id="site_get", url_name="api-site", response=Site, summary="Read the site's settings and menu"
+)
 def site(request: HttpRequest) -> HttpResponse:
     """Return the site's name, language, menu and links, as shown on its pages."""
     settings = stored_site.current().settings
@@ -116,7 +118,7 @@ def _serialize_links(menu_links: Any) -> list[dict[str, Any]]:
     return [{"title": link.title, "url": link.url, "node": link.id} for link in menu_links]
 
 
-@router.get("/tree", url_name="api-tree", response=Tree, summary="Read the tree of sections")
+@router.get("/tree", operation_id="tree_get", url_name="api-tree", response=Tree, summary="Read the tree of sections")
 def tree(request: HttpRequest) -> HttpResponse:
     """Return all live sections. To list the nodes in a section, use `/nodes?section=`."""
     sections = sections_tree.current()
@@ -137,7 +139,7 @@ def tree(request: HttpRequest) -> HttpResponse:
     return responses.json_response(request, {"items": items})
 
 
-@router.get("/tags", url_name="api-tags", response=Tags, summary="List tags")
+@router.get("/tags", operation_id="tags_list", url_name="api-tags", response=Tags, summary="List tags")
 def tags(request: HttpRequest) -> HttpResponse:
     """Return the tags of public nodes. To list the nodes that have a particular tag, use `/nodes?tag=`."""
     counts = tag_counts.count_tags(sections_tree.current(), now())
@@ -145,7 +147,7 @@ def tags(request: HttpRequest) -> HttpResponse:
     return responses.json_response(request, {"items": items})
 
 
-@router.get("/authors", url_name="api-authors", response=Authors, summary="List authors")
+@router.get("/authors", operation_id="authors_list", url_name="api-authors", response=Authors, summary="List authors")
 def authors(request: HttpRequest) -> HttpResponse:
     """Return the authors of public nodes. To list an author's nodes, use `/nodes?author=`."""
     sections = sections_tree.current()

@@ -33,7 +33,14 @@ router = Router(tags=["Site"])
 UNSAVED_NONCE = ObjectId("0" * 24)
 
 
-@router.get("/site/settings", auth=ACCOUNTS, url_name="api-settings", response=Settings, summary="Read all settings")
+@router.get(
+    "/site/settings",
+    auth=ACCOUNTS,
+    operation_id="settings_get",
+    url_name="api-settings",
+    response=Settings,
+    summary="Read all settings",
+)
 def read(request: HttpRequest) -> HttpResponse:
     """Return the settings as administrators see them. Send the ETag in If-Match to change settings."""
     _check_rights(request)
@@ -43,6 +50,7 @@ def read(request: HttpRequest) -> HttpResponse:
 @router.patch(
     "/site/settings",
     auth=ACCOUNTS,
+    operation_id="settings_change",
     url_name="api-settings",
     response=Settings,
     summary="Change settings",

@@ -51,7 +51,7 @@ class Changes(Shape):
     more: bool
 
 
-@router.get("/changes", url_name="api-changes", response=Changes, summary="Read changes")
+@router.get("/changes", operation_id="changes_list", url_name="api-changes", response=Changes, summary="Read changes")
 def changes(
     request: HttpRequest,
     since: Annotated[int | None, Query(ge=0, description="`next` from the previous response.")] = None,

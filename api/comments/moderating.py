@@ -36,7 +36,12 @@ def _moderator(request: HttpRequest) -> Sender:
 
 
 @router.get(
-    "/comments/pending", auth=ACCOUNTS, url_name="api-pending", response=shapes.Queue, summary="List pending comments"
+    "/comments/pending",
+    auth=ACCOUNTS,
+    operation_id="comments_list_pending",
+    url_name="api-pending",
+    response=shapes.Queue,
+    summary="List pending comments",
 )
 def queue(
     request: HttpRequest,
@@ -63,6 +68,7 @@ def queue(
 @router.post(
     "/comments/decisions",
     auth=ACCOUNTS,
+    operation_id="comments_decide",
     url_name="api-decisions",
     response=shapes.Decided,
     summary="Approve, reject or mark pending comments",
@@ -88,6 +94,7 @@ def decide(request: HttpRequest, decisions: shapes.Decisions) -> HttpResponse:
 @router.post(
     f"{COMMENT_PATH}/restore",
     auth=ACCOUNTS,
+    operation_id="comments_restore",
     url_name="api-restore",
     response=shapes.Comment,
     summary="Restore a comment",

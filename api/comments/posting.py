@@ -35,7 +35,12 @@ MIN_VISITOR_KEY = 16
 
 
 @router.post(
-    COMMENTS_PATH, auth=ANYONE, url_name="api-comments", response={201: shapes.Comment}, summary="Post a comment"
+    COMMENTS_PATH,
+    auth=ANYONE,
+    operation_id="comments_post",
+    url_name="api-comments",
+    response={201: shapes.Comment},
+    summary="Post a comment",
 )
 @refusals.as_problems()
 def post(request: HttpRequest, node_id: NodeId, data: shapes.NewComment, key: Key) -> HttpResponse:
@@ -112,7 +117,14 @@ def _load_for_change(request: HttpRequest, node_id: str, slug: str) -> tuple[Sen
     return sender_of(request, principal), comment, obj
 
 
-@router.patch(COMMENT_PATH, auth=ACCOUNTS, url_name="api-comment", response=shapes.Comment, summary="Change a comment")
+@router.patch(
+    COMMENT_PATH,
+    auth=ACCOUNTS,
+    operation_id="comments_change",
+    url_name="api-comment",
+    response=shapes.Comment,
+    summary="Change a comment",
+)
 @refusals.as_problems()
 def change(
     request: HttpRequest, node_id: NodeId, slug: CommentSlug, data: shapes.NewText, if_match: IfMatch = ""
@@ -137,7 +149,14 @@ def change(
     return presenting.comment_response(request, obj, _load_for_change(request, node_id, slug)[1])
 
 
-@router.delete(COMMENT_PATH, auth=ACCOUNTS, url_name="api-comment", response={204: None}, summary="Delete a comment")
+@router.delete(
+    COMMENT_PATH,
+    auth=ACCOUNTS,
+    operation_id="comments_delete",
+    url_name="api-comment",
+    response={204: None},
+    summary="Delete a comment",
+)
 @refusals.as_problems()
 def delete(request: HttpRequest, node_id: NodeId, slug: CommentSlug, if_match: IfMatch = "") -> HttpResponse:
     """Delete one of your own comments, if the site still allows it.

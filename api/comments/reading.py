@@ -28,7 +28,13 @@ OrderName = Annotated[
 ]
 
 
-@router.get(COMMENTS_PATH, url_name="api-comments", response=shapes.Comments, summary="Read a discussion")
+@router.get(
+    COMMENTS_PATH,
+    operation_id="comments_list",
+    url_name="api-comments",
+    response=shapes.Comments,
+    summary="Read a discussion",
+)
 @refusals.as_problems()
 def comments(
     request: HttpRequest, node_id: NodeId, order: OrderName = "", cursor: Cursor = "", limit: Limit = DEFAULT_LIMIT
@@ -59,7 +65,13 @@ def _page_request(order: str, cursor: str) -> PageRequest:
     return page
 
 
-@router.get(f"{COMMENT_PATH}/thread", url_name="api-thread", response=shapes.Thread, summary="Read a thread")
+@router.get(
+    f"{COMMENT_PATH}/thread",
+    operation_id="comments_get_thread",
+    url_name="api-thread",
+    response=shapes.Thread,
+    summary="Read a thread",
+)
 @refusals.as_problems()
 def thread(
     request: HttpRequest, node_id: NodeId, slug: CommentSlug, cursor: Cursor = "", limit: Limit = DEFAULT_LIMIT
@@ -76,7 +88,13 @@ def thread(
     )
 
 
-@router.get(COMMENT_PATH, url_name="api-comment", response=shapes.CommentOnPage, summary="Read a comment")
+@router.get(
+    COMMENT_PATH,
+    operation_id="comments_get",
+    url_name="api-comment",
+    response=shapes.CommentOnPage,
+    summary="Read a comment",
+)
 @refusals.as_problems()
 def comment(
     request: HttpRequest, node_id: NodeId, slug: CommentSlug, order: OrderName = "", limit: Limit = DEFAULT_LIMIT
@@ -94,7 +112,13 @@ def comment(
     return presenting.comment_response(request, obj, comment, page=paging.parameter_for(page, slug))
 
 
-@router.get("/comments/counts", url_name="api-comment-counts", response=shapes.Counts, summary="Count comments")
+@router.get(
+    "/comments/counts",
+    operation_id="comments_count",
+    url_name="api-comment-counts",
+    response=shapes.Counts,
+    summary="Count comments",
+)
 def counts(
     request: HttpRequest,
     node: Annotated[

@@ -104,6 +104,7 @@ class Results(Shape):
     "/bulk",
     auth=ACCOUNTS,
     response=Results,
+    operation_id="nodes_bulk",
     url_name="api-bulk",
     summary="Make several changes",
     openapi_extra=REPEATABLE,

@@ -51,7 +51,7 @@ class NodeOptions(Shape):
     version: Annotated[VersionName, Field(description="`draft`: the node with its draft's changes.")] = LIVE
 
 
-@router.get("/nodes", url_name="api-nodes", response=Page, summary="List nodes")
+@router.get("/nodes", operation_id="nodes_list", url_name="api-nodes", response=Page, summary="List nodes")
 def nodes(request: HttpRequest, filters: Query[Filters]) -> HttpResponse:
     """List nodes, newest first or in the section's order. Without filters, list the posts in all sections.
 
@@ -90,7 +90,13 @@ class FacetFilters(Shape):
     facet: list[str] = Field([], max_length=10, description="Facet values, such as `course=dessert`.")
 
 
-@router.get("/nodes/facets", url_name="api-facets", response=Facets, summary="Count facet values")
+@router.get(
+    "/nodes/facets",
+    operation_id="nodes_count_facets",
+    url_name="api-facets",
+    response=Facets,
+    summary="Count facet values",
+)
 def facets(request: HttpRequest, filters: Query[FacetFilters]) -> HttpResponse:
     """Return the facet values by which you can filter `/nodes?section=`, and how many nodes have each value."""
     facet_counts = count_facets(Filters.model_validate(filters.model_dump()))
@@ -103,7 +109,11 @@ def facets(request: HttpRequest, filters: Query[FacetFilters]) -> HttpResponse:
 
 
 @router.get(
-    "/nodes/by-path", url_name="api-node-by-path", response={200: Node, 308: None}, summary="Find a node by its path"
+    "/nodes/by-path",
+    operation_id="nodes_get_by_path",
+    url_name="api-node-by-path",
+    response={200: Node, 308: None},
+    summary="Find a node by its path",
 )
 def by_path(
     request: HttpRequest,
@@ -131,7 +141,7 @@ def by_path(
     return node_response(request, node, options, load_editable(principals.current(request), node.pk))
 
 
-@router.get("/nodes/{node_id}", url_name="api-node", response=Node, summary="Read a node")
+@router.get("/nodes/{node_id}", operation_id="nodes_get", url_name="api-node", response=Node, summary="Read a node")
 def node(request: HttpRequest, node_id: Id, options: Query[NodeOptions]) -> HttpResponse:
     """Return a page, a post, a section or a photo.
 

@@ -44,6 +44,7 @@ def writer(request: HttpRequest) -> Principal:
     "/nodes",
     auth=ACCOUNTS,
     response={201: Node},
+    operation_id="nodes_create",
     url_name="api-nodes",
     summary="Create a node",
     openapi_extra=REPEATABLE,
@@ -62,7 +63,7 @@ def create(request: HttpRequest, data: Body[NewNode]) -> HttpResponse:
     return run_once(request, work)
 
 
-@router.patch("/nodes/{node_id}", **CHANGES, url_name="api-node", summary="Change a node")
+@router.patch("/nodes/{node_id}", **CHANGES, operation_id="nodes_change", url_name="api-node", summary="Change a node")
 def change(request: HttpRequest, node_id: Id, options: Query[ChangeOptions], data: Body[NodeChange]) -> HttpResponse:
     """Change fields with a JSON Merge Patch (RFC 7396).
 
@@ -72,7 +73,13 @@ def change(request: HttpRequest, node_id: Id, options: Query[ChangeOptions], dat
     return _write(request, node_id, work, version=options.version, merges=options.merge)
 
 
-@router.post("/nodes/{node_id}/publish", **CHANGES, url_name="api-publish", summary="Publish a node")
+@router.post(
+    "/nodes/{node_id}/publish",
+    **CHANGES,
+    operation_id="nodes_publish",
+    url_name="api-publish",
+    summary="Publish a node",
+)
 def publish(request: HttpRequest, node_id: Id, options: Query[VersionOptions]) -> HttpResponse:
     """Publish a node now.
 
@@ -82,13 +89,25 @@ def publish(request: HttpRequest, node_id: Id, options: Query[VersionOptions]) -
     return _write(request, node_id, operations.publish, version=options.version, returned=LIVE)
 
 
-@router.post("/nodes/{node_id}/unpublish", **CHANGES, url_name="api-unpublish", summary="Unpublish a node")
+@router.post(
+    "/nodes/{node_id}/unpublish",
+    **CHANGES,
+    operation_id="nodes_unpublish",
+    url_name="api-unpublish",
+    summary="Unpublish a node",
+)
 def unpublish(request: HttpRequest, node_id: Id) -> HttpResponse:
     """Unpublish a node, or cancel its scheduled publication."""
     return _write(request, node_id, operations.unpublish)
 
 
-@router.post("/nodes/{node_id}/schedule", **CHANGES, url_name="api-schedule", summary="Schedule a node")
+@router.post(
+    "/nodes/{node_id}/schedule",
+    **CHANGES,
+    operation_id="nodes_schedule",
+    url_name="api-schedule",
+    summary="Schedule a node",
+)
 def schedule(request: HttpRequest, node_id: Id, options: Query[VersionOptions], data: Body[At]) -> HttpResponse:
     """Publish a node at a time in the future.
 
@@ -98,20 +117,32 @@ def schedule(request: HttpRequest, node_id: Id, options: Query[VersionOptions], 
 
 
 @router.post(
-    "/nodes/{node_id}/unschedule", **CHANGES, url_name="api-unschedule", summary="Cancel the schedule of a draft"
+    "/nodes/{node_id}/unschedule",
+    **CHANGES,
+    operation_id="nodes_unschedule",
+    url_name="api-unschedule",
+    summary="Cancel the schedule of a draft",
 )
 def unschedule(request: HttpRequest, node_id: Id) -> HttpResponse:
     """Convert scheduled changes to an ordinary draft. Send the draft's ETag in If-Match."""
     return _write(request, node_id, operations.unschedule, version=DRAFT)
 
 
-@router.delete("/nodes/{node_id}/draft", **CHANGES, url_name="api-draft", summary="Discard a draft")
+@router.delete(
+    "/nodes/{node_id}/draft",
+    **CHANGES,
+    operation_id="nodes_discard_draft",
+    url_name="api-draft",
+    summary="Discard a draft",
+)
 def discard(request: HttpRequest, node_id: Id) -> HttpResponse:
     """Delete a node's draft. The live version does not change. Send the draft's ETag in If-Match."""
     return _write(request, node_id, operations.discard, version=DRAFT, returned=LIVE)
 
 
-@router.post("/nodes/{node_id}/move", **CHANGES, url_name="api-move", summary="Move or rename a node")
+@router.post(
+    "/nodes/{node_id}/move", **CHANGES, operation_id="nodes_move", url_name="api-move", summary="Move or rename a node"
+)
 def move(request: HttpRequest, node_id: Id, data: Body[Place]) -> HttpResponse:
     """Move a node to another section, change its slug, or both. The old URL redirects to the new one."""
     return _write(request, node_id, partial(operations.move, data=data.model_dump(exclude_unset=True)))
@@ -121,6 +152,7 @@ def move(request: HttpRequest, node_id: Id, data: Body[Place]) -> HttpResponse:
     "/nodes/{node_id}/tags",
     auth=ACCOUNTS,
     response=Node,
+    operation_id="nodes_change_tags",
     url_name="api-node-tags",
     summary="Add and remove tags",
     openapi_extra=REPEATABLE,
@@ -142,6 +174,7 @@ def tag(request: HttpRequest, node_id: Id, data: Body[TagsChange]) -> HttpRespon
     "/nodes/{node_id}/trash",
     auth=ACCOUNTS,
     response={204: None, 412: Stale},
+    operation_id="nodes_trash",
     url_name="api-trash",
     summary="Move a node to the trash",
     openapi_extra=VERSIONED,
@@ -154,7 +187,13 @@ def throw_away(request: HttpRequest, node_id: Id) -> HttpResponse:
     return _write(request, node_id, operations.move_to_trash, has_no_content=True)
 
 
-@router.post("/nodes/{node_id}/restore", **CHANGES, url_name="api-restore", summary="Restore a node from the trash")
+@router.post(
+    "/nodes/{node_id}/restore",
+    **CHANGES,
+    operation_id="nodes_restore",
+    url_name="api-restore",
+    summary="Restore a node from the trash",
+)
 def restore(request: HttpRequest, node_id: Id, data: Body[Place | None] = None) -> HttpResponse:
     """Restore a node from the trash, to its previous location or to a different one."""
     place = data.model_dump(exclude_unset=True) if data else {}

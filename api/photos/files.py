@@ -17,6 +17,7 @@ from nodes.errors import TooBusy
 from nodes.models import Photo, tree
 from nodes.selectors import stored_photos
 from nodes.selectors.listing import is_public
+from photos.assets.formats import FORMATS
 from photos.views import send_current
 
 router = Router(tags=["Photos"])
@@ -24,7 +25,13 @@ router = Router(tags=["Photos"])
 # A photo's file can be replaced at any time, so caches must revalidate it for every request. The ETag identifies the
 # file's content.
 CACHE_PUBLIC, CACHE_PRIVATE = "public, no-cache", "private, no-cache"
-FILE_RESPONSE = {"description": "The bytes", "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}}}
+# The schema of a body that consists of bytes.
+BINARY = {"type": "string", "format": "binary"}
+IMAGE_TYPES = tuple(image_format.content_type for image_format in FORMATS)
+FILE_RESPONSE = {
+    "description": "The bytes",
+    "content": {content_type: {"schema": BINARY} for content_type in IMAGE_TYPES},
+}
 _RESPONSES = {
     200: FILE_RESPONSE,
     206: {**FILE_RESPONSE, "description": "The requested range"},
@@ -48,6 +55,7 @@ def get_visible(principal: Principal, photo_id: ObjectId) -> tuple[Photo, bool]:
 
 @router.get(
     "/photos/{photo_id}/file",
+    operation_id="photos_get_file",
     url_name="api-photo-file",
     summary="Read a photo's file",
     openapi_extra={"responses": _RESPONSES},

@@ -31,6 +31,8 @@ from photos.services.sweeping import sweep_stalled
 # time.
 START_LIMIT = timedelta(minutes=1)
 RETRY_LATER = "30"  # seconds
+# The content type of a file whose format the client doesn't declare. The format is always detected from the bytes.
+ANY_BYTES = "application/octet-stream"
 # The names of PhotoDescription fields, keyed by the path of the stored field.
 _NAMES = {
     "parent_id": "gallery",
@@ -125,11 +127,13 @@ def picture_body(request: HttpRequest) -> "Body":
     """Return the request body, which is an image file.
 
     Raises:
-        Problem: 415 if the request doesn't declare the body as an image, 400 if the request doesn't declare its length,
-            413 if the body is too large.
+        Problem: 415 if the content type is neither image/… nor application/octet-stream, 400 if the request doesn't
+            declare its length, 413 if the body is too large.
     """
-    if not (request.content_type or "").startswith("image/"):
-        raise Problem("unsupported-media-type", "Send the file itself, with an image/… content type.")
+    content_type = request.content_type or ""
+    if content_type != ANY_BYTES and not content_type.startswith("image/"):
+        message = f"Send the file itself, with the content type image/… or {ANY_BYTES}."
+        raise Problem("unsupported-media-type", message)
     body = Body(request)
     check_size(body.remaining)
     return body

@@ -12,7 +12,7 @@ from pydantic import Field, StrictBool, StrictInt
 
 from api.http import responses
 from api.http.idempotency import KEY_PARAMETER
-from api.photos import incoming, staged, uploading
+from api.photos import files, incoming, staged, uploading
 from api.photos.incoming import Arrived, Body, PhotoDescription
 from api.photos.staged import PART_SIZE, StagedUpload
 from api.problems import Problem
@@ -30,7 +30,7 @@ router = uploading.router
 
 _RANGE = re.compile(r"bytes (?:([0-9]{1,18})-([0-9]{1,18})|\*)/([0-9]{1,18})")
 _PIECE = {
-    "requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
+    "requestBody": {"content": {incoming.ANY_BYTES: {"schema": files.BINARY}}},
     "parameters": [
         {
             "in": "header",
@@ -65,6 +65,7 @@ class Expected(Shape):
 
 @router.post(
     "/photos/uploads",
+    operation_id="photos_begin_upload",
     url_name="api-photo-uploads",
     auth=ACCOUNTS,
     response={201: Expected},
@@ -106,6 +107,7 @@ def _begin(principal: Principal, announced: Announced, upload_id: ObjectId) -> d
 
 @router.put(
     "/photos/uploads/{upload_id}",
+    operation_id="photos_send_piece",
     url_name="api-photo-upload",
     auth=ACCOUNTS,
     response={201: Arrived, 308: None},
@@ -134,7 +136,13 @@ def piece(request: HttpRequest, upload_id: Id) -> HttpResponse:
     return _finish(request, principal, upload, announced)
 
 
-@router.delete("/photos/uploads/{upload_id}", auth=ACCOUNTS, response={204: None}, summary="Cancel a resumable upload")
+@router.delete(
+    "/photos/uploads/{upload_id}",
+    auth=ACCOUNTS,
+    response={204: None},
+    operation_id="photos_cancel_upload",
+    summary="Cancel a resumable upload",
+)
 def give_up(request: HttpRequest, upload_id: Id) -> HttpResponse:
     """Delete an unfinished upload."""
     principal = principals.current(request)

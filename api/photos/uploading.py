@@ -20,16 +20,20 @@ from photos.actions import ReplaceFile
 
 router = files.router
 
+# Client generators understand application/octet-stream, but most don't understand wildcards such as image/*.
 FILE_BODY = {
     "requestBody": {
         "required": True,
-        "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}},
+        "content": {
+            content_type: {"schema": files.BINARY} for content_type in (*files.IMAGE_TYPES, incoming.ANY_BYTES)
+        },
     }
 }
 
 
 @router.post(
     "/photos",
+    operation_id="photos_upload",
     url_name="api-photos",
     auth=ACCOUNTS,
     response={201: Arrived},
@@ -47,6 +51,7 @@ def upload(request: HttpRequest, description: Query[PhotoDescription]) -> HttpRe
 
 @router.put(
     "/photos/{photo_id}/content",
+    operation_id="photos_replace_file",
     url_name="api-photo-content",
     auth=ACCOUNTS,
     response=Arrived,

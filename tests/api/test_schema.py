@@ -102,3 +102,19 @@ def test_changing_operations_require_if_match():
     for path, operations in openapi.schema(api)["paths"].items():
         headers = {one["name"]: one for one in operations.get("patch", {}).get("parameters", ())}
         assert "patch" not in operations or headers["If-Match"]["required"], path
+
+
+def test_operation_ids_are_unique_names():
+    names = [one["operationId"] for path in openapi.schema(api)["paths"].values() for one in path.values()]
+    assert len(set(names)) == len(names)
+    assert [name for name in names if not re.fullmatch("[a-z]+(_[a-z]+)+", name)] == []
+    assert {"nodes_list", "nodes_create", "nodes_get", "comments_post", "photos_upload"} <= set(names)
+
+
+def test_binary_bodies_have_types_that_generators_know():
+    for path, operations in openapi.schema(api)["paths"].items():
+        for operation in operations.values():
+            content = operation.get("requestBody", {}).get("content", {})
+            assert not [kind for kind in content if "*" in kind], path
+            if "image/png" in content:
+                assert content["application/octet-stream"] == {"schema": {"type": "string", "format": "binary"}}

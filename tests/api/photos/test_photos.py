@@ -120,6 +120,13 @@ def test_upload_creates_a_photo(author, gallery):
     assert json.loads(twin.content)["duplicates"] == [said["id"]]
 
 
+def test_upload_as_octet_stream_stores_the_detected_type(author, gallery):
+    answer = post(author, gallery, OTHER, kind="application/octet-stream")
+    assert answer.status_code == 201
+    key = ObjectId(json.loads(answer.content)["id"])
+    assert document(key)["metadata"]["detail"]["content_type"] == "image/png"
+
+
 def test_photo_with_unusual_exif_types_is_accepted(author, gallery):
     make = exif_block(Base.Make, 5, inner=False)
     data = pictures.encoded("PNG", exif=b"Exif\0\0" + make)
