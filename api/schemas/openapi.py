@@ -1,6 +1,7 @@
 """The API's OpenAPI 3.1 document, with all installed content types."""
 
 from functools import cache
+from inspect import getdoc
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -11,15 +12,13 @@ from pydantic import TypeAdapter
 from api import problems
 from api.http import responses
 from api.http.routing import Api
-from api.schemas import shapes
+from api.schemas import shapes, writing
 from nodes.content import Content, registry
 
 REF_TEMPLATE = "#/components/schemas/{model}"
 URL_PREFIX = "/api/v1"
 # Schemas of query parameters. ninja documents these parameters in each operation.
 _PARAMETERS = ("PhotoDescription", "Filters", "FacetFilters", "NodeOptions", "ChangeOptions", "VersionOptions")
-# Schemas of request bodies. Their `detail` can contain the fields of any type.
-_OF_ANY_TYPE = ("NewNode", "NodeChange")
 _PROBLEM = {
     "type": "object",
     "title": "Problem",
@@ -55,23 +54,26 @@ def _schema(api: Api, types: tuple[type[Content], ...]) -> dict[str, Any]:
     with translation.override("en"):
         document: dict[str, Any] = dict(OpenAPISchema(api, URL_PREFIX.removeprefix("/") + "/"))
         node_schema = TypeAdapter(shapes.any_node()).json_schema(ref_template=REF_TEMPLATE, mode="serialization")
+        new_node_schema = TypeAdapter(writing.any_new_node()).json_schema(ref_template=REF_TEMPLATE)
     known = document["components"]["schemas"]
+    known |= new_node_schema.pop("$defs")
     node_shapes = node_schema.pop("$defs")
     for shape in node_shapes.values():
         for field in shape.get("properties", {}).values():
             # Remove the default, because a field is missing from a response only if it wasn't requested.
             field.pop("default", None)
     known |= node_shapes
-    known["Node"] = {"title": "Node", "description": shapes.Node.__doc__, **node_schema}
+    known["Node"] = {"title": "Node", "description": getdoc(shapes.Node), **node_schema}
+    known["NewNode"] = {"title": "NewNode", "description": getdoc(writing.NewNode), **new_node_schema}
     known["Problem"] = _PROBLEM
     for name in _PARAMETERS:
         known.pop(name, None)
     details = [name for name in known if name.endswith("Detail")]
-    for name in _OF_ANY_TYPE:
-        known[name]["properties"]["detail"] = {
-            "description": "The fields of the type.",
-            "anyOf": [*({"$ref": REF_TEMPLATE.format(model=detail)} for detail in details), {"type": "null"}],
-        }
+    # A change doesn't contain the node's type, so its `detail` can have the fields of any type.
+    known["NodeChange"]["properties"]["detail"] = {
+        "description": "The fields of the type.",
+        "anyOf": [*({"$ref": REF_TEMPLATE.format(model=detail)} for detail in details), {"type": "null"}],
+    }
     for operations in document["paths"].values():
         for operation in operations.values():
             _complete(operation)

@@ -56,6 +56,7 @@ def _shapes(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     shapes = schema["components"]["schemas"]
     # Mark fields as required only in request bodies. Responses always contain all the fields listed.
     body_shapes = {operation["body"]["shape"] for operation in _operations(schema) if operation["body"]}
+    body_shapes |= {option["shape"] for name in body_shapes for option in _options(shapes.get(name, {}))}
     for name, shape in sorted(shapes.items()):
         required = shape.get("required", ()) if name in body_shapes else ()
         fields = [

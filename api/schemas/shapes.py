@@ -150,25 +150,35 @@ def editable_fields(type: str) -> dict[str, models.Field]:
     return {field.name: field for field in declared if field.editable}
 
 
+def shape_name(content_type: type[Content]) -> str:
+    """Return the prefix of the names of a type's shapes: "blog-entry" becomes "BlogEntry".
+
+    Clients can see these names, so they are derived from the type's public name.
+    """
+    return "".join(word[:1].upper() + word[1:] for word in content_type.type_name.split("-"))
+
+
+@cache
+def detail_shape(content_type: type[Content]) -> Any:
+    """Return the shape of the fields of a type, such as BlogEntryDetail."""
+    return create_model(
+        f"{shape_name(content_type)}Detail",
+        __base__=Shape,
+        __doc__=f"The fields of the type “{content_type.type_name}”.",
+        **{field: _property(model) for field, model in editable_fields(content_type.type_name).items()},  # type: ignore[call-overload]
+    )
+
+
 @cache
 def _make_node_shapes(types: tuple[type[Content], ...]) -> dict[str, type[Node]]:
     shapes: dict[str, type[Node]] = {}
     for content_type in types:
-        # Clients can see the names of shapes, so derive them from the type's public name: "blog-entry" becomes
-        # BlogEntryNode.
-        name = "".join(word[:1].upper() + word[1:] for word in content_type.type_name.split("-"))
-        detail = create_model(
-            f"{name}Detail",
-            __base__=Shape,
-            __doc__=f"The fields of the type “{content_type.type_name}”.",
-            **{field: _property(model) for field, model in editable_fields(content_type.type_name).items()},  # type: ignore[call-overload]
-        )
         shapes[content_type.type_name] = create_model(
-            f"{name}Node",
+            f"{shape_name(content_type)}Node",
             __base__=Node,
             __doc__=f"A node of the type “{content_type.type_name}”.",
             type=(Literal[content_type.type_name], ...),  # type: ignore[arg-type]
-            detail=(detail | None, None),
+            detail=(detail_shape(content_type) | None, None),
         )
     return shapes
 

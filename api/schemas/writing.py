@@ -2,13 +2,15 @@
 
 import re
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from functools import cache
+from typing import Annotated, Any, Literal, Union
 
 from django.core.exceptions import ValidationError
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StrictInt, create_model
 
-from api.schemas.shapes import LIVE, Id, Shape, VersionName
+from api.schemas.shapes import LIVE, Id, Shape, VersionName, detail_shape, shape_name
 from nodes import tags
+from nodes.content import Content, registry
 from nodes.times import check_year
 
 Tag = Annotated[str, Field(max_length=tags.LONGEST, examples=["spring"])]
@@ -75,6 +77,30 @@ class NewNode(_NodeBody):
 
     type: str = Field(max_length=50, examples=["blog-entry"])
     title: str = Field(min_length=1, max_length=300)
+
+
+@cache
+def _make_new_node_shapes(types: tuple[type[Content], ...]) -> tuple[type[NewNode], ...]:
+    return tuple(
+        create_model(
+            f"New{shape_name(content_type)}Node",
+            __base__=NewNode,
+            __doc__=f"A new node of the type “{content_type.type_name}”.",
+            type=(Literal[content_type.type_name], ...),  # type: ignore[arg-type]
+            detail=(detail_shape(content_type) | None, Field(None, description="The fields of the type.")),
+        )
+        for content_type in types
+        if not content_type.is_file
+    )
+
+
+def any_new_node() -> Any:
+    """Return the union of the shapes of new nodes of all installed types, with `type` as the discriminator.
+
+    The union is only for the OpenAPI document. Requests are validated with NewNode and with the type's form fields,
+    whose messages name the field that is invalid.
+    """
+    return Annotated[Union[_make_new_node_shapes(registry.types())], Field(discriminator="type")]  # noqa: UP007
 
 
 class NodeChange(_NodeBody):

@@ -89,6 +89,13 @@ def test_content_type_of_an_app_is_in_the_schema(recipe):
     assert fields["servings"] == {"description": "Servings", "title": "Servings", "type": "integer"}
     assert fields["source_url"]["description"] == "Where it is from."
     assert set(fields) == {path.removeprefix("detail.") for path in declared("api-recipe")} - {"source"}
+    new = shapes["NewNode"]["discriminator"]["mapping"]["api-recipe"]
+    assert new == "#/components/schemas/NewApiRecipeNode"
+    assert {"$ref": new} in shapes["NewNode"]["oneOf"]
+    assert "photo" not in shapes["NewNode"]["discriminator"]["mapping"]
+    assert shapes["NewApiRecipeNode"]["required"] == ["type", "title"]
+    detail = shapes["NewApiRecipeNode"]["properties"]["detail"]
+    assert detail["anyOf"] == [{"$ref": "#/components/schemas/ApiRecipeDetail"}, {"type": "null"}]
     unregister(recipe)
     assert "ApiRecipeDetail" not in openapi.schema(api)["components"]["schemas"]
 
