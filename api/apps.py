@@ -7,4 +7,5 @@ class ApiConfig(AppConfig):
     verbose_name = _("API")
 
     def ready(self) -> None:
+        from api import checks  # noqa: F401 - imported to register itself
         from api.changes import relay  # noqa: F401 - registers the relay with the worker

@@ -1,13 +1,13 @@
 """Convert nodes to JSON, using the schemas in api/schemas/shapes.py."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.http import HttpRequest
 
 from api.problems import Problem
 from api.schemas.fields import serialize_value
-from api.schemas.shapes import BODY, DETAIL, editable_fields
+from api.schemas.shapes import BODY, COMPUTED, DETAIL, editable_fields
 from nodes import links
 from nodes.models import BaseNode, Photo
 from nodes.models.dependencies import note_texts
@@ -43,6 +43,7 @@ def serialize_node(
     include: Collection[str] = (),
     picked: Collection[str] = (),
     draft: Editable | None = None,
+    computed: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return a node's data.
 
@@ -52,6 +53,7 @@ def serialize_node(
         include: Names from INCLUDED to add to the data.
         picked: The names of the fields to return. If there are none, all fields are returned.
         draft: The node with its draft, if it has a draft that the principal has permission to view.
+        computed: The values of the node's computed fields, if they are requested and the type has any.
     """
     # The response contains the nonce and the time of the last change, so record that the response also depends on the
     # `texts` version.
@@ -59,6 +61,8 @@ def serialize_node(
     data = _common(request, node)
     if DETAIL in include:
         data[DETAIL] = _detail(node)
+    if computed is not None:
+        data[COMPUTED] = computed
     if BODY in include:
         data[BODY] = str(texts.body(node))
     if isinstance(node, Photo):

@@ -19,7 +19,9 @@ from api.nodes.listing import Filters, NodePage, count_facets, list_for_editors,
 from api.problems import Problem
 from api.rights import principals
 from api.rights.principals import Principal
+from api.schemas.computed import compute
 from api.schemas.shapes import (
+    COMPUTED,
     DETAIL,
     DRAFT,
     FIELDS,
@@ -181,12 +183,16 @@ def node_response(
         Problem: 422 if an option is not valid, 404 if the requested draft does not exist.
     """
     picked = presenting.parse_names(options.fields, FIELDS, "fields")
-    include = presenting.parse_names(options.include, INCLUDED, "include") | {DETAIL} | picked & INCLUDED
+    include = presenting.parse_names(options.include, INCLUDED, "include") | picked & INCLUDED
+    include |= {DETAIL} if picked else {DETAIL, COMPUTED}
     if options.version == DRAFT:
         if editable is None or editable.draft is None:
             raise Problem("not-found", "This draft doesn't exist, or you don't have permission to view it.")
         node = editable.drafted()
-    data = presenting.serialize_node(request, node, include=include, picked=picked, draft=editable)
+    values = compute([node]) if COMPUTED in include else {}
+    data = presenting.serialize_node(
+        request, node, include=include, picked=picked, draft=editable, computed=values.get(node.pk)
+    )
     return responses.json_response(request, data, nonce=node.metadata.nonce)
 
 
@@ -198,5 +204,9 @@ def _list_response(request: HttpRequest, filters: Filters, page: NodePage) -> Ht
         ids = [node.pk for node in nodes if not isinstance(node, Photo)]
         complete = {node.pk: node for node in stored_nodes.whole_by_ids(ids, now(), as_stored=bool(filters.state))}
         nodes = [complete.get(node.pk, node) for node in nodes]
-    items = [presenting.serialize_node(request, node, include=include, picked=picked) for node in nodes]
+    values = compute(nodes) if COMPUTED in include else {}
+    items = [
+        presenting.serialize_node(request, node, include=include, picked=picked, computed=values.get(node.pk))
+        for node in nodes
+    ]
     return responses.list_response(request, items, page.following)

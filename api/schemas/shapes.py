@@ -16,6 +16,7 @@ from django.db import models
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField, ObjectIdField
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from api.schemas.computed import computed_fields
 from nodes.content import Content, declared_fields, registry, values
 
 
@@ -82,7 +83,8 @@ class File(Shape):
 class Node(Shape):
     """A page, a post, a section or a photo.
 
-    If you don't send `fields`, all fields are returned, with these exceptions. Lists don't contain `detail`.
+    If you don't send `fields`, all fields are returned, with these exceptions. Lists don't contain `detail` and
+    `computed`, unless you request them. Only types with computed fields have `computed`, and you can't change them.
     `body_html` is returned only if you request it, and `draft` only if there is a draft that you can see. Only photos
     have a `file`.
     """
@@ -121,10 +123,10 @@ LIVE, DRAFT = "live", "draft"
 # The name of a node's version.
 VersionName = Annotated[str, Field(pattern=f"^({LIVE}|{DRAFT})$")]
 
-DETAIL, BODY = "detail", "body_html"
+DETAIL, BODY, COMPUTED = "detail", "body_html", "computed"
 # Names that `fields` and `include` accept.
-FIELDS = frozenset({*Node.model_fields, DETAIL})
-INCLUDED = frozenset({DETAIL, BODY})
+FIELDS = frozenset({*Node.model_fields, DETAIL, COMPUTED})
+INCLUDED = frozenset({DETAIL, BODY, COMPUTED})
 
 
 def _names_field(names: frozenset[str], example: str, description: str, max_length: int) -> Any:
@@ -170,15 +172,33 @@ def detail_shape(content_type: type[Content]) -> Any:
 
 
 @cache
+def computed_shape(content_type: type[Content]) -> Any:
+    """Return the shape of the computed fields of a type, such as RecipeComputed."""
+    return create_model(
+        f"{shape_name(content_type)}Computed",
+        __base__=Shape,
+        __doc__=f"The computed fields of the type “{content_type.type_name}”.",
+        **{
+            field.name: (field.kind, Field(description=field.description or None))
+            for field in computed_fields(content_type)
+        },  # type: ignore[call-overload]
+    )
+
+
+@cache
 def _make_node_shapes(types: tuple[type[Content], ...]) -> dict[str, type[Node]]:
     shapes: dict[str, type[Node]] = {}
     for content_type in types:
+        computed: dict[str, Any] = {}
+        if computed_fields(content_type):
+            computed[COMPUTED] = (computed_shape(content_type) | None, None)
         shapes[content_type.type_name] = create_model(
             f"{shape_name(content_type)}Node",
             __base__=Node,
             __doc__=f"A node of the type “{content_type.type_name}”.",
             type=(Literal[content_type.type_name], ...),  # type: ignore[arg-type]
             detail=(detail_shape(content_type) | None, None),
+            **computed,
         )
     return shapes
 

@@ -158,6 +158,8 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     searched_as_tags: ClassVar[Sequence[str]] = ()
     # Combinations of fields, as tuples of names, in which two nodes of this type in one section can't be equal.
     unique_together_in_section: ClassVar[Sequence[Sequence[str]]] = ()
+    # The names of the properties and methods whose values the API returns in `computed`.
+    api_fields: ClassVar[Sequence[str]] = ()
     # Whether an installed app declares the type.
     is_installed: ClassVar[bool] = True
     # The version of the type's fields. Upgraders convert older documents, one version at a time.
