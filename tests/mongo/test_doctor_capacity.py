@@ -59,14 +59,28 @@ def test_pool_larger_than_the_server_allows_is_reported(mongo, monkeypatch):
         assert found(capacity.connections) == {"pool-above-limit": WARNING}
 
 
-def test_versions_with_known_faults_are_reported(mongo):
-    def names(*version: int) -> list[str]:
-        return [f"{fault.name}: {mended}" for fault, mended in topology.known_faults([*version, 0])]
+LEAK, LOST = "CVE-2025-14847", "the alert of April 2024"
+SCRIPT, ITEMS, ADVISORY, CATCH_UP = "CVE-2026-11933", "CVE-2026-82058", "SERVER-131805", "CVE-2026-118383"
 
-    assert names(6, 0, 5) == ["CVE-2025-14847: 6.0.27", "the alert of April 2024: 6.0.14"]
-    assert names(7, 0, 8) == ["CVE-2025-14847: 7.0.28"]
-    for sound in ((6, 0, 27), (7, 0, 28), (8, 0, 17), (8, 2, 3), (9, 0, 0)):
-        assert names(*sound) == []
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("6.0.5", {LEAK: "6.0.27", LOST: "6.0.14", SCRIPT: "6.0.29", CATCH_UP: "6.0.30"}),
+        ("7.0.8", {LEAK: "7.0.28", SCRIPT: "7.0.37", ITEMS: "7.0.41", CATCH_UP: "7.0.48"}),
+        ("8.0.29", {ITEMS: "8.0.30", CATCH_UP: "8.0.37"}),
+        ("8.2.3", {SCRIPT: "8.2.11"}),
+        ("8.3.12", {ADVISORY: "8.3.13", CATCH_UP: "8.3.16"}),
+        ("9.0.0", {CATCH_UP: "9.0.7"}),
+        *[(fixed, {}) for fixed in ("6.0.30", "7.0.48", "8.0.37", "8.2.11", "8.3.16", "9.0.7", "9.1.0")],
+    ],
+)
+def test_versions_with_known_faults_are_reported(version, expected):
+    numbers = [int(number) for number in version.split(".")]
+    assert {fault.name: fixed_version for fault, fixed_version in topology.known_faults([*numbers, 0])} == expected
+
+
+def test_known_faults_of_the_server_are_findings(mongo):
     assert found(topology.server_faults).get("server-faulty") in (ADVICE, None)
 
 

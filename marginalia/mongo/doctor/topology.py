@@ -11,7 +11,12 @@ from marginalia.mongo.doctor.findings import ERROR, WARNING, Examination, Findin
 from marginalia.mongo.servers import OLDEST_VERSION
 
 # The end-of-life dates that MongoDB has published, by release series.
-END_OF_LIFE = {(6, 0): datetime(2025, 7, 31, tzinfo=UTC), (7, 0): datetime(2027, 8, 31, tzinfo=UTC)}
+END_OF_LIFE = {
+    (6, 0): datetime(2025, 7, 31, tzinfo=UTC),
+    (7, 0): datetime(2027, 8, 31, tzinfo=UTC),
+    (8, 0): datetime(2029, 10, 31, tzinfo=UTC),
+    (8, 2): datetime(2026, 7, 31, tzinfo=UTC),
+}
 MIN_MEMBERS = 3
 MAX_SKEW_SECONDS = 5.0  # seconds
 
@@ -36,6 +41,22 @@ FAULTS = (
         "the alert of April 2024",
         "transactions on several shards can lose reads and writes while chunks are moved",
         {(6, 0): 14, (7, 0): 8},
+    ),
+    Fault(
+        "CVE-2026-11933",
+        "a user who can run JavaScript in queries can read the server's memory or crash the server",
+        {(6, 0): 29, (7, 0): 37, (8, 0): 26, (8, 2): 11, (8, 3): 4},
+    ),
+    Fault(
+        "CVE-2026-82058",
+        "a user with write access can crash the server with an array that a validator rejects",
+        {(7, 0): 41, (8, 0): 30, (8, 3): 9},
+    ),
+    Fault("SERVER-131805", "MongoDB's release notes list it as a critical advisory", {(8, 3): 13}),
+    Fault(
+        "CVE-2026-118383",
+        "anyone who can reach its port can crash a new primary without a password",
+        {(6, 0): 30, (7, 0): 48, (8, 0): 37, (8, 3): 16, (9, 0): 7},
     ),
 )
 
