@@ -176,7 +176,8 @@ STORAGES = {
     "staticfiles": {"BACKEND": "cms.serving.static_files.HashedFilesStorage"},
 }
 
-# Emails can contain password reset links, so a public site must not write emails to its log.
+# Emails can contain password reset links, so a public site must not write emails to its log. Django 6.1 deprecates these
+# settings in favour of MAILERS, which Django 5.2 doesn't support.
 vars().update(email_settings(env.EMAIL_URL))
 # Timeout in seconds. Without it, a mail server that accepts connections but doesn't respond would block the worker.
 EMAIL_TIMEOUT = 10

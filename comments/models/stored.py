@@ -8,12 +8,11 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.fields import EmbeddedModelField, ObjectIdAutoField
 from django_mongodb_backend.managers import EmbeddedModelManager
-from django_mongodb_backend.models import EmbeddedModel
 
 from marginalia.comments import conf
 from marginalia.comments.backends import layout_classes
 from marginalia.comments.types import Kind, Order, State, Target
-from marginalia.mongo.models import ReadOnlyModel, ReadOnlyQuerySet
+from marginalia.mongo.models import KeyedEmbeddedModel, ReadOnlyModel, ReadOnlyQuerySet
 
 
 class StoredManager(models.Manager.from_queryset(ReadOnlyQuerySet)):  # type: ignore[misc]
@@ -33,7 +32,7 @@ class Stored(ReadOnlyModel):
         abstract = True
 
 
-class StoredAuthor(EmbeddedModel):
+class StoredAuthor(KeyedEmbeddedModel):
     """The author of a stored comment. The model has no field for the email address."""
 
     # This field is the primary key only to keep Django from adding another key. It is None for authors without an
@@ -51,7 +50,7 @@ class StoredAuthor(EmbeddedModel):
         return self.name
 
 
-class StoredMoving(EmbeddedModel):
+class StoredMoving(KeyedEmbeddedModel):
     """A conversion in progress: the new layout and the number of comments copied so far."""
 
     # This field is the primary key only to keep Django from adding another key.

@@ -2,7 +2,9 @@
 
 from typing import Any, NoReturn
 
+from django.core.checks import CheckMessage
 from django.db import models
+from django_mongodb_backend.models import EmbeddedModel
 
 from marginalia.mongo.connection import database
 
@@ -38,3 +40,16 @@ class ReadOnlyModel(models.Model):
 
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise WrittenByServices(f"{type(self).__name__} is deleted by services, never by delete().")
+
+
+class KeyedEmbeddedModel(EmbeddedModel):
+    """Base class for embedded models that declare a primary key, so that Django doesn't add another key."""
+
+    class Meta:
+        abstract = True
+
+    @classmethod
+    def check(cls, **kwargs: Any) -> list[CheckMessage]:
+        """Return the messages of the checks, without the warning that embedded primary keys have no unique index."""
+        # django-mongodb-backend reports this warning since 6.1. The values of these keys can repeat.
+        return [found for found in super().check(**kwargs) if found.id != "mongodb.fields.embedded_model.W005"]

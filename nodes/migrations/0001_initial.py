@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name="Author",
+            name="Byline",
             fields=[
                 ("id", django_mongodb_backend.fields.ObjectIdField(db_column="_id", primary_key=True, serialize=False)),
                 ("name", models.CharField(max_length=200)),

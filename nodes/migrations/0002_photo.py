@@ -14,27 +14,6 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name="Photo",
-            fields=[
-                (
-                    "id",
-                    django_mongodb_backend.fields.ObjectIdAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "metadata",
-                    nodes.models.documents.MetadataField(embedded_model=nodes.models.PhotoMetadata),
-                ),
-            ],
-            options={
-                "verbose_name": "photo",
-                "verbose_name_plural": "photos",
-                "db_table": "cms.assets.files",
-                "managed": False,
-            },
-        ),
-        migrations.CreateModel(
             name="PhotoMetadata",
             fields=[
                 (
@@ -74,6 +53,27 @@ class Migration(migrations.Migration):
             ],
             options={
                 "abstract": False,
+            },
+        ),
+        migrations.CreateModel(
+            name="Photo",
+            fields=[
+                (
+                    "id",
+                    django_mongodb_backend.fields.ObjectIdAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "metadata",
+                    nodes.models.documents.MetadataField(embedded_model=nodes.models.PhotoMetadata),
+                ),
+            ],
+            options={
+                "verbose_name": "photo",
+                "verbose_name_plural": "photos",
+                "db_table": "cms.assets.files",
+                "managed": False,
             },
         ),
     ]

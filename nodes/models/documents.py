@@ -12,9 +12,8 @@ from bson import ObjectId
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelField, ObjectIdField
-from django_mongodb_backend.models import EmbeddedModel
 
-from marginalia.mongo.models import ReadOnlyModel
+from marginalia.mongo.models import KeyedEmbeddedModel, ReadOnlyModel
 from marginalia.mongo.reading import Malformed
 from nodes import content, links
 from nodes.content import Content, Missing, registry, upgrading
@@ -53,7 +52,7 @@ def _are_numbers(values: Any, size: int) -> bool:
     return isinstance(values, list) and len(values) == size and all(isinstance(value, int | float) for value in values)
 
 
-class DocumentPart(EmbeddedModel):
+class DocumentPart(KeyedEmbeddedModel):
     """Base class for embedded models that can be built from a stored document, even if a projection excluded fields."""
 
     class Meta:

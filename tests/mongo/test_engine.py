@@ -11,6 +11,8 @@ from django.db import connection
 from pymongo.synchronous.topology import Topology
 
 from cms.database.base import DatabaseWrapper
+from marginalia.comments.models import StoredAuthor
+from nodes.models import Byline
 from tests.support.commands import explain, stages
 
 
@@ -61,6 +63,24 @@ def test_only_the_columns_of_the_model_are_fetched(mongo, commands):
     assert commands.sent[0].command["pipeline"][-1] == {
         "$project": {field.column: 1 for field in get_user_model()._meta.concrete_fields}
     }
+
+
+@pytest.mark.parametrize("narrowed", ["only", "defer"])
+def test_narrowed_query_fetches_its_fields_and_sorts_by_an_index(mongo, commands, narrowed):
+    for name in ("b", "a"):
+        get_user_model().objects.create_user(name, first_name=name * 2)
+    others = [field.name for field in get_user_model()._meta.concrete_fields if field.name not in ("id", "username")]
+    users = get_user_model().objects.order_by("username")
+    with commands.recorded():
+        ann, _bob = users.only("username") if narrowed == "only" else users.defer(*others)
+    assert commands.sent[0].command["pipeline"][-1] == {"$project": {"_id": 1, "username": 1}}
+    (found,) = plans(commands, mongo)
+    assert "SORT" not in found
+    assert (ann.username, ann.first_name) == ("a", "aa")
+
+
+def test_embedded_models_with_a_key_have_no_warnings():
+    assert [*Byline.check(), *StoredAuthor.check()] == []
 
 
 def test_admin_list_with_a_join_works(mongo):

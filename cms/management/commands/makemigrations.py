@@ -6,10 +6,14 @@ Django's command would start the server just to check the migration history.
 from pathlib import Path
 from typing import Any
 
-from django.core.management.commands import makemigrations
 from django.db import connections
 
 from marginalia.local.embedded import Embedded
+
+try:  # since django-mongodb-backend 6.1
+    from django_mongodb_backend.management.commands import makemigrations
+except ImportError:
+    from django.core.management.commands import makemigrations
 
 
 class Command(makemigrations.Command):

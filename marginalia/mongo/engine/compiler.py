@@ -63,8 +63,18 @@ class SQLCompiler(stock.SQLCompiler):
             query.ordering = ordering
             query.extra_fields = None
         if not query.lookup_pipeline and not query.extra_fields:
-            query.model_columns = tuple(field.column for field in self.query.get_meta().concrete_fields)
+            query.model_columns = tuple(name for name, _column in self.columns)
         return query
+
+    def get_project_columns(self, columns: Any) -> Any:
+        """Return the columns that build_query() projects before it sorts, or None if it can project them afterwards.
+
+        django-mongodb-backend calls this method since 6.0.1. Its own method also returns the columns of only() and
+        defer(), so that sorting them can't use an index.
+        """
+        if self.query.default_cols and not self.query.annotations and not self.query.distinct:
+            return None
+        return super().get_project_columns(columns)
 
     def apply_converters(self, rows: Any, converters: Any) -> Iterator[Any]:
         """Yield rows of field values. Rows of damaged documents are logged and skipped.
