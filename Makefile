@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # browsers.
 TESTERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: help run test test-slow lint docs bench soak mutants screenshots vendor package clean chromium wrk checkers java promtool varnish nginx lighthouse lock sbom audit image builders
+.PHONY: help run test test-next test-slow lint docs bench soak mutants screenshots vendor package clean chromium wrk checkers java promtool varnish nginx lighthouse lock sbom audit image builders
 .DEFAULT_GOAL := help
 
 help: ## list all targets
@@ -19,6 +19,9 @@ run: .venv/runtime.stamp ## serve the site on 127.0.0.1:8000 (options: PORT=8001
 
 test: .venv/dev.stamp chromium checkers ## run the quick tests, about eight minutes on two cores
 	$(BIN)/python -m pytest -m "not slow" -n $(TESTERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-next: .venv-next/dev.stamp chromium checkers ## run the quick tests with the versions in requirements-next.txt (PYTHON=python3.13)
+	.venv-next/bin/python -m pytest -m "not slow" -n $(TESTERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-slow: .venv/dev.stamp chromium checkers java promtool varnish nginx builders ## run the slow tests: crashes, large volumes, conversions, mutants
 	$(BIN)/python -m pytest -m slow -n $(TESTERS) --dist loadfile --no-loadscope-reorder $(ARGS)
@@ -77,8 +80,8 @@ sbom: .venv/dev.stamp ## write the site's components to build/sbom.json (Cyclone
 audit: .venv/dev.stamp ## check locked packages for security advisories; exits with code 2 if none can be checked
 	@$(BIN)/python -m tools.audit $(ARGS)
 
-clean: ## delete the virtual environment and files of tools, but never the data in var/
-	rm -rf .venv node_modules build dist htmlcov .coverage .hypothesis .*_cache *.egg-info
+clean: ## delete the virtual environments and files of tools, but never the data in var/
+	rm -rf .venv .venv-next node_modules build dist htmlcov .coverage .hypothesis .*_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # If an installation is interrupted, no stamp is created, so it runs again next time.
@@ -92,12 +95,27 @@ clean: ## delete the virtual environment and files of tools, but never the data 
 	@$(PIP) -r requirements-dev.txt
 	@touch $@ .venv/runtime.stamp
 
+# The packages in requirements-next.txt replace the versions that requirements-dev.txt installs.
+.venv-next/dev.stamp: requirements-next.txt requirements-dev.txt $(RUNTIME) | .venv-next/bin/python
+	@echo "Installing what the tests need into .venv-next …"
+	@.venv-next/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@.venv-next/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-next.txt
+	@touch $@
+
 $(BIN)/python:
-	@command -v $(PYTHON) >/dev/null || { echo "No $(PYTHON) here: install Python 3.11 or later, or name one: make PYTHON=/path/to/python3 …" >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Marginalia needs Python 3.11 or later, and $(PYTHON) is %d.%d: name another, as in make PYTHON=python3.12 run" % sys.version_info[:2])'
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) lacks its venv module: on Debian and Ubuntu, apt-get install python3-venv" >&2; exit 1; }
-	@rm -rf .venv
-	@$(PYTHON) -m venv .venv
+	$(call environment,.venv,3.11)
+
+.venv-next/bin/python:
+	$(call environment,.venv-next,3.12)
+
+# $(call environment,folder,oldest version of Python)
+define environment
+@command -v $(PYTHON) >/dev/null || { echo "No $(PYTHON) here: install Python $(2) or later, or name one: make PYTHON=/path/to/python3 …" >&2; exit 1; }
+@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= tuple(map(int, "$(2)".split("."))) else "This target needs Python $(2) or later, and $(PYTHON) is %d.%d: name another, as in make PYTHON=python3.13 …" % sys.version_info[:2])'
+@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) lacks its venv module: on Debian and Ubuntu, apt-get install python3-venv" >&2; exit 1; }
+@rm -rf $(1)
+@$(PYTHON) -m venv $(1)
+endef
 
 # $(call have,command that finds the program,packages,message if they can't be installed[,command that finds an alternative ||])
 # RUNLEVEL=1 prevents the servers in these packages from starting.

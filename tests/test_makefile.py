@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture
 def make(tmp_path):
     """Run make in a copy of the Makefile's folder without a virtual environment."""
-    for name in ("Makefile", "requirements.txt", "requirements-mongod.txt", "requirements-dev.txt"):
-        shutil.copy(ROOT / name, tmp_path)
+    for path in (ROOT / "Makefile", *ROOT.glob("requirements*.txt")):
+        shutil.copy(path, tmp_path)
 
     def run(*words):
         outside = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "PORT"))}
@@ -22,6 +22,7 @@ def make(tmp_path):
             ["make", *words], cwd=tmp_path, env=outside, capture_output=True, text=True, check=False
         )
         assert not (tmp_path / ".venv").exists()
+        assert not (tmp_path / ".venv-next").exists()
         return result
 
     return run
@@ -40,6 +41,7 @@ def test_help_lists_every_target(make):
         "docs",
         "run",
         "test",
+        "test-next",
         "test-slow",
         "lint",
         "bench",
@@ -68,14 +70,18 @@ def test_missing_interpreter_is_reported(make):
     assert result.stderr.startswith("No no-such-python here: install Python 3.11 or later")
 
 
-def test_old_interpreter_is_reported(make, tmp_path):
+@pytest.mark.parametrize(
+    ("target", "version", "oldest"),
+    [("run", (3, 9, 2), "3.11"), ("run", (3, 10, 0), "3.11"), ("test-next", (3, 11, 7), "3.12")],
+)
+def test_old_interpreter_is_reported(make, tmp_path, target, version, oldest):
     old = interpreter(
-        tmp_path / "old", """exec python3 -c "import sys; sys.version_info = (3, 9, 2); exec(sys.argv[1])" "$2" """
+        tmp_path / "old", f"""exec python3 -c "import sys; sys.version_info = {version}; exec(sys.argv[1])" "$2" """
     )
-    result = make("run", old)
+    result = make(target, old)
     assert result.returncode
-    assert "Marginalia needs Python 3.11 or later" in result.stderr
-    assert "is 3.9: name another" in result.stderr
+    assert f"This target needs Python {oldest} or later" in result.stderr
+    assert f"is {version[0]}.{version[1]}: name another" in result.stderr
 
 
 def test_interpreter_without_venv_is_reported(make, tmp_path):
