@@ -7,6 +7,9 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 # What a site's tests import, with the versions that Marginalia's own tests use.
 TEST = {"pytest", "pytest-django", "factory-boy", "hypothesis"}
+# Two series of Django, each with its own series of the backend, are tested. Pip chooses the newest for the interpreter.
+TWO_SERIES = {"Django", "django-mongodb-backend"}
+NEXT_UNTESTED = "6.2"
 
 
 class DependenciesHook(MetadataHookInterface):
@@ -14,11 +17,15 @@ class DependenciesHook(MetadataHookInterface):
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Set the dependencies and the extras `mongod` and `test`. django-marginalia has the same version."""
-        # Sites can install later patch releases, such as security fixes, without waiting for a release of Marginalia.
-        direct = [pin.replace("==", "~=") for pin in self._pins("requirements.txt", until="# needed by those above")]
+        direct = [self._range(pin) for pin in self._pins("requirements.txt", until="# needed by those above")]
         metadata["dependencies"] = [f"django-marginalia=={metadata['version']}", *direct]
         test = [pin for pin in self._pins("requirements-dev.txt") if pin.partition("==")[0] in TEST]
         metadata["optional-dependencies"] = {"mongod": self._pins("requirements-mongod.txt"), "test": test}
+
+    def _range(self, pin: str) -> str:
+        # Sites can install later patch releases, such as security fixes, without waiting for a release of Marginalia.
+        name, _, version = pin.partition("==")
+        return f"{name}>={version},<{NEXT_UNTESTED}" if name in TWO_SERIES else f"{name}~={version}"
 
     def _pins(self, name: str, until: str | None = None) -> list[str]:
         folder = next(path for path in (Path(self.root), Path(self.root).parent) if (path / name).is_file())
