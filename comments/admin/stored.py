@@ -114,24 +114,23 @@ class DiscussionAdmin(StoredAdmin):
         bar = '<span id="conversion-{}" data-live><progress value="{}" max="{}" aria-label="{}"></progress> {}</span>'
         return format_html(bar, row.pk, done, max(total, 1), text, text)
 
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """If the user is a moderator, return an action for each combination of layout and order."""
-        if not is_moderator(request.user):
-            return {}
-        return {
-            f"convert_to_{layout}_{order}": (
-                _conversion_action(layout, order),
-                f"convert_to_{layout}_{order}",
-                _("Convert to %(layout)s, %(order)s") % {"layout": layout, "order": order},
-            )
-            for layout in layout_classes()
-            for order in (Order.OLDEST, Order.THREADED)
-        }
+    @property
+    def actions(self) -> list[Any]:
+        """An action for each combination of layout and order."""
+        orders = (Order.OLDEST, Order.THREADED)
+        return [_conversion_action(layout, order) for layout in layout_classes() for order in orders]
+
+    def has_convert_permission(self, request: HttpRequest) -> bool:
+        return is_moderator(request.user)
 
 
 def _conversion_action(layout: str, order: Order) -> Any:
     """Return the admin action that converts the selected discussions."""
 
+    @admin.action(
+        permissions=["convert"],
+        description=_("Convert to %(layout)s, %(order)s") % {"layout": layout, "order": order},
+    )
     def convert(modeladmin: DiscussionAdmin, request: HttpRequest, queryset: QuerySet) -> None:
         counts: Counter[bool | None] = Counter()
         for row in queryset:
@@ -153,6 +152,7 @@ def _conversion_action(layout: str, order: Order) -> Any:
             )
             modeladmin.message_user(request, message % {"n": counts[False]})
 
+    convert.__name__ = f"convert_to_{layout}_{order}"
     return convert
 
 

@@ -120,6 +120,21 @@ def test_admin_action_converts_a_discussion(mongo, settings, target, operator):
     assert (found.layout, found.order) == ("buckets", Order.THREADED)
 
 
+@pytest.mark.parametrize(("codename", "layout"), [("can_moderate", "buckets"), ("view_storedcomment", "documents")])
+def test_only_moderators_can_convert_discussions(mongo, settings, target, client, codename, layout):
+    backend = configure(settings)
+    lively(backend, target)
+    user = get_user_model().objects.create_user("vera", password="secret", is_staff=True)
+    user.user_permissions.add(*Permission.objects.filter(codename__in=["view_storeddiscussion", codename]))
+    client.force_login(user)
+    url = reverse("admin:marginalia_comments_storeddiscussion_changelist")
+    page = client.get(url).content.decode()
+    assert "delete_selected" not in page
+    assert ("convert_to_buckets_threaded" in page) == (layout == "buckets")
+    client.post(url, {"action": "convert_to_buckets_threaded", "_selected_action": [target.id]})
+    assert backend.discussion(target).layout == layout
+
+
 def test_long_conversion_is_left_to_the_worker(mongo, settings, target, operator, monkeypatch):
     backend = configure(settings)
     lively(backend, target)
