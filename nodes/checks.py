@@ -1,18 +1,25 @@
 """System checks for content type declarations."""
 
+import inspect
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from django.core.checks import CheckMessage, Error, register
+from django.core.exceptions import ImproperlyConfigured
 from django.db import models
+from django.urls import Resolver404, resolve
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField, ObjectIdField
 
-from nodes.content import Content, Part, registry, uniqueness, values
+from nodes.content import Content, Part, registry, routes, uniqueness, values
 from nodes.content.base import LISTED_BY, Written
 from nodes.content.declared_fields import RESERVED
+from nodes.content.routes import GET, PAGES, POST, Route
 from nodes.content.upgrading import FIRST
 from nodes.models.stored_site import COMMENT_POLICIES
+from nodes.selectors.routes import MOST_PARTS
+from nodes.selectors.slugs import ROUTE
 
 POLICIES = tuple(dict(COMMENT_POLICIES))
 # Fields of these classes can't be facets. Long text, documents and ids aren't useful as filters. The date in a datetime
@@ -23,6 +30,8 @@ _NOT_FACETS = (
 )
 # Maximum number of nodes on one page of a section's list.
 MOST_ON_A_PAGE = 100
+# Values for which the check of routes tries whether a path matches. At least one of them suits each common converter.
+_PATH_VALUES = ("2026", "x", "01", "2026-01-01", "0" * 24, "00000000-0000-0000-0000-000000000000")
 # The fields that most types share, keyed by name.
 _WRITTEN = {field.name: field for field in Written._meta.fields}
 
@@ -43,6 +52,8 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
     - nodes.E012: a part contains other parts.
     - nodes.E013: `date_field` isn't a date field.
     - nodes.E020: `unique_together_in_section` contains a field whose values can't be unique, or isn't a list of tuples.
+    - nodes.E040: requests never reach a route.
+    - nodes.E041: the options or the method of a route are invalid.
     """
     messages: list[CheckMessage] = []
     for double in registry.duplicates():
@@ -61,6 +72,7 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
         messages += _rules(content_type)
         messages += _date_field(content_type)
         messages += _unique_together(content_type)
+        messages += _routes(content_type)
     return messages
 
 
@@ -129,6 +141,65 @@ def _unique_together(content_type: type[Content]) -> Iterator[CheckMessage]:
                 message = f"{attribute} contains “{name}”, whose values can't be unique."
                 hint = "Use fields of this type with short text, numbers, dates, booleans, or links to pages or photos."
                 yield Error(message, hint=hint, obj=content_type, id="nodes.E020")
+
+
+def _routes(content_type: type[Content]) -> Iterator[CheckMessage]:
+    for route in content_type.declared_routes:
+        name = f"The route “{route.path}” of {_name(content_type)}"
+        problem, hint = _unreachable(content_type, route)
+        if problem:
+            yield Error(f"{name} {problem}.", hint=hint, obj=content_type, id="nodes.E040")
+            continue
+        for problem, hint in _invalid_options(content_type, route):
+            yield Error(f"{name} {problem}.", hint=hint, obj=content_type, id="nodes.E041")
+
+
+def _unreachable(content_type: type[Content], route: Route) -> tuple[str, str]:
+    """Return the reason why no request reaches a route, and a hint, or two empty strings."""
+    if content_type.is_file:
+        return "never matches, because photos can't have routes", "Declare the route in a section or page."
+    if not route.path or route.path != route.path.strip("/") or "//" in route.path or set(route.path) & set("?# "):
+        return "never matches", "Use a path such as “calendar/<int:year>”, without a slash at the beginning or end."
+    if route.path.count("/") >= MOST_PARTS:
+        return "never matches, because it is too long", f"Use at most {MOST_PARTS} parts."
+    try:
+        converters = route.pattern.pattern.converters
+    except ImproperlyConfigured as error:
+        return f"isn't a valid path: {error}", "Use the syntax of django.urls.path()."
+    values = {
+        name: next((value for value in _PATH_VALUES if re.fullmatch(converter.regex, value)), None)
+        for name, converter in converters.items()
+    }
+    if None in values.values():
+        return "", ""  # The values of the project's own converter are unknown.
+    path = re.sub(r"<(?:[^<>:]*:)?([^<>]*)>", lambda found: str(values[found[1]]), route.path)
+    match = routes.match(content_type.declared_routes, path)
+    if match and match.func != route:
+        return f"is hidden by the route “{match.route}”", "Declare the more specific route first."
+    try:
+        is_hidden = resolve(f"/x/{path}").url_name != ROUTE
+    except Resolver404:
+        return "never matches", "Use the syntax of django.urls.path()."
+    if is_hidden:
+        return "is hidden by a URL of the site", "Choose another path. Feeds and archives have the site's own URLs."
+    return "", ""
+
+
+def _invalid_options(content_type: type[Content], route: Route) -> Iterator[tuple[str, str]]:
+    names = set(route.pattern.pattern.converters)
+    try:
+        inspect.signature(getattr(content_type, route.attribute)).bind(None, None, **dict.fromkeys(names))
+    except TypeError as error:
+        hint = f"Write {route.attribute}({', '.join(['self', 'request', *sorted(names)])})."
+        yield f"doesn't match the parameters of its method: {error}", hint
+    if not route.methods or set(route.methods) - {GET, POST}:
+        yield f"can't have the methods {route.methods!r}", "Use GET, POST or both."
+    if route.reads not in ("", PAGES):
+        yield f"can't declare reads={route.reads!r}", f"Use “{PAGES}”, or leave it out."
+    elif route.reads and set(route.methods) != {GET}:
+        yield "accepts POST, so its responses can't be cached", "Leave out `reads`."
+    if route.in_sitemap and names:
+        yield "can't be in the sitemap, because its path contains values", "Leave out `in_sitemap`."
 
 
 def _name(content_type: type[Content]) -> str:

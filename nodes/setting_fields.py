@@ -3,6 +3,7 @@
 import json
 import zoneinfo
 from typing import Any
+from urllib.parse import unquote
 
 from bson import ObjectId
 from django import forms
@@ -12,10 +13,11 @@ from django.core.validators import MaxLengthValidator, ProhibitNullCharactersVal
 from django.urls import Resolver404, resolve
 from django.utils.translation import gettext as _
 
+from marginalia.mongo.clock import now
 from nodes.form_fields import LineField, ReferenceField
-from nodes.models import look, stored_site
+from nodes.models import look, stored_site, tree
 from nodes.models.stored_site import NODE_PREFIX
-from nodes.selectors import stored_nodes
+from nodes.selectors import routes, stored_nodes
 
 LONGEST_LABEL, LONGEST_TARGET = 60, 1_000
 MAIL = "mailto:"
@@ -135,7 +137,7 @@ def _clean_path(label: str, path: str) -> dict[str, str]:
             is_page = resolve(path).url_name == "node"
         except Resolver404:
             is_page = True
-        if is_page and not node:
+        if is_page and not node and not routes.find(tree.current(), unquote(path).strip("/"), now()):
             raise ValidationError(_("No public page has the URL “%(path)s”."), params={"path": path})
     return {"label": _required(label, path), "target": path}
 

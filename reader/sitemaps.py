@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from urllib.parse import quote
 from xml.sax.saxutils import escape
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,9 +11,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from marginalia.mongo.clock import now
-from nodes import links
+from nodes import content, links
 from nodes.content import NEWEST, registry
 from nodes.models import tree
+from nodes.models.tree import Tree
 from nodes.selectors import stored_nodes
 from nodes.selectors.listing import BEGINNING
 from reader.selectors import bylines, sitemap
@@ -50,7 +52,20 @@ def page(request: HttpRequest, kind: str, number: int) -> HttpResponse:
     if entries is None:
         raise Http404(_("This part of the sitemap doesn't exist."))
     url = tree.current().url
-    return _xml("urlset", (_line(origin, url(entry.parent_id, entry.slug), entry.updated) for entry in entries))
+    lines = (
+        _line(origin, path, changed)
+        for entry in entries
+        for path, changed in _with_routes(kind, url(entry.parent_id, entry.slug), entry.updated)
+    )
+    return _xml("urlset", lines)
+
+
+def _with_routes(type: str, url: str, changed: datetime) -> Iterator[tuple[str, datetime | None]]:
+    """Yield the path and last change of a node, and of its routes for the sitemap, whose last change is unknown."""
+    yield url, changed
+    for route in content.get(type).declared_routes:
+        if route.in_sitemap:
+            yield Tree.url_below(url, quote(route.path)), None
 
 
 def _sections(moment: datetime) -> Iterator[tuple[str, datetime | None]]:
@@ -67,7 +82,8 @@ def _sections(moment: datetime) -> Iterator[tuple[str, datetime | None]]:
     for section_id in sections.live_ids(moment):
         if section_id is not None:
             section = sections.sections[section_id]
-            yield sections.url(section.parent_id, section.slug), max(section.updated, newest.get(section_id, BEGINNING))
+            changed = max(section.updated, newest.get(section_id, BEGINNING))
+            yield from _with_routes(section.type, sections.url(section.parent_id, section.slug), changed)
     # Authors who have an author page are skipped, because these pages are already in the sitemap.
     pages = bylines.pages(sections, moment)
     for slug, (_name, published) in sorted(bylines.authors(sections, moment).items()):

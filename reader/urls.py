@@ -3,7 +3,7 @@
 from django.urls import path
 
 from photos import views
-from reader import sitemaps
+from reader import converters, sitemaps  # noqa: F401 - registers a converter
 from reader.views import authors, feeds, finding, look, pages, previews
 
 urlpatterns = [
@@ -36,4 +36,6 @@ urlpatterns = [
     path("<nodepath:path>/archive/<year:year>/<month:month>", finding.archive_of, name="archive-month"),
     path("<nodepath:path>", pages.node, name="node"),
     path("<nodepath:path>/", pages.without_slash, name="without-slash"),
+    # The paths of routes can contain any characters, for example the dot in "calendar.ics".
+    path("<noderoute:path>", pages.node, name="node"),
 ]

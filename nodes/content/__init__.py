@@ -35,6 +35,7 @@ from nodes.content.base import (
 )
 from nodes.content.declared_fields import MarkdownField
 from nodes.content.registry import CONTENT, TOP_LEVEL, get, may_hold, register, types, unregister
+from nodes.content.routes import route
 from nodes.content.shipped import PHOTO, AuthorPage, BasicPage, Blog, BlogEntry, Folder, Gallery, PhotoContent
 
 __all__ = [
@@ -69,6 +70,7 @@ __all__ = [
     "insert",
     "may_hold",
     "register",
+    "route",
     "types",
     "unregister",
     "upgrade",

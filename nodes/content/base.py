@@ -14,12 +14,14 @@ from typing import Any, ClassVar, Self
 from django.apps.registry import Apps
 from django.db import models
 from django.db.models.base import ModelBase
+from django.http import HttpRequest
 from django.utils.functional import Promise, classproperty
 from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.fields import ObjectIdField
 from django_mongodb_backend.models import EmbeddedModel
 
-from nodes.content import values
+from nodes.content import routes, values
+from nodes.content.routes import Route
 
 MARKDOWN, HTML = "markdown", "html"
 # The ways in which a section can list its nodes.
@@ -166,8 +168,13 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     schema_version: ClassVar[int] = 1
     # (from_version, upgrader) for each function that is declared with `upgrade`.
     upgraders: ClassVar[Sequence[tuple[int, Upgrader]]] = ()
+    # The routes that are declared with `route`.
+    declared_routes: ClassVar[tuple[Route, ...]] = ()
     # Templates need the class itself, so the template engine must not call it.
     do_not_call_in_templates: ClassVar[bool] = True
+
+    # The page with these fields, or None if it hasn't been stored yet.
+    node: Any = None
 
     class Meta:
         abstract = True
@@ -182,6 +189,7 @@ class Content(EmbeddedModel, metaclass=ContentBase):
             name: inspect.unwrap(value) for above in reversed(cls.__mro__) for name, value in vars(above).items()
         }
         cls.upgraders = tuple((f.upgrades_from, f) for f in functions.values() if hasattr(f, "upgrades_from"))
+        cls.declared_routes = routes.declared(cls)
 
     @classproperty
     def label(cls) -> str | Promise:
@@ -199,6 +207,13 @@ class Content(EmbeddedModel, metaclass=ContentBase):
 
         These properties are added to the properties that every page has, and replace those with the same name. Empty
         values are left out, so a value of None removes a property.
+        """
+        return {}
+
+    def get_context(self, request: HttpRequest) -> dict[str, Any]:
+        """Return additional variables for the page's template. `self.node` is the page.
+
+        The page cache stores the page, so the variables must not depend on request headers or cookies.
         """
         return {}
 

@@ -131,6 +131,18 @@ def facet_names() -> frozenset[str]:
     return frozenset(name for type in types() for name in type.facets)
 
 
+@cache
+def routed() -> tuple[type[Content], ...]:
+    """Return the types with routes."""
+    return tuple(type for type in types() if type.declared_routes)
+
+
+@cache
+def route_parameters() -> frozenset[str]:
+    """Return the names of the query parameters that the routes of all types read."""
+    return frozenset(name for type in routed() for route in type.declared_routes for name in route.parameters)
+
+
 def _is_section(type: type[Content]) -> bool:
     return type.is_section
 
@@ -152,5 +164,5 @@ def _is_not_section(type: type[Content]) -> bool:
 
 
 def _clear_caches() -> None:
-    for cached in (names, may_hold, listed_by_facets, listed_by_own_date, facet_names):
+    for cached in (names, may_hold, listed_by_facets, listed_by_own_date, facet_names, routed, route_parameters):
         cached.cache_clear()

@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from marginalia.mongo.engine import read_tracking
 from marginalia.mongo.engine.recording import Recorder
+from nodes.collections import ASSET_FILES, NODES
 from nodes.models.stored_site import SLOTS, slots
 from nodes.types import Expected
 
@@ -74,6 +75,16 @@ def note_texts() -> None:
     """Record that the response shows the text or the last change of another node, so any save could change it."""
     if (dependencies := _recorder.current) is not None:
         dependencies.texts = True
+
+
+def record_orm_reads() -> None:
+    """In the rest of the response, let the ORM's reads of nodes and photos depend on any save."""
+
+    def record() -> None:
+        note_texts()
+        note_tags()
+
+    read_tracking.record_orm_reads((NODES, ASSET_FILES), record)
 
 
 def note_node(stored: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelField, Object
 from marginalia.mongo.models import KeyedEmbeddedModel, ReadOnlyModel
 from marginalia.mongo.reading import Malformed
 from nodes import content, links
-from nodes.content import Content, Missing, registry, upgrading
+from nodes.content import Content, Missing, registry, routes, upgrading
 from nodes.models import tree
 from nodes.models.validation import REQUIRED_FIELDS, check_metadata
 
@@ -179,6 +179,8 @@ class BaseNode(ReadOnlyModel):
         document = as_shown(document)
         metadata = cls._meta.get_field("metadata").embedded_model.from_document(document["metadata"])
         node = cls(pk=document["_id"], metadata=metadata)
+        if metadata.detail is not None:
+            metadata.detail.node = node
         derived = derived_of(document)
         node.excerpt, node.picture_id = derived.get("excerpt", ""), derived.get("picture")
         node.minutes = derived.get("minutes") or 0
@@ -234,6 +236,15 @@ class BaseNode(ReadOnlyModel):
     def get_absolute_url(self) -> str:
         """Return the node's URL path in its current section, without the host."""
         return tree.current().url(self.metadata.parent_id, self.metadata.slug)
+
+    def get_route_url(self, name: str, *args: Any, **kwargs: Any) -> str:
+        """Return the URL path of the route `name` of the node's type, with these values.
+
+        Raises:
+            NoReverseMatch: The type has no such route.
+        """
+        rest = routes.reverse(self.content_type.declared_routes, name, *args, **kwargs)
+        return tree.Tree.url_below(self.get_absolute_url(), rest)
 
 
 class Node(BaseNode):

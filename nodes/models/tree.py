@@ -161,6 +161,14 @@ class Tree:
             return "/"
         return "/" + "/".join(quote(part, safe="") for part in [*(section.slug for section in chain), slug])
 
+    @staticmethod
+    def url_below(url: str, rest: str) -> str:
+        """Return the URL path of a route below a node. `rest` is the quoted path of the route.
+
+        The routes of the front page begin with its slug, like its former URL, because all pages are below "/".
+        """
+        return f"{f'/{HOME}' if url == '/' else url}/{rest}"
+
     def next_due(self, moment: datetime) -> datetime | None:
         """Return the next time after `moment` when a section appears or expires, or None if there isn't one."""
         times = (time for s in self.sections.values() for time in (s.published, s.expires) if time and time > moment)

@@ -91,7 +91,9 @@ def _node(node_id: ObjectId, type: str, version: Version, created: datetime) -> 
         "tags": list(version.tags),
         upgrading.VERSION: version.schema_version,
     }
-    return Node(pk=node_id, metadata=Metadata.from_document(metadata))
+    node = Node(pk=node_id, metadata=Metadata.from_document(metadata))
+    node.metadata.detail.node = node
+    return node
 
 
 def unsaved_node(

@@ -8,6 +8,8 @@ from django.http import HttpRequest, HttpResponse
 
 from marginalia.comments.reading import paging
 from nodes.content import registry
+from nodes.content.routes import Route
+from nodes.selectors import routes
 
 # The URL names of the cached routes, with the query parameters that each view reads. Requests with other parameters
 # bypass the cache.
@@ -70,18 +72,19 @@ def cache_key(request: HttpRequest) -> tuple[str, ...] | None:
     names = [name for name, _value in parameters if name not in registry.facet_names()]
     # Other parameters must not be repeated. Views read only the last value, but the key is sorted, so it doesn't show
     # which value is last.
-    if not _ALL_PARAMETERS.issuperset(names) or len(set(names)) < len(names):
+    if not (_ALL_PARAMETERS | registry.route_parameters()).issuperset(names) or len(set(names)) < len(names):
         return None
     host = request.get_host()
-    # The host can be written in another form, for example with capitals, a trailing dot or a port.
-    other_spelling = () if _is_known_host(host) else ("spelt",)
+    # The host can be written in another form, for example with capitals, a trailing dot or a port. A route with values
+    # in its path can have any number of URLs.
+    is_unbounded = not _is_known_host(host) or routes.is_unbounded(request.path_info[1:])
     # The key doesn't contain the language. The language is a site setting, and changing a setting updates the site's
     # version.
     return (
         request.scheme or "",
         host,
         request.path_info,
-        *other_spelling,
+        *(("unbounded",) if is_unbounded else ()),
         *(part for pair in parameters for part in pair),
     )
 
@@ -99,8 +102,13 @@ def is_shareable(request: HttpRequest, response: HttpResponse) -> bool:
     match = request.resolver_match
     if match is None or match.url_name not in CACHED_ROUTES:
         return False
+    route: Route | None = getattr(request, "node_route", None)
+    parameters = CACHED_ROUTES[match.url_name] if route is None else frozenset(route.parameters)
     # List views set `facets_read` to the facets that they used.
-    if set(request.GET) - CACHED_ROUTES[match.url_name] - getattr(request, "facets_read", set()):
+    if set(request.GET) - parameters - getattr(request, "facets_read", set()):
+        return False
+    # Routes read only the last value of a parameter. If it is also the name of a facet, it can be in the key repeatedly.
+    if route and (not route.reads or any(len(values) > 1 for _name, values in request.GET.lists())):
         return False
     return (
         response.status_code == 200

@@ -23,6 +23,12 @@ def referred(node_id: ObjectId | None) -> Any:
     return stored_nodes.live_by_id(tree.current(), node_id, now()) if node_id else None
 
 
+@register.simple_tag
+def route_url(node: BaseNode, name: str, *args: Any, **kwargs: Any) -> str:
+    """{% route_url node "calendar" year=2026 %}: return the URL path of a route of the node's type."""
+    return node.get_route_url(name, *args, **kwargs)
+
+
 @register.filter
 def month_url(node: BaseNode) -> str:
     """{{ entry|month_url }}: return the path of the archive for the post's month, or "" if the node isn't in a blog."""

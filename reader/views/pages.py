@@ -1,13 +1,14 @@
 """Views for the public pages. Each view resolves a URL, calls selectors and renders a template."""
 
 import unicodedata
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlencode
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponsePermanentRedirect
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import Resolver404, resolve
 from django.utils.safestring import SafeString
@@ -16,9 +17,10 @@ from django.views.decorators.http import require_safe
 
 from marginalia.mongo.clock import now
 from nodes import content, links
-from nodes.models import Node, Photo, stored_site, tree
-from nodes.selectors import by_hand, search, stored_nodes
+from nodes.models import Node, Photo, dependencies, stored_site, tree
+from nodes.selectors import by_hand, routes, search, slugs, stored_nodes
 from nodes.selectors.listing import Listing
+from nodes.selectors.routes import FoundRoute
 from photos import addresses, labels, pictures, texts
 from reader.selectors import bylines, dates, faceted_lists, pinned, related
 from reader.views import facets, linked_data
@@ -44,14 +46,26 @@ def front_page(request: HttpRequest, *, is_preview: bool = False) -> HttpRespons
     return render(request, "nodes/home.html", {"listing": newest, "linked_data": script, "is_preview": is_preview})
 
 
-@require_safe
-def node(request: HttpRequest, path: str) -> HttpResponse:
-    """Show the node at `path`, or redirect if the node's URL is different.
+def node(request: HttpRequest, path: str) -> HttpResponseBase:
+    """Show the node at `path`, call a route below a node, or redirect if the URL is different.
+
+    A node that is currently at `path` takes precedence over a route, and a route takes precedence over a node that used
+    to be there.
 
     Raises:
-        Http404: There is no live node at `path`.
+        Http404: There is no live node and no route at `path`.
     """
-    node = stored_nodes.resolve(tree.current(), path, now())
+    sections = tree.current()
+    moment = now()
+    node = stored_nodes.resolve(sections, path, moment)
+    is_current = node is not None and unquote(node.get_absolute_url()) == f"/{slugs.normalized(path)}"
+    if not is_current and (found := routes.find(sections, path, moment)):
+        return _call_route(request, found)
+    return _show_at_url(request, node)
+
+
+@require_safe
+def _show_at_url(request: HttpRequest, node: Node | Photo | None) -> HttpResponse:
     if node is None:
         raise Http404(_("There is no page at this URL."))
     url = node.get_absolute_url()
@@ -60,8 +74,45 @@ def node(request: HttpRequest, path: str) -> HttpResponse:
     return show(request, node)
 
 
+def _call_route(request: HttpRequest, found: FoundRoute) -> HttpResponseBase:
+    """Return the response of a route. If the method returns a context, render the template of the route."""
+    node = found.node
+    route = found.route
+    if request.path_info != unquote(found.url):
+        return _redirect(request, found.url)
+    if request.method not in route.allowed_methods:
+        return HttpResponseNotAllowed(route.allowed_methods)
+    request.node_route = route  # The page cache reads this attribute.
+    if route.reads:
+        dependencies.record_orm_reads()
+    response = route(node.metadata.detail, request, **found.values)
+    if isinstance(response, Mapping):
+        response = _render_route(request, found, response)
+    if not isinstance(response, HttpResponseBase):
+        raise TypeError(f"The route “{route.path}” returned {response!r} instead of a response or a context.")
+    if not route.reads:
+        # Some CDNs cache files such as /events/programme.pdf if this header is missing.
+        response.setdefault("Cache-Control", "private, no-cache")
+    return response
+
+
+def _render_route(request: HttpRequest, found: FoundRoute, variables: Mapping[str, Any]) -> HttpResponse:
+    node = found.node
+    route = found.route
+    query = urlencode([(name, request.GET[name]) for name in route.parameters if name in request.GET])
+    context = {
+        "node": node,
+        "detail": node.metadata.detail,
+        "breadcrumbs": [*breadcrumbs(node), {"title": node.metadata.title, "url": node.get_absolute_url()}],
+        "canonical": links.origin(request) + found.url + (f"?{query}" if query else ""),
+    }
+    types = node.content_type.lineage()
+    templates = [route.template] if route.template else [f"nodes/{type.type_name}-{route.name}.html" for type in types]
+    return render(request, templates, {**context, **variables})
+
+
 @require_safe
-def without_slash(request: HttpRequest, path: str) -> HttpResponse:
+def without_slash(request: HttpRequest, path: str) -> HttpResponseBase:
     """Redirect a URL with a trailing slash to the URL without it, or directly to the new URL of a moved node."""
     try:
         route = resolve(f"/{path}")
@@ -158,7 +209,10 @@ def show(
         "is_preview": is_preview,
     }
     context["linked_data"] = linked_data.node_script(request, node, crumbs, picture)
-    return _allow_iframes(render(request, node.content_type.templates(), context | type_context), node)
+    context |= type_context
+    if node.metadata.detail is not None:
+        context |= node.metadata.detail.get_context(request)
+    return _allow_iframes(render(request, node.content_type.templates(), context), node)
 
 
 def _allow_iframes(response: HttpResponse, node: Node | Photo) -> HttpResponse:

@@ -98,5 +98,5 @@ class DatabaseWrapper(BaseDatabaseWrapper):
 
     def get_collection(self, name: str, **options: Any) -> Any:
         """Return a collection for a queryset, and record a read."""
-        read_tracking.note_read()
+        read_tracking.note_read(name)
         return super().get_collection(name, **{**secondaries.options(), **options})
