@@ -224,6 +224,13 @@ MUTANTS = (
         "tests/reader/page_cache/test_page_cache.py::test_page_under_a_script_prefix_is_not_cached",
     ),
     Mutant(
+        "no cached response of a route that doesn't declare what it reads",
+        "reader/page_cache/cacheable.py::is_shareable",
+        "if route and (not route.reads or any(len(values) > 1 for _name, values in request.GET.lists())):",
+        "if False:",
+        "tests/reader/views/test_routes.py::TestCache::test_other_responses_are_not_cached",
+    ),
+    Mutant(
         "rights before the body of an upload",
         "api/photos/permission.py::may_send",
         "status=204 if may_send_files(principal) else 403",
