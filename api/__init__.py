@@ -10,10 +10,12 @@ doesn't define its own rules for nodes or comments.
     changes/          the change feed
     site.py           endpoints for the site, its menu, the section tree, tags and authors
     site_settings.py  endpoints for the site's settings
+    extensions.py     endpoints that apps add under /api/v1/x/
     schemas/          schemas generated from the registered content types, the OpenAPI document, and the reference page
     http/             the router, helpers for JSON, ETags, If-Match and cursors, and Idempotency-Keys
     rights/           authentication, tokens, scopes, principals and rate limits
     admin.py          the admin page where users create and revoke tokens
+    checks.py         system checks of computed fields and added endpoints
     problems.py       conversion of errors to application/problem+json
     refusals.py       conversion of errors from actions and services to problems
     middleware.py     middleware for CORS, rate limit headers and status 304, which runs outside the page cache

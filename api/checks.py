@@ -9,6 +9,38 @@ from nodes.content import registry
 
 
 @register()
+def check_extensions(**kwargs: Any) -> list[CheckMessage]:
+    """Check the routers that apps add to the API.
+
+    - api.E002: the name of a router is invalid, or two routers have the same name.
+    - api.E003: a router isn't a Router from api.extensions.
+    - api.E004: two schemas or two operations have the same name.
+    """
+    # These modules import ninja, which commands without checks and background processes don't need.
+    from api import extensions
+    from api.schemas import openapi
+    from api.urls import api
+
+    messages: list[CheckMessage] = []
+    names: set[str] = set()
+    for name, router in extensions.registered():
+        if not extensions.NAME.fullmatch(name):
+            hint = "Use at most 50 lower-case letters, digits and hyphens, starting with a letter."
+            messages.append(Error(f"The API router “{name}” has an invalid name.", hint=hint, id="api.E002"))
+        elif name in names:
+            messages.append(Error(f"Two API routers have the name “{name}”.", hint="Rename one.", id="api.E002"))
+        if not extensions.is_own(router):
+            message = f"The API router “{name}” or a router in it isn't of the class api.extensions.Router."
+            messages.append(Error(message, hint="Import Router from api.extensions.", id="api.E003"))
+        names.add(name)
+    if extensions.registered():
+        for name in sorted(openapi.conflicts(api)):
+            message = f"Two schemas or operations in the API have the name “{name}”."
+            messages.append(Error(message, hint="Rename the class or function of your app.", id="api.E004"))
+    return messages
+
+
+@register()
 def check_computed_fields(**kwargs: Any) -> list[CheckMessage]:
     """Check the `api_fields` of all content types.
 

@@ -47,7 +47,18 @@ def json_response(request: HttpRequest, data: Any, *, nonce: ObjectId | None = N
     """
     content = json.dumps(data, default=json_default, ensure_ascii=False, separators=(",", ":")).encode()
     response = HttpResponse(content, status=status, content_type="application/json")
-    response["ETag"] = etag(nonce, content)
+    return add_cache_headers(request, response, nonce)
+
+
+def add_cache_headers(request: HttpRequest, response: HttpResponse, nonce: ObjectId | None = None) -> HttpResponse:
+    """Add an ETag to a response, and prevent shared caches from storing the responses of accounts. Return the response.
+
+    Args:
+        request: The request.
+        response: The response.
+        nonce: The nonce of the node in the response, or None if the response isn't a node.
+    """
+    response["ETag"] = etag(nonce, response.content)
     if principals.current(request).is_authenticated:
         response["Cache-Control"] = "private, no-cache"
         patch_vary_headers(response, ["Authorization", "Cookie"])

@@ -26,6 +26,7 @@ from ninja.parser import Parser
 from ninja.utils import contribute_operation_callback
 
 from api import problems
+from api.http import responses
 from api.problems import Problem
 from api.rights.limits import JSON_TYPES
 from api.rights.principals import ANYONE, SAFE_METHODS
@@ -134,6 +135,13 @@ class Api(ninja.NinjaAPI):
             if isinstance(pattern, URLPattern):
                 pattern.callback = _with_head(pattern.callback)
         return patterns
+
+    def create_response(
+        self, request: HttpRequest, data: Any, *, status: int | None = None, temporal_response: Any = None
+    ) -> HttpResponse:
+        """Return the JSON response for the value that an operation returned."""
+        response = super().create_response(request, data, status=status, temporal_response=temporal_response)
+        return responses.add_cache_headers(request, response)
 
     def on_exception(self, request: HttpRequest, exc: Any) -> HttpResponse:
         """Return the problem response for an exception raised in an operation."""

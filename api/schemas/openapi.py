@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import translation
 from ninja.openapi.schema import OpenAPISchema
+from ninja.operation import Operation
 from pydantic import TypeAdapter
 
 from api import problems
@@ -41,6 +42,36 @@ _PROBLEM = {
 }
 
 
+class _Document(OpenAPISchema):
+    """An OpenAPI document that records which names are used twice.
+
+    Attributes:
+        conflicts: The names of different schemas, and of different operations, that have the same name.
+    """
+
+    def __init__(self, api: Api) -> None:
+        self.conflicts: set[str] = set()
+        super().__init__(api, URL_PREFIX.removeprefix("/") + "/")
+
+    def add_schema_definitions(self, definitions: dict[str, Any]) -> None:
+        """Add schemas to the document."""
+        present = self.schemas
+        self.conflicts |= {name for name, shape in definitions.items() if present.get(name, shape) != shape}
+        super().add_schema_definitions(definitions)
+
+    def operation_details(self, operation: Operation) -> dict[str, Any]:
+        """Return the description of an operation."""
+        if operation.operation_id in self.all_operation_ids:
+            self.conflicts.add(str(operation.operation_id))
+        details: dict[str, Any] = super().operation_details(operation)
+        return details
+
+
+def conflicts(api: Api) -> set[str]:
+    """Return the names that different schemas or operations of the API share."""
+    return _Document(api).conflicts
+
+
 def schema(api: Api) -> dict[str, Any]:
     """Return the API's OpenAPI document, with all content types that are currently installed.
 
@@ -52,7 +83,7 @@ def schema(api: Api) -> dict[str, Any]:
 @cache
 def _schema(api: Api, types: tuple[type[Content], ...]) -> dict[str, Any]:
     with translation.override("en"):
-        document: dict[str, Any] = dict(OpenAPISchema(api, URL_PREFIX.removeprefix("/") + "/"))
+        document: dict[str, Any] = dict(_Document(api))
         node_schema = TypeAdapter(shapes.any_node()).json_schema(ref_template=REF_TEMPLATE, mode="serialization")
         new_node_schema = TypeAdapter(writing.any_new_node()).json_schema(ref_template=REF_TEMPLATE)
     known = document["components"]["schemas"]

@@ -100,3 +100,18 @@ def test_servings_changed_by_both_are_decided_on_the_conflict_page(soup, editor)
     assert asked.status_code == 409
     assert bob.send(address, fields(asked.content.decode()), **{"choice-servings": "mine"}).status_code == 302
     assert stored(soup)["detail"]["servings"] == 3
+
+
+def test_api_returns_the_shopping_list(soup, client):
+    answer = client.get(f"/api/v1/x/recipes/{soup}/shopping-list")
+    assert (answer.status_code, answer["Cache-Control"]) == (200, "no-cache")
+    assert answer.json() == {"title": stored(soup)["title"], "ingredients": ["water", "salt"]}
+    missing = client.get(f"/api/v1/x/recipes/{'0' * 24}/shopping-list")
+    assert (missing.status_code, missing["Content-Type"]) == (404, "application/problem+json")
+
+
+def test_api_schema_contains_the_shopping_list(mongo, client):
+    schema = client.get("/api/v1/openapi.json").json()
+    operation = schema["paths"]["/api/v1/x/recipes/{node_id}/shopping-list"]["get"]
+    assert operation["operationId"] == "recipes_shopping_list"
+    assert schema["components"]["schemas"]["ShoppingList"]["required"] == ["title", "ingredients"]

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.docs.pages import blocks
 from tests.support.site_settings import ROOT
 
 pytestmark = pytest.mark.slow
@@ -47,3 +48,8 @@ def test_guide_shows_the_code_of_the_example():
     ):
         shown = re.findall(rf"```{language}\n(.*?)```", GUIDE, re.S)
         assert (ROOT / "examples/recipes" / path).read_text() in shown
+
+
+def test_extension_guide_shows_the_endpoints_of_the_example():
+    shown = [block.text for block in blocks("extend.md", heading="Add API endpoints")]
+    assert (ROOT / "examples/recipes/api_extensions.py").read_text() in shown
