@@ -6,6 +6,7 @@ from cms.environment.reading import read_environment
 from cms.environment.secret import load_or_create_secret
 from cms.environment.table import BASE_DIR, SHIPPED_DIR
 from cms.environment.values import email_settings
+from cms.shell_imports import IMPORTS
 from marginalia.local import cores
 
 env = read_environment(BASE_DIR / ".env")
@@ -110,6 +111,9 @@ MIDDLEWARE = [
     "cms.accounts.throttling.ThrottleMiddleware",
     "cms.middleware.ReloginMiddleware",
 ]
+
+# For `shell_plus`, if the site installs django-extensions.
+SHELL_PLUS_IMPORTS = [f"from {path.rpartition('.')[0]} import {path.rpartition('.')[2]}" for path in IMPORTS]
 
 ROOT_URLCONF = "cms.urls"
 WSGI_APPLICATION = "cms.wsgi.application"

@@ -2,7 +2,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.core.management.base import CommandError
 from django.db.models.signals import post_migrate
 
@@ -13,6 +13,8 @@ class MongoConfig(AppConfig):
 
     def ready(self) -> None:
         import_module("marginalia.mongo.checks")
+        if apps.is_installed("debug_toolbar"):
+            import_module("marginalia.mongo.toolbar_panel")
         base = import_module("marginalia.mongo.engine.base")
         base.DatabaseOperations.declared_names = staticmethod(_declared_names)
         post_migrate.connect(_set_up, sender=self)

@@ -27,6 +27,7 @@ CHANGED = {
     ),
     "dumpdata": "The command doesn't export comments. Use `export_comments` instead.",
     "makemigrations": "On a local site, the command works without a running database.",
+    "shell": "The command also imports content types, `actions`, `System` and `database`.",
     "sendtestemail": "If the email server can't be used, the command prints the reason and exits with code 2.",
 }
 # When a command exits with code 1, for commands that do. The page shows this unless the help text mentions it.
