@@ -5,8 +5,8 @@ from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-# What a site's tests import, with the versions that Marginalia's own tests use.
-TEST = {"pytest", "pytest-django", "factory-boy", "hypothesis"}
+# The packages that a site's tests and type checks use. They have the same versions as in Marginalia's own tests.
+TEST = {"pytest", "pytest-django", "factory-boy", "hypothesis", "mypy"}
 # Two series of Django, each with its own series of the backend, are tested. Pip chooses the newest for the interpreter.
 TWO_SERIES = {"Django", "django-mongodb-backend"}
 NEXT_UNTESTED = "6.2"

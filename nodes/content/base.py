@@ -281,7 +281,7 @@ class Written(Content):
 class Entry(Written):
     """Base class for posts: nodes that are listed by date in their section, newest first."""
 
-    stands_in = ("blog",)
+    stands_in: ClassVar[Sequence["type[Content] | str"]] = ("blog",)
     template = "nodes/blog-entry.html"
     schema_org = "BlogPosting"
     is_dated = True
@@ -297,7 +297,7 @@ class Entry(Written):
 class Page(Written):
     """Base class for single pages in a folder or at the top level."""
 
-    stands_in = ("folder",)
+    stands_in: ClassVar[Sequence["type[Content] | str"]] = ("folder",)
 
     class Meta:
         abstract = True
@@ -306,7 +306,7 @@ class Page(Written):
 class Section(Written):
     """Base class for sections, which contain other nodes."""
 
-    stands_in = ("folder",)
+    stands_in: ClassVar[Sequence["type[Content] | str"]] = ("folder",)
     schema_org = "CollectionPage"
     is_section = True
     lists = NEWEST

@@ -177,7 +177,9 @@ class Entry:
         # for nodes, because writes must compare tags exactly. A strong tag is valid for only one of the two forms.
         is_compressible = self.etag.startswith("W/")
         accepted = request.headers.get("Accept-Encoding", "")
-        is_compressed = is_compressible and "gzip" in accepted and not _NO_GZIP.search(accepted)
+        # With DEBUG, pages aren't compressed, so that tools such as django-debug-toolbar can add to them.
+        is_accepted = "gzip" in accepted and not _NO_GZIP.search(accepted)
+        is_compressed = is_compressible and is_accepted and not settings.DEBUG
         full_response = self.full_response(self.compressed if is_compressed else self.content)
         full_response["ETag"] = self.etag
         if is_compressible:

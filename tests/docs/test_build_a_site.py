@@ -11,7 +11,7 @@ import pytest
 
 from marginalia.local.ports import free_port
 from tests.comments.test_plug_in import copy_clone
-from tests.docs.pages import blocks
+from tests.docs.pages import ROOT, blocks
 from tests.support.processes import until
 
 pytestmark = pytest.mark.slow
@@ -141,3 +141,32 @@ def test_existing_files_are_not_replaced(site: Site, tmp_path: Path) -> None:
     output = site.run(site.folder / ".venv/bin/marginalia", "start", "another", tmp_path, code=2)
     assert "already exists" in output
     assert (tmp_path / "manage.py").read_text() == "mine"
+
+
+def test_types_are_checked_with_those_of_marginalia(site: Site) -> None:
+    assert "Success: no issues found" in site.run("make", "types")
+    content = site.folder / "oursite/content.py"
+    declaration = content.read_text()
+    content.write_text(declaration.replace("stands_in = [Blog]", "stands_in = 7"))
+    try:
+        assert "oursite/content.py:10: error: Incompatible types in assignment" in site.run("make", "types", code=2)
+    finally:
+        content.write_text(declaration)
+
+
+def test_debug_toolbar_shows_the_commands_of_a_page(site: Site) -> None:
+    (pin,) = [line for line in (ROOT / "requirements-dev.txt").read_text().splitlines() if "toolbar" in line]
+    site.run(site.python, "-m", "pip", "install", *QUIET, pin)
+    settings, urls = site.folder / "oursite/settings.py", site.folder / "oursite/urls.py"
+    before = settings.read_text(), urls.read_text()
+    (own,) = [block.text for block in blocks(PAGE) if "DEBUG_TOOLBAR_PANELS" in block.text]
+    imported = "from debug_toolbar.toolbar import debug_toolbar_urls\n"
+    settings.write_text(f"{before[0]}\n{own}")
+    urls.write_text(imported + before[1].replace("urlpatterns = [", "urlpatterns = [*debug_toolbar_urls(),"))
+    try:
+        page = site.manage("shell", "-c", READ_THE_EVENT, DEBUG="on")
+    finally:
+        settings.write_text(before[0])
+        urls.write_text(before[1])
+    assert 'id="djDebugRoot"' in page
+    assert re.search(r"\d+ commands? in \d+\.\d ms", page)
