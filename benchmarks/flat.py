@@ -70,7 +70,7 @@ def _table(results: dict[str, list[list[float]]], lengths: list[dict[str, int]])
         "*KB* is the size of the page on each site. "
         "The sitemap page, the folder of many pages and the archive contain more on the large site, so they have no "
         "goal. "
-        "Every page contains the word in the row *search, a common word*. "
+        "In the row *search, a common word*, the search term is a word that occurs on every page. "
         "Searches time out after 1.5 s."
     )
     columns = ["Page", f"{SIZES[0]:,}", f"{SIZES[1]:,}", "Quartiles", "Ratio", "KB", "KB", f"≤ {GOAL}"]

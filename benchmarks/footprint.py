@@ -61,7 +61,8 @@ def _commands(paths: dict[str, str]) -> report.Table:
     about = (
         "This table shows the number of MongoDB commands per page. "
         "*First* is the first request to a new worker. "
-        "*Again* is a request without the page cache, but with the cached section tree and neighbours. "
+        "*Again* is a later request to the same worker, which uses the cached section tree and neighbours, but not the "
+        "page cache. "
         "*Cached* pages are served from the page cache. "
         "*304* is a request for the cached page with its ETag."
     )

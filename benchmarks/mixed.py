@@ -78,8 +78,8 @@ sentence to a post every {busy.SAVE_EVERY:g} s, and adds or removes a tag every 
 {web.WORKERS} workers. The bare view uses the same number of gthread workers, with {BARE_THREADS} threads each. The bare
 view is measured for {BARE_SECONDS} s before, between and after the other measurements. In the row of the bare view,
 *Share* shows the range of these three results. The site is measured for {SECONDS} s after a warm-up of {WARM_SECONDS}
-s. *Web* and *MongoDB* are the CPU time per page. MongoDB's CPU time includes its work for the writers. *Renewed* is the
-percentage of pages for which only the discussion was rendered again."""
+s. *Web* and *MongoDB* show the CPU time that each of them uses per page. MongoDB's CPU time includes its work for the
+writers. *Renewed* is the percentage of pages for which only the discussion was rendered again."""
 PROFILE = """To measure these percentages, the benchmark samples the code that runs during requests, while other
 processes write to the database. The percentages include time spent waiting. Sampling slows the site down. In this
 measurement, a page needed {commands:.2f} commands on average, and {hits:.0%} of the pages came from the cache. The

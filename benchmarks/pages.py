@@ -101,9 +101,9 @@ comments. No rendered page can be faster. gunicorn serves all pages with {web.WO
 {web.CONNECTIONS} connections. The figures are medians of {rounds} rounds of {seconds} s. *Ratio* compares each page
 with the most recent measurement of the bare view. The range in the row of the bare view shows how much the speed of the
 machine varied. *Uncached* means that the page cache is off. *Cached* pages are served from the page cache, which checks
-them against the database on each request. *304* is a request for the cached page with its ETag. *Web* and *MongoDB* are
-the CPU time per page. *API* returns the same content as JSON, without comments. The site has {nodes:,} nodes, and the
-post has {comments} comments, of which 100 are shown."""
+them against the database on each request. *304* is a request for the cached page with its ETag. *Web* and *MongoDB*
+show the CPU time that each of them uses per page. *API* returns the same content as JSON, without comments. The site
+has {nodes:,} nodes, and the post has {comments} comments, of which 100 are shown."""
 
 
 def measured_pages() -> Iterator[tuple[str, str]]:

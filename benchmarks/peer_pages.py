@@ -57,9 +57,9 @@ revisions in Wagtail. *Ours* uses MongoDB and our page cache, which shows every 
 uses SQLite with a write-ahead log, without a page cache. *Cached 60 s* also uses Django's cache, so readers see changes
 up to a minute late. The figures are medians of {TURNS} rounds of {MIXED_SECONDS} s, each after a warm-up of
 {WARM_SECONDS} s. The ratios compare each variant with *Wagtail* in the same round. Both sites use gunicorn with
-{workers} workers and the same number of threads. *Web* and *MongoDB* are the CPU time per page. *Web* includes the CPU
-time that SQLite uses for readers, but not for writers. *Comments* and *Saves* are the numbers of writes, including
-those during the warm-up. The CPU steal time (taken by the virtual machine's host) was {steal}."""
+{workers} workers and the same number of threads. *Web* and *MongoDB* show the CPU time that each of them uses per page.
+*Web* includes the CPU time that SQLite uses for readers, but not for writers. *Comments* and *Saves* are the numbers of
+writes, including those during the warm-up. The CPU steal time (taken by the virtual machine's host) was {steal}."""
 
 
 @dataclass

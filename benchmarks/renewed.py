@@ -101,10 +101,11 @@ def main() -> None:
 
 
 COLUMNS = ["Request", "Web, ms", "MongoDB, ms", "p50, ms", "p99, ms", "Goal"]
-ABOUT = """The page has {size:,} bytes and shows 100 of the post's more than {COMMENTS} comments, in threads. The
-benchmark posts a reply in the first thread {TURNS} times. After each reply, the benchmark sends each kind of request
-once. The requests don't overlap. Where possible, the requests accept compressed responses. *Web* and *MongoDB* are the
-CPU time per request. *p50* and *p99* are percentiles of the request's duration."""
+ABOUT = """The page is {size:,} bytes long and shows 100 threaded comments. The post has more than {COMMENTS} comments
+in all. The benchmark posts a reply in the first thread {TURNS} times. After each reply, the benchmark sends each kind
+of request once. The requests don't overlap. Where possible, the requests accept compressed responses. *Web* and
+*MongoDB* show the CPU time that each of them uses per request. *p50* and *p99* are percentiles of the request's
+duration."""
 
 
 def reply(target: Any) -> None:

@@ -9,9 +9,9 @@ from photos.services.sweeping import exclusively, sweep
 
 class Command(MongoCommand):
     help = (
-        "Delete stalled uploads, replaced photo files (after PHOTOS['GRACE_HOURS']), data that doesn't belong to any "
-        "file, and copies of deleted photos. You can run the command at any time, even during uploads. Run it "
-        "about once an hour."
+        "Delete stalled uploads, replaced photo files whose grace period (PHOTOS['GRACE_HOURS']) has ended, data that "
+        "doesn't belong to any file, and copies of deleted photos. You can run the command at any time, even during "
+        "uploads. Run it about once an hour."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
