@@ -25,7 +25,7 @@ FILES = {
     "templates/base.html": """\
 {% extends "base.html" %}{% load static %}
 {# This file extends the site's base.html and replaces only the blocks below. #}
-{# docs/how-to/change-the-look.md lists all templates, blocks, variables and custom properties. #}
+{# docs/reference/theme.md lists all templates, blocks, variables and custom properties. #}
 
 {# Loaded after the site's style sheet and settings, so these styles take precedence. #}
 {% block look %}<link rel="stylesheet" href="{% static "theme.css" %}">{% endblock %}

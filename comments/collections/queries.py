@@ -97,7 +97,7 @@ HOT_QUERIES = (
 )
 
 
-# Queries that are deliberately sent to all shards. docs/how-to/scale-out.md contains the same list.
+# Queries that are deliberately sent to all shards. docs/internals/operations.md contains the same list.
 BROADCASTS = (
     Broadcast(
         "comments", ("author.id",), "An author's comments, which spam rules also count, can be in any discussion."

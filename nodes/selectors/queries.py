@@ -220,7 +220,7 @@ HOT_QUERIES = (
 )
 
 
-# Queries that deliberately go to all shards. They use an index on each shard. Keep docs/how-to/scale-out.md in sync.
+# Queries that are deliberately sent to all shards, with an index on each. docs/internals/operations.md has the same list.
 BROADCASTS = (
     Broadcast(
         NODES,

@@ -33,7 +33,7 @@ from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import document, gallery, replace, upload
 from tests.support.routing import Operation
 
-DOCUMENT = Path(__file__).parents[2] / "docs/how-to/scale-out.md"
+DOCUMENT = Path(__file__).parents[2] / "docs/internals/operations.md"
 NODES = "/admin/nodes/node/"
 # Commands about the system itself, which mongos answers alone or every shard answers.
 OWN = ("$indexStats", "$collStats", "$currentOp", "$listSearchIndexes")

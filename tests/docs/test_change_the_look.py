@@ -18,7 +18,7 @@ from tests.support.site_settings import run_python
 pytestmark = pytest.mark.slow
 
 NAME = "change-the-look.md"
-PAGE = (ROOT / "docs/how-to" / NAME).read_text()
+PAGE = (ROOT / "docs/reference/theme.md").read_text()
 
 
 def rows(heading: str) -> list[list[str]]:
