@@ -220,7 +220,7 @@ HOT_QUERIES = (
 )
 
 
-# Queries that are deliberately sent to all shards, with an index on each. docs/internals/operations.md has the same list.
+# Queries that are deliberately sent to all shards. They use an index. docs/internals/operations.md lists them.
 BROADCASTS = (
     Broadcast(
         NODES,

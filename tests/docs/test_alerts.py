@@ -12,7 +12,7 @@ from tests.support.scraping import Scraped
 from tests.support.site_settings import ROOT
 
 RULES = ROOT / "docs/reference/alerts.yml"
-OPERATE = (ROOT / "docs/how-to/operate.md").read_text()
+RUNBOOKS = (ROOT / "docs/runbooks/README.md").read_text()
 ALERTS = re.findall(r"- alert: (\w+)", RULES.read_text())
 HOUR = 60  # minutes
 
@@ -80,7 +80,7 @@ def test_every_metric_used_by_a_rule_exists(mongo, settings, client):
 
 
 def test_exactly_the_existing_rules_are_documented():
-    assert re.findall(r"^\| \[`(\w+)`\]\(\S+\) \| (?:critical|warning) \|", OPERATE, re.MULTILINE) == ALERTS
+    assert re.findall(r"^\| \[`(\w+)`\]\(\S+\) \| (?:critical|warning) \|", RUNBOOKS, re.MULTILINE) == ALERTS
     assert sorted(ILL) == sorted(ALERTS)
 
 
