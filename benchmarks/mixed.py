@@ -71,15 +71,16 @@ def _tables(folder: Path, paths: list[str]) -> list[report.Table]:
 COLUMNS = ["", "Pages/s", "Share", "p50, ms", "p99, ms", "From the cache", "Renewed", "Web, ms", "MongoDB, ms"]
 ABOUT = """The site serves {share:.1%} as many pages per second as a [bare view](#pages-per-second) (goal: {GOAL:.0%}),
 and {hits:.0%} of the pages come from the cache (goal: {HITS_GOAL:.0%}). The site has {busy.POSTS:,} posts with
-{busy.COMMENTS:,} comments. Comments and requests follow Zipf's law: the post of rank n gets 1/n as many as the first
-post. Readers request the home page, posts, lists by section, tag and author, feeds, and a photo, over {web.CONNECTIONS}
-connections without pauses. At the same time, another process posts a comment every {busy.COMMENT_EVERY:g} s, adds a
-sentence to a post every {busy.SAVE_EVERY:g} s, and adds or removes a tag every {busy.TAG_EVERY:g} s. `serve` starts
-{web.WORKERS} workers. The bare view uses the same number of gthread workers, with {BARE_THREADS} threads each. The bare
-view is measured for {BARE_SECONDS} s before, between and after the other measurements. In the row of the bare view,
-*Share* shows the range of these three results. The site is measured for {SECONDS} s after a warm-up of {WARM_SECONDS}
-s. *Web* and *MongoDB* show the CPU time that each of them uses per page. MongoDB's CPU time includes its work for the
-writers. *Renewed* is the percentage of pages for which only the discussion was rendered again."""
+{busy.COMMENTS:,} comments. Comments and requests follow Zipf's law: the post of rank n gets 1/n as many comments and
+requests as the first post. Readers request the home page, posts, lists by section, tag and author, feeds, and a photo,
+over {web.CONNECTIONS} connections without pauses. At the same time, another process posts a comment every
+{busy.COMMENT_EVERY:g} s, adds a sentence to a post every {busy.SAVE_EVERY:g} s, and adds or removes a tag every
+{busy.TAG_EVERY:g} s. `serve` starts {web.WORKERS} workers. The bare view uses the same number of gthread workers, with
+{BARE_THREADS} threads each. The bare view is measured for {BARE_SECONDS} s before, between and after the other
+measurements. In the row of the bare view, *Share* shows the range of these three results. The site is measured for
+{SECONDS} s after a warm-up of {WARM_SECONDS} s. *Web* and *MongoDB* show the CPU time that each of them uses per page.
+MongoDB's CPU time includes its work for the writers. *Renewed* is the percentage of pages for which only the discussion
+was rendered again."""
 PROFILE = """To measure these percentages, the benchmark samples the code that runs during requests, while other
 processes write to the database. The percentages include time spent waiting. Sampling slows the site down. In this
 measurement, a page needed {commands:.2f} commands on average, and {hits:.0%} of the pages came from the cache. The
