@@ -212,15 +212,17 @@ def test_own_working_copy_causes_no_conflict(mongo, editor):
 def test_unsaved_new_page_is_offered_on_the_add_page(mongo, editor):
     ann = editor()
     type_into(ann, ann.open(ADD), text="no title yet")
-    assert "You wrote “Untitled”, but didn't save it" in page(ann, ADD)
-    assert "didn't save it" not in page(ann, ADD.replace("basic-page", "folder"))
+    offered = page(ann, ADD)
+    assert "You have an unsaved page from " in offered
+    assert ": “Untitled”." in offered
+    assert "You have an unsaved page" not in page(ann, ADD.replace("basic-page", "folder"))
     shown = go_on(ann, ADD, mongo)
     assert b"This field is required" not in shown.content
     assert ann.send(ADD, ann.fields(shown), title="Titled").status_code == 302
     assert mongo["cms.nodes"].find_one()["metadata"]["detail"]["text"] == "no title yet"
-    assert "didn't save it" not in page(ann, ADD)
+    assert "You have an unsaved page" not in page(ann, ADD)
     type_into(ann, ann.open(ADD), title="On <lakes>")
-    assert "You wrote “On &lt;lakes&gt;”, but didn't save it" in page(ann, ADD)
+    assert ": “On &lt;lakes&gt;”." in page(ann, ADD)
 
 
 def test_unsaved_photo_is_offered(mongo, editor):
@@ -256,7 +258,7 @@ def test_saved_text_is_not_offered(mongo, editor):
     new = ann.open(ADD)
     type_into(ann, new, title="New")
     ann.send(ADD, {**new, "_copy": "", "title": "New"})
-    assert "didn't save it" not in page(ann, ADD)
+    assert "You have an unsaved page" not in page(ann, ADD)
 
 
 @pytest.mark.parametrize("typed", ["one\n\ntwo\n\n\n", "\n\none\n\ntwo", "one\n\n\n\n\ntwo", "one\n\ntwo\n"])
@@ -266,7 +268,7 @@ def test_blank_lines_are_no_unsaved_text(mongo, editor, typed):
     type_into(ann, ann.open(ADD), text="\n\n\n")
     assert len(kept(mongo)) == 2
     assert "You have unsaved changes" not in page(ann, change(node_id))
-    assert "didn't save it" not in page(ann, ADD)
+    assert "You have an unsaved page" not in page(ann, ADD)
     assert "Not saved" not in page(ann, "/admin/")
 
 
