@@ -9,12 +9,12 @@ TOKENS = "api.tokens"
 RESPONSES = "api.answers"
 CHANGES = "cms.changes"
 DAY = 24 * 60 * 60
-# If a client repeats a request with the same key within a day, it gets the stored response. The second day allows for
-# differences between clocks.
+# How long responses are stored. If a client repeats a request with the same key within a day, it gets the stored
+# response. The second day allows for differences between clocks.
 RESPONSE_LIFETIME_SECONDS = 2 * DAY
 UPLOADS, PARTS = "api.uploads", "api.upload_parts"
-# An unfinished upload can be resumed for a day. MongoDB waits another hour so that it doesn't delete parts that a
-# request is still using.
+# An unfinished upload can be resumed for a day. MongoDB deletes the upload an hour later, so that running requests
+# don't lose parts.
 _EXPIRY = Index("kept_for_a_day", (("begun", 1),), expire_after_seconds=DAY + 60 * 60)
 
 STATIC = (

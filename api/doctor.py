@@ -19,7 +19,7 @@ HOT_QUERIES = (
         },
     ),
 )
-# The relay records its progress every 15 seconds, so a longer delay means that the relay has stopped.
+# If the relay's progress is older than this, the relay has stopped, because it records its progress every 15 seconds.
 MAX_DELAY = timedelta(minutes=3)
 
 

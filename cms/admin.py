@@ -59,7 +59,10 @@ class AccountAdmin(CheckedLists, UserAdmin):
 
     @admin.display(description=_("Password"))
     def password_link(self, user: User) -> str:
-        """Return a link to the page that changes the password. Unlike Django's field, don't show the hash algorithm."""
+        """Return a link to the page for changing the password.
+
+        Unlike Django's field, the link doesn't show the hash algorithm.
+        """
         return format_html(
             '<a href="{}">{}</a>', reverse("admin:auth_user_password_change", args=[user.pk]), _("Change password")
         )

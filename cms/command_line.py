@@ -13,12 +13,12 @@ from marginalia.mongo.servers import describe_outage, is_outage
 
 
 def main(settings: str = "cms.settings") -> None:
-    """Run the command in `sys.argv`. Unless DJANGO_SETTINGS_MODULE is set, it uses the module `settings`.
+    """Run the command in `sys.argv`. Unless DJANGO_SETTINGS_MODULE is set, the command uses the settings in `settings`.
 
     If the command can't run because of the settings or the database, the process exits with code 2.
     """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", settings)
-    if sys.argv[1:] in (["--version"], ["version"]):  # Django would print only its own
+    if sys.argv[1:] in (["--version"], ["version"]):  # Django would print only its own version
         sys.stdout.write(f"{version_line()}\n")
         sys.exit()
     try:
@@ -26,10 +26,10 @@ def main(settings: str = "cms.settings") -> None:
     except ImproperlyConfigured as error:
         sys.stderr.write(f"The settings are invalid: {error}\n")
         sys.exit(COULD_NOT_RUN)
-    except MongodError as error:  # met at the first connection, in any command
+    except MongodError as error:  # any command's first connection can raise this
         sys.stderr.write(f"{error}\n")
         sys.exit(COULD_NOT_RUN)
-    except Exception as error:  # Django's own commands (migrate, createsuperuser) let the driver's errors through
+    except Exception as error:  # Django's own commands, such as migrate, don't catch the driver's errors
         if not is_outage(error):
             raise
         sys.stderr.write(f"CommandError: {describe_outage(error)}\n")

@@ -183,7 +183,8 @@ STORAGES = {
 # Emails can contain password reset links, so a public site must not write emails to its log. Django 6.1 deprecates these
 # settings in favour of MAILERS, which Django 5.2 doesn't support.
 vars().update(email_settings(env.EMAIL_URL))
-# Timeout in seconds. Without it, a mail server that accepts connections but doesn't respond would block the worker.
+# Timeout for the mail server in seconds. Without a timeout, a server that accepts connections but doesn't respond would
+# block the worker.
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.DEFAULT_FROM_EMAIL
 
@@ -192,8 +193,8 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not LOCAL
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_HSTS_SECONDS = 0 if LOCAL else env.HSTS_SECONDS
-# Both settings are off by default, because they also affect other sites on the domain, and can't be reverted for a long
-# time.
+# The following two settings are off by default, because they also affect other sites on the domain, and can't be
+# reverted for a long time.
 SECURE_HSTS_INCLUDE_SUBDOMAINS = env.HSTS_SUBDOMAINS
 SECURE_HSTS_PRELOAD = env.HSTS_PRELOAD
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
@@ -259,7 +260,7 @@ API = {
 }
 
 FILE_UPLOAD_HANDLERS = ["cms.requests.uploads.RefusingUploadHandler"]
-# A form for resolving a conflict contains the text three times.
+# The maximum size of a form. A form for resolving a conflict contains the text three times.
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(5 * 1024 * 1024, 4 * TEXT_MAX_BYTES)
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 

@@ -20,7 +20,7 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
     """Return the response to a request, without a body for HEAD requests. All requests are decoded as UTF-8.
 
     Content-Type is reduced to the media type and, for multipart forms, the boundary. Django would parse the other
-    parameters before a view or an error handler can respond, and some values would cause an error. Memory use would
+    parameters before a view or an error handler could respond, and some values would cause an error. Memory use would
     also grow, because Python caches each charset that was ever requested.
     """
     header = environ.get("CONTENT_TYPE", "")

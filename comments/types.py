@@ -190,7 +190,7 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Discussion:
-    """The discussion of a target, which may not be stored yet.
+    """The discussion of a target. The discussion might not be stored yet.
 
     Attributes:
         begun: Whether the discussion is stored. The value is False until the first post.

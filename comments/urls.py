@@ -17,7 +17,7 @@ from marginalia.comments.views import handle_comment_errors
 
 
 def _route(route: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:
-    """Return a URL pattern for `view` that turns every CommentError, and an outage of the database, into a response."""
+    """Return a URL pattern for `view`. Every CommentError, and every outage of the database, becomes a response."""
     return path(route, handle_comment_errors(limited(view)), name=name)
 
 

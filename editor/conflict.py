@@ -82,7 +82,7 @@ def read_decisions(posted: QueryDict, form: type[NodeForm]) -> Decisions:
 
 
 def _keys(posted: QueryDict, form: type[NodeForm], name: str, prefix: str = "") -> list[str]:
-    """Return the keys under which a field's widget sent its values.
+    """Return the keys under which the values of a field were submitted.
 
     A field for a date and time has two keys. For a list of rows, the keys begin with the field's name.
     """
@@ -98,7 +98,7 @@ def _keys(posted: QueryDict, form: type[NodeForm], name: str, prefix: str = "") 
 
 
 def _submitted_value(posted: QueryDict, form: type[NodeForm], name: str, prefix: str = "") -> Any:
-    """Return the value that a field's widget sent, normalized so that visible and hidden inputs can be compared."""
+    """Return the submitted value of a field, normalized so that visible and hidden inputs can be compared."""
     if field := form.base_fields.get(name):
         value = field.widget.value_from_datadict(posted, {}, f"{prefix}{name}")
         return value.replace("\r\n", "\n") if isinstance(value, str) else value

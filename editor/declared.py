@@ -91,7 +91,7 @@ def _plain(field: models.Field) -> forms.Field:
         )
         kwargs = dict(next(defaults, {}))
     form_field: forms.Field = field.formfield(**kwargs)
-    # The form doesn't send the initial values, because the nonce in the form already identifies them.
+    # The form doesn't contain the initial values, because the nonce in the form already identifies them.
     form_field.show_hidden_initial = False
     return form_field
 

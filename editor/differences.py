@@ -128,7 +128,7 @@ class _PhotoRow:
 
 @dataclass(frozen=True)
 class _Item:
-    """An item in a value.
+    """An item in the value of a field.
 
     Attributes:
         key: A value that identifies the item in both versions.

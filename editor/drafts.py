@@ -180,7 +180,7 @@ def preview(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 @require_POST
 def preview_link(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Create a link to the page, including its draft, for people without an account."""
+    """Create a link with which people without an account can see the page, including its draft."""
     editable = access.node(request.user, node_id, NodePermission.DRAFT)
     path = previews.link(Preview(node_id, (editable.draft or editable.live).nonce))
     return render_page(

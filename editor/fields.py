@@ -84,7 +84,7 @@ class MomentInput(AdminSplitDateTime):
 class MomentField(forms.SplitDateTimeField):
     """A form field for a date and time in the site's time zone.
 
-    An unchanged time isn't parsed, because times in the hour that is repeated when clocks go back are ambiguous.
+    An unchanged time isn't parsed, because times are ambiguous in the hour that is repeated when clocks go back.
     Instead, the field returns `seen`, which is exact to the millisecond.
 
     Attributes:

@@ -84,8 +84,8 @@ class NodeForm(forms.Form):
     """The form for a node.
 
     Attributes:
-        seen: The version of the node that has the nonce in the form. A field is unchanged if its value is the same as
-            in this version. The attribute is None for a new node, or if the version is no longer known.
+        seen: The version of the node that the nonce in the form identifies. A field is unchanged if its value is the
+            same as in this version. The attribute is None for a new node, or if the version is no longer known.
     """
 
     # The path of each field under `metadata`.

@@ -22,7 +22,7 @@ from nodes.selectors import editable_nodes, history
 from nodes.selectors.editable_nodes import Version
 from nodes.types import Act, TagChange
 
-# Restoring an old version doesn't move a page, and doesn't change its dates or author.
+# The fields that aren't restored. Restoring an old version doesn't move a page, and doesn't change its dates or author.
 NOT_RESTORED = frozenset({"slug", "parent_id", "published", "expires", "author"})
 
 ACTS = {

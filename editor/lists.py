@@ -1,4 +1,7 @@
-"""The list of nodes, with filters, search and keyset pagination. Each row contains the nonce, for bulk actions."""
+"""The list of nodes, with filters, search and keyset pagination.
+
+Each row contains the node's nonce, which bulk actions need.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace

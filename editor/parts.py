@@ -21,7 +21,7 @@ EXTRA = 3
 # MOST is the maximum number of rows that can be saved, unless more rows are already stored. MOST_READ, the maximum
 # number of rows that are read, is higher, so that an error can be reported if there are too many rows.
 MOST, MOST_READ = 200, 10_000
-# A part as it was typed: the values that the widgets send, keyed by field name, and the part's "id".
+# A part as it was typed: the submitted values, keyed by field name, and the part's "id".
 Row = dict[str, Any]
 
 
@@ -164,9 +164,9 @@ class PartsField(forms.Field):
 
 
 def is_unchanged(field: forms.Field, sent: Any, seen: Any) -> bool:
-    """Return whether a widget sent exactly what it showed for the value `seen`.
+    """Return whether the submitted value is exactly what the field's widget displayed for `seen`.
 
-    The widget may not show all stored data.
+    The displayed values are compared, because some widgets don't display all of the stored data.
     """
     return bool(_normalize_sent(sent) == _shown_value(field, seen))
 
@@ -226,7 +226,7 @@ def _parse_rows(text: str, fields: Mapping[str, forms.Field]) -> list[Row] | Non
 
 
 def _as_sent(field: forms.Field, value: Any) -> Any:
-    """Return a JSON value in the form in which a field's widget sends it. Values of the wrong type become empty."""
+    """Return a JSON value in the form in which a browser would submit it. Values of the wrong type become empty."""
     if _is_checkbox(field):
         return value is True
     if isinstance(field.widget, forms.MultiWidget):

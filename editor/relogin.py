@@ -28,10 +28,10 @@ FORMS: dict[str, str] = {
 
 
 def log_in_again(request: HttpRequest) -> HttpResponse | None:
-    """Return a page that asks for the password if one of FORMS was submitted by a user who wasn't logged in.
+    """If one of FORMS was submitted by a user who wasn't logged in, return a page that asks for the password.
 
-    The page contains the submitted fields. If the request contains the correct password, log in and return None, so
-    that the view shows the submitted form without saving it. For all other requests, return None.
+    The page contains the submitted fields. If the request contains the correct password, log the user in and return
+    None, so that the view shows the submitted form without saving it. For all other requests, return None.
     """
     if not is_form_sent(request) or admin.site.has_permission(request):
         return None

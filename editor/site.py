@@ -26,7 +26,7 @@ def admin_url(name: str, *args: Any, **query: str) -> str:
 
 
 def get_actor(request: HttpRequest) -> Actor:
-    """Return the user of a request as an Actor, for calls to services."""
+    """Return the user of a request as an Actor, which services need."""
     return Actor.of(request.user)
 
 

@@ -301,7 +301,7 @@ def _fields(posted: QueryDict, form: type[NodeForm]) -> list[tuple[str, str]]:
 
 
 def _is_known(key: str, form: type[NodeForm]) -> bool:
-    """Return whether a form sends a value under a key.
+    """Return whether a submitted key belongs to one of a form's fields.
 
     A field for a date and time has two keys, and a field for rows has many.
     """

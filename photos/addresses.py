@@ -293,7 +293,7 @@ def _attributes(values: dict[str, Any]) -> SafeString:
 
 
 def library_path(gallery_id: Any = None) -> str:
-    """Return the path of the list of photos in the admin, for one gallery or for all galleries."""
+    """Return the path of the admin's list of photos in one gallery or in all galleries."""
     return reverse("admin:nodes_photo_changelist", query={"section": str(gallery_id)} if gallery_id else None)
 
 

@@ -1,4 +1,4 @@
-"""Detection of damaged photos and copies: their chunks are missing or too short, or their file is missing."""
+"""Detect damaged photos and copies, that is, those whose file is missing, or whose chunks are missing or too short."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any

@@ -10,7 +10,7 @@ from photos import damage
 
 
 def damaged_files(fix: bool) -> Iterator[Defect]:
-    """Yield a defect for each damaged photo (including those in the trash) and each damaged file. Nothing is fixed."""
+    """Yield a defect for each damaged photo, even in the trash, and for each damaged file. Nothing is repaired."""
     for collection, query in ((ASSET_FILES, {}), (TRASH, {"metadata.type": PHOTO})):
         documents = database()[collection].find(query, damage.PROJECTION)
         for document, reason in damage.find_damaged(database(), documents):

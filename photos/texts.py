@@ -125,7 +125,10 @@ def first_photo(html: str) -> Photo | None:
 
 
 def find_names(inserts: TextInserts) -> ReferencedNames:
-    """Return the names in clean HTML. Names from inserts come last. Names beyond the lookup limit are omitted."""
+    """Return the names of the photos and nodes that clean HTML refers to.
+
+    Names from inserts come last, and names beyond the lookup limit are omitted.
+    """
     limit = reference_selectors.MOST_REFERENCES
     in_text = references.find_names(inserts.html, limit)
     in_inserts = inserts.references

@@ -21,7 +21,7 @@ _WATCHED = (NODES, ASSET_FILES, TRASH, SITE, DISCUSSIONS)
 ENDING_OPERATIONS = ("drop", "rename", "dropDatabase", "invalidate")
 _UPDATED = {"$ifNull": ["$updateDescription.updatedFields", {}]}
 _UPDATED_NONCE = {"$getField": {"field": {"$literal": "metadata.nonce"}, "input": _UPDATED}}
-# To keep events small, the pipeline excludes text.
+# The pipeline that filters the events. To keep events small, it excludes text.
 PIPELINE: list[Document] = [
     {"$match": {"$or": [{"ns.coll": {"$in": list(_WATCHED)}}, {"operationType": {"$in": list(ENDING_OPERATIONS)}}]}},
     {
@@ -45,7 +45,7 @@ PIPELINE: list[Document] = [
 # ChangeStreamHistoryLost (src/mongo/base/error_codes.yml).
 _CANNOT_RESUME = frozenset({260, 280, 286})
 # Timeout in seconds for one read by `follow`, in addition to the time that `follow` waits for events. A primary that is
-# shutting down may not respond until it has shut down, and a primary that hangs never responds.
+# shutting down might not respond until it has shut down, and a primary that hangs never responds.
 READ_TIMEOUT = 0.4
 CLOSE_TIMEOUT = 0.1
 # How long `read` waits for an event, in milliseconds. Existing events are returned without waiting.

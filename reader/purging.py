@@ -36,11 +36,13 @@ from reader.collections import PURGES
 LISTS = "lists"
 TAGS = "tags"
 TEXTS = "texts"
-# The following constants are in seconds. The cache doesn't store a page whose response takes longer than this.
+# The following constants are in seconds.
+
+# The maximum response time of a page that caches store.
 MAX_RESPONSE_TIME = 0.6
 # The delay between the first and the second purge.
 REPEAT_AFTER = 0.75
-# Changes within this time are purged together.
+# Changes that occur within this time of each other are purged together.
 BATCH_TIME = 0.05
 RETRY_AFTER = 0.2
 # How long a cache can serve a page before it must request it again (reader.cdn.MAX_AGE).

@@ -111,7 +111,10 @@ def leaves(selection: Selection) -> Iterator[Document]:
 
 
 def photos(selection: Selection) -> Iterator[Document]:
-    """Yield the selected photos, ordered by id, each followed by its other files that are stored completely."""
+    """Yield the selected photos, ordered by id.
+
+    Each photo is followed by its additional files, except for files that are incomplete.
+    """
     for batch in batched(_with_history(_selected(ASSET_FILES, selection, node_filter(ASSET_FILES), _FILE)), BATCH):
         contents_filter = {"metadata.parent_id": {"$in": [photo["_id"] for photo in batch]}, "metadata.type": CONTENT}
         whole = {**contents_filter, "metadata.locked": None, "metadata.doomed": None, "length": {"$gt": 0}}

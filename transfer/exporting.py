@@ -137,7 +137,7 @@ class Export:
         return record
 
     def _photos(self) -> Iterator[dict[str, Any]]:
-        """Yield the photos and their other files. The bytes of each file are written first."""
+        """Yield the photos and their additional files, after writing the bytes of each file."""
         # Descriptions of photos whose current file has not been read yet, keyed by the id of this file.
         shown: dict[ObjectId, str] = {}
         for record in exported.photos(self.selection):

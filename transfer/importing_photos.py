@@ -54,7 +54,9 @@ def import_photo(
     dry_run: bool = False,
     unstored: Unstored | None = None,
 ) -> ImportResult:
-    """Store an exported photo, or one of its other files. A photo's gallery, or a file's photo, must already be stored.
+    """Store an exported photo, or an additional file of a photo.
+
+    The gallery that contains the photo, or the photo that the file belongs to, must already be stored.
 
     Args:
         record: The exported photo or file.

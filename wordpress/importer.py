@@ -348,7 +348,7 @@ class Importer:
         return "" if beginning.startswith(summary.removesuffix("…")) else summary
 
     def _source(self, export: Export, entry: Entry, item: Item) -> dict[str, Any]:
-        """Return the origin of a node, for later runs and for editors.
+        """Return the origin of a node, which is stored for later runs and for editors.
 
         For unpublished nodes, the origin includes the old status.
         """

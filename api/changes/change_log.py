@@ -168,8 +168,8 @@ def entries_after(number: int, limit: int, *, public_only: bool) -> list[Documen
 def _read(after: int, direction: int, limit: int, *, public_only: bool) -> list[Document]:
     number = "shown" if public_only else "_id"
     query = {**({"public": True} if public_only else {}), number: {"$gt": after}}
-    # Once a client has seen a number, no other entry may get this number, even if the primary fails. This requires the
-    # majority read concern.
+    # Once a client has seen a number, no other entry must ever get this number, even if the primary fails. This
+    # requires the majority read concern.
     entries = database()[CHANGES].with_options(read_concern=ReadConcern("majority"))
     documents = entries.find(query, {"resume": 0, "until": 0}).sort(number, direction).limit(limit)
     return [{**entry, "number": entry[number]} for entry in documents]

@@ -13,9 +13,9 @@ from nodes.collections import NODES, SITE, TRASH, home_of
 from reader.change_stream import DISCUSSIONS, ENDING_OPERATIONS
 
 _MAINTENANCE_FIELDS = frozenset({"metadata.locked", "metadata.superseded", "metadata.doomed"})
-# A change to one of these fields can hide a node from readers.
+# The fields that can hide a node from readers if they change.
 _VISIBILITY_FIELDS = frozenset({"metadata.parent_id", "metadata.published", "metadata.expires"})
-# If one of these fields of a section changes, everything in the section is affected.
+# The fields of a section that affect everything in the section if they change.
 _SUBTREE_FIELDS = _VISIBILITY_FIELDS | {"metadata.slug"}
 
 

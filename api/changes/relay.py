@@ -96,7 +96,7 @@ def _reset_entry(reason: str, number: int, resume: Document | None, until: datet
 def _due_entries(last: LastEntry, resume: Document | None, moment: datetime) -> list[Entry]:
     """Return entries for the scheduled changes that are due.
 
-    If a relay died after appending some of these changes, they are skipped.
+    If a relay died after appending some of these changes, the appended changes are skipped.
     """
     until = moment - GRACE
     if until <= last.until:

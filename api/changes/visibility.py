@@ -140,9 +140,10 @@ def _current_documents(collection: str, changes: Iterable[DetectedChange]) -> di
 
 
 def _previous_versions(changes: Iterable[DetectedChange]) -> dict[ObjectId | None, Document]:
-    """Map the nonce of each version that may have hidden a node from readers to the node's previous version.
+    """Return the previous version of each node that a change may have hidden from readers.
 
-    If there is no previous version, the value is {}.
+    The keys are the nonces of the versions that may have hidden the nodes. If there is no previous version, the value
+    is {}.
     """
     nonces = {nonce: change.id for change in changes for nonce in change.hiding_nonces if nonce}
     if not nonces:

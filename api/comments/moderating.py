@@ -103,7 +103,7 @@ def decide(request: HttpRequest, decisions: shapes.Decisions) -> HttpResponse:
 def restore(request: HttpRequest, node_id: NodeId, slug: CommentSlug, if_match: IfMatch = "") -> HttpResponse:
     """Restore the text and author of a removed comment.
 
-    In If-Match, send the version of the removed comment that you read. You can safely send the request again.
+    In If-Match, send the version in which you read the removed comment. You can safely send the request again.
     """
     moderator = _moderator(request)
     rev = if_match_rev(request)

@@ -82,7 +82,7 @@ def _nonce(target: Target, parent: str, principal: Principal, key: str) -> str:
 
 
 def sender_of(request: HttpRequest, principal: Principal) -> Sender:
-    """Return the sender of a request, for the comment rules.
+    """Return the sender of a request in the form that the comment rules need.
 
     The rules read `request.user`, so this function sets it to the principal, whose permissions are limited by the
     token's scopes.

@@ -75,7 +75,7 @@ def serialize_comment(request: HttpRequest, comment: Comment | HeldComment, auth
 
 
 def serialize_queued(case: Case) -> dict[str, Any]:
-    """Return the data of a comment in the queue, for moderators."""
+    """Return the data that moderators get for a comment in the queue."""
     held = case.held
     return {
         "id": held.id,

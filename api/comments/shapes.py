@@ -133,7 +133,7 @@ class NewText(Shape):
 
 
 class Pending(Shape):
-    """A comment in the moderation queue. `path` is the path of the commented page, or null if the page is hidden."""
+    """A comment in the moderation queue. `path` is the path of its page, or null if the page is hidden."""
 
     id: Id
     rev: int

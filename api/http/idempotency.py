@@ -40,7 +40,7 @@ MAX_STORED_BYTES = 4_000_000
 def run_once(request: HttpRequest, work: Callable[[ObjectId | None], HttpResponse]) -> HttpResponse:
     """Run `work` and return its response. If the request's key was used before, return the stored response.
 
-    Errors and responses with a Retry-After header aren't stored, so that the client can try again.
+    Errors, and responses with a Retry-After header, aren't stored, so that the client can try again.
 
     Args:
         request: The request.

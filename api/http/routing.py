@@ -110,7 +110,7 @@ def _refuse_other_parameters(operation: Operation) -> None:
         @wraps(run)
         def checked(request: HttpRequest, **kwargs: Any) -> Any:
             unknown = dict.fromkeys(set(request.GET) - known, "This parameter doesn't exist.")
-            # If a parameter is repeated, ninja would use its last value, but the page cache might use a different one.
+            # If a parameter is repeated, ninja uses the last value, but the page cache might use a different one.
             repeated = {
                 name: "This parameter was sent more than once."
                 for name in known - list_names

@@ -203,7 +203,7 @@ def _check_trashed_version(context: WriteContext, trashed: Editable) -> None:
 def _base_version(context: WriteContext, editable: Editable) -> Version:
     """Return the version that a change is based on, or the current version if that version no longer exists.
 
-    The returned version has the current tags, because the nonce stays the same when tags change.
+    The returned version has the current tags, because the nonce doesn't change when the tags change.
     """
     present = editable.draft if context.is_draft and editable.draft else editable.live
     if present.nonce == context.seen:

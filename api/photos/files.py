@@ -22,8 +22,8 @@ from photos.views import send_current
 
 router = Router(tags=["Photos"])
 
-# A photo's file can be replaced at any time, so caches must revalidate it for every request. The ETag identifies the
-# file's content.
+# Values for Cache-Control. A photo's file can be replaced at any time, so caches must revalidate the file for every
+# request. The ETag identifies the file's content.
 CACHE_PUBLIC, CACHE_PRIVATE = "public, no-cache", "private, no-cache"
 # The schema of a body that consists of bytes.
 BINARY = {"type": "string", "format": "binary"}

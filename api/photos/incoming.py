@@ -27,8 +27,8 @@ from photos.assets.writer import CHUNK
 from photos.services.photos import Upload, check_destination
 from photos.services.sweeping import sweep_stalled
 
-# Starting an upload takes two writes. If a process dies between these writes, the lock on the id expires after this
-# time.
+# How long an id is locked while an upload starts, which takes two writes. If a process dies between these writes, the
+# lock expires after this time.
 START_LIMIT = timedelta(minutes=1)
 RETRY_LATER = "30"  # seconds
 # The content type of a file whose format the client doesn't declare. The format is always detected from the bytes.

@@ -156,7 +156,7 @@ def give_up(request: HttpRequest, upload_id: Id) -> HttpResponse:
 
 
 def _store_piece(request: HttpRequest, upload: StagedUpload, received: int) -> int:
-    """Store the bytes in a request that have not been stored yet. Return the number of bytes stored so far.
+    """Store the bytes of a request that have not been stored yet. Return the number of bytes stored so far.
 
     Raises:
         Problem: The piece doesn't continue the upload, or the connection is lost.

@@ -18,7 +18,7 @@ from marginalia.mongo import rate_limit
 from marginalia.mongo.rate_limit import RateLimitResult
 
 WINDOW_SECONDS = 60
-# The request counts as one more change for each BYTES_PER_WRITE bytes in its JSON body, because longer text takes more
+# A request counts as one more change for each BYTES_PER_WRITE bytes in its JSON body, because longer text takes more
 # time to render and compare.
 BYTES_PER_WRITE = 20_000
 JSON_TYPES = frozenset({"application/json", "application/merge-patch+json"})

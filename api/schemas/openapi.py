@@ -117,7 +117,7 @@ def _complete(operation: dict[str, Any]) -> None:
     problem_content = {problems.CONTENT_TYPE: {"schema": {"$ref": REF_TEMPLATE.format(model="Problem")}}}
     operation["responses"] = {str(status): response for status, response in operation["responses"].items()}
     for status, response in operation["responses"].items():
-        # ninja only declares application/json.
+        # ninja declares only application/json.
         if status >= "400" and "content" in response:
             response["content"] = {problems.CONTENT_TYPE: response["content"].pop("application/json")}
     operation["responses"]["default"] = {"description": "A problem", "content": problem_content}

@@ -1,4 +1,4 @@
-"""Find and delete an account's sessions, for operators."""
+"""Find and delete an account's sessions on behalf of operators."""
 
 from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.models import AbstractBaseUser

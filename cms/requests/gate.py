@@ -24,7 +24,8 @@ CHECK_INTERVAL = 1.0
 class Gate:
     """A gate that admits up to `limit` requests at the same time.
 
-    `database_answers` is a function that returns whether the database responds, within about a second.
+    `database_answers` is a function that returns whether the database responds. The function takes at most about a
+    second.
     """
 
     def __init__(self, limit: int, database_answers: Callable[[], bool]) -> None:

@@ -15,7 +15,7 @@ from reader.page_cache import storage
 from reader.page_cache.cacheable import cache_key
 from reader.page_cache.storage import cache
 
-# RFC 7234, section 5.5.1. RFC 9111 removed this header without a replacement.
+# The header for stale pages (RFC 7234, section 5.5.1). RFC 9111 removed this header without a replacement.
 WARNING_HEADER = '110 - "Response is Stale"'
 # The note is inserted after the body's start tag and the skip link.
 _BODY_START = re.compile(rb'<body[^>]*>(?:\s*<a class="skip-link".*?</a>)?', re.DOTALL)

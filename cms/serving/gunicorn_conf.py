@@ -31,7 +31,7 @@ os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(_settings.VAR_DIR / "metri
 # Additional threads, for requests that don't need the database while other requests are waiting for it.
 SPARE_THREADS = 4
 
-# For example "cms.wsgi:application".
+# The import path of the WSGI application, for example "cms.wsgi:application".
 wsgi_app = ":".join(_settings.WSGI_APPLICATION.rsplit(".", 1))
 workers = _settings.WEB_CONCURRENCY
 # A thread is busy while its client sends the request and reads the response. A buffering proxy does both quickly. To

@@ -10,5 +10,5 @@ editors.py         open and submit admin forms
 database.py        empty the test database
 process_caches.py  empty the caches of the test process
 
-docs/how-to/test-your-project.md explains how to use them.
+docs/how-to/test-your-project.md explains how to use these modules.
 """

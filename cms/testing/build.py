@@ -44,11 +44,14 @@ def stored(node_id: ObjectId) -> dict[str, Any]:
 
 
 def nonce(node_id: ObjectId) -> ObjectId:
-    """Return the nonce of a node's stored version, as in a form that has just been opened."""
+    """Return the nonce of a node's stored version, which is also in a form that has just been opened."""
     return stored(node_id)["nonce"]
 
 
 def save(node_id: ObjectId, seen: ObjectId, /, actor: Actor = EDITOR, tags: TagChange = NO_TAGS, **changes: Any) -> Any:
-    """Save fields like a form that was rendered with the nonce `seen`. In field names, "__" stands for a dot."""
+    """Save fields in the same way as a form that was rendered with the nonce `seen`.
+
+    In field names, "__" stands for a dot.
+    """
     fields = {name.replace("__", "."): value for name, value in changes.items()}
     return editing.save(actor, node_id, seen, fields, tags)

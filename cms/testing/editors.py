@@ -57,7 +57,7 @@ class Editor:
         return fields(response.content.decode())
 
     def fields(self, response: Any) -> dict[str, Any]:
-        """Return the values in the node's form in a response."""
+        """Return the values of the node's form in a response."""
         return fields(response.content.decode())
 
     def send(self, address: str, form: dict[str, Any], /, button: str = "_continue", **typed: Any) -> Any:

@@ -12,12 +12,12 @@ from nodes.content import declared_fields
 
 # Fields that every node has, in addition to the fields that its type declares.
 _COMMON = ("author", "expires", "summary")
-# Arguments that build.node accepts.
+# The arguments that build.node accepts.
 _BUILD_ARGUMENTS = ("parent_id", "slug", "title", "text", "published", "tags")
 
 
 class NodeFactory(factory.Factory):
-    """A factory that creates nodes with the same service as editors' forms, and returns the nodes' ids.
+    """A factory that creates nodes with the service that editors' forms use, and returns the nodes' ids.
 
     The arguments are the type's fields by name, and `parent_id`, `slug`, `title`, `text`, `published` and `tags`.
     Missing values are generated: a section if the type needs one, a slug, and required fields without a default.
@@ -44,7 +44,10 @@ class NodeFactory(factory.Factory):
 
 
 def factory_for(type: str) -> type[NodeFactory]:
-    """Return a content type's factory. Call it to create a node, or call create_batch(3) to create three nodes."""
+    """Return a content type's factory.
+
+    To create a node, call the factory. To create three nodes, call its method create_batch(3).
+    """
     declared = declared_fields.declared(type)
     required = {declared[path].name: value for path, value in generated.minimal_values(type).items()}
     model: Any = content.get(type)

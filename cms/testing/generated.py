@@ -1,4 +1,4 @@
-"""Valid values for the fields of a content type, generated from its declaration.
+"""Generate valid values for the fields of a content type from the type's declaration.
 
 With these values, tests automatically cover every registered content type.
 """
@@ -72,7 +72,10 @@ _SIMPLEST = settings(database=None, derandomize=True, max_examples=200)
 
 
 def value(field: models.Field) -> st.SearchStrategy[Any]:
-    """Return a strategy for a declared field's values. Fail if _CLASSES contains no strategy for the field's class."""
+    """Return a strategy for the values of a declared field.
+
+    Fail if _CLASSES contains no strategy for the field's class.
+    """
     values = _value(field)
     return st.none() | values if field.null else values
 

@@ -1,6 +1,6 @@
-"""A pytest plugin for sites. Every test runs on a real, temporary MongoDB server. It needs pytest-django.
+"""A pytest plugin for sites. All tests run on a real, temporary MongoDB server. The plugin requires pytest-django.
 
-Enable it in the site's top-level conftest.py:
+Enable the plugin in the site's top-level conftest.py:
 
     pytest_plugins = ["cms.testing.plugin"]
 """
@@ -27,7 +27,7 @@ SERVER = pytest.StashKey[EphemeralMongod]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start one server for all workers, which read its URI from the environment."""
+    """Start one server for all workers. The workers read the server's URI from the environment."""
     if URI not in os.environ:
         config.stash[SERVER] = server = EphemeralMongod(journaled=False)
         os.environ[URI] = server.start()
@@ -41,9 +41,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse pytest-django's mark `django_db` and its database fixtures.
+    """Reject tests that use pytest-django's mark `django_db` or its database fixtures.
 
-    They empty every collection after a test, including those that migrations filled.
+    The mark and the fixtures empty every collection after a test, even collections that migrations have filled.
     """
     fixtures = {"db", "transactional_db", "admin_client", "admin_user", "live_server"}
     refused = [
@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def django_db_setup(
     django_test_environment: None, django_db_blocker: Any, django_db_modify_db_settings: None
 ) -> Iterator[None]:
-    """Create the test database. pytest-django would skip it, because no test has the django_db mark."""
+    """Create the test database. pytest-django wouldn't create it, because no test has the django_db mark."""
     with django_db_blocker.unblock():
         state = setup_databases(verbosity=0, interactive=False, serialized_aliases=[])
         indexes.ensure()
@@ -77,7 +77,7 @@ def _never_the_real_database(django_db_setup: None) -> None:
 def mongo(django_db_setup: None, django_db_blocker: Any) -> Iterator[Database[dict[str, Any]]]:
     """Return the test database, with empty process caches.
 
-    After the test it is emptied, including GridFS and collections without a model.
+    After the test, all collections are emptied, including GridFS and collections without a model.
     """
     with django_db_blocker.unblock():
         assert database().name.startswith("test_")

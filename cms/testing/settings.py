@@ -32,18 +32,19 @@ def prepare_environment() -> None:
     """
     if "VAR_DIR" not in os.environ:
         os.environ["VAR_DIR"] = tempfile.mkdtemp(prefix="marginalia-test-")
-        # Only in the process that created it, because workers and sites started by tests inherit the variable.
+        # Only the process that created the folder deletes it, because workers and sites that tests start inherit the
+        # variable.
         atexit.register(shutil.rmtree, os.environ["VAR_DIR"], ignore_errors=True)
     os.environ["MONGODB_URI"] = os.environ.get(URI, NO_SERVER)
     os.environ["MONGODB_DATABASE"] = os.environ.get("TEST_MONGODB_NAME", "marginalia")
-    # An empty variable is set, so the site's .env file doesn't replace it, but its default is used.
+    # If a variable is empty, the site's .env file doesn't replace it, and its default is used.
     for name in ("ALLOWED_HOSTS", "DEBUG", "SITE_URL", "BEHIND_PROXY", "CDN_PURGE_URLS", "EMAIL_URL"):
         os.environ[name] = ""
 
 
 def test_settings(site: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that differ in tests, such as fast password hashes and emails that are kept in memory."""
-    # whitenoise warns for each client if the folder is missing.
+    """Return the settings that tests change, such as fast password hashes and emails that are kept in memory."""
+    # If the folder is missing, whitenoise issues a warning for each test client.
     site["STATIC_ROOT"].mkdir(parents=True, exist_ok=True)
     default = site["DATABASES"]["default"]
     name = "test_" + default["NAME"].removeprefix("test_")

@@ -24,7 +24,8 @@ def convert(target: Target, layout: str, order: Order) -> bool | None:
     discussion = maintenance.discussion(next(maintenance.select_targets(discussion=str(target))))
     if not maintenance.needs_converting(discussion, layout, order):
         return None
-    # Embed immediately even if the discussion is long, so that the administrator sees at once if that is not possible.
+    # Embed immediately even if the discussion is long, so that the administrator sees at once if embedding isn't
+    # possible.
     if discussion.last_number <= MAX_IMMEDIATE or layout_classes()[layout].in_target:
         return maintenance.convert(target, layout, order) is not None or None
     plan = {"discussion": str(target), "layout": layout, "order": order.value}

@@ -45,5 +45,5 @@ def hold_imported(target: Model | Target, new: NewComment, *, reasons: Iterable[
 
 
 def slug_of(new: NewComment) -> str:
-    """Return the slug of an imported comment, which may not be stored yet. Replies use this slug as `parent`."""
+    """Return the slug of an imported comment, which might not be stored yet. Replies use this slug as `parent`."""
     return new.slug or slugs.from_token(new.token, new.parent, conf.get("MAX_DEPTH"))

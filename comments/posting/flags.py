@@ -8,7 +8,7 @@ from marginalia.comments.types import Comment, FlaggedComment, Target
 
 
 def flag(comment: Comment, who: str) -> bool:
-    """Flag a comment for the reader `who` ("user:KEY" or "ip_hash:HASH").
+    """Flag a comment on behalf of the reader `who` ("user:KEY" or "ip_hash:HASH").
 
     Returns:
         False if the reader had already flagged the comment.
@@ -17,7 +17,7 @@ def flag(comment: Comment, who: str) -> bool:
 
 
 def list_flagged(limit: int = 100) -> list[FlaggedComment]:
-    """Return flagged comments that no moderator has reviewed since, most recently flagged first."""
+    """Return flagged comments that no moderator has reviewed since they were flagged, most recently flagged first."""
     return backend().flags.newest(limit)
 
 
@@ -27,7 +27,7 @@ def count() -> int:
 
 
 def flagged_by(user: str) -> list[FlaggedComment]:
-    """Return the comments that an account flagged. `user` is its primary key as a str."""
+    """Return the comments that an account flagged. `user` is the account's primary key as a str."""
     return backend().flags.flagged_by(f"user:{user}")
 
 

@@ -139,7 +139,7 @@ class EditForm(forms.Form):
         return {"text": comment.source, "rev": comment.rev, "nonce": preparation.new_token()}
 
     def renew(self, rev: int) -> "EditForm":
-        """Return the form with the text that was typed, for a new change to the revision `rev`."""
+        """Return a form with the same text, with which the text can be sent as a new change to the revision `rev`."""
         return EditForm(initial={"text": self.data["text"], "rev": rev, "nonce": preparation.new_token()})
 
 

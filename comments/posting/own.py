@@ -79,7 +79,7 @@ def waiting_anchor(slug: str) -> str:
 
 
 def list_own(sent: Iterable[SentComment], target: Target, user: Any, *, final: bool = False) -> list[OwnComment]:
-    """Return a user's own comments in one discussion that are waiting for a moderator or can still be changed.
+    """Return a user's comments in one discussion, if they are waiting for a moderator or can still be changed.
 
     Args:
         sent: The comments that the browser's cookie lists.

@@ -259,8 +259,8 @@ def _follow_up(request: HttpRequest, submission: Submission, posted: PostResult)
 def find_earlier(submission: Submission) -> PostResult | None:
     """Return the earlier result of the same form, or None if the form was not sent before.
 
-    An author can go back in the browser and send the same form with different text. Neither version of the text may be
-    lost.
+    An author can go back in the browser and send the same form with different text. Both versions of the text must be
+    kept.
 
     Raises:
         Refused: The form was already sent with different text.
@@ -289,7 +289,7 @@ def find_posted(token: FormToken) -> PostResult | None:
 
 
 def slug_of(token: FormToken) -> str:
-    """Return the slug of a form's comment, which may not exist yet."""
+    """Return the slug of a form's comment, which might not exist yet."""
     return slugs.from_token(token.nonce, token.parent, conf.get("MAX_DEPTH"))
 
 

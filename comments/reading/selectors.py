@@ -102,7 +102,7 @@ def _order(name: Order | str | None) -> Order | None:
 
 @tracked_reads()
 def newest(target: Model | Target, *, limit: int = 50) -> tuple[Comment, ...]:
-    """Return the newest public comments of a discussion, newest first, for feeds."""
+    """Return the newest public comments of a discussion, newest first. Feeds show these comments."""
     result = backend().newest(targets.target_for(target), limit)
     versions.note(result.discussion)
     return result.comments
@@ -119,7 +119,7 @@ def get(target: Model | Target, slug: str) -> Comment:
 
 
 def permalink(target: Model | Target, slug: str, *, order: Order | str | None = None, size: int | None = None) -> Page:
-    """Return the page that contains a comment when the discussion is in the reader's order.
+    """Return the page that contains a comment if the discussion is shown in the reader's order.
 
     Raises:
         CommentNotFound: There is no comment with this slug.
@@ -166,7 +166,7 @@ def by_author(author_id: str, *, limit: int = 50, before: datetime | None = None
 
 
 def history(target: Model | Target, slug: str) -> tuple[ReplacedComment, ...]:
-    """Return the previous versions of a comment, newest first, for moderators."""
+    """Return the previous versions of a comment, newest first. Show them only to moderators."""
     return backend().history(targets.target_for(target), slug)
 
 
@@ -179,7 +179,7 @@ def held(
     limit: int = 100,
     after: str = "",
 ) -> tuple[HeldComment, ...]:
-    """Return queued comments, oldest first, for moderators and authors.
+    """Return queued comments, oldest first. Show each comment only to moderators and to its author.
 
     Args:
         target: The target whose comments are returned, or None for all targets.
@@ -194,7 +194,7 @@ def held(
 
 
 def get_held(held_id: str) -> HeldComment:
-    """Return one queued comment, for moderators.
+    """Return one queued comment. Show it only to moderators.
 
     Raises:
         CommentNotFound: The queue has no such comment.

@@ -33,7 +33,7 @@ recorded = _recorder.recorded
 
 
 def reliable_version(version: object, *, writing: object) -> str | None:
-    """Return the version of a discussion, or None if it is not reliable because a claim is open (`writing`).
+    """Return the version of a discussion, or None if the version is not reliable because a claim is open (`writing`).
 
     If a server failure loses a commit, the claim remains. The version is then older than a comment that may have been
     acknowledged.

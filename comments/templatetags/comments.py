@@ -305,7 +305,7 @@ def _listing(
     listing = lists.list_context(
         subject, result, slug=page_request.at, url=paging.url_without_part(request) if request else ""
     )
-    # Store this value for a link to the form in the same template.
+    # Store whether the discussion is open, because a link to the form in the same template needs this value.
     context.render_context[IS_OPEN, subject.target] = listing["is_open"]
     return listing
 

@@ -20,7 +20,7 @@ ENDING_SECONDS = 60.0  # how long a process and its child processes may take to 
 class Claimed(Exception):
     """Another process owns the claim.
 
-    `facts` contains the facts that the owner recorded, including its "pid". If they are unknown, it is {}.
+    `facts` contains the facts that the owner recorded, including its "pid". If these facts are unknown, `facts` is {}.
     """
 
     def __init__(self, facts: dict[str, Any]) -> None:

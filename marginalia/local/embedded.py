@@ -2,9 +2,9 @@
 
 The process that starts the server is its owner, and also restarts and stops it. While the owner is running, other
 processes read the server's URI from var/mongod.json, which has mode 0600 because the URI contains the password. If
-there is no owner, the first process that needs the server starts it. Clients need the user's password, which is
-regenerated on every start, or the key file var/mongod.key. In any case, mongod's own lock on its data folder prevents a
-second server.
+there is no owner, the first process that needs the server starts it. Clients need the database user's password, which
+is regenerated on every start, or the key file var/mongod.key. In any case, mongod's own lock on its data folder
+prevents a second server from using the folder.
 """
 
 from __future__ import annotations

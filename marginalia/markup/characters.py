@@ -33,8 +33,8 @@ _VISIBLE = re.compile(
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# int() rejects more than 4,300 digits, so html.unescape would raise an exception for longer numbers. Code points have
-# at most seven digits.
+# Matches character references with too many digits. Code points have at most seven digits. int() rejects more than
+# 4,300 digits, so html.unescape would raise an exception for such a reference.
 _LONG_REFERENCE = re.compile(r"&#\d{8,}+;?|&#[xX][0-9a-fA-F]{8,}+;?")
 
 

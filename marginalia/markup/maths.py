@@ -17,7 +17,7 @@ from marginalia.markup.characters import scrub, unescape
 
 MAX_LENGTH: Final = 2_000  # characters per formula
 _MAX_DEPTH: Final = 20  # levels of nested groups, which are parsed recursively
-# Command definitions aren't allowed, because they could multiply the output without limit.
+# Matches command definitions, which aren't allowed because they could multiply the output without limit.
 _DEFINITIONS: Final = re.compile(r"\\(?:(?:re)?newcommand|providecommand|def|let)(?![a-zA-Z])")
 _BRACES: Final = re.compile(r"\\.|[{}]|\\left|\\begin", re.DOTALL)
 _TAGS: Final = tags.tag_set(

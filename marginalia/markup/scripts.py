@@ -3,7 +3,7 @@
 import re
 from itertools import pairwise
 
-# A text index would treat a whole clause in these scripts as one word.
+# The scripts without spaces between words. A text index would treat a whole clause in these scripts as one word.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]+"
 )

@@ -28,7 +28,8 @@ _NO_PROSE: Final = _HEADINGS | {"figcaption", "pre", "table"}
 # The numbers of footnote references, and the arrows back to the references, aren't part of the text.
 _NOTE_LINKS: Final = re.compile(r'\bclass="footnote-(?:ref|back)"')
 _LINKING: Final = frozenset({"a", "sup"})
-# Footnotes are at the end of the text, so the excerpt of short text would include them.
+# Marks the footnotes at the end of a text. Excerpts stop there. Otherwise, the excerpt of a short text would include
+# the footnotes.
 _NOTES: Final = 'class="footnotes"'
 _SPACES: Final = re.compile(r"[ \t\n\r\f]+")
 

@@ -20,8 +20,8 @@ T = TypeVar("T")
 LOG_INTERVAL_SECONDS, MAX_LOGGED = 3600, 1_000
 # Exceptions that code raises if it reads a document in which a field is missing or a value has the wrong type.
 MALFORMED = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
-# From src/mongo/base/error_codes.yml. The server uses this code for many errors, so bad hints are also recognized by
-# their message.
+# An error code from src/mongo/base/error_codes.yml. The server uses this code for many errors, so bad hints are also
+# recognized by their message.
 BAD_VALUE = 2
 BAD_HINT_MESSAGE = "hint provided does not correspond"
 NO_TEXT_INDEX_MESSAGE = "text index"

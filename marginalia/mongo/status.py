@@ -21,14 +21,15 @@ from marginalia.mongo.servers import is_outage
 _PRIMARY = 1
 _SECONDARY = 2
 _ARBITER = 7
-# These sections make up most of the serverStatus response, and no function here uses them.
+# Sections to leave out of the serverStatus response. They make up most of the response, and no function here uses them.
 _WITHOUT_SECTIONS = dict.fromkeys(
     ("metrics", "wiredTiger", "tcmalloc", "locks", "transactions", "opLatencies", "repl"), 0
 )
 _SCRATCH = "_scratch_"
-# The server allows database names of up to 63 bytes, and the id at the end of a scratch database's name has 24 bytes.
+# The maximum length of the site's part of a scratch database's name. The server allows names of up to 63 bytes, and the
+# id at the end of the name has 24 bytes.
 _MAX_NAME_LENGTH = 63 - len(_SCRATCH) - 24
-# No command uses its scratch database for longer than this.
+# If a scratch database is older than this, no command uses it.
 ABANDONED = timedelta(days=1)
 
 

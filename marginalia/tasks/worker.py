@@ -123,7 +123,9 @@ def frequently(work: Callable[[], object]) -> Callable[[], object]:
 
 
 def beside(work: Callable[[threading.Event], object]) -> Callable[[threading.Event], object]:
-    """Register work that each worker does continuously in a thread until the event is set.
+    """Register work that each worker does continuously in a thread.
+
+    The worker passes an event to `work`, and sets this event to stop the work.
 
     Several workers can do the work at the same time.
     """

@@ -15,7 +15,7 @@ from marginalia.local.mongod import Mongod, initiate, locate
 
 
 class Member(Mongod):
-    """A mongod that ends with its `with` block, and that tests can kill."""
+    """A mongod that is stopped at the end of its `with` block. Tests can kill it before that."""
 
     @property
     def uri(self) -> str:
@@ -24,7 +24,7 @@ class Member(Mongod):
         return f"mongodb://{self.address}/?{options}"
 
     def kill(self) -> None:
-        """Kill mongod with SIGKILL, and wait until it has ended."""
+        """Kill mongod with SIGKILL, and wait until the process has exited."""
         if self.guard is not None:
             if self.alive and (pid := self.pid):
                 os.kill(pid, signal.SIGKILL)
@@ -38,7 +38,10 @@ class Member(Mongod):
 
 
 class EphemeralMongod:
-    """A replica set in temporary folders (mode 0700), without login. It ends when its creator does, even by kill -9."""
+    """A replica set without authentication, whose data is in temporary folders (mode 0700).
+
+    The replica set is stopped when the process that created it exits, even if that process was killed with kill -9.
+    """
 
     def __init__(
         self,

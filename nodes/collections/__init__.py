@@ -73,15 +73,15 @@ def node_indexes() -> tuple[Index, ...]:
     """Return the indexes that nodes and photos share, because the same code queries both."""
     return (
         Index("by_place", PLACE, unique=True),
-        # The newest nodes in a section, for lists, feeds, archives, and links to the previous and next node. The index
-        # contains fields after _id, so the server can skip hidden nodes without reading their documents.
+        # This index finds the newest nodes in a section, for lists, feeds, archives, and links to the previous and next
+        # node. It contains fields after _id, so the server can skip hidden nodes without reading their documents.
         Index(
             "by_section",
             (("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1), ("metadata.type", 1)),
         ),
         Index("by_type", (("metadata.type", 1), *NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1))),
         Index("by_tag", (("metadata.tags", 1), *NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1))),
-        # For finding public nodes by their author's name.
+        # This index finds public nodes by their author's name.
         Index(
             "by_byline",
             (
@@ -92,12 +92,12 @@ def node_indexes() -> tuple[Index, ...]:
                 ("metadata.type", 1),
             ),
         ),
-        # For listing expired nodes in the admin, and for finding the next expiry, which changes the public site.
+        # This index lists expired nodes in the admin, and finds the next expiry, which changes the public site.
         Index("by_expiry", (("metadata.expires", -1), ("_id", -1))),
-        # Nodes whose title contains a word that begins with the text that an editor typed. Nodes with the same word are
-        # sorted by their last change, latest first.
+        # This index finds nodes by the beginning of a word in their title. Nodes with the same word are sorted by their
+        # last change, latest first.
         Index("by_title_word", (("derived.title_words", 1), *CHANGED)),
-        # For listing the pages in a folder by name.
+        # This index lists the pages in a folder by name.
         Index(
             "by_name",
             (
@@ -130,7 +130,7 @@ def unique_index(type: str, fields: uniqueness.Combination) -> Index:
 
 @cache
 def keys_of(index: str, collection: str = NODES) -> dict[str, int | str]:
-    """Return the keys of the declared index `index`, for hints.
+    """Return the keys of the declared index `index`, for use in hints.
 
     Hints use keys because an upgrade creates an index with a different name if the declared name is in use.
     """
@@ -146,8 +146,8 @@ def home_of(type: str) -> str:
 def node_filter(collection: str) -> dict[str, Any]:
     """Return the filter for the documents of `collection` that are nodes or photos.
 
-    The filter excludes a photo's other files (previous and future ones), and photos whose first upload is in progress.
-    Queries combine this filter with a filter by id.
+    The filter excludes the previous and future files of photos, and photos whose first upload is in progress. Queries
+    combine this filter with a filter by id.
     """
     return {"metadata.content_id": {"$type": "objectId"}} if collection == ASSET_FILES else {}
 
@@ -181,7 +181,8 @@ def collections() -> tuple[Collection, ...]:
             (
                 *node_indexes(),
                 SEARCH,
-                # The nodes in a section that is sorted manually. Nodes without a position come first, by slug.
+                # This index lists the nodes in a section that is sorted manually. Nodes without a position come first,
+                # sorted by slug.
                 Index(
                     "by_position",
                     (
@@ -192,8 +193,8 @@ def collections() -> tuple[Collection, ...]:
                         ("metadata.type", 1),
                     ),
                 ),
-                # For the admin lists, which are sorted by last change. A list of nodes in a particular state can have a
-                # different order.
+                # The following indexes are for the admin lists, which are sorted by last change. A list of nodes in a
+                # particular state can have a different order.
                 Index("by_updated", CHANGED),
                 Index("section_by_updated", (("metadata.parent_id", 1), *CHANGED)),
                 Index("type_by_updated", (("metadata.type", 1), *CHANGED)),
@@ -202,9 +203,9 @@ def collections() -> tuple[Collection, ...]:
                 Index("by_published", (*NEWEST, ("metadata.expires", 1))),
                 Index("by_author", (("metadata.author._id", 1), *NEWEST, ("metadata.expires", 1))),
                 Index("by_draft", (("draft.saved_at", -1), ("_id", -1)), sparse=True),
-                # Scheduled changes, by publication time.
+                # This index lists scheduled changes by publication time.
                 Index("by_due", (("draft.due", -1), ("_id", -1)), sparse=True),
-                # For filtering lists by the facets of any type, such as "recipe.course=dessert".
+                # These indexes filter lists by the facets of any type, such as "recipe.course=dessert".
                 Index(
                     "by_facet",
                     (("derived.facets", 1), ("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1)),
@@ -215,17 +216,17 @@ def collections() -> tuple[Collection, ...]:
                     (("derived.facets", 1), *CHANGED),
                     partial={"derived.facets": {"$exists": True}},
                 ),
-                # Nodes in sections that list their pages by a date field, with or without a facet filter.
+                # These indexes are for sections that list their pages by a date field, with or without a facet filter.
                 Index("by_date", (("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
                 Index("facet_by_date", (("derived.facets", 1), ("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
-                # The pinned posts in a section. A section has only a few pinned posts.
+                # This index finds the pinned posts in a section. A section has only a few pinned posts.
                 Index("by_pin", (("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1)), partial=PINNED),
-                # References to a node, photo or insert, from live versions and from drafts. The server reads both
-                # indexes in parallel and merges the results in order.
+                # These indexes find references to a node, photo or insert in live versions and in drafts. The server
+                # reads both indexes in parallel and merges the results in order.
                 Index("by_ref", (("derived.refs", 1), *CHANGED), partial=REFERRING),
                 Index("by_draft_ref", (("draft.refs", 1), *CHANGED), partial={"draft.refs": {"$exists": True}}),
-                # Nodes with references, newest first, for finding broken links. When a search resumes, the server
-                # reads only the index to skip the nodes that were already checked.
+                # This index lists the nodes with references, newest first. The search for broken links uses it. When a
+                # search resumes, the server reads only the index to skip the nodes that were already checked.
                 Index("referring", (*NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1)), partial=REFERRING),
                 *unique_indexes(),
             ),

@@ -150,7 +150,7 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     comment_layout: ClassVar[str] = ""
     # The names of the fields by which lists can be filtered: text, numbers, dates, booleans, and lists of these.
     facets: ClassVar[Sequence[str]] = ()
-    # The name of the date field by which a section whose `lists` is UPCOMING sorts pages of this type.
+    # The name of a date field. Sections in which `lists` is UPCOMING sort pages of this type by this field.
     date_field: ClassVar[str] = ""
     # The names of the fields that are shown as columns when the admin list is limited to this type.
     list_display: ClassVar[Sequence[str]] = ()

@@ -19,7 +19,7 @@ ROTATIONS = [(90, _("90° clockwise")), (180, _("180°")), (270, _("90° counter
 
 @register
 class Folder(Section):
-    """Section that contains pages and other sections."""
+    """A section that contains pages and other sections."""
 
     description = _("Contains pages and other sections.")
     lists = BY_NAME
@@ -30,7 +30,7 @@ class Folder(Section):
 
 @register
 class Blog(Section):
-    """Section that contains posts, newest first."""
+    """A section that contains posts, newest first."""
 
     description = _("Contains posts, newest first.")
     schema_org = "Blog"
@@ -41,7 +41,7 @@ class Blog(Section):
 
 @register
 class Gallery(Section):
-    """Section that contains photos."""
+    """A section that contains photos."""
 
     description = _("Contains photos.")
     schema_org = "ImageGallery"
@@ -53,7 +53,7 @@ class Gallery(Section):
 
 @register
 class BasicPage(Page):
-    """Single page in a folder or at the top level."""
+    """A single page in a folder or at the top level."""
 
     description = _("A single page, in a folder or at the top level.")
 
@@ -63,7 +63,7 @@ class BasicPage(Page):
 
 @register
 class BlogEntry(Entry):
-    """Post of a blog, with a date."""
+    """A dated post in a blog."""
 
     description = _("A dated entry in a blog.")
 
@@ -83,7 +83,7 @@ def check_crop(value: Sequence[float]) -> None:
 
 @register
 class PhotoContent(Content):
-    """Photo: properties of the shown file, and its description by editors."""
+    """A photo: the properties of its current file, and the description that editors have written."""
 
     type_name = "photo"
     description = ""
@@ -121,7 +121,7 @@ class PhotoContent(Content):
         blank=True,
         choices=ROTATIONS,
     )
-    # Properties as [{n, v}], for queries with $elemMatch. The values have various types.
+    # Properties of the file as [{n, v}], which $elemMatch can query. The values have various types.
     exif = ArrayField(models.JSONField(), default=list, blank=True, editable=False)
     comments = models.CharField(_("Comments"), max_length=20, blank=True)
 
@@ -135,7 +135,7 @@ class PhotoContent(Content):
 
 @register
 class AuthorPage(Page):
-    """Page about an author, above the list of the author's posts."""
+    """A page about an author, which is shown above the list of the author's posts."""
 
     type_name = "author"
     description = _("Introduces an author above the list of that author's posts.")

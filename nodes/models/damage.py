@@ -11,7 +11,7 @@ FIELDS = {"metadata": 1, "derived.excerpt": 1, "derived.minutes": 1}
 
 
 def faults(model: type[Node] | type[Photo], document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the faults of a document that was read with FIELDS. Messages show each fault after the document's id."""
+    """Yield the faults of a document that was read with FIELDS. Messages show the document's id before each fault."""
     try:
         node = model.from_document(document)
     except MALFORMED as error:

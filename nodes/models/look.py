@@ -1,4 +1,4 @@
-"""Generate a small style sheet that overrides the theme's custom properties with a site's colours and fonts.
+"""Generate a small style sheet that overrides the theme's custom properties with the colours and fonts of a site.
 
 The URL of the style sheet contains all its values, so browsers can cache the sheet forever, and previews don't need a
 separate style sheet.

@@ -59,7 +59,7 @@ class SectionEntry:
 
 @dataclass(frozen=True)
 class Link:
-    """A link to a section, for menus and lists."""
+    """A link to a section in a menu or list."""
 
     title: str
     url: str

@@ -43,9 +43,11 @@ Ref = ObjectId | str
 
 
 def addresses(sections: Tree, names: Sequence[str], moment: datetime) -> dict[str, str]:
-    """Return the current URL paths of nodes that readers can see, keyed by their ids as they are written in text.
+    """Return the current URL path of each node in `names` that readers can see.
 
-    A single query reads all nodes.
+    The keys are the ids exactly as they are spelled in `names`.
+
+    A single query reads all of the nodes.
     """
     ids = {name: ObjectId(name) for name in names if ObjectId.is_valid(name)}
     if not ids:
@@ -96,7 +98,7 @@ def count_uses(refs: Sequence[Ref]) -> int:
 
 
 def with_contents(sections: Tree, ids: Sequence[ObjectId]) -> list[ObjectId]:
-    """Return `ids`, and the ids of nodes and photos in the sections among them.
+    """Return `ids`. For each id of a section, also return the ids of the nodes and photos in this section.
 
     For all sections together, up to COUNTED_USES nodes and up to COUNTED_USES photos are returned.
     """

@@ -253,7 +253,10 @@ def search_time_limit(milliseconds: float) -> Iterator[None]:
 
 @contextmanager
 def ignore_missing_index() -> Iterator[None]:
-    """Leave the block if the text index is missing, so that the search finds nothing."""
+    """Suppress the error that MongoDB raises in the `with` block if the text index is missing.
+
+    The search then finds nothing.
+    """
     try:
         yield
     except PyMongoError as error:

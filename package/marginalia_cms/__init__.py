@@ -1,4 +1,4 @@
-"""Marginalia as an installed package. `marginalia start` creates a site that uses it.
+"""Marginalia as an installed package. `marginalia start` creates a site that uses the package.
 
 Marginalia's packages (`cms`, `nodes`, `photos` and others) are in the folder `packages`, not next to this package in
 site-packages, because their names are too general for an environment with other projects.

@@ -109,5 +109,8 @@ class UploadPhoto:
 
 
 def may_send_files(user: Any) -> bool:
-    """Return whether `user` can upload or replace any photo. Proxies check this before they accept a file."""
+    """Return whether `user` has permission to upload or replace at least some photos.
+
+    A proxy checks this before it accepts a file.
+    """
     return access.may_add_photos(user) or access.may_change_photos(user)

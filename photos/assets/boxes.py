@@ -18,7 +18,7 @@ MOST_ITEMS = 1_000
 
 @dataclass(frozen=True)
 class Box:
-    """A box from `start` to `stop`. Its content begins at `body`."""
+    """A box between the byte offsets `start` and `stop`. Its content begins at the offset `body`."""
 
     name: bytes
     start: int
@@ -28,7 +28,10 @@ class Box:
 
 @dataclass(frozen=True)
 class Item:
-    """An entry in the iinf box. Its type is at `at`, and its strings are between the type and `stop`."""
+    """An entry in the iinf box.
+
+    Its type starts at the byte offset `at`, and its strings are between the type and the offset `stop`.
+    """
 
     type: bytes
     at: int
@@ -38,7 +41,10 @@ class Item:
 
 @dataclass(frozen=True)
 class Extent:
-    """The location of an item that consists of one piece, from `start` to `stop` in the file or in the idat box."""
+    """The location of an item that consists of one piece.
+
+    `start` and `stop` are byte offsets in the file or in the idat box.
+    """
 
     start: int
     stop: int

@@ -145,7 +145,7 @@ class _Frame:
 
 
 class _Profile:
-    """A colour profile that can arrive in several parts. Its clean segments are returned with the last part."""
+    """A colour profile that can arrive in several parts. Adding the last part returns all clean segments."""
 
     def __init__(self) -> None:
         self._parts: dict[int, bytes] = {}

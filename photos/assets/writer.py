@@ -1,8 +1,8 @@
 """Streaming writes to GridFS. The locked document is inserted first, then the chunks. The last update sets the length.
 
 The last update also releases the lock. The driver's own writer isn't used, because it inserts the document at the end,
-so the lock would be invisible until then. It also buffers 48 MB. Any GridFS driver can read the files written by this
-module.
+so the lock would be invisible until then. The driver's writer also buffers 48 MB. Any GridFS driver can read the files
+written by this module.
 """
 
 import io

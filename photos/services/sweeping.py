@@ -32,7 +32,7 @@ from photos.assets.framing import Cut
 from photos.assets.limits import limits
 from photos.assets.locks import stale_filter
 
-# Copies younger than this are kept.
+# Copies that are younger than this are kept even if they aren't needed.
 MIN_AGE = timedelta(hours=1)
 # The number of files that one MongoDB command reads or deletes.
 BATCH = 100
@@ -126,7 +126,7 @@ def _is_photo(document: Document) -> bool:
 
 
 def count_stalled(moment: datetime | None = None) -> int:
-    """Return the number of uploads that had stalled at `moment` (by default, now), for operators."""
+    """Return the number of uploads that had stalled at `moment` (by default, now)."""
     return database()[ASSET_FILES].count_documents(stale_filter(moment or now()))
 
 

@@ -76,7 +76,7 @@ class SharedPages:
         self.clear()
 
     def get(self, key: Key) -> Entry | None:
-        """Return the entry that any process last stored with this key, or None if it has been replaced."""
+        """Return the entry that a process last stored with this key, or None if the entry has been replaced."""
         if not self.slots:
             return None
         start = self._offset(key)

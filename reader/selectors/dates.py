@@ -76,7 +76,7 @@ def by_date(
         documents.reverse()
     if not documents:
         return DateListing((), is_past=is_past)
-    # If there is a cursor, the reader came from another page of the list, so there are nodes on that side.
+    # If there is a cursor, the reader came from another page of the list, so there are nodes on the side of that page.
     has_earlier, has_later = (edge is not None, has_more) if ascending else (has_more, edge is not None)
     first, last = (documents[-1], documents[0]) if is_past else (documents[0], documents[-1])
     nodes = readable_nodes(NODES, documents)

@@ -101,7 +101,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def _words_in(path: str) -> str:
-    """Return the words in the last part of a path, for suggestions.
+    """Return the words in the last part of a path. The 404 page uses these words to find suggestions.
 
     Return "" for file names, because readers don't request files. Numbers, email addresses and strings that could be
     secrets are ignored.

@@ -56,11 +56,11 @@ class Sections:
         return self._find(f"section {slug}", Folder.type_name, slug, title, TOP)
 
     def blog(self, top: TargetSection) -> TargetSection:
-        """Return the blog in `top`, for posts."""
+        """Return the blog for posts in `top`."""
         return self._find(f"blog {top.id}" if top.id else "blog", Blog.type_name, "blog", _("Blog"), top)
 
     def gallery(self, top: TargetSection) -> TargetSection:
-        """Return the gallery in `top`, for pictures."""
+        """Return the gallery for pictures in `top`."""
         return self._find(
             f"gallery {top.id}" if top.id else "gallery", Gallery.type_name, "pictures", _("Pictures"), top
         )

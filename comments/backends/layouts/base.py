@@ -247,7 +247,7 @@ def pushes(document: Document, order: Mapping[str, int]) -> list[tuple[Document,
     return [(above_all, document), ({}, {"$each": [document], "$sort": dict(order)})]
 
 
-# In a damaged document, `comments` may not be an array.
+# The comments in a document. In a damaged document, `comments` might not be an array.
 PRESENT: Document = {"$cond": [{"$isArray": "$comments"}, "$comments", []]}
 
 

@@ -1,4 +1,6 @@
-"""The layout that stores comments in the document of their target. It is fastest to read, but limited in size.
+"""The layout that stores comments in the document of their target.
+
+Discussions in this layout are the fastest to read, but are limited in size.
 
 The array `comments` belongs to the copy whose epoch is `comments_epoch`. The filter of a write contains the complete
 shard key of the target, as found by `look`. If the filter contained only the `_id`, the write would be sent to all

@@ -77,7 +77,7 @@ class ThreadedBuckets(InBuckets):
         return self.stored.find_one(query, {"page": 1, "until": 1}, sort=[("until", ASCENDING)])
 
     def split(self, place: Place, page: str, more: Sequence[Document] = ()) -> bool:
-        """Insert those comments in `more` that a bucket doesn't contain, and split the bucket if it is too full.
+        """Insert the comments in `more` that a bucket doesn't contain yet, and split the bucket if it is too full.
 
         The bucket keeps the first comments, and new buckets get the others. Return whether the bucket's range contains
         all of `more`.

@@ -25,8 +25,8 @@ class Across(Erasing):
 
     def recent(self, limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
         # The `newest` of a discussion is never earlier than its newest public comment. Read the discussions in
-        # descending order of `newest` until no other discussion can contain a newer comment than those found so far
-        # (threshold algorithm, Fagin 2001).
+        # descending order of `newest` until no other discussion can contain a comment that is newer than the comments
+        # found so far (threshold algorithm, Fagin 2001).
         newest: list[Comment] = []
         fields = {"claims": 0, "touched": 0}
         cursor = self.store.discussions.collection.find(label_filter(label), fields, batch_size=limit)

@@ -10,7 +10,7 @@ from marginalia.mongo.servers import describe_outage, is_outage
 
 
 class Command(MongoCommand, dumpdata.Command):
-    """Django's dumpdata command, which refuses to dump comments."""
+    """Django's dumpdata command, except that the command fails if it is asked to dump comments."""
 
     def handle(self, *app_labels: str, **options: Any) -> None:
         """Dump everything except comments.

@@ -15,12 +15,12 @@ from marginalia.markup.text import html_to_text, slugify
 # that the surrounding page uses.
 ID_PREFIX: Final = "s-"
 
-# In the sanitizer's output, all names are in lower case, all values are in double quotes, and values contain no "<" or
-# ">".
+# The following patterns match tags in the sanitizer's output, in which all names are in lower case, all values are in
+# double quotes, and values contain no "<" or ">".
 _WITH_ID: Final = re.compile(r'<(h[1-6](?=[ >])|[a-z][a-z0-9]*(?= [^<>]*\bid="))([^<>]*)>')
 _LINK: Final = re.compile(r"<a( [^<>]*)>")
-# Preceding attributes are matched as a whole, because an attribute's value can contain text that looks like an
-# attribute.
+# Matches the attributes before a given attribute. They are matched as a whole, because an attribute's value can contain
+# text that looks like an attribute.
 _BEFORE: Final = r'(?: [a-z-]+="[^"]*")*?'
 _ID: Final = re.compile(rf'({_BEFORE})( id="[^"]*")')
 _HREF: Final = re.compile(rf'({_BEFORE})( href="[^"]*")')

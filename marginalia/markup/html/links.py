@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 LINK_SCHEMES: Final = frozenset({"http", "https", "mailto", "tel"})
-# Text written by editors can also link to the site's pages and photos by id.
+# The allowed schemes of links in text written by editors. Such text can also link to the site's pages and photos by id.
 ARTICLE_SCHEMES: Final = LINK_SCHEMES | {"node", "photo"}
 COMMENT_SCHEMES: Final = frozenset({"http", "https", "mailto"})
 IMAGE_SCHEMES: Final = frozenset({"http", "https", "photo"})

@@ -15,8 +15,8 @@ from marginalia.markup.tags import attributes, quote
 
 NODE: Final = "node"
 PHOTO: Final = "photo"
-# In the sanitizer's output, values don't contain "<" or ">". If a photo is the only content of a paragraph, the photo
-# replaces the paragraph.
+# Matches tags in the sanitizer's output, in which values don't contain "<" or ">". If a photo is the only content of a
+# paragraph, the photo replaces the paragraph.
 _TOKEN: Final = re.compile(
     r'(<p>)?<img((?: [^<>]*)? src="(?i:photo):[^<>]*)>(?(1)</p>)'
     r'|<a((?: [^<>]*)?) href="((?i:node|photo):[^<>"]*)"([^<>]*)>'

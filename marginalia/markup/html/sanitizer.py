@@ -66,7 +66,7 @@ _VALUES: Final = {
     "lang": re.compile(r"[A-Za-z0-9-]{1,35}"),
     "loading": re.compile("lazy|eager"),
     "open": _ANY,
-    "rel": _ANY,  # never comes from the text; nh3 passes its own link_rel through here
+    "rel": _ANY,  # never comes from the text, because nh3 passes its own link_rel through this filter
     "reversed": _ANY,
     "rowspan": re.compile(r"\d{1,3}"),
     "scope": re.compile("row|col|rowgroup|colgroup"),

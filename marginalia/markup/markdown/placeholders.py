@@ -97,7 +97,7 @@ def _line_number(token: Token) -> int:
 
 
 def _callouts(state: StateCore) -> None:
-    """Convert quotations to notes if their first line is one of the five alert markers, or a marker and a title."""
+    """Convert quotations to notes if their first line is one of the five alert markers, optionally with a title."""
     opened: list[Token | None] = []
     for at, token in enumerate(state.tokens):
         if token.type == "blockquote_open":

@@ -63,8 +63,8 @@ def _align(state: StateCore) -> None:
             token.attrs = {"align": found[1]}
 
 
-# Editors can use HTML in Markdown, and most text imported from WordPress contains HTML. Comments show HTML as it was
-# typed, including line breaks.
+# The parser for each profile. Editors can use HTML in Markdown, and most text imported from WordPress contains HTML.
+# Comments show HTML as it was typed, including line breaks.
 _PARSERS: Final[dict[str, MarkdownIt]] = {
     "article": _parser(html=True, breaks=False, article=True),
     "comment": _parser(html=False, breaks=True, article=False),

@@ -15,12 +15,13 @@ from markdown_it.rules_inline import StateInline
 
 MAX_MATHS_LENGTH: Final = 2_000  # characters
 _MAX_LINES: Final = 50  # lines per block of maths
-# A subscript or superscript contains no unescaped white space and no other markup.
+# Matches a subscript or superscript, which contains no unescaped white space and no other markup.
 _SCRIPT: Final = re.compile(r"\^((?:\\.|[^\s\\^]){1,100}+)\^|~((?:\\.|[^\s\\~]){1,100}+)~(?!~)")
 _SCRIPTS: Final = {"^": "sup", "~": "sub"}
 _ESCAPED: Final = re.compile(r"\\([ \\!\"#$%&'()*+,./:;<=>?@[\]^_`{|}~-])")
-# Prices such as "from $5 to $10" and "$10, US$" aren't maths. To exclude prices, there must be no space directly inside
-# the dollar signs, no letter or digit directly after them, and no words after a leading number.
+# Matches a number that is followed by words, as in a price. Prices such as "from $5 to $10" and "$10, US$" aren't
+# maths. To exclude prices, there must be no space directly inside the dollar signs, no letter or digit directly after
+# them, and no words after a leading number.
 _PRICE: Final = r"\d[^$]{0,200}?\s[a-zA-Z]{2}"
 _MATHS: Final = re.compile(rf"\$(?![\s$]|{_PRICE})((?:[^$\\\n]|\\.){{1,{MAX_MATHS_LENGTH}}}+)(?<!\s)\$(?![\w$])")
 _TASK: Final = re.compile(r"\[([ xX])\][ \t]+(?=\S)")

@@ -8,8 +8,8 @@ from marginalia.mongo.doctor.findings import WARNING, Examination, Finding, chec
 
 MAX_LAG_SECONDS = 60.0  # seconds
 MIN_OPLOG_SECONDS = 24 * 60 * 60.0  # seconds
-# The period that an oplog covers matters only if the oplog is nearly full. Until then, the server hasn't deleted any
-# entries.
+# An oplog is considered full if it exceeds this share of its maximum size. The period that an oplog covers matters only
+# then, because the server hasn't deleted any entries before that.
 FULL_OPLOG = 0.9
 # Free space is low if it is less than this share of the disk's size and less than ENOUGH_FREE_BYTES.
 MIN_FREE_SHARE = 0.1

@@ -7,7 +7,8 @@ from marginalia.mongo import indexes, sharding
 from marginalia.mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
 from marginalia.mongo.indexes import status
 
-# If a server was started recently, it hasn't run enough queries to show that an index is unused.
+# How long a server must have been counting before an unused index is reported. Before that, the server hasn't run
+# enough queries.
 MIN_OBSERVATION = timedelta(days=7)
 
 

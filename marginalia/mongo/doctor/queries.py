@@ -44,7 +44,7 @@ class Explanation:
     """How a query was executed: the stages of its plan, and how many documents were read and returned.
 
     `sorts` is True if every plan that the server considered sorts in memory. If there are few documents, all plans cost
-    the same, so the chosen plan by itself doesn't show a problem.
+    the same, so a chosen plan that sorts in memory doesn't necessarily indicate a problem.
     """
 
     stages: frozenset[str]

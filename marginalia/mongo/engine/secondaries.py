@@ -13,7 +13,7 @@ from typing import Any
 from pymongo.read_concern import ReadConcern
 from pymongo.read_preferences import PrimaryPreferred
 
-# This is the minimum that the driver allows.
+# The driver doesn't allow a lower value.
 MAX_STALENESS_SECONDS = 90
 
 _OPTIONS = {

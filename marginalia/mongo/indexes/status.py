@@ -17,7 +17,8 @@ class IndexStatus:
 
     Attributes:
         size: The size in bytes.
-        uses: How often the index has been used since `since`, which is when the server began to count.
+        uses: The number of times that the index has been used since the server began counting.
+        since: The time when the server began counting, or None if it isn't known.
         enforces: Whether the index is unique or makes documents expire. Such an index does more than support queries.
     """
 

@@ -17,7 +17,7 @@ from marginalia.mongo.connection import Document, database
 from marginalia.mongo.sharding import keys
 from marginalia.mongo.sharding.keys import CannotShard
 
-# Four hexadecimal digits would allow more ranges, but there is no benefit in more than a few ranges per shard.
+# Maximum number of ranges. Four hexadecimal digits would allow more, but a shard doesn't need more than a few ranges.
 MAX_RANGES = 4_096
 
 
