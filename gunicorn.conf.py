@@ -1,3 +1,3 @@
-"""The settings of the web server. `gunicorn` reads them when it is started in this folder."""
+"""The settings of the web server. `gunicorn` reads this file when it is started in this folder."""
 
 from cms.serving.gunicorn_conf import *  # noqa: F403

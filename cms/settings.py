@@ -76,7 +76,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django_mongodb_backend",
 ]
-# The project has its own migrations for these apps, because Django's migrations create integer keys.
+# The project has its own migrations for some of Django's apps, because Django's migrations create integer keys.
 MIGRATION_MODULES = {
     "admin": "cms.contrib.migrations.admin",
     "auth": "cms.contrib.migrations.auth",
@@ -171,7 +171,7 @@ USE_TZ = True
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR_DIR / "static"
 STATICFILES_DIRS = [folder for folder in (THEME_DIR / "static", SHIPPED_DIR / "static") if folder.is_dir()]
-# Files that browsers request at the root of a host, such as favicon.ico.
+# The folder with the files that browsers request at the root of a host, such as favicon.ico.
 WHITENOISE_ROOT = SHIPPED_DIR / "static" / "root"
 # Number of seconds that clients can cache files without a digest in their names. Files with a digest never expire.
 WHITENOISE_MAX_AGE = 0 if DEBUG else 24 * 60 * 60
@@ -264,7 +264,8 @@ FILE_UPLOAD_HANDLERS = ["cms.requests.uploads.RefusingUploadHandler"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(5 * 1024 * 1024, 4 * TEXT_MAX_BYTES)
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 
-# Clients in these networks, and clients with this token, can read /metrics (cms.requests.metrics).
+# The networks from which clients can read /metrics, and the token with which any client can read /metrics
+# (cms.requests.metrics).
 METRICS_NETWORKS = env.METRICS_NETWORKS
 METRICS_TOKEN = env.METRICS_TOKEN or ""
 

@@ -20,7 +20,7 @@ def _names(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-# Browsers don't show spaces before or after the tags of these elements.
+# Block elements. Browsers don't show spaces before or after the tags of block elements.
 _BLOCKS = _names(
     "!doctype address article aside base blockquote body br caption col colgroup datalist dd details dialog div dl dt fieldset "
     "figcaption figure footer h1 h2 h3 h4 h5 h6 head header hgroup hr html legend li link main menu meta nav ol optgroup "
@@ -38,7 +38,7 @@ _TEMPLATE_TAG = r"{%.*?%}|{{.*?}}|{#.*?#}"
 _QUOTED = rf"\"(?>{_TEMPLATE_TAG}|[^\"])*+\"|'(?>{_TEMPLATE_TAG}|[^'])*+'"
 _PIECE = re.compile(
     r"(?P<space>\s+)"
-    # White space in these elements and template tags is part of the text.
+    # Elements and template tags in which white space is part of the text.
     r"|(?P<verbatim><(?P<element>pre|script|style|textarea)\b.*?</(?P=element)\s*>"
     r"|{%\s*(?P<block>blocktrans(?:late)?|comment|verbatim)\b.*?{%\s*end(?P=block)\b.*?%})"
     rf"|(?P<template>{_TEMPLATE_TAG})"

@@ -33,14 +33,14 @@ from nodes.types import Actor
 NO_SUCH_SECTION = gettext_lazy("Choose an existing section that can contain this page.")
 # The value that represents the top level in lists of choices.
 TOP = "top"
-# Users with any of these permissions can see photos that aren't public.
+# The permissions with which users can see photos that aren't public. Any one of these permissions is enough.
 _PHOTO_VIEW_PERMISSIONS = ("view_photo", "add_photo", "change_photo", "add_node", "publish_node")
 
 
 class NodePermission(enum.StrEnum):
     """A permission to do something with a node."""
 
-    VIEW = "view"  # Also permits previewing, comparing and copying the node, and viewing its history.
+    VIEW = "view"  # This also permits previewing, comparing and copying the node, and viewing its history.
     EDIT = "edit"
     DRAFT = "draft"
     PUBLISH = "publish"
@@ -50,11 +50,12 @@ class NodePermission(enum.StrEnum):
 
 
 _DATES = frozenset({"published", "expires"})
-# Only users with permission to publish can set these fields.
+# The fields that only users with permission to publish can set.
 PUBLISHER_FIELDS = _DATES | {"author", "detail.comments"}
-# Only commands and imports can set these fields and any fields that a content type declares as not editable.
+# The fields that only commands and imports can set. The same applies to fields that a content type declares as not
+# editable.
 _SYSTEM_FIELDS = frozenset({"created", "updated"})
-# Until a photo is published, the user who uploaded it can change these fields.
+# The fields that the user who uploaded a photo can change until the photo is published.
 DESCRIBING_FIELDS = frozenset({"title", "summary", "tags", "detail.alt", "detail.focal"})
 
 
@@ -89,7 +90,7 @@ class System:
         return True
 
 
-# Actions that need these permissions use the node's fields, so they are refused if the node's type isn't installed.
+# The permissions for actions that use the node's fields. Such actions are refused if the node's type isn't installed.
 _CHANGING = frozenset({NodePermission.EDIT, NodePermission.DRAFT, NodePermission.PUBLISH, NodePermission.MOVE})
 
 

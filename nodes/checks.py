@@ -22,8 +22,8 @@ from nodes.selectors.routes import MOST_PARTS
 from nodes.selectors.slugs import ROUTE
 
 POLICIES = tuple(dict(COMMENT_POLICIES))
-# Fields of these classes can't be facets. Long text, documents and ids aren't useful as filters. The date in a datetime
-# depends on the time zone. Times and durations are stored as datetimes and numbers, which readers would see.
+# The classes of fields that can't be facets. Long text, documents and ids aren't useful as filters. The date in a
+# datetime depends on the time zone. Times and durations are stored as datetimes and numbers, which readers would see.
 _NOT_FACETS = (
     *(models.TextField, models.JSONField, ObjectIdField),
     *(models.DateTimeField, models.TimeField, models.DurationField),

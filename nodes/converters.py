@@ -4,7 +4,8 @@ from bson import ObjectId
 from django.urls import register_converter
 from django.urls.converters import StringConverter
 
-# Slugs never contain control characters, spaces, or ASCII punctuation other than hyphens and underscores.
+# The characters that slugs never contain: control characters, spaces, and ASCII punctuation except hyphens and
+# underscores.
 _NOT_IN_SLUGS = r"\x00-\x2c\x2e\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\xa0"
 
 

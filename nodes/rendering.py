@@ -26,7 +26,7 @@ KEPT = 512
 MOST_MATHS: Final = 10_000
 # Maximum number of characters in the code that one call highlights. Highlighting a character takes up to about 30 µs.
 MOST_CODE: Final = 20_000
-# These expressions match the exact output of the sanitizer.
+# The following expressions match the exact output of the sanitizer.
 _CODE: Final = re.compile(r'(<pre>)?<code class="language-([^" ]+)">([^<]*)</code>(?(1)</pre>)')
 _BACK: Final = re.compile(r'<a class="footnote-back" href="#[^"]*?(?:\.(\d+))?">')
 _NOTE_TAG: Final = re.compile(r"<(?:a|li) [^<>]*>")

@@ -7,7 +7,7 @@ from django.utils import formats, timezone
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 
-# In these years, every datetime is valid in every time zone.
+# The range of years in which every datetime is valid in every time zone.
 FIRST_YEAR, LAST_YEAR = 1000, 9998
 
 

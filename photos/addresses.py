@@ -122,7 +122,7 @@ SHARE_WIDTH = 1200
 
 
 def share_image(photo: Photo) -> ShareImage:
-    """Return the photo's copy for link previews, a JPEG.
+    """Return the JPEG copy of the photo for link previews.
 
     It is at least SHARE_WIDTH wide, unless the photo is smaller.
     """

@@ -13,9 +13,9 @@ _READ_OPTIONS = _WRITE_OPTIONS.with_options(tz_aware=True, tzinfo=UTC)
 # MongoDB's own limits for the size of a document in bytes, and for the nesting depth of documents.
 LARGEST = 16 << 20
 DEEPEST = 90
-# Maximum number of these characters in a line. One of these characters precedes each value except the first, and a
-# decoded value needs up to forty times as much memory as the character. A document of LARGEST bytes could contain up to
-# 2,600,000 of these characters. Real documents contain few of them outside their body text.
+# The signs, and the maximum number of signs in a line. A sign precedes each value except the first, and a decoded value
+# needs up to forty times as much memory as a sign. A document of LARGEST bytes could contain up to 2,600,000 signs.
+# Real documents contain few signs outside their body text.
 _SIGNS = (b"{", b"[", b",")
 MOST_SIGNS = 1_000_000
 # The accepted types. Subclasses are rejected, because bson.Code is a subclass of str.

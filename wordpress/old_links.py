@@ -20,7 +20,7 @@ from wordpress.export.scan import Export
 
 __all__ = ["NUMBER_PARAMETERS", "all_links", "exist", "find", "find_numbers", "import_link", "is_front_page", "store"]
 
-# WordPress accepts an id in any of these parameters.
+# The parameters in which WordPress accepts an id.
 NUMBER_PARAMETERS = ("p", "page_id", "attachment_id")
 NUMBER = re.compile("[0-9]{1,18}")
 # Maximum number of characters in a path. Permalinks in WordPress are never longer.

@@ -95,7 +95,7 @@ def change(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) ->
 
 
 def publish(context: WriteContext, node_id: ObjectId) -> None:
-    """Publish a node or the changes in its draft now. Raises the same errors as `change`."""
+    """Publish a node or the changes in its draft now. The errors are the same as for `change`."""
     if not context.is_draft:
         actions.Publish(**context.saving(node_id)).execute()
         return
@@ -109,12 +109,12 @@ def publish(context: WriteContext, node_id: ObjectId) -> None:
 
 
 def unpublish(context: WriteContext, node_id: ObjectId) -> None:
-    """Unpublish a node. Raises the same errors as `change`."""
+    """Unpublish a node. The errors are the same as for `change`."""
     actions.Unpublish(**context.saving(node_id)).execute()
 
 
 def schedule(context: WriteContext, node_id: ObjectId, at: datetime) -> None:
-    """Publish a node, or the changes in its draft, at a time in the future. Raises the same errors as `change`."""
+    """Publish a node, or the changes in its draft, at a time in the future. The errors are the same as for `change`."""
     with as_problems({"published": "body.at", "expires": "body.at"}):
         if not context.is_draft:
             actions.Schedule(at=at, **context.saving(node_id)).execute()
@@ -128,7 +128,7 @@ def schedule(context: WriteContext, node_id: ObjectId, at: datetime) -> None:
 
 
 def unschedule(context: WriteContext, node_id: ObjectId) -> None:
-    """Convert a scheduled draft to an ordinary draft. Raises the same errors as `change`."""
+    """Convert a scheduled draft to an ordinary draft. The errors are the same as for `change`."""
     action = actions.UnscheduleDraft(**context.target(node_id))
     draft = action.check().draft
     is_unscheduled = draft is not None and draft.nonce == context.seen and draft.due is None
@@ -137,20 +137,20 @@ def unschedule(context: WriteContext, node_id: ObjectId) -> None:
 
 
 def discard(context: WriteContext, node_id: ObjectId) -> None:
-    """Delete a draft. Raises the same errors as `change`."""
+    """Delete a draft. The errors are the same as for `change`."""
     action = actions.DiscardDraft(**context.target(node_id))
     if action.check().draft is not None:
         action.execute()
 
 
 def move(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -> None:
-    """Move a node to another section, change its slug, or both. Raises the same errors as `change`."""
+    """Move a node to another section, change its slug, or both. The errors are the same as for `change`."""
     action = actions.Move(place={}, **context.saving(node_id))
     replace(action, place=_place(context, action.check(), data)).execute()
 
 
 def tag(principal: Principal, node_id: ObjectId, add: list[str], remove: list[str]) -> None:
-    """Add tags to a node and remove tags from it. Raises the same errors as `change`."""
+    """Add tags to a node and remove tags from it. The errors are the same as for `change`."""
     tags = TagChange(added=frozenset(unique(add)), removed=frozenset(unique(remove)))
     actions.Tag(user=principal, node_id=node_id, tags=tags).execute()
 
@@ -158,7 +158,7 @@ def tag(principal: Principal, node_id: ObjectId, add: list[str], remove: list[st
 def move_to_trash(context: WriteContext, node_id: ObjectId) -> None:
     """Move a node to the trash. Do nothing if the same version is already in the trash.
 
-    Raises the same errors as `change`.
+    The errors are the same as for `change`.
     """
     try:
         actions.Trash(**context.target(node_id)).execute()
@@ -169,8 +169,8 @@ def move_to_trash(context: WriteContext, node_id: ObjectId) -> None:
 def restore(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -> None:
     """Restore a node from the trash. If the node isn't in the trash, do nothing.
 
-    If `data` contains a section or a slug, the node is restored with this section or slug. Raises the same errors as
-    `change`.
+    If `data` contains a section or a slug, the node is restored with this section or slug. The errors are the same as
+    for `change`.
     """
     action = actions.Restore(**context.target(node_id))
     try:

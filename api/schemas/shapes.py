@@ -83,7 +83,7 @@ class File(Shape):
 class Node(Shape):
     """A page, a post, a section or a photo.
 
-    If you don't send `fields`, all fields are returned, with these exceptions. Lists don't contain `detail` and
+    If you don't send `fields`, all fields are returned, with the following exceptions. Lists don't contain `detail` and
     `computed`, unless you request them. Only types with computed fields have `computed`, and you can't change them.
     `body_html` is returned only if you request it, and `draft` only if there is a draft that you can see. Only photos
     have a `file`.

@@ -97,7 +97,7 @@ class Environment(BaseModel):
                 yield (
                     "SITE_URL must begin with https://, because a site that allows other machines redirects to HTTPS."
                 )
-        # If these three variables are set, as in a container, the site doesn't write to VAR_DIR.
+        # If all of the following variables are set, as in a container, the site doesn't write to VAR_DIR.
         is_unused = self.SECRET_KEY and self.MONGODB_URI and self.PROMETHEUS_MULTIPROC_DIR
         if not is_unused and not values.is_writable(self.VAR_DIR):
             yield f"VAR_DIR must be a folder that this process can write to, unlike {self.VAR_DIR}."

@@ -25,7 +25,8 @@ from marginalia.mongo.servers import is_outage
 LINE_LENGTH, MAX_LINES = 70, 16
 # Maximum length of a hidden value. All hidden values in the site's own forms are shorter.
 MAX_TOKEN_LENGTH = 500
-# If a field's name contains one of these words, the field's value is never sent back, not even to its sender.
+# Words in the names of secret fields. The value of a field whose name contains such a word is never sent back, not even
+# to its sender.
 _SECRET_FIELDS = ("password",)
 
 

@@ -40,8 +40,9 @@ DEAD_AFTER = 20
 POLL_SECONDS = 0.02
 MAX_POLL_SECONDS = 0.2
 PATIENCE = 30
-# A commit does not wait for other members of the replica set, because the comment itself is already safe from a server
-# failure. If a commit is lost, its claim remains and is repaired later, as if the writer had stopped before the commit.
+# The write concern for commits. A commit does not wait for other members of the replica set, because the comment itself
+# is already safe from a server failure. If a commit is lost, its claim remains and is repaired later, as if the writer
+# had stopped before the commit.
 PRIMARY_ONLY = WriteConcern(w=1)
 
 BEGINNING = datetime.fromisoformat("1970-01-01T00:00:00+00:00")

@@ -20,8 +20,8 @@ STATIC = (
             Index("by_newest", (("newest", -1), ("_id", -1))),
             Index("by_label", (("label", 1), ("_id", 1))),
             Index("label_by_newest", (("label", 1), ("newest", -1), ("_id", -1))),
-            # The worker reads these indexes every minute. They contain only discussions with open claims, conversions
-            # or old copies.
+            # The worker reads the following indexes every minute. They contain only discussions with open claims,
+            # conversions or old copies.
             Index("by_claim", (("claims.at", 1),), sparse=True),
             Index("by_beat", (("moving.beat", 1),), sparse=True),
             Index("by_due", (("leftovers.due", 1),), sparse=True),

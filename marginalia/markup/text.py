@@ -23,7 +23,7 @@ _LISTS: Final = frozenset({"dl", "ol", "ul"})
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 # Elements that are visible even if they contain no text.
 _VISIBLE_WITHOUT_TEXT: Final = tags.tag_set("audio embed hr iframe img input math object picture svg video")
-# These elements mean little out of context, so excerpts skip them.
+# Elements that excerpts skip, because they mean little out of context.
 _NO_PROSE: Final = _HEADINGS | {"figcaption", "pre", "table"}
 # The numbers of footnote references, and the arrows back to the references, aren't part of the text.
 _NOTE_LINKS: Final = re.compile(r'\bclass="footnote-(?:ref|back)"')

@@ -28,7 +28,7 @@ _MARKS: Final = {
     "uk": ("«", "»", "„", "“"),
 }
 _SIGNS: Final = re.compile(r"[\"']|-{2,}|\.{3,}")
-# In French, spaces before these characters and after « become non-breaking.
+# Matches the signs in French text, and the spaces that become non-breaking: before some punctuation marks, and after «.
 _FRENCH: Final = re.compile(_SIGNS.pattern + r"|[ ](?=[:;!?»])|(?<=«)[ ]")
 _APOSTROPHE: Final = "’"
 _OPENING: Final = frozenset("([{<«‹“„‘‚—–-/\u00a1\u00bf")

@@ -28,8 +28,9 @@ UNAUTHORIZED, DUPLICATE_KEY = 13, 11000
 # A collection is sampled if it has more documents than the sample size times this factor.
 SAMPLING_FACTOR = 20
 
-# Python can't represent times before the year 1 or after the year 9999. Services never write such times. Such times are
-# clamped, because a single one would otherwise make the driver reject the whole batch.
+# Options for reading aware datetimes. Python can't represent times before the year 1 or after the year 9999. Services
+# never write such times. Such times are clamped, because a single one would otherwise make the driver reject the whole
+# batch.
 AWARE: CodecOptions[Document] = CodecOptions(
     tz_aware=True, tzinfo=UTC, datetime_conversion=DatetimeConversion.DATETIME_CLAMP
 )

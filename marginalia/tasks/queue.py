@@ -27,7 +27,7 @@ from marginalia.mongo.connection import Document, database
 from marginalia.mongo.schemas import DATE, ID, INTEGER, TEXT, array_of, document, one_of, optional
 
 COLLECTION = "jobs"
-# Each worker has a document with the time of its last report.
+# The collection that contains a document for each worker, with the time of the worker's last report.
 WORKERS = "workers"
 WAITING = "waiting"
 RUNNING = "running"

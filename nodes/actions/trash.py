@@ -46,7 +46,7 @@ class Restore(NodeAction):
 
     seen: ObjectId | None = None
     slug: str = ""
-    # The section to restore the node to, or None for the top level. Ignored unless `moves` is True.
+    # The section to restore the node to, or None for the top level. This field is ignored unless `moves` is True.
     parent_id: ObjectId | None = None
     moves: bool = False
 

@@ -45,10 +45,10 @@ POSITION = (("position", 1), ("metadata.slug", 1))
 # Nodes that refer to at least one other node, photo or insert.
 REFERRING = {"derived.refs": {"$exists": True}}
 
-# Words are stemmed as in English, which does little harm in other languages. `pairs` contains pairs of characters from
-# scripts that have no spaces between words. `language_override` names a field that no document has. With its default,
-# MongoDB would read the language from a content type's field called "language". `derived.title` and `derived.tags`
-# contain words from other fields that have the same weight as the title or the tags.
+# The text index for searches. Words are stemmed as in English, which does little harm in other languages. `pairs`
+# contains pairs of characters from scripts that have no spaces between words. `language_override` names a field that no
+# document has. With its default, MongoDB would read the language from a content type's field called "language".
+# `derived.title` and `derived.tags` contain words from other fields that have the same weight as the title or the tags.
 _WEIGHTS = {
     "metadata.title": 10,
     "derived.title": 10,
@@ -162,7 +162,7 @@ def gallery_filters(gallery_id: ObjectId | None) -> tuple[dict[str, Any], ...]:
     return ({"metadata.parent_id": gallery_id}, {}) if gallery_id else ({},)
 
 
-# Any GridFS driver would create these indexes with these names.
+# The indexes of a GridFS bucket. Any GridFS driver would create the same indexes, with the same names.
 FILES_INDEXES = (Index("filename_1_uploadDate_1", (("filename", 1), ("uploadDate", 1))),)
 CHUNKS_INDEXES = (Index("files_id_1_n_1", (("files_id", 1), ("n", 1)), unique=True),)
 CHUNKS_KEY = ShardKey(

@@ -174,7 +174,7 @@ SITE = document(
         )
     },
 )
-# Once the input has been saved, the working copy contains only its sequence number.
+# The schema for working copies. Once the input has been saved, a working copy contains only its sequence number.
 WORKING_COPY = document(
     {"_id": document({"user": ID, "copy": ID}), "seq": INTEGER, "updated": DATE},
     {"type": TEXT, "node_id": optional(ID), "fields": array_of(array_of(TEXT))},
@@ -203,8 +203,8 @@ def node() -> Schema:
                     "saved_at": DATE,
                     "saved_by": _AUTHOR,
                 },
-                # Only scheduled changes have these fields. `due` is the time when the changes are published, and
-                # `derived` is used for lists and search.
+                # Only scheduled changes have the following fields. `due` is the time when the changes are published,
+                # and `derived` is used for lists and search.
                 {
                     "base_tags": array_of(TEXT),
                     "refs": _REFS,

@@ -310,7 +310,7 @@ class Section(Written):
     schema_org = "CollectionPage"
     is_section = True
     lists = NEWEST
-    # If this is empty, the template depends on `lists`.
+    # If `template` is empty, the section's template depends on `lists`.
     template = ""
 
     class Meta:

@@ -12,7 +12,7 @@ T = TypeVar("T", bound=type[Content])
 
 # The type of GridFS documents that contain a photo's current, previous or future file. These documents aren't nodes.
 CONTENT = "photo-content"
-# The top level behaves like a section of this type.
+# The section type that also applies to the top level.
 TOP_LEVEL = "folder"
 
 _types: dict[str, type[Content]] = {}

@@ -20,7 +20,7 @@ from nodes.content import Content, Missing, registry, routes, upgrading
 from nodes.models import tree
 from nodes.models.validation import REQUIRED_FIELDS, check_metadata
 
-# Lists filter and sort by these fields, so their values come from the live version, even if scheduled changes are due.
+# The fields by which lists filter and sort. Their values come from the live version, even if scheduled changes are due.
 _AS_LIVE = frozenset({"published", "expires"})
 
 

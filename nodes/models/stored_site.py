@@ -94,8 +94,8 @@ class Scope(IntEnum):
 # The stored keys of the versions, in the same order as Scope. The key for Scope.SITE is still "frame" because existing
 # documents contain it.
 VERSION_KEYS = ("frame", "lists", "texts")
-# Tags have separate versions, so that changing tags doesn't update `lists`. Each tag is hashed to one of these slots,
-# and all tags in a slot share a version.
+# The slots for the versions of tags. Tags have separate versions, so that changing tags doesn't update `lists`. Each
+# tag is hashed to a slot, and all tags in a slot share a version.
 SLOTS = frozenset(str(number) for number in range(64))
 
 

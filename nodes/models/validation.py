@@ -27,7 +27,8 @@ _OPTIONAL: dict[str, tuple[type, ...]] = {
     "detail": (Mapping, type(None)),
     upgrading.VERSION: (int, type(None)),
 }
-# Python supports the years 1 to 9999. A time on the first or last day can be outside this range in another time zone.
+# The range of valid times. Python supports the years 1 to 9999, but a time on the first or last day can be outside
+# these years in another time zone.
 _FIRST = datetime(1, 1, 2, tzinfo=UTC)
 _LAST = NEVER
 

@@ -59,7 +59,7 @@ def by_title(
         size: The maximum number of results.
         collection: The collection to search.
         among: A filter that results must match.
-        author: The author of the results, or ANY. Used only if `query` is empty.
+        author: The author of the results, or ANY. This argument is used only if `query` is empty.
     """
     if not titles.query_prefixes(query):
         newest = (

@@ -40,7 +40,7 @@ from nodes.selectors import lists
 from nodes.tags import has_no_address
 from nodes.types import NEVER, TagChange
 
-# Drafts don't contain the slug and the section, because a node and its draft share one URL.
+# The fields that drafts don't contain. They are left out because a node and its draft share one URL.
 NOT_DRAFTED = frozenset({"slug", "parent_id"})
 # Maximum number of errors that are reported at once for the text in a field.
 MOST_FAULTS = 10

@@ -14,7 +14,7 @@ FOR_EVER = "public, max-age=31536000, immutable"
 # Cache-Control for a copy with a different size, which is sent until the requested copy has been made.
 FOR_NOW = "public, max-age=10"
 NO_STORE = "private, no-store"
-# With these headers, the file can't run or load anything, even if a browser interprets it as a different type.
+# Headers that keep the file from running or loading anything, even if a browser interprets it as a different type.
 SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",

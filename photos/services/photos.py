@@ -49,7 +49,7 @@ CONTENT_FIELDS = (
     "crop",
     "rotation",
 )
-# Replacing the file resets the crop and the rotation, because they don't fit the new image.
+# Resets the crop and the rotation when the file is replaced, because they don't fit the new image.
 NO_CUT = {"detail.crop": None, "detail.rotation": None}
 
 save = functools.partial(editing.save, collection=ASSET_FILES)

@@ -16,8 +16,8 @@ from wordpress.texts.content import File
 
 __all__ = ["OldSite", "PostLibrary", "host_of", "locate", "may_be_in_another_file"]
 
-# WordPress appends the size to the file names of resized pictures. It appends a word or a time to the file names of
-# pictures that it scaled down, rotated or edited.
+# Suffixes of file names. WordPress appends the size to the names of resized pictures, and a word or a time to the names
+# of pictures that it scaled down, rotated or edited.
 SIZE = re.compile(r"-\d{1,5}x\d{1,5}(?=\.\w+\Z)")
 CHANGED = re.compile(r"(?:-scaled|-rotated|-e\d{9,14}|-\d{1,5}x\d{1,5})+(?=\.\w+\Z)")
 # Hosts from which Jetpack serves a site's pictures.

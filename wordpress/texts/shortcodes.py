@@ -53,7 +53,8 @@ URL = re.compile(r"""https?://[^\s"'<>\[\]“”″]+""")
 # take too long.
 PAIR = r"""\s++[\w-]++\s*+=\s*+(?>"[^"]*"|'[^']*'|[“”″][^“”″]*[“”″]|&quot;.*?&quot;|[^\s"']+)"""
 ONLY_PAIRS = re.compile(rf"(?:{PAIR})++\s*+/?\s*+\Z", re.DOTALL)
-# WordPress.com writes "id=12&doc=a-b". In a gist shortcode, the author's name may precede the number.
+# Matches the number that identifies the content. WordPress.com writes "id=12&doc=a-b". In a gist shortcode, the
+# author's name may precede the number.
 NUMBER = re.compile(r"[\w-]+(?:/\w+)?(?=[&\s\"']|\Z)", re.ASCII)
 WORD = re.compile(r"[a-z][a-z0-9_-]*\Z")
 

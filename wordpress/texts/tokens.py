@@ -28,7 +28,7 @@ WHOLE = words("audio canvas code iframe math noscript object pre script style sv
 
 TAG = re.compile(r"""<(/?)([a-zA-Z][a-zA-Z0-9:-]*)((?:[^<>"']|"[^"]*+"|'[^']*+')*+)>""")
 ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'=<>`]+))?""")
-# A quoted value can contain tags, but no bracket. As in WordPress, a bracket ends the shortcode.
+# Matches a shortcode. A quoted value can contain tags, but no bracket. As in WordPress, a bracket ends the shortcode.
 SHORTCODE = re.compile(
     r"""(\[?)\[(/?)([a-zA-Z][\w-]*)((?:[\s=/](?:"[^"\[\]]*+"|'[^'\[\]]*+'|[^\[\]<>])*+)?)\](\]?)""", re.ASCII
 )

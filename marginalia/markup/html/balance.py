@@ -32,8 +32,8 @@ _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _BLOCKS: Final = _HEADINGS | tags.tag_set(
     "blockquote details div dl dd dt figcaption figure hr li ol p pre summary table ul"
 )
-# The start tag of each of these elements closes the nearest open tag from the first set, unless a tag from the second
-# set was opened after that tag.
+# For each element: a set of tags to close, and a set of barriers. The element's start tag closes the nearest open tag
+# from the first set, unless a barrier was opened after that tag.
 _ENDS: Final = {
     "li": (frozenset({"li"}), _TABLE_WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
     "dt": (frozenset({"dt", "dd"}), _TABLE_WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
@@ -42,8 +42,8 @@ _ENDS: Final = {
     "rp": (frozenset({"rp", "rt"}), _TABLE_WALLS | {"ruby"}),
     "rt": (frozenset({"rp", "rt"}), _TABLE_WALLS | {"ruby"}),
 }
-# When the end tag of one of these elements is read, the balancer searches the open tags for the tag to close. The
-# search stops at these barriers.
+# The barriers for each element. When the element's end tag is read, the balancer searches the open tags for the tag to
+# close, and the search stops at a barrier.
 _BARRIERS: Final = {
     "li": _TABLE_WALLS | _LISTS,
     "dt": _TABLE_WALLS | {"dl"},

@@ -25,22 +25,23 @@ _ARTICLE_TAGS: Final = _COMMENT_TAGS | tags.tag_set(
 )
 _Renamed = Mapping[str, tuple[str, ...]]
 _OUTDATED: Final[_Renamed] = {"acronym": ("abbr",), "strike": ("s",), "tt": ("code",)}
-# Structural elements, such as <section>, become <div>.
+# The elements that replace other elements in articles. Structural elements, such as <section>, become <div>.
 _RENAMED: Final[_Renamed] = {
     **_OUTDATED,
     **dict.fromkeys(
         tags.tag_set("address article aside center dir fieldset footer header hgroup main menu nav section"), ("div",)
     ),
 }
-# Comments aren't part of the page's outline, so their headings become bold paragraphs, and structural elements become
-# paragraphs.
+# The elements that replace other elements in comments. Comments aren't part of the page's outline, so their headings
+# become bold paragraphs, and structural elements become paragraphs.
 _RENAMED_IN_COMMENTS: Final[_Renamed] = {
     **dict.fromkeys(_RENAMED, ("p",)),
     **dict.fromkeys(tags.tag_set("caption dd details div dl dt figcaption figure summary"), ("p",)),
     **dict.fromkeys(tags.tag_set("h1 h2 h3 h4 h5 h6"), ("p", "strong")),
     **_OUTDATED,
 }
-# The page's title is its h1. If an article contains an h1, all its headings are therefore lowered by one level.
+# The lower level for each heading. The page's title is its h1, so if an article contains an h1, all its headings are
+# lowered by one level.
 _LOWERED: Final = {f"h{level}": (f"h{min(level + 1, 6)}",) for level in range(1, 7)}
 _FIRST_HEADING: Final = re.compile(r"<h1[\t\n\f\r />]", re.IGNORECASE)
 

@@ -84,8 +84,8 @@ class Insert(forms.Form):
     examples: ClassVar[Mapping[str, str]] = {}
     # Whether the insert contains text, between `:::name` and `:::`.
     is_container: ClassVar[bool] = False
-    # The maximum number of these inserts in body text. The number is limited because each insert adds to the text's
-    # rendering time.
+    # The maximum number of inserts of this type in body text. The number is limited because each insert adds to the
+    # text's rendering time.
     most: ClassVar[int] = 50
 
     def values(self) -> dict[str, Any]:

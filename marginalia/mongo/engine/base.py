@@ -33,7 +33,8 @@ class DatabaseOperations(BaseOperations):
 class DatabaseIntrospection(BaseIntrospection):
     """Introspection that also supports text, hashed and 2d indexes."""
 
-    # django-mongodb-backend doesn't support these kinds of index, so it raises KeyError for collections that have one.
+    # django-mongodb-backend doesn't support text, hashed and 2d indexes, so it raises KeyError for collections that
+    # have such an index.
     ORDER_DIR = {**BaseIntrospection.ORDER_DIR, "text": "TEXT", "hashed": "HASHED", "2d": "2D"}
 
 

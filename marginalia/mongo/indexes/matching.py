@@ -9,8 +9,8 @@ from marginalia.mongo.collections import Index
 _SERVER_OPTIONS = {"v", "key", "name", "ns", "background"}
 # Options that the server always lists for text indexes. If they aren't declared, they have default values.
 _TEXT_DEFAULTS = {"weights", "default_language", "language_override", "textIndexVersion"}
-# The server rejects a second index that differs only in these options (error 85, tested with 6.0). It allows indexes
-# that differ in other options.
+# Options that don't distinguish two indexes. The server rejects a second index that differs only in these options
+# (error 85, tested with 6.0), but allows indexes that differ in other options.
 _NOT_DISTINGUISHING = {"expireAfterSeconds", "hidden"}
 
 

@@ -100,7 +100,7 @@ class Command(MongoCommand):
         return ""
 
     def _apply(self, change: indexes.Change) -> None:
-        """Apply one change, and show the progress of index builds on a terminal. May raise CannotBuild."""
+        """Apply one change, and show the progress of index builds on a terminal. This method can raise CannotBuild."""
         failure: list[BaseException] = []
 
         def work() -> None:

@@ -89,7 +89,10 @@ class Command(MongoCommand):
         self.stdout.write(f"\n{len(lines)} commands for mongos." if lines else "Nothing to do.")
 
     def _ranges(self, options: dict[str, Any]) -> ranges.Presplit:
-        """Return the plan of splits and moves, and report ranges that won't be moved. May raise CommandError."""
+        """Return the plan of splits and moves, and report ranges that won't be moved.
+
+        This method can raise CommandError.
+        """
         try:
             presplit_plan = ranges.presplit(options["presplit"], zones=options["zones"], shards=options["shard"])
         except sharding.CannotShard as error:
