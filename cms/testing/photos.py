@@ -11,7 +11,7 @@ from photos.services import photos
 
 
 def jpeg(width: int = 640, height: int = 480) -> bytes:
-    """Return a JPEG file with a color gradient. Width and height are in pixels."""
+    """Return a JPEG file with a colour gradient. Width and height are in pixels."""
     target = io.BytesIO()
     Image.linear_gradient("L").resize((width, height)).convert("RGB").save(target, "JPEG")
     return target.getvalue()

@@ -150,7 +150,7 @@ def _choose_slugs(entries: list[Entry], top: TargetSection, blog: TargetSection,
             # Reserve the slug of a blog that will be created.
             used.add(blog.slug)
         counts: Counter[str] = Counter()
-        # Process entries that have a slug from WordPress first, so that they keep this slug.
+        # First process the entries that have a slug from WordPress, so that they keep this slug.
         for entry in sorted(group, key=lambda entry: not entry.has_slug):
             stem = _stem(entry)
             entry.slug = _free(stem, parent_id, sections.get(parent_id), used, counts)

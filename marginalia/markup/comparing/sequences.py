@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-# Only sequences of about 10,000 parts with little in common use up their steps. The remaining parts then count as
-# changed. The result is still correct, but it isn't the shortest possible diff.
+# The number of available steps per part. Only sequences of about 10,000 parts with little in common use up their steps.
+# The remaining parts then count as changed. The result is still correct, but it isn't the shortest possible diff.
 _STEPS_PER_PART: Final = 20
 _MIN_STEPS: Final = 30_000
 _MAX_PAIRS: Final = 2_500
