@@ -7,7 +7,6 @@ from pymongo import MongoClient
 from marginalia.mongo import doctor, status
 from marginalia.mongo.connection import database
 from marginalia.mongo.doctor import ADVICE, ERROR, WARNING, capacity, cluster, topology
-from marginalia.mongo.sharding import keys
 
 GIB = 1024**3
 
@@ -134,12 +133,9 @@ def test_findings_of_a_mongos_are_reported(config, monkeypatch):
         admin = property(lambda self: self)
 
         def command(self, name):
-            answers = {
-                "hello": {"msg": "isdbgrid"},
-                "connPoolStats": {"replicaSets": {"a": {"hosts": [{"ok": False}]}}},
-            }
-            return answers[name]
+            assert name == "connPoolStats"
+            return {"replicaSets": {"a": {"hosts": [{"ok": False}]}}}
 
-    for module in (cluster, keys):
-        monkeypatch.setattr(module, "client", lambda alias: Mongos(config=config))
+    monkeypatch.setattr(cluster, "client", lambda alias: Mongos(config=config))
+    monkeypatch.setattr(cluster.sharding, "is_mongos", lambda alias: True)
     assert found(cluster.shards) == {"balancer-off": ADVICE, "chunk-jumbo": WARNING, "shard-unreachable": ERROR}
