@@ -16,11 +16,8 @@ class DependenciesHook(MetadataHookInterface):
     """A hook for packages that are built from the repository or from their source distribution."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-# The packages that a site's tests and type checks use. They have the same versions as in Marginalia's own tests.
-TEST = {"pytest", "pytest-django", "factory-boy", "hypothesis", "mypy"}
-# Two series of Django, each with its own series of the backend, are tested. Pip chooses the newest for the interpreter.
-TWO_SERIES = {"Django", "django-mongodb-backend"}
-NEXT_UNTESTED = "6.2"
+        """Set the dependencies and the extras `mongod` and `test`. django-marginalia has the same version."""
+        direct = [self._range(pin) for pin in self._pins("requirements.txt", until="# needed by those above")]
         metadata["dependencies"] = [f"django-marginalia=={metadata['version']}", *direct]
         test = [pin for pin in self._pins("requirements-dev.txt") if pin.partition("==")[0] in TEST]
         metadata["optional-dependencies"] = {"mongod": self._pins("requirements-mongod.txt"), "test": test}
