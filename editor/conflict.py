@@ -11,6 +11,7 @@ from typing import Any, Self
 from bson import ObjectId
 from django.forms import BoundField
 from django.http import QueryDict
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -165,10 +166,17 @@ class ConflictForms:
         )
         lines = differences.sides(path, theirs, mine, type)
         is_text = differences.is_text(path, type)
-        hidden_mine = self.mine[name].as_hidden()
-        hidden_theirs = self.theirs[name].as_hidden()
+        hidden_mine = _as_hidden(self.mine, name)
+        hidden_theirs = _as_hidden(self.theirs, name)
         box = self.form[name]
         return Clash(name, str(box.label), lines, is_text, choice, box, hidden_mine, hidden_theirs)
+
+
+def _as_hidden(form: NodeForm, name: str) -> SafeString:
+    """Return hidden inputs for a field. A widget of a project may not understand the inputs of other widgets."""
+    if name in form.own_widgets:
+        return format_html("<div hidden>{}</div>", form[name].as_widget())
+    return form[name].as_hidden()
 
 
 def merged_labels(error: EditConflict) -> str:

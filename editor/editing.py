@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from editor import conflict, differences, edit_form, outcomes, sent_forms, sharing, uses, working_copies
+from editor import conflict, differences, edit_form, outcomes, panels, sent_forms, sharing, uses, working_copies
 from editor.edit_form import PublicationState
 from editor.forms import FIELDS, NodeForm, form_class
 from editor.photos.forms import RowForm
@@ -388,9 +388,11 @@ def _render_form(request: HttpRequest, title: str, form: NodeForm, **context: An
     main = form.main_fields(clashing)
     groups = list(form.groups(clashing))
     node = context["editable"].node if "editable" in context else None
+    own = panels.arrange(form, node, request.user, clashing)
     shared = sharing.preview(request, form, node)
     working_copy = working_copies.context(request, form.type, node.pk if node else None)
-    context = {**working_copy, **context, "main": main, "groups": groups, "shared": shared, "new_photo": RowForm()}
+    form_parts = {"main": main, "groups": groups, "own": own, "shared": shared, "new_photo": RowForm()}
+    context = {**working_copy, **context, **form_parts}
     return render_page(request, "form", title, form=form, is_nav_sidebar_enabled=False, **context)
 
 

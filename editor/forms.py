@@ -4,7 +4,8 @@ Each content type has its own form class, with the fields that the type declares
 """
 
 import builtins
-from collections.abc import Collection, Iterator, Mapping
+import copy
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, ClassVar
@@ -12,10 +13,11 @@ from typing import Any, ClassVar
 from bson import ObjectId
 from django import forms
 from django.contrib.admin.widgets import AdminTextareaWidget, AdminTextInputWidget
+from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.forms import ObjectIdField
 
-from editor import declared
+from editor import declared, extensions
 from editor.fields import (
     AuthorField,
     EndField,
@@ -64,11 +66,13 @@ GROUPS: tuple[tuple[Any, tuple[str, ...], bool], ...] = (
     (_("Comments and format"), ("comments", "format"), False),
 )
 _GROUPED = frozenset(name for _heading, names, _is_open in GROUPS for name in names)
+# The attributes of a subclass's `Meta`. Each is a mapping from field names.
+META = ("widgets", "labels", "help_texts")
 
 
 @dataclass(frozen=True)
 class Group:
-    """A group of fields in the panel.
+    """A group of fields in the form.
 
     Attributes:
         has_errors: Whether any of the fields has an error.
@@ -83,6 +87,11 @@ class Group:
 class NodeForm(forms.Form):
     """The form for a node.
 
+    Projects can extend this class for their content types (see ContentAdmin). As in Django's model forms, the
+    attributes `widgets`, `labels` and `help_texts` of a subclass's `Meta` change the fields, and its `clean` method can
+    compute values. A subclass can't remove fields. It applies only to the form, so rules for values belong in the
+    content type's `clean` method.
+
     Attributes:
         seen: The version of the node that the nonce in the form identifies. A field is unchanged if its value is the
             same as in this version. The attribute is None for a new node, or if the version is no longer known.
@@ -93,6 +102,10 @@ class NodeForm(forms.Form):
     # The fields that the type declares, and the fields that all types have. Fields that don't belong to a group are in
     # "Details".
     details: ClassVar[tuple[str, ...]] = ()
+    cleaned_data: dict[str, Any]
+    # The names of the fields whose widgets a project has replaced, and the field groups that a project declares.
+    own_widgets: ClassVar[frozenset[str]] = frozenset()
+    field_groups: ClassVar[tuple[extensions.FieldGroup, ...]] = ()
 
     title = TitleField(
         label=_("Title"), widget=forms.Textarea({"class": "vTextField", "rows": 1, "placeholder": _("Title")})
@@ -144,6 +157,8 @@ class NodeForm(forms.Form):
         self.type = type
         self.seen = seen
         self.user = user
+        # The names of the fields whose values `clean` has changed.
+        self._computed: set[str] = set()
         self._shown = {
             name: values[path] for name, path in self.paths.items() if name in self.details and path in values
         }
@@ -176,6 +191,16 @@ class NodeForm(forms.Form):
             if not any(self._belongs_to(key, name) for key in self.data):
                 field.required = False
                 field.bound_data = _initial
+        # The names of the fields before a subclass changes them.
+        self.built = frozenset(self.fields)
+
+    def _clean_form(self) -> None:
+        before = {name: _snapshot(value) for name, value in self.cleaned_data.items()}
+        super()._clean_form()
+        # The `clean` method of a subclass can omit values from its result. They must not be lost.
+        kept = {name: value for name, value in before.items() if name not in self.errors}
+        self.cleaned_data = {**kept, **self.cleaned_data}
+        self._computed = {name for name, value in kept.items() if self.cleaned_data[name] != value}
 
     def clean(self) -> dict[str, Any] | None:
         """Reject a form that was rendered by another release.
@@ -218,13 +243,29 @@ class NodeForm(forms.Form):
 
     def mine(self) -> dict[str, Any]:
         """Return the form's values, keyed by path. The form must be valid."""
-        return {path: self._value(name) for name, path in self.paths.items() if name in self.cleaned_data}
+        return {
+            path: self._value(name)
+            for name, path in self.paths.items()
+            if name in self.cleaned_data and not self._is_omitted(name)
+        }
+
+    def _is_omitted(self, name: str) -> bool:
+        """Return whether the form doesn't change a field, because the field is disabled or its widget sent nothing."""
+        if name in self._computed or name not in self.details:
+            return False
+        field = self.fields[name]
+        is_sent = name not in self.own_widgets or not field.widget.value_omitted_from_data(
+            self.data, self.files, self.add_prefix(name)
+        )
+        return field.disabled or not is_sent
 
     def _value(self, name: str) -> Any:
         """Return a field's value.
 
         Unchanged values are returned as stored, including data that the widget doesn't show.
         """
+        if name in self._computed:
+            return self.cleaned_data[name]
         field = self.fields[name]
         sent = self[name].data
         if name in self._shown and not isinstance(field, PartsField) and is_unchanged(field, sent, self._shown[name]):
@@ -250,7 +291,8 @@ class NodeForm(forms.Form):
     def main_fields(self, without: Collection[str] = ()) -> list[forms.BoundField]:
         """Return the fields in the main column, except the fields in `without`, which are shown elsewhere."""
         names = (*MAIN, *(name for name in self.details if self._is_main(name)))
-        return [self[name] for name in names if name in self.fields and name not in without]
+        skipped = {*without, *self._own_grouped()}
+        return [self[name] for name in names if name in self.fields and name not in skipped]
 
     def groups(self, without: Collection[str] = ()) -> Iterator[Group]:
         """Yield the groups in the panel. Groups with errors are open.
@@ -258,11 +300,26 @@ class NodeForm(forms.Form):
         The fields in `without` are omitted, because they are shown elsewhere.
         """
         others = tuple(name for name in self.details if name not in _GROUPED and not self._is_main(name))
+        skipped = {*without, *self._own_grouped()}
         for heading, names, is_open in GROUPS:
-            fields = [self[name] for name in names or others if name in self.fields and name not in without]
-            if fields:
-                has_errors = any(field.errors for field in fields)
-                yield Group(heading, fields, is_open=is_open or has_errors, has_errors=has_errors)
+            if group := self._group(heading, names or others, skipped, is_open=is_open):
+                yield group
+
+    def own_group(self, group: extensions.FieldGroup, without: Collection[str] = ()) -> Group | None:
+        """Return a group that a project declares, or None if all its fields are in `without`."""
+        return self._group(group.label, group.fields, without, is_open=True)
+
+    def is_wide(self, group: extensions.FieldGroup) -> bool:
+        """Return whether a group contains long text or rows, so that it needs the main column."""
+        return any(self._is_main(name) for name in group.fields)
+
+    def _group(self, heading: Any, names: Iterable[str], without: Collection[str], *, is_open: bool) -> Group | None:
+        fields = [self[name] for name in names if name in self.fields and name not in without]
+        has_errors = any(field.errors for field in fields)
+        return Group(heading, fields, is_open=is_open or has_errors, has_errors=has_errors) if fields else None
+
+    def _own_grouped(self) -> set[str]:
+        return {name for group in self.field_groups for name in group.fields}
 
     def _is_main(self, name: str) -> bool:
         return name not in _GROUPED and isinstance(self.fields.get(name), TextField | PartsField | declared.LinesField)
@@ -284,18 +341,83 @@ def _initial(data: Any, initial: Any) -> Any:
     return initial
 
 
+def _same(value: Any) -> Any:
+    return value
+
+
+def _snapshot(value: Any) -> Any:
+    """Return a value that later changes of lists and mappings in `value` don't affect."""
+    if isinstance(value, list):
+        return [_snapshot(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _snapshot(item) for key, item in value.items()}
+    return value
+
+
+class _Checked:
+    """Mixin for the forms of projects. It checks the changes that the project's class makes in `__init__`."""
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        name = builtins.type(self).__name__
+        if removed := sorted(self.built - self.fields.keys()):
+            raise ImproperlyConfigured(f"{name} removes {', '.join(removed)}. Set the fields' `disabled` instead.")
+        for key in self.details:
+            if builtins.type(self.fields[key].widget) is not builtins.type(self.base_fields[key].widget):
+                raise ImproperlyConfigured(f"{name} replaces the widget of {key}. Use Meta.widgets instead.")
+        for field in self.fields.values():
+            if field.disabled:
+                # Browsers don't send disabled fields. Their values are the stored values, which don't need parsing.
+                field.clean = _same
+
+
+def replace_widget(field: forms.Field, widget: forms.Widget | builtins.type[forms.Widget]) -> None:
+    """Give a field another widget, as if the field had been created with it."""
+    made = widget() if isinstance(widget, type) else copy.deepcopy(widget)
+    made.is_required = field.required
+    made.is_localized = field.localize
+    made.attrs = {**field.widget_attrs(made), **made.attrs}
+    if isinstance(field, forms.ChoiceField):
+        made.choices = field.choices
+    field.widget = made
+
+
 def form_class(type: str) -> builtins.type[NodeForm]:
     """Return a content type's form class."""
-    return _form_class(content.get(type))
+    content_type = content.get(type)
+    return _form_class(content_type, extensions.content_admins(content_type))
 
 
 @cache
-def _form_class(content_type: builtins.type[content.Content]) -> builtins.type[NodeForm]:
+def _form_class(
+    content_type: builtins.type[content.Content], admins: tuple[builtins.type[extensions.ContentAdmin], ...]
+) -> builtins.type[NodeForm]:
     own_fields = dict(declared_fields.own_fields(content_type.type_name))
     if not own_fields or content_type.is_file:
         return NodeForm
+    base = next((admin.form_class for admin in admins if admin.form_class), NodeForm)
     fields = {field.name: declared.form_field(field) for field in own_fields.values()}
-    paths = {**PATHS, **{field.name: path for path, field in own_fields.items()}}
-    # The fields that all types have come last.
-    details = tuple(sorted(fields, key=lambda name: name in _GROUPED))
-    return type(f"{content_type.__name__}Form", (NodeForm,), {**fields, "paths": paths, "details": details})
+    # Fields that the project's class declares itself replace the generated fields.
+    replaced = {name: copy.deepcopy(base.declared_fields[name]) for name in fields if name in base.declared_fields}
+    options = getattr(base, "Meta", None)
+    widgets, labels, help_texts = (getattr(options, name, {}) for name in META)
+    common = {*labels, *help_texts} & base.base_fields.keys()
+    fields |= {name: copy.deepcopy(base.base_fields[name]) for name in common} | replaced
+    for name, widget in widgets.items():
+        replace_widget(fields[name], widget)
+    for name, label in labels.items():
+        fields[name].label = label
+    for name, help_text in help_texts.items():
+        fields[name].help_text = help_text
+    attributes = {
+        **fields,
+        "paths": {**PATHS, **{field.name: path for path, field in own_fields.items()}},
+        # The fields that all types have come last.
+        "details": tuple(sorted((field.name for field in own_fields.values()), key=lambda name: name in _GROUPED)),
+        "own_widgets": frozenset({*replaced, *widgets}),
+        "field_groups": tuple(
+            panel for admin in admins for panel in admin.panels if isinstance(panel, extensions.FieldGroup)
+        ),
+    }
+    bases = (base,) if base is NodeForm else (_Checked, base)
+    return type(f"{content_type.__name__}Form", bases, attributes)

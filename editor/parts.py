@@ -182,7 +182,7 @@ def _shown_value(field: forms.Field, value: Any) -> Any:
     if isinstance(widget, forms.MultiWidget):
         parts = zip(widget.widgets, widget.decompress(value), strict=True)
         return [_text(inner.format_value(part)) for inner, part in parts]
-    return _text(value if isinstance(widget, forms.Select) else widget.format_value(value))
+    return _text(value if isinstance(widget, forms.widgets.ChoiceWidget) else widget.format_value(value))
 
 
 def _text(value: Any) -> str:
