@@ -11,11 +11,22 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from editor import bulk_progress, undo, uses
+from editor import bulk_progress, extensions, undo, uses
 from editor.site import render_page, title_link
-from nodes import tags
+from nodes import content, tags
 from nodes.access import TOP, NodePermission, section_choices
-from nodes.actions import Move, NodeAction, PublishListed, SelectedNode, Tag, Trash, Unpublish, check_all, execute_all
+from nodes.actions import (
+    Move,
+    NodeAction,
+    PublishListed,
+    Refused,
+    SelectedNode,
+    Tag,
+    Trash,
+    Unpublish,
+    check_all,
+    execute_all,
+)
 from nodes.models import tree
 from nodes.selectors import lists
 from nodes.types import TagChange
@@ -53,17 +64,25 @@ class BulkForm(forms.Form):
     tags = forms.CharField(label=gettext_lazy("Tags"), required=False)
     target = forms.ChoiceField(label=gettext_lazy("New section"), required=False)
 
-    def __init__(self, user: Any, data: Any = None) -> None:
+    def __init__(self, user: Any, data: Any = None, *, type: str = "") -> None:
         super().__init__(data, auto_id="bulk-%s")
+        # The actions that projects add to lists of this type.
+        self.own = extensions.actions(listed_type(type), user)
         may_publish = user.has_perm("nodes.publish_node")
         actions = [
             (name, label)
             for name, label in LABELS.items()
             if may_publish or ACTIONS[name].needs is not NodePermission.PUBLISH
         ]
-        self.fields["action"].choices = [("", "---------"), *actions]
+        own = [(name, action.label) for name, action in self.own.items()]
+        self.fields["action"].choices = [("", "---------"), *actions, *own]
         self.fields["target"].choices = [("", "---------"), *section_choices(user)]
         self.fields["tags"].widget.attrs["placeholder"] = _("news, spring")
+
+    @property
+    def asks(self) -> list[str]:
+        """The names of the projects' actions that users have to confirm."""
+        return [name for name, action in self.own.items() if action.confirmation]
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
@@ -74,9 +93,15 @@ class BulkForm(forms.Form):
         return data
 
 
+def listed_type(name: str) -> type[content.Content]:
+    """Return the content type by which a list is filtered, or Content if the list contains different types."""
+    found = content.get(name)
+    return found if found.is_installed else content.Content
+
+
 def run(request: HttpRequest) -> HttpResponse:
     """Perform the bulk action that was submitted with the list's form, and redirect to the list."""
-    form = BulkForm(request.user, request.POST)
+    form = BulkForm(request.user, request.POST, type=request.GET.get("type", ""))
     back = HttpResponseRedirect(request.get_full_path())
     if not form.is_valid():
         for reasons in form.errors.values():
@@ -84,22 +109,52 @@ def run(request: HttpRequest) -> HttpResponse:
         return back
     action = form.cleaned_data["action"]
     before = bulk_progress.so_far(request)
-    allowed, denied = check_all(
-        (row, make_action(request.user, row, form.cleaned_data)) for row in selected_rows(request)
-    )
+    own = form.own.get(action)
+    rows = selected_rows(request)
+    if own:
+        allowed, denied = _check_own(request.user, own, rows)
+    else:
+        allowed, denied = check_all((row, make_action(request.user, row, form.cleaned_data)) for row in rows)
     if not allowed and not denied and before == bulk_progress.Outcome():
         messages.warning(
             request, _("Nothing was changed, because you didn't select anything. Select one or more items first.")
         )
         return back
     chosen = [row for row, _action in allowed]
-    if confirmation_page := _confirmation_page(request, action, chosen):
+    confirmation_page = _confirm_own(request, own, chosen) if own else _confirmation_page(request, action, chosen)
+    if confirmation_page:
         return confirmation_page
     outcome = before.with_batch(chosen, execute_all(allowed), denied)
     if bulk_progress.MORE in request.POST:
         return bulk_progress.respond(request, outcome)
-    _report(request, action, outcome)
+    _report(request, own.label if own else LABELS[action], outcome, can_undo=action == TRASH)
     return back
+
+
+def _check_own(
+    user: Any, own: type[extensions.BulkAction], rows: list[SelectedNode]
+) -> tuple[list[tuple[SelectedNode, NodeAction]], list[Refused]]:
+    """Check a project's action. It is refused for nodes of other types, which a forged request can contain."""
+    allowed, refused = check_all((row, own().make_action(user, row)) for row in rows)
+    name = extensions.name_of(own)
+    fitting = [(row, action) for row, action in allowed if name in extensions.actions(content.get(row.type), user)]
+    others = [row for row, _action in allowed if name not in extensions.actions(content.get(row.type), user)]
+    reason = _("This action isn't available for this type.")
+    return fitting, [*refused, *(Refused(row, reason) for row in others)]
+
+
+def _confirm_own(
+    request: HttpRequest, own: type[extensions.BulkAction], chosen: list[SelectedNode]
+) -> HttpResponse | None:
+    """Return the confirmation page of a project's action, or None if no confirmation is needed."""
+    if not own.confirmation or not chosen or uses.CONFIRMED in request.POST:
+        return None
+    count = len(chosen)
+    title = ngettext("%(action)s: %(n)d page?", "%(action)s: %(n)d pages?", count) % {"action": own.label, "n": count}
+    return render_page(
+        request, "bulk_confirm", title, chosen=chosen, named=chosen[:NAMED], warning=own.confirmation,
+        action=extensions.name_of(own), button=own.label,
+    )  # fmt: skip
 
 
 def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedNode]) -> HttpResponse | None:
@@ -160,11 +215,11 @@ def make_action(user: Any, row: SelectedNode, data: Mapping[str, Any]) -> NodeAc
     return Trash(user=user, node_id=row.id, seen=row.nonce)
 
 
-def _report(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -> None:
+def _report(request: HttpRequest, label: Any, outcome: bulk_progress.Outcome, *, can_undo: bool) -> None:
     done = len(outcome.done)
     text = ngettext("“%(action)s”: %(done)d page changed.", "“%(action)s”: %(done)d pages changed.", done)
-    message = text % {"action": LABELS[action], "done": done}
-    if action == TRASH and done:
+    message = text % {"action": label, "done": done}
+    if can_undo and done:
         message = format_html("{} {}", message, undo.button(outcome.done))
     messages.success(request, message)
     if outcome.refused:

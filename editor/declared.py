@@ -127,12 +127,18 @@ def display(field: models.Field, value: Any) -> str:
         return format_reference(value, photos=isinstance(field, PhotoField))
     if field.flatchoices:
         return str(dict(field.flatchoices).get(value, value))
+    return display_value(values.from_stored(field, value))
+
+
+def display_value(value: Any) -> str:
+    """Return a single value, such as a number or a date, as readable text."""
+    if value is None:
+        return ""
     if isinstance(value, bool):
         return _("Yes") if value else _("No")
-    python = values.from_stored(field, value)
-    if isinstance(python, datetime.datetime):
-        return formats.date_format(timezone.localtime(python), "DATETIME_FORMAT")
-    return formats.date_format(python) if isinstance(python, datetime.date) else str(python)
+    if isinstance(value, datetime.datetime):
+        return formats.date_format(timezone.localtime(value), "DATETIME_FORMAT")
+    return formats.date_format(value) if isinstance(value, datetime.date) else str(value)
 
 
 def _display_part(field: models.Field, value: Any) -> str:

@@ -3,7 +3,7 @@
 Each row contains the node's nonce, which bulk actions need.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from typing import Any
@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
-from editor import bulk_forms, declared
+from editor import bulk_forms, declared, extensions
 from editor.site import render_page
 from marginalia.mongo.clock import now
 from nodes import access, content
@@ -150,19 +150,23 @@ def changelist(request: HttpRequest) -> HttpResponse:
     moment = now()
     version = stored_site.current().version
     filters = form.filters(user)
+    own_columns = extensions.columns(bulk_forms.listed_type(filters.type), user)
+    own_fields = [name for column in own_columns for name in column.fields]
     try:
-        list_page = lists.page(filters, moment, cursor=request.GET.get("from", ""))
+        list_page = lists.page(filters, moment, cursor=request.GET.get("from", ""), columns=own_fields)
     except ValueError as error:
         raise Http404(_("This page of the list doesn't exist.")) from error
     columns = [content.get(filters.type)._meta.get_field(name) for name in content.get(filters.type).list_display]
+    own_values = _own_values(own_columns, list_page.rows, user)
+    rows = zip(list_page.rows, own_values, strict=True)
     context: dict[str, Any] = {
-        "columns": [capfirst(field.verbose_name) for field in columns],
-        "rows": [{**_row(row, moment), "values": _values(row, columns)} for row in list_page.rows],
+        "columns": [*(capfirst(field.verbose_name) for field in columns), *(column.label for column in own_columns)],
+        "rows": [{**_row(row, moment), "values": [*_values(row, columns), *own]} for row, own in rows],
         "older": page_url(request, list_page.older),
         "newer": page_url(request, list_page.newer),
         "total": format_total(filters, list_page, version, moment),
         "tags": lists.tags(version, author=ANY if access.sees_all(user) else user.pk),
-        "bulk": bulk_forms.BulkForm(user),
+        "bulk": bulk_forms.BulkForm(user, type=filters.type),
     }
     return render_page(request, "list", _("Pages and posts"), filters=form, narrowed=bool(request.GET), **context)
 
@@ -197,6 +201,21 @@ def _values(row: lists.Row, columns: list[models.Field]) -> list[str]:
     """Return the values that a row shows in the columns that are specific to its type."""
     detail = row.node.metadata.detail
     return [declared.display(field, getattr(detail, field.attname, None)) for field in columns]
+
+
+def _own_values(columns: Sequence[type[extensions.Column]], rows: Sequence[lists.Row], user: Any) -> list[list[str]]:
+    """Return the values that each row shows in a project's columns."""
+    nodes = [row.node for row in rows]
+    by_column = []
+    for column in columns:
+        values = extensions.run(column, _column_texts, column, nodes, user)
+        by_column.append([_("Error")] * len(nodes) if values is None else values)
+    return [[values[number] for values in by_column] for number in range(len(nodes))]
+
+
+def _column_texts(column: type[extensions.Column], nodes: Sequence[Any], user: Any) -> list[str]:
+    values = column().values(nodes, user) if nodes else []
+    return [declared.display_value(value) for _node, value in zip(nodes, values, strict=True)]
 
 
 def node_state(node: Any, moment: Any) -> tuple[str, Any]:

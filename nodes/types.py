@@ -199,6 +199,8 @@ class SelectedNode:
     id: ObjectId
     nonce: ObjectId
     title: str
+    # The content type, or "" before the node has been read.
+    type: str = ""
 
 
 @dataclass(frozen=True)

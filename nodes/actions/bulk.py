@@ -30,11 +30,11 @@ def check_all(
     refused = []
     for selected, action in actions:
         try:
-            title = action.check().node.metadata.title
+            metadata = action.check().node.metadata
         except REFUSALS as error:
             refused.append(Refused(selected, reason_of(error)))
         else:
-            allowed.append((replace(selected, title=title), action))
+            allowed.append((replace(selected, title=metadata.title, type=metadata.type), action))
     return allowed, refused
 
 

@@ -146,21 +146,37 @@ _FIELDS: dict[str, dict[str, int]] = {
 }
 
 
-def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SIZE, collection: str = NODES) -> Page:
+def page(
+    filters: Filters,
+    moment: datetime,
+    *,
+    cursor: str = "",
+    size: int = SIZE,
+    collection: str = NODES,
+    columns: Sequence[str] = (),
+) -> Page:
     """Return a page of a list. If the filters contain a search, return the best results as a single page.
+
+    Args:
+        filters: The filters.
+        moment: The current time.
+        cursor: The cursor of the page, or "" for the first page.
+        size: The maximum number of rows.
+        collection: The collection of the nodes or photos.
+        columns: The names of fields that the rows contain, in addition to the type's `list_display`.
 
     Raises:
         ValueError: The cursor is invalid.
     """
     if filters.search:
-        return _best(filters, moment, collection)
+        return _best(filters, moment, collection, columns)
     paths = sort_paths(filters.order)
     going_newer = cursor.startswith(">")
     query = filters.query(moment) | node_filter(collection)
     if cursor:
         query = {"$and": [query, _beyond(paths, cursor)]}
     direction = 1 if going_newer else -1
-    rows_cursor = database()[collection].find(query, _fields(filters, collection))
+    rows_cursor = database()[collection].find(query, _fields(filters, collection, columns))
     documents = list(rows_cursor.sort([(path, direction) for path in (*paths, "_id")]).limit(size + 1))
     more = len(documents) > size
     documents = documents[:size]
@@ -177,13 +193,14 @@ def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SI
     )
 
 
-def _fields(filters: Filters, collection: str) -> dict[str, int]:
+def _fields(filters: Filters, collection: str, columns: Sequence[str]) -> dict[str, int]:
     """Return the fields that rows need. A list of a single type also needs the fields for its columns."""
     type = registry.get(filters.type)
-    if collection != NODES or not type.list_display:
+    names = [*type.list_display, *columns]
+    if collection != NODES or not names:
         return _FIELDS[collection]
-    columns = [f"metadata.detail.{type._meta.get_field(name).column}" for name in type.list_display]
-    return _FIELDS[collection] | detail_projection([type], columns)
+    paths = [f"metadata.detail.{type._meta.get_field(name).column}" for name in names]
+    return _FIELDS[collection] | detail_projection([type], paths)
 
 
 def _row(document: Mapping[str, Any], collection: str) -> Row:
@@ -191,10 +208,10 @@ def _row(document: Mapping[str, Any], collection: str) -> Row:
     return Row(MODELS[collection].from_document(document), "draft" in document, draft.get("due"), draft.get("saved_at"))
 
 
-def _best(filters: Filters, moment: datetime, collection: str) -> Page:
+def _best(filters: Filters, moment: datetime, collection: str, columns: Sequence[str]) -> Page:
     """Return the best results of a search. If sorting takes too long, return unsorted results."""
     query = filters.query(moment) | node_filter(collection)
-    fields = _fields(filters, collection)
+    fields = _fields(filters, collection, columns)
     try:
         with search.search_time_limit(search.MILLISECONDS):
             best = database()[collection].find(query, fields | {"score": {"$meta": "textScore"}})
