@@ -8,7 +8,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from editor import working_copies
+from editor import extensions, working_copies
 from marginalia.comments.moderation import pending
 from marginalia.comments.posting.policy import is_moderator
 from marginalia.mongo.clock import now
@@ -42,6 +42,7 @@ def context(user: Any) -> dict[str, Any]:
     return {
         "sections": [f"admin/dashboard/_{name}.html" for name in _sections(user)],
         "cards": list(_cards(user, moment)),
+        "tiles": extensions.render_tiles(user),
         "is_new": not waiting.has_nodes(),
         "pending": pending.available_to(str(user.pk), PENDING_COMMENTS) if is_moderator(user) else (),
         "unsaved": working_copies.list_unsaved(user) if may_write else [],
