@@ -5,7 +5,7 @@ import re
 from tests.docs.packages import PACKAGES
 from tests.docs.pages import ROOT
 
-RAISED = re.compile(r'id="((?:api|cms|comments|mongo|nodes|tasks)\.[EW]\d{3})"')
+RAISED = re.compile(r'id="((?:api|cms|comments|editor|mongo|nodes|tasks)\.[EW]\d{3})"')
 
 
 def test_exactly_the_existing_checks_are_documented():
