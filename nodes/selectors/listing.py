@@ -99,6 +99,11 @@ def live(moment: datetime) -> dict[str, Any]:
     return {"metadata.published": {"$lte": moment}, "metadata.expires": {"$gt": moment}}
 
 
+def public_filter(sections: Tree, moment: datetime) -> dict[str, Any]:
+    """Return the filter for nodes that readers can see at `moment`: live nodes in live sections (see is_public)."""
+    return {"metadata.parent_id": {"$in": sections.live_ids(moment)}, **live(moment)}
+
+
 def is_public(node: Node | Photo, sections: Tree, moment: datetime) -> bool:
     """Return whether readers can see a node or photo at `moment`. All its parent sections must also be live."""
     return node.is_live(moment) and node.content_type.is_installed and sections.is_live(node.metadata.parent_id, moment)

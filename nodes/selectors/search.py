@@ -19,7 +19,7 @@ from nodes.collections import ASSET_FILES, NODES, SEARCH, node_filter
 from nodes.models import Node, Photo, as_shown, derived_of
 from nodes.models.tree import Tree
 from nodes.models.validation import check_metadata
-from nodes.selectors.listing import FIELDS, MODELS, for_readers, live
+from nodes.selectors.listing import FIELDS, MODELS, for_readers, public_filter
 
 COLLECTIONS = (NODES, ASSET_FILES)
 # The collection that contains a result, and the result's id.
@@ -91,7 +91,7 @@ def search(
     words = split_words(query)
     if not words:
         return Results(())
-    public = {"metadata.parent_id": {"$in": sections.live_ids(moment)}, **live(moment)}
+    public = public_filter(sections, moment)
     parts = _parts(words)
     wanted = _all_of(parts)
     try:

@@ -24,6 +24,7 @@ from nodes.selectors.listing import (
     for_readers,
     listing,
     live,
+    public_filter,
     readable_nodes,
     type_condition,
 )
@@ -49,8 +50,7 @@ def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
         types = registry.authors()
         query = {
             "metadata.type": type_condition(types),
-            "metadata.parent_id": {"$in": sections.live_ids(moment)},
-            **live(moment),
+            **public_filter(sections, moment),
         }
         fields = for_readers(LISTED | detail_projection(map(registry.get, types), ["metadata.detail.names"]), moment)
         nodes = database()[NODES]

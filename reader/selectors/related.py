@@ -15,7 +15,7 @@ from nodes.collections import NODES, keys_of
 from nodes.models import Node, derived_of, version_cache
 from nodes.models.tree import Tree
 from nodes.selectors import due, search
-from nodes.selectors.listing import LISTED, NEWEST_FIRST, for_readers, live, readable_nodes
+from nodes.selectors.listing import LISTED, NEWEST_FIRST, for_readers, public_filter, readable_nodes
 
 # Maximum number of pages with shared tags to compare (only the newest pages are compared), and maximum number of
 # related pages to show.
@@ -43,9 +43,8 @@ def find_related(sections: Tree, node: Node, moment: datetime) -> Related:
     def read() -> tuple[Related, datetime | None]:
         base = {
             "metadata.tags": {"$in": node.metadata.tags},
-            "metadata.parent_id": {"$in": sections.live_ids(moment)},
             "_id": {"$ne": node.pk},
-            **live(moment),
+            **public_filter(sections, moment),
         }
         fields = for_readers({**LISTED, "derived.title_words": 1}, moment, tagged=own_tags)
         collection = database()[NODES]
@@ -118,8 +117,7 @@ def find_by_title(
     """
     query = {
         "derived.title_words": {"$in": list(words)},
-        "metadata.parent_id": {"$in": sections.live_ids(moment)},
-        **live(moment),
+        **public_filter(sections, moment),
     }
     fields = for_readers({**LISTED, "derived.title_words": 1}, moment)
     documents: list[Document] = []

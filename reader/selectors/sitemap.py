@@ -17,7 +17,7 @@ from nodes.models.dependencies import note_texts, on_lists
 from nodes.models.tree import Tree
 from nodes.models.validation import check_metadata
 from nodes.selectors import due
-from nodes.selectors.listing import BEGINNING, OLDEST_FIRST, TIMES, Cursor, for_readers, live
+from nodes.selectors.listing import BEGINNING, OLDEST_FIRST, TIMES, Cursor, for_readers, live, public_filter
 
 # Number of entries per page. The protocol allows 50,000. A page with 2,000 entries is as fast as other pages.
 PAGE_SIZE = 2_000
@@ -61,7 +61,7 @@ def page_starts(sections: Tree, type: str, moment: datetime) -> tuple[Cursor, ..
 
 
 def _public(sections: Tree, type: str, moment: datetime) -> dict[str, Any]:
-    return {"metadata.type": type, "metadata.parent_id": {"$in": sections.live_ids(moment)}, **live(moment)}
+    return {"metadata.type": type, **public_filter(sections, moment)}
 
 
 def newest_by_section(sections: Tree, moment: datetime) -> dict[ObjectId, datetime]:

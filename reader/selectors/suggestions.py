@@ -10,7 +10,7 @@ from nodes import tags
 from nodes.collections import NODES, keys_of
 from nodes.models.tree import Tree
 from nodes.selectors import picking, search
-from nodes.selectors.listing import LISTED, for_readers, live, readable_nodes
+from nodes.selectors.listing import LISTED, for_readers, public_filter, readable_nodes
 
 MAX_TITLES = 8
 MAX_TAGS = 4
@@ -24,7 +24,7 @@ def suggest(sections: Tree, typed: str, moment: datetime) -> list[str]:
     Up to MAX_TITLES titles and MAX_TAGS tags are returned, without duplicates. Suggestions that take longer than
     TIME_LIMIT_MS are omitted.
     """
-    public = {"metadata.parent_id": {"$in": sections.live_ids(moment)}, **live(moment)}
+    public = public_filter(sections, moment)
     suggestions: dict[str, None] = {}
     try:
         with search.search_time_limit(TIME_LIMIT_MS):

@@ -11,7 +11,7 @@ from nodes.models import version_cache
 from nodes.models.dependencies import note_tags
 from nodes.models.tree import Tree
 from nodes.selectors import due
-from nodes.selectors.listing import live
+from nodes.selectors.listing import public_filter
 
 # Maximum number of tags to return. The most frequent tags are returned.
 MAX_TAGS = 1_000
@@ -27,9 +27,8 @@ def count_tags(sections: Tree, moment: datetime) -> dict[str, int]:
         note_tags()
         counts: Counter[str] = Counter()
         public = {
-            "metadata.parent_id": {"$in": sections.live_ids(moment)},
             "metadata.tags": {"$gt": ""},
-            **live(moment),
+            **public_filter(sections, moment),
         }
         for name in (NODES, ASSET_FILES):
             pipeline: list[dict[str, Any]] = [
