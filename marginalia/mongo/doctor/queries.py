@@ -30,6 +30,8 @@ class HotQuery:
         query: A function that builds {filter, sort, limit…} from a stored document of `collection`.
         example: A filter that selects documents from which to build the query.
         broadcast_because: Why it is acceptable to send the query to every shard, or "" if it isn't acceptable.
+        level: The level of the finding if the query reads the whole collection or sorts in memory.
+        fix: How to make the query fast.
     """
 
     name: str
@@ -37,6 +39,8 @@ class HotQuery:
     query: Callable[[Document], dict[str, Any]]
     example: dict[str, Any] = field(default_factory=dict)
     broadcast_because: str = ""
+    level: str = ERROR
+    fix: str = "Run manage.py setup_indexes, or declare an index for this query."
 
 
 @dataclass(frozen=True)
@@ -108,11 +112,12 @@ def asks_every_shard(find: Mapping[str, Any], collection: Collection) -> bool:
 
 def judge(query: HotQuery, find: dict[str, Any], explained: Explanation) -> Iterator[Finding]:
     """Yield a finding for each problem with an explained query."""
-    fix = "Run manage.py setup_indexes, or declare an index for this query."
+    level = query.level
+    fix = query.fix
     if "COLLSCAN" in explained.stages:
-        yield Finding(ERROR, "query-scan", query.collection, f"“{query.name}” reads the whole collection: {find}.", fix)
+        yield Finding(level, "query-scan", query.collection, f"“{query.name}” reads the whole collection: {find}.", fix)
     if explained.sorts:
-        yield Finding(ERROR, "query-sort", query.collection, f"“{query.name}” sorts in memory: {find}.", fix)
+        yield Finding(level, "query-sort", query.collection, f"“{query.name}” sorts in memory: {find}.", fix)
     if explained.documents_read > max(_MIN_READS, READS_PER_RESULT * explained.returned):
         message = f"“{query.name}” read {explained.documents_read} documents to return {explained.returned}."
         yield Finding(WARNING, "query-reads-much", query.collection, message, fix)
