@@ -11,7 +11,8 @@ import enum
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, TypeVar
 
 from bson import ObjectId
 from django.core.exceptions import PermissionDenied
@@ -21,13 +22,16 @@ from django.utils.translation import gettext_lazy
 
 from marginalia.mongo.clock import now
 from nodes import content
-from nodes.content import PHOTO, declared_fields
+from nodes.content import PHOTO, Content, declared_fields
 from nodes.errors import InvalidPlace
 from nodes.models import Node, Photo, tree
 from nodes.selectors import editable_nodes, stored_photos, trash
+from nodes.selectors.content_queries import ContentQuery
 from nodes.selectors.editable_nodes import Editable
-from nodes.selectors.listing import live
+from nodes.selectors.listing import live, public_filter
 from nodes.types import Actor
+
+T = TypeVar("T", bound=Content)
 
 # The message is also used for sections that the user can't see, so it doesn't reveal whether such a section exists.
 NO_SUCH_SECTION = gettext_lazy("Choose an existing section that can contain this page.")
@@ -237,6 +241,20 @@ def sees_all(user: Any) -> bool:
 def seen_by(user: Any) -> dict[str, Any]:
     """Return a filter for the nodes that `user` can see: all nodes, or only public nodes and the user's own nodes."""
     return {} if sees_all(user) else {"$or": [live(now()), {"metadata.author._id": user.pk}]}
+
+
+def visible_content(user: Any, type: type[T]) -> ContentQuery[T]:
+    """Return the query for the pages of `type` that `user` can see: public pages, and pages that `allowed` permits."""
+
+    def visible(moment: datetime) -> dict[str, Any]:
+        if _is_staff(user) and sees_all(user):
+            return {}
+        public = public_filter(tree.current(), moment)
+        if _is_staff(user) and user.has_perm("nodes.change_node"):
+            return {"$or": [public, {"metadata.author._id": user.pk}]}
+        return public
+
+    return ContentQuery(type, visible, is_public=False)
 
 
 def may_list(user: Any) -> bool:

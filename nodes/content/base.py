@@ -9,7 +9,8 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from django.apps.registry import Apps
 from django.db import models
@@ -22,6 +23,12 @@ from django_mongodb_backend.models import EmbeddedModel
 
 from nodes.content import routes, values
 from nodes.content.routes import Route
+
+if TYPE_CHECKING:
+    from nodes.models import Node
+    from nodes.selectors.content_queries import ContentQuery
+
+T = TypeVar("T", bound="Content")
 
 MARKDOWN, HTML = "markdown", "html"
 # The ways in which a section can list its nodes.
@@ -85,6 +92,14 @@ def _treated_as_abstract(types: Iterable[ContentBase]) -> Iterator[None]:
     finally:
         for type in concrete:
             type._meta.abstract = False
+
+
+class Live:
+    """The descriptor for `live`, which returns a new query each time."""
+
+    def __get__(self, instance: object, owner: type[T]) -> "ContentQuery[T]":
+        # Selectors import content types, so importing them at the top would be a circular import.
+        return import_module("nodes.selectors.content_queries").live(owner)
 
 
 class NodeField(ObjectIdField):
@@ -152,6 +167,11 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     facets: ClassVar[Sequence[str]] = ()
     # The name of a date field. Sections in which `lists` is UPCOMING sort pages of this type by this field.
     date_field: ClassVar[str] = ""
+    # The indexes for queries: for each index, the name of a field, or a list of names. "-" means descending order.
+    # Indexes can also contain "section", "tags" or "facets", and fields that all types have, such as "-published".
+    indexes: ClassVar[Sequence[str | Sequence[str]]] = ()
+    # The query for the public pages of this type.
+    live = Live()
     # The names of the fields that are shown as columns when the admin list is limited to this type.
     list_display: ClassVar[Sequence[str]] = ()
     # The names of the fields whose words have the same weight in searches as the title or the tags. Other fields have
@@ -174,10 +194,13 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     do_not_call_in_templates: ClassVar[bool] = True
 
     # The page with these fields, or None if it hasn't been stored yet.
-    node: Any = None
+    node: "Node" = None  # type: ignore[assignment]
 
     class Meta:
         abstract = True
+
+    def __str__(self) -> str:
+        return self.title or super().__str__()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -196,6 +219,25 @@ class Content(EmbeddedModel, metaclass=ContentBase):
         """The label of the type."""
         label: str | Promise = cls._meta.verbose_name
         return label
+
+    @classmethod
+    def visible_to(cls, user: Any) -> "ContentQuery[Self]":
+        """Return the query for the pages of this type that `user` can see.
+
+        These are the public pages, and the pages that the user can see in the admin. Pages are returned without the
+        changes in their drafts. Responses that show the result aren't cached.
+        """
+        return import_module("nodes.access").visible_content(user, cls)
+
+    @property
+    def title(self) -> str:
+        """The title of the page."""
+        return self.node.metadata.title if self.node else ""
+
+    @property
+    def url(self) -> str:
+        """The URL path of the page, without the host."""
+        return self.node.get_absolute_url() if self.node else ""
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:

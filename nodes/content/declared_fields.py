@@ -34,6 +34,7 @@ RESERVED = frozenset(
         "mine",
         "theirs",
         "id",
+        "node",
         "save",
         "draft",
         "preview",

@@ -12,7 +12,7 @@ from django.db import models
 from django.utils.translation import gettext
 from django_mongodb_backend.fields import ArrayField
 
-from nodes.content import registry
+from nodes.content import registry, values
 
 # Maximum number of facets per node, and maximum length of a value. Additional facets aren't stored, and longer values
 # are truncated.
@@ -58,6 +58,17 @@ def format_facet(type: str, name: str, value: str) -> str:
 def normalize(value: str) -> str:
     """Normalize a value for stored facets and queries: at most LONGEST characters, without surrounding whitespace."""
     return value.strip()[:LONGEST].rstrip()
+
+
+def query_text(field: models.Field, value: Any) -> str:
+    """Return a value in a query as it is stored in facets. Strings are used as they are, as in the URL of a list.
+
+    Raises:
+        ValidationError: The field doesn't accept the value.
+    """
+    if isinstance(value, str):
+        return normalize(value)
+    return next(_texts(values.queried(field.base_field if isinstance(field, ArrayField) else field, value)))
 
 
 def parse_facet(stored: str) -> tuple[str, str]:

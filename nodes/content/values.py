@@ -3,7 +3,7 @@
 import math
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -14,6 +14,7 @@ from bson.decimal128 import Decimal128
 from bson.errors import InvalidDocument, InvalidId
 from django.core.exceptions import ValidationError
 from django.db import connection, models
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
@@ -124,6 +125,31 @@ def cleaned(field: models.Field, value: Any) -> Any:
         return _cleaned(field, value)
     except _WRONG_TYPE as error:
         raise ValidationError(invalid_value()) from error
+
+
+def queried(field: models.Field, value: Any) -> Any:
+    """Convert a value in a query to the form in which `field` stores it. The field's validators don't run.
+
+    The result is never a document or a list, so it can't contain an operator.
+
+    Raises:
+        ValidationError: The field doesn't accept the value.
+    """
+    if value is None or isinstance(value, Mapping | list | tuple | set | frozenset):
+        raise ValidationError(invalid_value())
+    try:
+        if isinstance(field, models.DateTimeField) and isinstance(value, date) and not isinstance(value, datetime):
+            value = datetime.combine(value, time.min)
+        value = field.to_python(value)
+        if isinstance(value, datetime) and timezone.is_naive(value):
+            value = timezone.make_aware(value)
+        # Numbers are compared by value, so they don't need the decimal places of stored numbers.
+        stored = Decimal128(value) if isinstance(value, Decimal) else _to_stored(field, value)
+        # bson.encode raises the same exceptions as the driver, for example for numbers with more than 64 bits.
+        bson.encode({"value": stored})
+    except _WRONG_TYPE as error:
+        raise ValidationError(invalid_value()) from error
+    return stored
 
 
 def _cleaned(field: models.Field, value: Any) -> Any:

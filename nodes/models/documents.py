@@ -4,19 +4,22 @@ The admin uses these models with the ORM. Selectors build the same objects from 
 the database.
 """
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date, datetime
 from typing import Any, Self
 
 from bson import ObjectId
+from django.core.exceptions import FieldDoesNotExist, FieldError
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelField, ObjectIdField
 
-from marginalia.mongo.models import KeyedEmbeddedModel, ReadOnlyModel
+from marginalia.mongo.models import KeyedEmbeddedModel, ReadOnlyModel, ReadOnlyQuerySet
 from marginalia.mongo.reading import Malformed
 from nodes import content, links
-from nodes.content import Content, Missing, registry, routes, upgrading
+from nodes.content import Content, Missing, registry, routes, upgrading, values
 from nodes.models import tree
 from nodes.models.validation import REQUIRED_FIELDS, check_metadata
 
@@ -144,6 +147,39 @@ class PhotoMetadata(CommonMetadata):
     content_id = ObjectIdField(null=True)
 
 
+@contextmanager
+def _naming_content_queries() -> Iterator[None]:
+    """If Django doesn't know a field because a content type declares it, raise an error that names the type's query."""
+    try:
+        yield
+    except (FieldError, FieldDoesNotExist) as error:
+        for name in re.findall(r"'(\w+)'", str(error)):
+            for type in registry.types():
+                if any(field.name == name for field in values.stored_fields(type)):
+                    own = type.__name__
+                    raise FieldError(
+                        f"“{name}” is a field of the content type {own}. Use {own}.live.filter(…) for public pages, or "
+                        f"{own}.visible_to(user).filter(…)."
+                    ) from error
+        raise
+
+
+class NodeQuerySet(ReadOnlyQuerySet):
+    """A read-only queryset for nodes or photos. It can't filter or sort by the fields that content types declare."""
+
+    def filter(self, *args: Any, **kwargs: Any) -> Self:
+        with _naming_content_queries():
+            return super().filter(*args, **kwargs)
+
+    def exclude(self, *args: Any, **kwargs: Any) -> Self:
+        with _naming_content_queries():
+            return super().exclude(*args, **kwargs)
+
+    def order_by(self, *names: Any) -> Self:
+        with _naming_content_queries():
+            return super().order_by(*names)
+
+
 class BaseNode(ReadOnlyModel):
     """Base class for nodes and photos. Both have a section and a slug, and share most of their code."""
 
@@ -156,6 +192,8 @@ class BaseNode(ReadOnlyModel):
     minutes = 0
     # The photo that lists show for the node. photos.pictures.read sets this attribute.
     picture: "Photo | None" = None
+
+    objects = NodeQuerySet.as_manager()
 
     class Meta:
         abstract = True
