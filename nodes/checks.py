@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.core.checks import CheckMessage, Error, register
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db import models
 from django.urls import Resolver404, resolve
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField, ObjectIdField
 
-from nodes.content import Content, Part, registry, routes, uniqueness, values
+from nodes.content import Content, Part, lookups, registry, routes, uniqueness, values
 from nodes.content.base import LISTED_BY, Written
 from nodes.content.declared_fields import RESERVED
 from nodes.content.routes import GET, PAGES, POST, Route
@@ -52,6 +52,7 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
     - nodes.E012: a part contains other parts.
     - nodes.E013: `date_field` isn't a date field.
     - nodes.E020: `unique_together_in_section` contains a field whose values can't be unique, or isn't a list of tuples.
+    - nodes.E030: a declaration in `indexes` is invalid, or indexes are declared in `Meta`.
     - nodes.E040: requests never reach a route.
     - nodes.E041: the options or the method of a route are invalid.
     """
@@ -73,6 +74,7 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
         messages += _date_field(content_type)
         messages += _unique_together(content_type)
         messages += _routes(content_type)
+        messages += _indexes(content_type)
     return messages
 
 
@@ -200,6 +202,19 @@ def _invalid_options(content_type: type[Content], route: Route) -> Iterator[tupl
         yield "accepts POST, so its responses can't be cached", "Leave out `reads`."
     if route.in_sitemap and names:
         yield "can't be in the sitemap, because its path contains values", "Leave out `in_sitemap`."
+
+
+def _indexes(content_type: type[Content]) -> Iterator[CheckMessage]:
+    hint = 'Write indexes = ["starts", ["hall", "-published"]], with fields that store single values or one list.'
+    for names in content_type.indexes:
+        try:
+            lookups.index_keys(content_type, names)
+        except FieldError as error:
+            message = f"{_name(content_type)}.indexes contains {names!r}. {error}"
+            yield Error(message, hint=hint, obj=content_type, id="nodes.E030")
+    if content_type._meta.indexes:
+        message = f"{_name(content_type)}.Meta.indexes has no effect."
+        yield Error(message, hint=hint, obj=content_type, id="nodes.E030")
 
 
 def _name(content_type: type[Content]) -> str:

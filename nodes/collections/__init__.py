@@ -1,14 +1,18 @@
 """The collections for nodes and photos, with the indexes for all frequent queries."""
 
+import builtins
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from bson import ObjectId
+from django.core.exceptions import FieldError
 
 from marginalia.mongo.collections import Collection, Index, ShardKey, least_id
 from nodes import content
 from nodes.collections import schemas
-from nodes.content import uniqueness
+from nodes.content import lookups, uniqueness
 
 NODES = "cms.nodes"
 REVISIONS = "cms.revisions"
@@ -128,6 +132,25 @@ def unique_index(type: str, fields: uniqueness.Combination) -> Index:
     )
 
 
+def type_indexes() -> Iterator[Index]:
+    """Yield the indexes that content types declare in `indexes`.
+
+    An index contains only the nodes of the types that share its declaration. System checks report invalid declarations.
+    """
+    declaring: dict[builtins.type[content.Content], list[str]] = {}
+    for type in content.types():
+        for model in type.__mro__:
+            if vars(model).get("indexes") and not type.is_file:
+                declaring.setdefault(model, []).append(type.type_name)
+    for model, types in declaring.items():
+        for names in model.indexes:
+            with suppress(FieldError):
+                keys = lookups.index_keys(model, names)
+                words = "_".join(name.removeprefix("-") for name in ([names] if isinstance(names, str) else names))
+                among = types[0] if len(types) == 1 else {"$in": types}
+                yield Index(f"{model.type_name}_by_{words}", keys, partial={"metadata.type": among})
+
+
 @cache
 def keys_of(index: str, collection: str = NODES) -> dict[str, int | str]:
     """Return the keys of the declared index `index`, for use in hints.
@@ -219,6 +242,8 @@ def collections() -> tuple[Collection, ...]:
                 # These indexes are for sections that list their pages by a date field, with or without a facet filter.
                 Index("by_date", (("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
                 Index("facet_by_date", (("derived.facets", 1), ("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
+                # These indexes are for the queries of content types, which declare them.
+                *type_indexes(),
                 # This index finds the pinned posts in a section. A section has only a few pinned posts.
                 Index("by_pin", (("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1)), partial=PINNED),
                 # These indexes find references to a node, photo or insert in live versions and in drafts. The server

@@ -142,7 +142,10 @@ def index_keys(model: type[Content], names: str | Sequence[str]) -> tuple[tuple[
     keys: dict[str, int] = {}
     lists = 0
     direction = 1
-    for name in [names] if isinstance(names, str) else names:
+    listed = [names] if isinstance(names, str) else names
+    if not isinstance(listed, list | tuple) or not all(isinstance(name, str) for name in listed):
+        raise FieldError("An index is the name of a field, or a list of names.")
+    for name in listed:
         direction = -1 if name.startswith("-") else 1
         name = name.removeprefix("-")
         if name in _INDEXED:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar, overload
 from urllib.parse import quote, unquote
 
-from bson import ObjectId
+from bson import MinKey, ObjectId
 from django.core.exceptions import FieldError, ValidationError
 from django.db import models
 from django.utils.duration import duration_string
@@ -201,7 +201,7 @@ class ContentQuery(Generic[T]):
 
         def find(_document: Document) -> dict[str, Any]:
             limit = {} if self._limit is None else {"limit": self._limit}
-            return {"filter": self._filter(now()), "sort": _sort(keys), **limit}
+            return {"filter": self._filter(now(), keys), "sort": _sort(keys), **limit}
 
         return HotQuery(name, self._home, find, {"metadata.type": types}, level=WARNING, fix=fix)
 
@@ -253,9 +253,9 @@ class ContentQuery(Generic[T]):
             # Saving a text field of another type doesn't update the version of lists (nodes.services.scope).
             note_texts()
         moment = now()
-        condition = self._filter(moment)
+        condition = self._filter(moment, keys)
         if edge:
-            condition["$and"] = [*condition.get("$and", ()), _beyond(keys, edge, backwards)]
+            condition["$and"].append(_beyond(keys, edge, backwards))
         fields = for_readers({**LISTED, "metadata.detail": 1}, moment) if self._home == NODES else FIELDS[self._home]
 
         def read() -> list[Document]:
@@ -270,10 +270,14 @@ class ContentQuery(Generic[T]):
             if node.content_type.is_installed:
                 yield node.metadata.detail
 
-    def _filter(self, moment: datetime) -> dict[str, Any]:
+    def _filter(self, moment: datetime, keys: Sequence[SortKey] = ()) -> dict[str, Any]:
+        """Return the filter, which is extended for results that are sorted by `keys`."""
         types = type_condition([type.type_name for type in lookups.types_of(self.type)])
         condition = {"metadata.type": types, **node_filter(self._home), **self._visible(moment)}
         wanted = [condition.filter for condition in self._conditions]
+        # All values match this condition. Without a condition on its first field, an index for the order would be used
+        # only for sorting, so the server would read hidden pages.
+        wanted += [{key.path: {"$gte": MinKey()}} for key in keys[:1]]
         return {**condition, "$and": wanted} if wanted else condition
 
     def _index(self) -> list[str]:
