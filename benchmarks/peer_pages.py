@@ -48,18 +48,19 @@ our page cache is off. The servers, workers and connections are the same as in t
 medians of {ROUNDS} rounds of {SECONDS} s, in which all variants are measured in turn. The ratios compare each variant
 with *Wagtail* and with the bare view in the same round. The CPU steal time (taken by the virtual machine's host) was
 {steal}."""
-MIXED_ABOUT = """The two sites have the same {posts:,} posts, the same readers and the same writers. At first, the least
-popular post has {COMMENTS} comments, and every other post has {AT_FIRST}. Readers request posts according to Zipf's
-law, over {connections} connections without pauses. At the same time, another process posts a comment every
-{busy.COMMENT_EVERY:g} s and saves a post every {busy.SAVE_EVERY:g} s. Popular posts get more of these comments and
-saves. This process uses the code of each system: our services, the models of django-comments-xtd, and published
-revisions in Wagtail. *Ours* uses MongoDB and our page cache, which shows every comment and save immediately. *Wagtail*
-uses SQLite with a write-ahead log, without a page cache. *Cached 60 s* also uses Django's cache, so readers see changes
-up to a minute late. The figures are medians of {TURNS} rounds of {MIXED_SECONDS} s, each after a warm-up of
-{WARM_SECONDS} s. The ratios compare each variant with *Wagtail* in the same round. Both sites use gunicorn with
-{workers} workers and the same number of threads. *Web* and *MongoDB* show the CPU time that each of them uses per page.
-*Web* includes the CPU time that SQLite uses for readers, but not for writers. *Comments* and *Saves* are the numbers of
-writes, including those during the warm-up. The CPU steal time (taken by the virtual machine's host) was {steal}."""
+MIXED_ABOUT = """The two sites have the same {posts:,} posts, the same readers and the same writers. At first, the
+least popular post has {COMMENTS} comments, and every other post has {AT_FIRST}. Readers send requests over
+{connections} connections without pausing. The popularity of the posts follows Zipf's law. At the same time, another
+process posts a comment every {busy.COMMENT_EVERY:g} s and saves a post every {busy.SAVE_EVERY:g} s. Popular posts
+get more of these comments and saves. This process uses the code of each system: our services, the models of django-
+comments-xtd, and published revisions in Wagtail. *Ours* uses MongoDB and our page cache, which shows every comment
+and save immediately. *Wagtail* uses SQLite with a write-ahead log, without a page cache. *Cached 60 s* also uses
+Django's cache, so readers see changes up to a minute late. The figures are medians of {TURNS} rounds of
+{MIXED_SECONDS} s, each after a warm-up of {WARM_SECONDS} s. The ratios compare each variant with *Wagtail* in the
+same round. Both sites use gunicorn with {workers} workers and the same number of threads. *Web* and *MongoDB* show
+the CPU time that each of them uses per page. *Web* includes the CPU time that SQLite uses for readers, but not for
+writers. *Comments* and *Saves* are the numbers of writes, including those during the warm-up. The CPU steal time
+(taken by the virtual machine's host) was {steal}."""
 
 
 @dataclass

@@ -36,7 +36,7 @@ class Recipe(Entry):
 @insert("timer")
 class Timer(Insert):
     label = _("Timer")
-    help = _("A hint to set a timer while cooking.")
+    help = _("A reminder to set a timer while cooking.")
     template = "recipes/timer.html"
     examples = {"minutes": "10"}
 

@@ -132,7 +132,7 @@ def test_authors_cannot_schedule(mongo, author):
 def test_saving_the_live_version_reports_the_ended_schedule(mongo, editor, button):
     ann, page = editor(), scheduled_page(mongo)
     address = f"{change(page)}?version=live"
-    assert "the schedule is cancelled and the changes remain a draft" in ann.client.get(address).content.decode()
+    assert "the schedule is cancelled and the changes are kept as a draft" in ann.client.get(address).content.decode()
     words = submit(ann, address, button, summary="More")
     assert f"The changes planned for {FUTURE_TEXT} are no longer scheduled. They are saved as a draft." in words
     assert "due" not in draft_of(mongo, page)
