@@ -52,9 +52,9 @@ MIXED_ABOUT = """The two sites have the same {posts:,} posts, the same readers a
 least popular post has {COMMENTS} comments, and every other post has {AT_FIRST}. Readers send requests over
 {connections} connections without pausing. The popularity of the posts follows Zipf's law. At the same time, another
 process posts a comment every {busy.COMMENT_EVERY:g} s and saves a post every {busy.SAVE_EVERY:g} s. Popular posts
-get more of these comments and saves. This process uses the code of each system: our services, the models of django-
-comments-xtd, and published revisions in Wagtail. *Ours* uses MongoDB and our page cache, which shows every comment
-and save immediately. *Wagtail* uses SQLite with a write-ahead log, without a page cache. *Cached 60 s* also uses
+get more of these comments and saves. This process uses the code of each system: our services, the models of
+django-comments-xtd, and published revisions in Wagtail. *Ours* uses MongoDB and our page cache, which shows every
+comment and save immediately. *Wagtail* uses SQLite with a write-ahead log, without a page cache. *Cached 60 s* also uses
 Django's cache, so readers see changes up to a minute late. The figures are medians of {TURNS} rounds of
 {MIXED_SECONDS} s, each after a warm-up of {WARM_SECONDS} s. The ratios compare each variant with *Wagtail* in the
 same round. Both sites use gunicorn with {workers} workers and the same number of threads. *Web* and *MongoDB* show
