@@ -1,7 +1,6 @@
 """The storage class for static files."""
 
 import re
-from typing import Any
 
 from django.core.files import File
 from django.core.files.base import ContentFile
@@ -22,7 +21,7 @@ class HashedFilesStorage(CompressedManifestStaticFilesStorage):
 
     support_js_module_import_aggregation = True
 
-    def _save(self, name: str, content: File[Any]) -> str:
+    def _save(self, name: str, content: File) -> str:
         if name.startswith(OWN_FOLDERS) and name.endswith((".css", ".js")):
             # The file has already been read to compute its digest.
             content.seek(0)
