@@ -118,7 +118,7 @@ def _action(action: type[BulkAction]) -> Iterator[CheckMessage]:
 
 
 def _form_class(content_type: type[Content]) -> Iterator[CheckMessage]:
-    form_classes = [admin.form_class for admin in extensions.content_admins(content_type) if admin.form_class]
+    form_classes = extensions.form_classes(content_type)
     if len(form_classes) > 1:
         message = f"{name_of(content_type)} has {len(form_classes)} form classes."
         yield Error(message, hint="Set form_class only once.", obj=content_type, id="editor.E002")

@@ -150,7 +150,7 @@ class ContentAdmin:
         content_types: The content types. A base class includes all its types, so `Entry` stands for all posts and
             `Content` for all types.
         form_class: A subclass of `editor.forms.NodeForm`, with other widgets, labels and help texts, or with fields
-            that depend on each other.
+            that depend on each other. The form class of a type replaces the form class of its base classes.
         panels: Field groups and panels, in the order in which the form shows them. Fields that aren't in any group keep
             their place.
         columns: Columns of the list, which shows them while it is filtered by one of the types.
@@ -196,6 +196,18 @@ def content_admins(content_type: type[Content] | None = None) -> tuple[type[Cont
     """
     admins = (extension for extension in _registered if issubclass(extension, ContentAdmin))
     return tuple(admin for admin in admins if content_type is None or admin.covers(content_type))
+
+
+def form_classes(content_type: type[Content]) -> list["type[NodeForm]"]:
+    """Return the form classes of a content type. There should be at most one.
+
+    If form classes are declared for a type and for its base classes, return those of the nearest class.
+    """
+    for base in content_type.__mro__:
+        admins = [admin for admin in content_admins(content_type) if base in admin.content_types]
+        if found := [admin.form_class for admin in admins if admin.form_class]:
+            return found
+    return []
 
 
 def panels(content_type: type[Content]) -> Iterator[FieldGroup | type[Panel]]:

@@ -395,7 +395,7 @@ def _form_class(
     own_fields = dict(declared_fields.own_fields(content_type.type_name))
     if not own_fields or content_type.is_file:
         return NodeForm
-    base = next((admin.form_class for admin in admins if admin.form_class), NodeForm)
+    base = next(iter(extensions.form_classes(content_type)), NodeForm)
     fields = {field.name: declared.form_field(field) for field in own_fields.values()}
     # Fields that the project's class declares itself replace the generated fields.
     replaced = {name: copy.deepcopy(base.declared_fields[name]) for name in fields if name in base.declared_fields}

@@ -18,7 +18,7 @@ from editor.extensions import (
     register,
     unregister,
 )
-from editor.forms import NodeForm
+from editor.forms import NodeForm, form_class
 from nodes.actions import NodeAction, Trash
 from nodes.content import Content, Page
 from tests.support.nodes.content import registered
@@ -157,6 +157,20 @@ def test_mistake_is_reported(declaration, id, part):
 def test_second_form_class_of_a_type_is_reported():
     messages = problems(admin(form_class=TripForm), admin(form_class=TripForm))
     assert [(id, "has 2 form classes" in message) for id, message in messages] == [("editor.E002", True)]
+
+
+def test_form_class_of_a_type_replaces_those_of_its_base_classes():
+    declarations = (admin(form_class=NodeForm, content_types=[Page, Content]), admin(form_class=TripForm))
+    assert problems(*declarations) == []
+    for extension in declarations:
+        register(extension)
+    try:
+        with registered(Trip):
+            assert issubclass(form_class("trip"), TripForm)
+            assert not issubclass(form_class("blog"), TripForm)
+    finally:
+        for extension in declarations:
+            unregister(extension)
 
 
 def test_template_with_a_syntax_error_is_reported(settings, tmp_path):
