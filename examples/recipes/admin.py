@@ -28,7 +28,7 @@ class RecipeForm(NodeForm):
 
     def clean(self):
         data = super().clean()
-        if not data.get("summary"):
+        if self.seen is None and not data.get("summary"):
             data["summary"] = ", ".join(data.get("ingredients", []))
         return data
 

@@ -1,6 +1,9 @@
 """The recipes app's additions to the admin."""
 
+import re
+
 import pytest
+from bson import ObjectId
 
 from cms.testing.build import node, nonce, save, stored
 from cms.testing.editors import fields
@@ -22,10 +25,12 @@ def test_form_has_radio_buttons_and_the_cooking_time(soup, editor):
     assert html.index("<summary>Cooking</summary>") < html.index('name="course"') < html.index('name="servings"')
 
 
-def test_empty_summary_lists_the_ingredients(soup, editor):
-    ann, address = editor(), f"/admin/nodes/node/{soup}/change/"
-    assert ann.send(address, ann.open(address), servings="3").status_code == 302
-    assert (stored(soup)["detail"]["servings"], stored(soup)["summary"]) == (3, "water, salt")
+def test_new_recipe_has_a_summary_of_its_ingredients(soup, editor):
+    ann, address = editor(), f"/admin/nodes/node/add/?type=recipe&section={stored(soup)['parent_id']}"
+    form = ann.open(address)
+    saved = ann.send(address, form, title="Tea", course="dessert", ingredients="water\nleaves", servings="3")
+    tea = ObjectId(re.search("[0-9a-f]{24}", saved.url)[0])
+    assert (stored(tea)["detail"]["servings"], stored(tea)["summary"]) == (3, "water, leaves")
 
 
 def test_conflict_about_the_course_is_decided(soup, editor):
