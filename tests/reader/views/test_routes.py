@@ -15,15 +15,18 @@ from django.test import Client
 from django.urls import NoReverseMatch
 
 from cms.testing.build import EDITOR, node, nonce, save
+from cms.testing.process_caches import clear_caches
 from marginalia.mongo.clock import now
 from nodes.checks import check_content
-from nodes.content import Page, Section, register, route, unregister
-from nodes.models import Node, stored_site, tree
+from nodes.content import BlogEntry, Page, Section, register, route, unregister
+from nodes.models import Node, Photo, stored_site, tree
 from nodes.selectors import stored_nodes
 from nodes.services import trash
 from nodes.setting_fields import _clean_path
 from reader import page_cache
 from reader.page_cache.cacheable import PLAIN_KEY_PARTS
+from tests.reader.page_cache.changing import CHANGES, World
+from tests.reader.page_cache.test_dependencies import FEW
 from tests.support.nodes.content import registered
 
 FIRST = 2020
@@ -75,6 +78,32 @@ class Act(Page):
     @route("tickets/<path:kind>", reads="pages")
     def tickets(self, request, kind):
         return HttpResponse(f"{self.node}: {kind}")
+
+
+def values_of(node):
+    metadata = node.metadata
+    detail = [getattr(metadata.detail, field.name) for field in metadata.detail._meta.fields]
+    return [metadata.slug, metadata.published, metadata.expires, metadata.summary, metadata.tags, detail]
+
+
+class Digest(Section):
+    """A section with routes that read most of the site in different ways."""
+
+    stands_in = ["folder"]
+
+    @route("orm", reads="pages")
+    def orm(self, request):
+        nodes = [*Node.objects.order_by("pk"), *Photo.objects.filter(metadata__type="photo").order_by("pk")]
+        return HttpResponse("\n".join(f"{node} {node.metadata.updated} {values_of(node)}" for node in nodes))
+
+    @route("lists", reads="pages")
+    def lists(self, request):
+        entries = stored_nodes.newest_entries(tree.current(), now(), size=50).nodes
+        return HttpResponse("\n".join(f"{node} {node.blurb} {node.metadata.tags}" for node in entries))
+
+    @route("live", reads="pages")
+    def live_posts(self, request):
+        return HttpResponse("\n".join(f"{post} {post.url} {post.text}" for post in BlogEntry.live))
 
 
 TEMPLATES = {
@@ -351,6 +380,28 @@ class TestCache:
         with commands.recorded():
             client.get("/fest/calendar.ics")
         assert len(commands) <= 6, commands.names
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [[change for change in CHANGES if change[0] in FEW], pytest.param(CHANGES, marks=pytest.mark.slow)],
+    ids=["few", "all"],
+)
+def test_cached_routes_equal_fresh_routes_after_any_change(mongo, client, changes):
+    world = World()
+
+    def read() -> dict[str, bytes]:
+        return {name: client.get(f"/digest/{name}").content for name in ("orm", "lists", "live")}
+
+    with registered(Digest):
+        node("digest", "digest")
+        read()
+        assert len(cached()) == 3
+        for name, _scope, change in changes:
+            change(world.ids)
+            shown = read()
+            clear_caches()
+            assert read() == shown, name
 
 
 class TestSitemap:
