@@ -1,9 +1,10 @@
 from django import forms
 from django.db import models
+from django.http import HttpResponse
 from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField
 
-from nodes.content import Blog, Entry, Insert, Part, insert, register
+from nodes.content import Blog, Entry, Insert, Part, insert, register, route
 
 COURSES = [("starter", _("Starter")), ("main", _("Main course")), ("dessert", _("Dessert"))]
 
@@ -31,6 +32,10 @@ class Recipe(Entry):
 
     def linked_data(self):
         return {"recipeYield": self.servings, "recipeIngredient": self.ingredients}
+
+    @route("shopping-list.txt", reads="pages")
+    def shopping_list(self, request):
+        return HttpResponse("\n".join(self.ingredients), content_type="text/plain; charset=utf-8")
 
 
 @insert("timer")

@@ -36,6 +36,14 @@ def test_the_page_shows_what_the_fields_say(soup, client):
         assert said in html
 
 
+def test_shopping_list_is_a_cached_text_file(soup, client):
+    assert 'href="/kitchen/soup/shopping-list.txt"' in client.get("/kitchen/soup").content.decode()
+    for cache in ("miss", "hit"):
+        response = client.get("/kitchen/soup/shopping-list.txt")
+        assert (response.content, response["Content-Type"]) == (b"water\nsalt", "text/plain; charset=utf-8")
+        assert response.wsgi_request.page_cache == cache
+
+
 def test_search_engines_are_told_what_the_fields_say(soup, client):
     html = client.get("/kitchen/soup").content.decode()
     said = json.loads(html.partition('<script type="application/ld+json">')[2].partition("</script>")[0])["@graph"][0]
