@@ -14,7 +14,8 @@ from django.views.decorators.http import require_http_methods
 
 from api import admin
 from cms.dashboard import index, navigation
-from marginalia.tasks import queue
+from marginalia.tasks import queue, scheduling
+from marginalia.tasks.backend import databases
 from nodes import access
 from nodes.models import stored_site
 
@@ -48,7 +49,7 @@ class MarginaliaAdminSite(AdminSite):
         return super().index(request, {**index.context(request.user), **(extra_context or {})})
 
     def jobs(self, request: HttpRequest) -> HttpResponse:
-        """List the jobs that failed permanently. A POST request retries these jobs."""
+        """List the scheduled tasks, and the jobs that failed permanently. A POST request retries these jobs."""
         return _jobs(request, self.each_context(request))
 
     def tokens(self, request: HttpRequest) -> HttpResponse:
@@ -65,6 +66,9 @@ def _jobs(request: HttpRequest, shared: dict[str, Any]) -> HttpResponse:
         message = ngettext("%(n)d job will be retried.", "%(n)d jobs will be retried.", count) % {"n": count}
         messages.success(request, message)
         return HttpResponseRedirect(request.path)
-    return TemplateResponse(
-        request, "admin/jobs.html", {**shared, "title": _("Failed jobs"), "jobs": queue.failures(FAILED_JOBS)}
-    )
+    context = {
+        "title": _("Jobs"),
+        "jobs": queue.failures(FAILED_JOBS),
+        "scheduled": scheduling.list_scheduled(databases()),
+    }
+    return TemplateResponse(request, "admin/jobs.html", {**shared, **context})

@@ -33,7 +33,7 @@ def group_models(apps: list[dict[str, Any]], user: Any) -> list[dict[str, Any]]:
     others = [app | {"models": rest} for app in apps if (rest := [m for m in app["models"] if m in models.values()])]
     groups += _add_items(others, user)
     if access.may_set_up(user):
-        groups.append(_group(_("Operations"), [*operations, _page(_("Failed jobs"), "jobs")]))
+        groups.append(_group(_("Operations"), [*operations, _page(_("Jobs"), "jobs")]))
     return [group for group in groups if group["models"]]
 
 

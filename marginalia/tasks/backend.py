@@ -1,8 +1,11 @@
-"""MongoDBBackend, and a Task class with additional fields: `key`, `retries` and `stored_as`."""
+"""MongoDBBackend, and a Task class with additional fields: `key`, `retries`, `stored_as` and `schedule`."""
 
+import inspect
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache
 from typing import Any
 
 from bson import ObjectId
@@ -10,9 +13,9 @@ from bson.errors import InvalidId
 from django.apps import apps
 from django.core.checks import CheckMessage, Error
 from django.db import DEFAULT_DB_ALIAS, connections
-from django.utils.module_loading import import_string
+from django.utils.module_loading import autodiscover_modules, import_string
 
-from marginalia.tasks import queue
+from marginalia.tasks import queue, schedules
 from marginalia.tasks.compat import InvalidTask, normalize_json, signals, tasks
 from marginalia.tasks.queue import Job
 
@@ -34,22 +37,26 @@ STATUSES = {
 
 # Maps the names that tasks set with `stored_as` to the current import paths of these tasks.
 _paths: dict[str, str] = {}
+# The tasks with a schedule, keyed by the names under which their jobs are stored.
+_scheduled: dict[str, "Task"] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task(tasks.base.Task):
-    """Django's Task with three fields that only MongoDBBackend uses.
+    """Django's Task with four fields that only MongoDBBackend uses.
 
     Attributes:
         key: A name for the work. While a job with this key is stored, enqueue() doesn't add another job with the key.
         retries: How many times a task is retried if it fails or its worker dies.
         stored_as: The name under which jobs are stored, so that the function can be moved. If it is empty, the
             function's import path is used.
+        schedule: A cron expression. Workers run the task whenever the expression matches the current time.
     """
 
     key: str = ""
     retries: int = RETRIES
     stored_as: str = ""
+    schedule: str = ""
 
     def __post_init__(self) -> None:
         # An app can define a task before the project configures the task's backend. In that case, enqueue() validates
@@ -58,6 +65,9 @@ class Task(tasks.base.Task):
             super().__post_init__()
         if self.stored_as and _paths.setdefault(self.stored_as, self.module_path) != self.module_path:
             raise InvalidTask(f"{self.module_path} and {_paths[self.stored_as]} are both stored as {self.stored_as!r}.")
+        if self.schedule:
+            # Copies of a task, which `using` returns, don't replace it.
+            _scheduled.setdefault(_name(self), self)
 
     def using(self, *, key: str | None = None, **changes: Any) -> Any:
         """Return a copy of the Task with changed values, as in Django. `key` is a name for the work."""
@@ -106,21 +116,35 @@ class MongoDBBackend(tasks.backends.base.BaseTaskBackend):
 
         If a job with the task's key exists, return the result of that job. If that job failed permanently, retry it.
         """
+        job, is_new = self._put(task, args, kwargs)
+        result = self.result_of(job, task)
+        if is_new:
+            signals.task_enqueued.send(type(self), task_result=result)
+        return result
+
+    def enqueue_due(self, task: Task, due: datetime) -> Job:
+        """Store a job for a time at which a scheduled task is due. If this job exists, return it, even if it failed."""
+        task = task.using(key=f"{_name(task)}@{due:%Y-%m-%dT%H:%M:%SZ}")
+        job, is_new = self._put(task, (), {}, retry_failed=False)
+        if is_new:
+            signals.task_enqueued.send(type(self), task_result=self.result_of(job, task))
+        return job
+
+    def _put(
+        self, task: Any, args: Iterable[Any], kwargs: dict[str, Any], *, retry_failed: bool = True
+    ) -> tuple[Job, bool]:
         self.validate_task(task)
-        job, is_new = queue.put(
-            getattr(task, "stored_as", "") or task.module_path,
+        return queue.put(
+            _name(task),
             as_json(list(args)),
             as_json(kwargs),
             key=getattr(task, "key", ""),
             priority=task.priority,
             queue=task.queue_name,
             after=task.run_after,
+            retry_failed=retry_failed,
             alias=self.database,
         )
-        result = self.result_of(job, task)
-        if is_new:
-            signals.task_enqueued.send(type(self), task_result=result)
-        return result
 
     def get_result(self, result_id: str) -> Any:
         """Return the result with the id `result_id`.
@@ -160,7 +184,7 @@ class MongoDBBackend(tasks.backends.base.BaseTaskBackend):
         return result
 
     def check(self, **kwargs: Any) -> Iterable[CheckMessage]:
-        """Check OPTIONS and INSTALLED_APPS."""
+        """Check OPTIONS, INSTALLED_APPS and the schedules of tasks."""
         name = f"TASKS[{self.alias!r}]"
         for option in sorted(set(self.options) - {"DATABASE"}):
             yield Error(
@@ -178,6 +202,14 @@ class MongoDBBackend(tasks.backends.base.BaseTaskBackend):
                 hint="Add 'marginalia.tasks' to INSTALLED_APPS, then run setup_indexes.",
                 id="tasks.E003",
             )
+        autodiscover_modules("tasks")
+        for name, task in _scheduled.items():
+            if task.backend == self.alias and (problem := _schedule_problem(task)):
+                yield Error(
+                    f"The schedule of the task {name} is invalid. {problem}",
+                    hint="Use a cron expression with five fields, such as '30 3 * * *', and a task without arguments.",
+                    id="tasks.E004",
+                )
 
 
 def task_of(job: Job) -> Any:
@@ -199,6 +231,12 @@ def task_of(job: Job) -> Any:
 def tries_of(task: Any) -> int:
     """Return the maximum number of attempts to run `task`."""
     return 1 + _retries(task)
+
+
+def scheduled_tasks(database: str) -> dict[str, Task]:
+    """Return the tasks with a valid schedule whose queue uses the connection `database`, keyed by name."""
+    aliases = {backend.alias for backend in backends() if backend.database == database}
+    return {name: task for name, task in _scheduled.items() if task.backend in aliases and not _schedule_problem(task)}
 
 
 def backends() -> list[MongoDBBackend]:
@@ -224,6 +262,23 @@ def as_json(value: Any) -> Any:
         ValueError: JSON can't represent the value.
     """
     return json.loads(json.dumps(normalize_json(value)))
+
+
+def _name(task: Any) -> str:
+    """Return the name under which jobs of a task are stored."""
+    return getattr(task, "stored_as", "") or str(task.module_path)
+
+
+@cache
+def _schedule_problem(task: Task) -> str:
+    """Return why a task can't run on its schedule, or "" if it can."""
+    if problem := schedules.problem(task.schedule):
+        return f"{problem}: {task.schedule!r}."
+    try:
+        inspect.signature(task.func).bind(*[None] if task.takes_context else [])
+    except TypeError as error:
+        return f"Scheduled tasks have no arguments: {error}."
+    return ""
 
 
 def _retries(task: Any) -> Any:

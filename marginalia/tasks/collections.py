@@ -1,9 +1,9 @@
 """The collections of the job queue, in the database of every MongoDBBackend."""
 
-from marginalia.tasks import queue
+from marginalia.tasks import queue, schedules
 from marginalia.tasks.backend import databases
 
-COLLECTIONS = queue.COLLECTIONS
+COLLECTIONS = queue.COLLECTIONS + schedules.COLLECTIONS
 
 
 def database_aliases() -> list[str]:

@@ -142,11 +142,12 @@ def put(
     priority: int = 0,
     queue: str = DEFAULT_QUEUE,
     after: datetime | None = None,
+    retry_failed: bool = True,
     alias: str = DEFAULT_DB_ALIAS,
 ) -> tuple[Job, bool]:
     """Store a job. Return the job, and whether it is new.
 
-    If a job with this key exists, that job is returned. If that job failed permanently, it is also retried.
+    If a job with this key exists, that job is returned.
 
     Args:
         name: The task's name.
@@ -156,6 +157,7 @@ def put(
         priority: The priority. Workers claim jobs with higher priorities first.
         queue: The name of the queue.
         after: The earliest time at which to run the job.
+        retry_failed: Whether to retry an existing job with this key if it failed permanently.
         alias: The alias of the connection.
     """
     job_id = ObjectId()
@@ -180,7 +182,8 @@ def put(
         try:
             _jobs(alias).insert_one(new)
         except DuplicateKeyError:
-            _retry({"key": key}, alias)
+            if retry_failed:
+                _retry({"key": key}, alias)
             if stored := _jobs(alias).find_one({"key": key}):
                 return _job(stored, alias), False
         else:

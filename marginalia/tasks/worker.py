@@ -5,13 +5,14 @@ import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from bson.errors import BSONError
 from django.db import DEFAULT_DB_ALIAS, close_old_connections
 from pymongo.errors import DocumentTooLarge, PyMongoError
 
-from marginalia.tasks import queue
+from marginalia.tasks import queue, scheduling
 from marginalia.tasks.backend import RETRIES, as_json, backend_on, task_of, tries_of
 from marginalia.tasks.compat import InvalidTask, signals, tasks
 from marginalia.tasks.queue import Job
@@ -157,9 +158,15 @@ def tend(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:
     _do(_regular)
 
 
-def follow() -> None:
-    """Do the frequent work. If any of it fails, log the error and retry in the next round."""
-    _do(_frequent)
+def follow(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:
+    """Do the frequent work, and store the jobs of scheduled tasks that are due.
+
+    If any of it fails, log the error and retry in the next round.
+
+    Args:
+        aliases: The aliases of the connections that have queues.
+    """
+    _do([*_frequent, *(partial(scheduling.enqueue_due, alias) for alias in aliases)])
 
 
 def _do(pieces: Iterable[Callable[[], object]]) -> None:

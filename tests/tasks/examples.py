@@ -3,7 +3,7 @@
 from typing import Any
 
 from marginalia.mongo.connection import database
-from marginalia.tasks import Postponed, once
+from marginalia.tasks import Postponed, backend, once
 from marginalia.tasks.compat import tasks
 
 # The arguments of `note`.
@@ -83,3 +83,12 @@ def write_once(context, name):
 
 def no_task():
     pass
+
+
+@tasks.task(schedule="30 3 * * *", stored_as="tests.nightly", retries=0)
+def nightly():
+    seen.append("nightly")
+
+
+# Only tests that add this task again run it on its schedule.
+del backend._scheduled[nightly.stored_as]

@@ -1,7 +1,7 @@
 """The Dashboard: its order, its content by role, and its cost."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from bson import ObjectId
@@ -16,11 +16,12 @@ from marginalia.comments.reading import selectors
 from marginalia.comments.types import CommentAuthor, Target
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
-from marginalia.tasks import queue
+from marginalia.tasks import backend, queue, scheduling, worker
 from nodes.selectors import waiting
 from nodes.services import drafts, editing, working_copies
 from nodes.types import Actor, TagChange
 from tests.support.nodes.photo_build import document, gallery, upload
+from tests.tasks.examples import nightly
 
 # Commands for the session and the account, for a site of any size.
 MOST_COMMANDS = 24
@@ -230,6 +231,30 @@ def test_problems_are_shown_to_users_who_can_fix_them(person):
     assert files.find_one({"_id": photo})
     assert "No stalled uploads" in root.get("/admin/nodes/photo/stalled/").content.decode()
     assert "No failed jobs" in root.get("/admin/jobs/").content.decode()
+
+
+def test_jobs_page_lists_scheduled_tasks(person, monkeypatch):
+    moment = datetime(2031, 5, 4, 12, tzinfo=UTC)
+    root = person()
+    name = nightly.stored_as
+    monkeypatch.setattr(backend, "_scheduled", {name: nightly})
+    monkeypatch.setattr(scheduling, "now", lambda: moment)
+    page = root.get("/admin/jobs/").content.decode()
+    assert "Scheduled tasks" in page
+    assert row(page, name) == ["30 3 * * *", "May 5, 2031, 3:30 a.m.", "–", "–"]
+    scheduling.enqueue_due()
+    monkeypatch.setattr(scheduling, "now", lambda: moment + timedelta(days=1))
+    scheduling.enqueue_due()
+    page = root.get("/admin/jobs/").content.decode()
+    assert row(page, name)[1:] == ["May 6, 2031, 3:30 a.m.", "May 5, 2031, 3:30 a.m.", "Waiting"]
+    worker.work()
+    assert row(root.get("/admin/jobs/").content.decode(), name)[3] == "Done"
+
+
+def row(page, name):
+    """Return the cells after a name in a table."""
+    [cells] = re.findall(rf">{re.escape(name)}</th>(.*?)</tr>", page, re.DOTALL)
+    return [re.sub(r"<[^>]*>", "", cell).strip() for cell in re.findall(r"<td>(.*?)</td>", cells, re.DOTALL)]
 
 
 def test_empty_site_explains_the_first_steps(person):

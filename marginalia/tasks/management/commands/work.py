@@ -108,7 +108,7 @@ class Command(MongoCommand):
                 worker.tend(aliases)
                 due = time.monotonic() + worker.ROUND
             if time.monotonic() >= soon:
-                worker.follow()
+                worker.follow(aliases)
                 soon = time.monotonic() + worker.PAUSE
             job = next(filter(None, (worker.work(alias, queues=self.queues) for alias in aliases)), None)
             if job:
