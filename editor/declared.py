@@ -3,6 +3,7 @@
 import datetime
 from collections.abc import Mapping
 from itertools import filterfalse
+from textwrap import indent
 from typing import Any
 
 from bson import ObjectId
@@ -148,8 +149,10 @@ def _display_part(field: models.Field, value: Any) -> str:
 def part_fields(field: models.Field, value: Any) -> dict[str, str]:
     """Return the values in a part as readable text, keyed by the labels of the part's fields."""
 
-    def stored_value(inner: models.Field) -> Any:
-        return value.get(inner.column) if isinstance(value, Mapping) else getattr(value, inner.attname, None)
+    def text(inner: models.Field) -> str:
+        shown = display(inner, values.attribute(value, inner))
+        # Parts in the part are on their own, indented lines.
+        return "\n" + indent(shown, "  ") if shown and values.is_parts(inner) else shown
 
     editable = (inner for inner in values.stored_fields(field.embedded_model) if inner.editable)
-    return {str(capfirst(inner.verbose_name)): display(inner, stored_value(inner)) for inner in editable}
+    return {str(capfirst(inner.verbose_name)): text(inner) for inner in editable}

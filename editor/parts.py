@@ -1,6 +1,7 @@
 """Form fields for a node's parts. Each part is a row of inputs, including its position and a checkbox for removing it.
 
-After the stored rows, the form contains some empty rows, and a script can add more rows.
+After the stored rows, the form contains some empty rows, and a script can add more rows. A row can contain the rows of
+the parts in its part.
 """
 
 import json
@@ -16,11 +17,13 @@ from django.utils.translation import gettext as _
 
 from nodes.content.values import stored_fields
 
-# Number of empty rows after the stored rows. A script can add more rows.
-EXTRA = 3
+# Number of empty rows after the stored rows, and after rows that contain or are in other rows. A script can add more.
+EXTRA, EXTRA_NESTED = 3, 1
 # MOST is the maximum number of rows that can be saved, unless more rows are already stored. MOST_READ, the maximum
 # number of rows that are read, is higher, so that an error can be reported if there are too many rows.
 MOST, MOST_READ = 200, 10_000
+# Maximum number of rows that are read for a field in a part, because a form can contain many such fields.
+MOST_READ_NESTED = 500
 # A part as it was typed: the submitted values, keyed by field name, and the part's "id".
 Row = dict[str, Any]
 
@@ -31,6 +34,7 @@ class PartsWidget(forms.Widget):
     Attributes:
         fields: The fields of a part, keyed by name.
         many: Whether there can be several parts, which editors can reorder, instead of a single part.
+        is_nested: Whether the parts are in another part.
     """
 
     template_name = "editor/parts.html"
@@ -43,6 +47,7 @@ class PartsWidget(forms.Widget):
         super().__init__()
         self.fields = fields
         self.many = many
+        self.is_nested = False
 
     def empty_row(self) -> Row:
         """Return the row for a new, empty part."""
@@ -56,16 +61,18 @@ class PartsWidget(forms.Widget):
         if name in data:
             return _parse_rows(data[name], self.fields)
         count = data.get(f"{name}-count", "")
-        if not (count.isascii() and count.isdecimal() and len(count) < 6 and int(count) <= MOST_READ):
+        most = MOST_READ_NESTED if self.is_nested else MOST_READ
+        if not (count.isascii() and count.isdecimal() and len(count) < 6 and int(count) <= most):
             return None
         rows: list[tuple[float, Row]] = []
         for number in range(int(count)):
             prefix = f"{name}-{number}"
-            if data.get(f"{prefix}-DELETE"):
+            if data.get(f"{prefix}-DELETE") or (self.is_nested and f"{prefix}-id" not in data):
                 continue
-            row = {"id": data.get(f"{prefix}-id", "")}
+            row: Row = {"id": data.get(f"{prefix}-id", "")}
             for key, field in self.fields.items():
-                row[key] = _normalize_sent(field.widget.value_from_datadict(data, files, f"{prefix}-{key}"))
+                sent = field.widget.value_from_datadict(data, files, f"{prefix}-{key}")
+                row[key] = sent if isinstance(field, PartsField) else _normalize_sent(sent)
             if row["id"] or row != self.empty_row():
                 rows.append((_parse_place(data.get(f"{prefix}-ORDER", ""), number), row))
         return [row for _place, row in sorted(rows, key=lambda entry: entry[0])]
@@ -75,11 +82,21 @@ class PartsWidget(forms.Widget):
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         rows: list[Row] = list(value or ())
-        spare = [self.empty_row()] * (EXTRA if self.many else 1 - len(rows))
+        contains_rows = any(isinstance(field, PartsField) for field in self.fields.values())
+        extra = EXTRA_NESTED if self.is_nested or contains_rows else EXTRA
+        spare = [self.empty_row()] * (extra if self.many else 1 - len(rows))
         shown = [self._shown(name, str(number), row) for number, row in enumerate([*rows, *spare])]
+        # The template of an outer list contains the templates of inner lists, so their placeholders differ.
+        placeholder = f"__n{name.count('__n')}__"
         return render_to_string(
             self.template_name,
-            {"name": name, "rows": shown, "many": self.many, "template": self._shown(name, "__n__", self.empty_row())},
+            {
+                "name": name,
+                "rows": shown,
+                "many": self.many,
+                "placeholder": placeholder,
+                "template": self._shown(name, placeholder, self.empty_row()) if self.many else None,
+            },
         )
 
     def _shown(self, name: str, number: str, row: Row) -> dict[str, Any]:
@@ -88,7 +105,7 @@ class PartsWidget(forms.Widget):
         for key, field in self.fields.items():
             html = field.widget.render(f"{prefix}-{key}", row.get(key), {"id": f"id_{prefix}-{key}"})
             box = {"label": field.label, "id": f"id_{prefix}-{key}", "html": html, "is_checkbox": _is_checkbox(field)}
-            boxes.append(box)
+            boxes.append(box | {"is_group": isinstance(field, PartsField)})
         is_numbered = number.isdecimal()
         return {"prefix": prefix, "id": row["id"], "boxes": boxes, "place": int(number) + 1 if is_numbered else ""}
 
@@ -114,6 +131,9 @@ class PartsField(forms.Field):
         self.many = many
         # The value that the form was rendered with. Unchanged parts aren't parsed.
         self.seen: Any = None
+        for field in fields.values():
+            if isinstance(field, PartsField):
+                field.widget.is_nested = True
         super().__init__(widget=PartsWidget(fields, many=many), **kwargs)
 
     def prepare_value(self, value: Any) -> Any:
@@ -150,6 +170,8 @@ class PartsField(forms.Field):
                 if name in shown and row.get(name) == shown[name]:
                     part[name] = getattr(before, name)
                     continue
+                if isinstance(field, PartsField):
+                    field.seen = getattr(before, name, None)
                 try:
                     part[name] = field.clean(row.get(name))
                 except ValidationError as error:
@@ -176,6 +198,8 @@ def _shown_value(field: forms.Field, value: Any) -> Any:
     if callable(value):
         value = value()
     value = field.prepare_value(value)
+    if isinstance(field, PartsField):
+        return value
     if _is_checkbox(field):
         return bool(value)
     widget = field.widget
@@ -213,9 +237,12 @@ def _parse_place(typed: str, number: int) -> float:
 def _parse_rows(text: str, fields: Mapping[str, forms.Field]) -> list[Row] | None:
     """Return the rows in a hidden input's JSON, or None if the JSON isn't a list of rows or contains too many rows."""
     try:
-        rows = json.loads(text)
+        return _read_rows(json.loads(text), fields)
     except (ValueError, RecursionError):
         return None
+
+
+def _read_rows(rows: Any, fields: Mapping[str, forms.Field]) -> list[Row] | None:
     if not isinstance(rows, list) or len(rows) > MOST_READ or not all(isinstance(row, dict) for row in rows):
         return None
     return [
@@ -227,6 +254,8 @@ def _parse_rows(text: str, fields: Mapping[str, forms.Field]) -> list[Row] | Non
 
 def _as_sent(field: forms.Field, value: Any) -> Any:
     """Return a JSON value in the form in which a browser would submit it. Values of the wrong type become empty."""
+    if isinstance(field, PartsField):
+        return _read_rows(value, field.fields)
     if _is_checkbox(field):
         return value is True
     if isinstance(field.widget, forms.MultiWidget):

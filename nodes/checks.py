@@ -32,6 +32,8 @@ _NOT_FACETS = (
 MOST_ON_A_PAGE = 100
 # Values for which the check of routes tries whether a path matches. At least one of them suits each common converter.
 _PATH_VALUES = ("2026", "x", "01", "2026-01-01", "0" * 24, "00000000-0000-0000-0000-000000000000")
+# Maximum depth of parts that contain parts.
+MOST_NESTED = 3
 # The fields that most types share, keyed by name.
 _WRITTEN = {field.name: field for field in Written._meta.fields}
 
@@ -49,7 +51,7 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
     - nodes.E009: an upgrade function is for a version that doesn't exist.
     - nodes.E010: an attribute of a section type has an invalid value.
     - nodes.E011: a name in `list_display`, `searched_as_title` or `searched_as_tags` isn't a field.
-    - nodes.E012: a part contains other parts.
+    - nodes.E012: parts are nested too deeply.
     - nodes.E013: `date_field` isn't a date field.
     - nodes.E020: `unique_together_in_section` contains a field whose values can't be unique, or isn't a list of tuples.
     - nodes.E030: a declaration in `indexes` is invalid, or indexes are declared in `Meta`.
@@ -236,21 +238,22 @@ def _upgraders(content_type: type[Content]) -> Iterator[CheckMessage]:
         yield Error(message, hint=hint, obj=content_type, id="nodes.E009")
 
 
-def _fields(model: Any, path: str) -> Iterator[CheckMessage]:
-    is_part = issubclass(model, Part)
+def _fields(model: Any, path: str, depth: int = 0) -> Iterator[CheckMessage]:
+    """Check the fields of a type (depth 0), or of a part at this depth."""
     for field in model._meta.fields:
         if isinstance(field, models.AutoField) or field.primary_key:
             continue
         where = f"{path}.{field.name}"
         if issubclass(model, Content) and _is_taken(model, field):
             yield Error(f"{where} has a reserved name.", hint="Choose another name.", obj=field, id="nodes.E004")
-        if is_part and _part_of(field):
-            hint = "Move its fields into this part, or make it a list of parts of the content type."
-            yield Error(f"{where} is a part inside another part.", hint=hint, obj=field, id="nodes.E012")
+        if _part_of(field) and depth == MOST_NESTED:
+            hint = "Move its fields into this part."
+            message = f"{where} nests parts more than {MOST_NESTED} levels deep."
+            yield Error(message, hint=hint, obj=field, id="nodes.E012")
         elif problem := _problem(field):
             yield Error(f"{where} {problem}", hint="Use a field that stores a value.", obj=field, id="nodes.E005")
         elif part := _part_of(field):
-            yield from _fields(part, where)
+            yield from _fields(part, where, depth + 1)
         else:
             yield from field.check()
 

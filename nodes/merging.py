@@ -179,7 +179,7 @@ def _merge_parts(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[l
 def _merge_part(
     base: Mapping[str, Any], mine: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None
 ) -> tuple[Any, Any]:
-    """Merge a part field by field, and return the result for each side.
+    """Merge a part field by field, and return the result for each side. Lists of parts in the part are merged by id.
 
     If only one side has the part, return this part for both sides.
     """
@@ -191,8 +191,16 @@ def _merge_part(
         if same(theirs.get(name), base.get(name)):
             ours[name] = others[name] = mine.get(name)
         elif not same(mine.get(name), base.get(name)):
-            ours[name] = mine.get(name)
+            if _are_parts(mine.get(name)) and _are_parts(theirs.get(name)):
+                ours[name], others[name] = _merge_parts(base.get(name) or [], mine[name], theirs[name])
+            else:
+                ours[name] = mine.get(name)
     return ours, others
+
+
+def _are_parts(value: Any) -> bool:
+    """Return whether a stored value is a list of parts. No other values contain documents with an ObjectId."""
+    return isinstance(value, list) and all(isinstance(part, Mapping) and "_id" in part for part in value)
 
 
 def same(value: Any, other: Any) -> bool:

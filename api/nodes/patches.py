@@ -116,8 +116,8 @@ def _parse_declared(field: models.Field, value: Any, seen: Any, request_id: Obje
         value = field.get_default()
     elif isinstance(field, EmbeddedModelField | models.JSONField):
         value = _apply_patch(seen, value)
-    elif isinstance(field, EmbeddedModelArrayField) and isinstance(value, list) and request_id:
-        value = [_with_id(part, f"{request_id}:{field.column}:{number}") for number, part in enumerate(value)]
+    if request_id:
+        value = _with_ids(field, value, f"{request_id}:{field.column}")
     return values.cleaned(field, value)
 
 
@@ -150,6 +150,24 @@ def _apply_patch(target: Any, patch: Any) -> Any:
         else:
             result[name] = _apply_patch(result.get(name), value)
     return result
+
+
+def _with_ids(field: models.Field, value: Any, text: str) -> Any:
+    """Return a value with ids for the new parts in its lists, at any depth. The ids are derived from `text`."""
+    if isinstance(field, EmbeddedModelArrayField) and isinstance(value, list):
+        parts = [_with_nested_ids(field, part, f"{text}:{number}") for number, part in enumerate(value)]
+        return [_with_id(part, f"{text}:{number}") for number, part in enumerate(parts)]
+    return _with_nested_ids(field, value, text) if isinstance(field, EmbeddedModelField) else value
+
+
+def _with_nested_ids(field: models.Field, part: Any, text: str) -> Any:
+    if not isinstance(part, Mapping):
+        return part
+    nested = (inner for inner in values.stored_fields(field.embedded_model) if inner.attname in part)
+    return {
+        **part,
+        **{inner.attname: _with_ids(inner, part[inner.attname], f"{text}:{inner.column}") for inner in nested},
+    }
 
 
 def _with_id(part: Any, text: str) -> Any:

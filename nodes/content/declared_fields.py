@@ -106,7 +106,8 @@ class FieldText(NamedTuple):
 
     Attributes:
         path: The path of the type's field.
-        number: If the field belongs to a part in a list, the part's position, starting at 1. Otherwise, 0.
+        number: If the field belongs to a part in a list, the part's position, starting at 1. Otherwise, 0. For a part
+            in another part, this is the position of the outer part.
         text: The text as typed.
     """
 
@@ -123,7 +124,7 @@ def markdown_texts(type: str, detail: Any) -> Iterator[FieldText]:
         detail: The stored `detail`, or an instance of the type.
     """
     for path, field in own_fields(type):
-        value = _value(detail, field)
+        value = values.attribute(detail, field)
         if isinstance(field, EmbeddedModelArrayField) and isinstance(value, list):
             for number, part in enumerate(value, 1):
                 yield from _part_texts(path, number, field.embedded_model, part)
@@ -135,14 +136,12 @@ def markdown_texts(type: str, detail: Any) -> Iterator[FieldText]:
 
 def _part_texts(path: str, number: int, model: Any, part: Any) -> Iterator[FieldText]:
     for field in values.stored_fields(model):
-        value = _value(part, field)
-        if isinstance(field, MarkdownField) and isinstance(value, str) and value:
+        value = values.attribute(part, field)
+        if values.is_parts(field):
+            for inner in value if isinstance(value, list) else [value]:
+                yield from _part_texts(path, number, field.embedded_model, inner)
+        elif isinstance(field, MarkdownField) and isinstance(value, str) and value:
             yield FieldText(path, number, value)
-
-
-def _value(container: Any, field: models.Field) -> Any:
-    """Return the value of `field` in a stored document or in an instance of its model."""
-    return container.get(field.column) if isinstance(container, Mapping) else getattr(container, field.attname, None)
 
 
 def search_texts(

@@ -103,13 +103,16 @@ def read(metadata: Mapping[str, Any]) -> Content | None:
         return Missing.from_document(values.valid_values(Missing, detail))
 
 
-def _give_ids(model: type[Content], detail: dict[str, Any]) -> None:
-    """Add ids to list parts that an upgrader created.
+def _give_ids(model: Any, detail: dict[str, Any]) -> None:
+    """Add ids to list parts that an upgrader created, and to the parts in them.
 
     Edits are merged by these ids, so each read must generate the same ids for the same parts.
     """
-    for field in values.stored_fields(model):
+    for field in filter(values.is_parts, values.stored_fields(model)):
         parts = detail.get(field.column)
+        for part in parts if isinstance(parts, list) else [parts]:
+            if isinstance(part, dict):
+                _give_ids(field.embedded_model, part)
         if isinstance(field, EmbeddedModelArrayField) and isinstance(parts, list):
             counts: Counter[bytes] = Counter()
             for part in parts:

@@ -22,6 +22,8 @@ from marginalia.markup.characters import is_blank
 from marginalia.mongo.reading import Malformed
 from nodes.content.messages import invalid_value, unknown_field
 
+# Maximum number of parts in the value of a field, including parts in other parts.
+MOST_PARTS = 2_000
 # Exceptions that Django's validation raises for values of an unexpected type.
 _WRONG_TYPE = (TypeError, ValueError, AttributeError, ArithmeticError, InvalidId, InvalidDocument)
 
@@ -122,6 +124,8 @@ def cleaned(field: models.Field, value: Any) -> Any:
         ValidationError: The field doesn't accept the value.
     """
     try:
+        if _count_parts(field, value) > MOST_PARTS:
+            raise ValidationError(_("Too many rows. Use at most %(most)d."), params={"most": MOST_PARTS})
         return _cleaned(field, value)
     except _WRONG_TYPE as error:
         raise ValidationError(invalid_value()) from error
@@ -150,6 +154,28 @@ def queried(field: models.Field, value: Any) -> Any:
     except _WRONG_TYPE as error:
         raise ValidationError(invalid_value()) from error
     return stored
+
+
+def _count_parts(field: models.Field, value: Any) -> int:
+    """Return the number of parts in a value, including parts in other parts."""
+    if isinstance(field, EmbeddedModelArrayField):
+        parts = value if isinstance(value, list | tuple) else ()
+    else:
+        parts = [value] if isinstance(field, EmbeddedModelField) and value is not None else ()
+    nested = [inner for inner in stored_fields(field.embedded_model) if is_parts(inner)] if parts else ()
+    return len(parts) + sum(_count_parts(inner, attribute(part, inner)) for part in parts for inner in nested)
+
+
+def is_parts(field: models.Field) -> bool:
+    """Return whether the values of `field` are parts."""
+    return isinstance(field, EmbeddedModelField | EmbeddedModelArrayField)
+
+
+def attribute(container: Any, field: models.Field) -> Any:
+    """Return the value of `field` in an instance of its model, in a stored document, or in a dict of attributes."""
+    if isinstance(container, Mapping):
+        return container.get(field.column, container.get(field.attname))
+    return getattr(container, field.attname, None)
 
 
 def _cleaned(field: models.Field, value: Any) -> Any:
@@ -222,7 +248,7 @@ def _cleaned_part(model: Any, value: Any, number: int = 0) -> dict[str, Any]:
     elif isinstance(value, Mapping):
         fields = {"id" if name == "_id" else name: part for name, part in value.items()}
     else:
-        raise ValidationError(invalid_value())
+        raise _numbered(ValidationError(invalid_value()), number)
     stored: dict[str, Any] = {}
     for field in stored_fields(model):
         if field.primary_key:
@@ -234,13 +260,16 @@ def _cleaned_part(model: Any, value: Any, number: int = 0) -> dict[str, Any]:
             stored[field.column] = _cleaned(field, fields.pop(field.attname, field.get_default()))
         except ValidationError as error:
             named = ValidationError([f"{field.verbose_name}: {message}" for message in error.messages])
-            raise _numbered(named, number) if number else named from error
+            raise _numbered(named, number) from error
     if fields:
-        raise ValidationError(unknown_field(next(iter(fields))))
+        raise _numbered(ValidationError(unknown_field(next(iter(fields)))), number)
     return stored
 
 
 def _numbered(error: ValidationError, number: int) -> ValidationError:
+    """Return an error whose messages begin with `number`, or an unchanged error if `number` is 0."""
+    if not number:
+        return error
     messages = [_("%(number)d: %(problem)s") % {"number": number, "problem": message} for message in error.messages]
     return ValidationError(messages)
 

@@ -106,28 +106,42 @@ def test_checks_refuse_unsupported_fields():
     assert _faults(Plain) == [("nodes.E005", f"Plain.{name}") for name in ("code", "file", "owner")]
 
 
-def test_checks_refuse_parts_that_nest_parts():
-    class Inner(Part):
+def test_checks_refuse_parts_below_depth_three():
+    class Fourth(Part):
         name = models.CharField(max_length=5)
 
-    class Outer(Part):
+    class Third(Part):
         name = models.CharField(max_length=5)
-        one = EmbeddedModelField(Inner, null=True, blank=True)
-        some = EmbeddedModelArrayField(Inner, null=True, blank=True)
 
-    class Deep(Page):
-        part = EmbeddedModelField(Outer, null=True, blank=True)
-        listed = ArrayField(EmbeddedModelField(Inner), default=list, blank=True)
+    class DeepThird(Third):
+        one = EmbeddedModelField(Fourth, null=True, blank=True)
+        some = EmbeddedModelArrayField(Fourth, null=True, blank=True)
+
+    class Second(Part):
+        third = EmbeddedModelField(Third, null=True, blank=True)
+
+    class DeepSecond(Part):
+        thirds = EmbeddedModelArrayField(DeepThird, null=True, blank=True)
+
+    class First(Part):
+        seconds = EmbeddedModelArrayField(Second, null=True, blank=True)
+
+    class DeepFirst(Part):
+        seconds = EmbeddedModelArrayField(DeepSecond, null=True, blank=True)
 
     class Flat(Page):
-        part = EmbeddedModelField(Inner, null=True, blank=True)
-        parts = EmbeddedModelArrayField(Inner, null=True, blank=True)
+        first = EmbeddedModelField(First, null=True, blank=True)
+        firsts = EmbeddedModelArrayField(First, null=True, blank=True)
+
+    class Deep(Page):
+        first = EmbeddedModelField(DeepFirst, null=True, blank=True)
+        listed = ArrayField(EmbeddedModelField(Fourth), default=list, blank=True)
 
     assert _faults(Flat) == []
     assert _faults(Deep) == [
         ("nodes.E005", "Deep.listed"),
-        ("nodes.E012", "Deep.part.one"),
-        ("nodes.E012", "Deep.part.some"),
+        ("nodes.E012", "Deep.first.seconds.thirds.one"),
+        ("nodes.E012", "Deep.first.seconds.thirds.some"),
     ]
 
 

@@ -103,6 +103,31 @@ class Piece(Part):
     page = NodeField(null=True, blank=True)
 
 
+class Remark(Part):
+    """A part at depth three."""
+
+    words = models.TextField(blank=True)
+    number = models.IntegerField(default=0)
+    is_so = models.BooleanField(default=True)
+    target = NodeField(null=True, blank=True)
+
+
+class Group(Part):
+    """A part at depth two, which contains parts."""
+
+    name = models.CharField(max_length=60, blank=True)
+    remark = EmbeddedModelField(Remark, null=True, blank=True)
+    remarks = EmbeddedModelArrayField(Remark, null=True, blank=True)
+
+
+class Album(Part):
+    """A part that contains parts."""
+
+    title = models.CharField(max_length=60)
+    method = MarkdownField(blank=True)
+    groups = EmbeddedModelArrayField(Group, null=True, blank=True)
+
+
 class Everything(Entry):
     """A type with a field of every class that types can declare."""
 
@@ -134,6 +159,8 @@ class Everything(Entry):
     prices = ArrayField(models.DecimalField(max_digits=6, decimal_places=1), null=True, blank=True)
     piece = EmbeddedModelField(Piece, null=True, blank=True)
     pieces = EmbeddedModelArrayField(Piece, null=True, blank=True)
+    album = EmbeddedModelField(Album, null=True, blank=True)
+    albums = EmbeddedModelArrayField(Album, null=True, blank=True)
     page = NodeField(null=True, blank=True)
     photo = PhotoField(null=True, blank=True)
 
