@@ -52,7 +52,13 @@ def labels(field: models.Field) -> dict[str, str]:
 
 def format_facet(type: str, name: str, value: str) -> str:
     """Return the stored facet for `value` in the field `name`, such as "recipe.course=dessert"."""
-    return f"{type}.{name}={normalize(value)}"
+    return f"{owner(type, name)}.{name}={normalize(value)}"
+
+
+def owner(type: str, name: str) -> str:
+    """Return the name of the type that introduced the facet `name`: `type` itself, or a type that it extends."""
+    with_facet = [above.type_name for above in registry.get(type).lineage() if name in above.facets]
+    return with_facet[-1] if with_facet else type
 
 
 def normalize(value: str) -> str:

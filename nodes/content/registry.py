@@ -104,6 +104,12 @@ def non_sections() -> tuple[str, ...]:
 
 
 @cache
+def extensions(type: str) -> tuple[str, ...]:
+    """Return the names of `type` and of the types that extend it."""
+    return tuple(name for name, other in _types.items() if issubclass(other, get(type)))
+
+
+@cache
 def listed_by_facets(section_type: str) -> tuple[type[Content], ...]:
     """Return the types with facets that sections of `section_type` can contain and list by date.
 
@@ -164,5 +170,14 @@ def _is_not_section(type: type[Content]) -> bool:
 
 
 def _clear_caches() -> None:
-    for cached in (names, may_hold, listed_by_facets, listed_by_own_date, facet_names, routed, route_parameters):
+    for cached in (
+        names,
+        may_hold,
+        extensions,
+        listed_by_facets,
+        listed_by_own_date,
+        facet_names,
+        routed,
+        route_parameters,
+    ):
         cached.cache_clear()

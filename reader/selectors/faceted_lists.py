@@ -1,4 +1,7 @@
-"""List a section's nodes of one type, filtered by facets, with keyset pagination. Count the values of facets."""
+"""List a section's nodes of one type, filtered by facets, with keyset pagination. Count the values of facets.
+
+The nodes of a type include those of the types that extend it.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,7 +13,7 @@ from bson import ObjectId
 from marginalia.mongo.connection import database
 from marginalia.mongo.reading import aggregate_with_hint
 from nodes.collections import DATED, NODES, keys_of
-from nodes.content import UPCOMING, facets
+from nodes.content import UPCOMING, facets, registry
 from nodes.models import tree, version_cache
 from nodes.models.dependencies import on_lists
 from nodes.selectors import due
@@ -87,7 +90,9 @@ def count_values(section_id: ObjectId, type: str, wanted: Values, moment: dateti
 def _query(section_id: ObjectId, type: str, wanted: Values) -> tuple[dict[str, Any], str]:
     """Return the filter and the name of the index. The filter doesn't contain the condition for live nodes."""
     if not wanted:
-        return {"metadata.parent_id": section_id, "metadata.type": type}, "by_section"
+        types = registry.extensions(type)
+        is_type = types[0] if len(types) == 1 else {"$in": list(types)}
+        return {"metadata.parent_id": section_id, "metadata.type": is_type}, "by_section"
     keys = sorted({facets.format_facet(type, name, value) for name, value in wanted})
     condition = keys[0] if len(keys) == 1 else {"$all": keys}
     return {"derived.facets": condition, "metadata.parent_id": section_id}, "by_facet"

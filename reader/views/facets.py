@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import cached_property
 from urllib.parse import urlencode
 
+from django.db import models
 from django.http import QueryDict
 from django.utils.text import capfirst
 
@@ -75,13 +76,21 @@ class FacetFilter:
         types = self.types if not self.wanted else [self.type] if self.type else []
         return [group for type in types for group in self._groups(type.type_name)]
 
+    def _shown_fields(self, type: str) -> list[models.Field]:
+        """Return the fields of a type, without those that are shown for a type that it extends."""
+        names = [] if self.wanted else [other.type_name for other in self.types if other.type_name != type]
+        return [field for field in facets.fields(type) if facets.owner(type, field.name) not in names]
+
     def _groups(self, type: str) -> Iterator[Group]:
+        fields = self._shown_fields(type)
+        if not fields:
+            return
         # If a filter has no matches, values aren't counted, because counts are cached and there is no limit to the
         # number of such filters.
         all_counts = (
             faceted_lists.count_values(self.section.pk, type, self.wanted, self.moment) if self.is_matched else {}
         )
-        for field in facets.fields(type):
+        for field in fields:
             counts = all_counts.get(field.name, {})
             labels = facets.labels(field)
             chosen = [value for name, value in self.wanted if name == field.name]

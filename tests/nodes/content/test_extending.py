@@ -1,5 +1,7 @@
 """Content types that extend other content types."""
 
+import re
+
 import pytest
 from django.db import models
 
@@ -45,6 +47,23 @@ class Workshop(Event):
 
 class LongSeason(Season):
     """A season with a summary of all years."""
+
+
+class Match(Event):
+    """An event of a league."""
+
+    facets = ["hall", "league"]
+
+    hall = models.CharField(max_length=20, blank=True)
+    league = models.CharField(max_length=20, blank=True)
+
+
+class Final(Match):
+    """The last match of a league."""
+
+    facets = ["hall", "league", "cup"]
+
+    cup = models.CharField(max_length=20, blank=True)
 
 
 @pytest.fixture
@@ -149,6 +168,33 @@ def test_type_names_filter_exactly_one_type(season, editor, client):
     assert "Week" not in html
     found = client.get("/api/v1/nodes", {"type": "event"}).json()["items"]
     assert [one["title"] for one in found] == ["Gala"]
+
+
+def test_inherited_facets_filter_both_types(mongo, client):
+    def titles(address):
+        html = client.get(address).content.decode()
+        return [title for title in ("Heats", "Semis", "Gold") if title in html]
+
+    with registered(Season, Match, Final):
+        season = node("season", "season")
+        for type, title, hall, more in (
+            ("match", "Heats", "North", {}),
+            ("match", "Semis", "South", {}),
+            ("final", "Gold", "North", {"detail.cup": "Big"}),
+        ):
+            fields = {"detail.starts": "2999-05-01T20:00Z", "detail.hall": hall, **more}
+            made = node(type, title.lower(), parent=season, title=title, **fields)
+        facets = stored_nodes.database()["cms.nodes"].find_one({"_id": made})["derived"]["facets"]
+        assert facets == ["final.cup=Big", "match.hall=North"]
+        assert titles("/season?hall=North") == ["Heats", "Gold"]
+        assert titles("/season?cup=Big&hall=North") == ["Gold"]
+        assert titles("/season?cup=Big") == ["Gold"]
+        html = client.get("/season").content.decode()
+        assert html.count("?hall=North") == 1
+        assert re.search(r'href="/season\?hall=North"[^>]*>\s*North\s*<span[^>]*>2<', html), html
+        assert html.count("?cup=Big") == 1
+        counts = client.get("/api/v1/nodes/facets", {"section": str(season)}).content
+        assert b"North" in counts
 
 
 def test_editor_saves_inherited_and_own_fields(season, editor):
