@@ -125,7 +125,8 @@ class ContentQuery(Generic[T]):
             field = self.type._meta.get_field(name)
             for item in value if isinstance(value, list | tuple) else [value]:
                 text = facets.query_text(field, item)
-                stored = [facets.format_facet(type.type_name, name, text) for type in lookups.types_of(self.type)]
+                types = lookups.types_of(self.type)
+                stored = sorted({facets.format_facet(type.type_name, name, text) for type in types})
                 conditions.append(Condition({"derived.facets": type_condition(stored)}, "facets"))
         return self._with(*conditions)
 
