@@ -4,6 +4,34 @@ from tests.mutants.cutting import Mutant
 
 MUTANTS = (
     Mutant(
+        "visibility of content queries",
+        "nodes/selectors/content_queries.py::ContentQuery._filter",
+        "**self._visible(moment)",
+        "",
+        "tests/nodes/selectors/test_content_queries.py::test_only_public_pages_are_returned",
+    ),
+    Mutant(
+        "hidden sections in content queries",
+        "nodes/selectors/listing.py::public_filter",
+        '"metadata.parent_id": {"$in": sections.live_ids(moment)}, ',
+        "",
+        "tests/nodes/selectors/test_content_queries.py::test_only_public_pages_are_returned",
+    ),
+    Mutant(
+        "users of content queries",
+        "nodes/access.py::visible_content",
+        "_is_staff(user) and sees_all(user)",
+        "sees_all(user)",
+        "tests/nodes/selectors/test_content_queries.py::test_users_see_public_pages_and_what_they_see_in_the_admin",
+    ),
+    Mutant(
+        "typed values of content queries",
+        "nodes/content/values.py::queried",
+        "value is None or isinstance(value, Mapping | list | tuple | set | frozenset)",
+        "value is None",
+        "tests/nodes/selectors/test_content_queries.py::test_value_never_becomes_an_operator[hall]",
+    ),
+    Mutant(
         "nonce in the filter",
         "nodes/types.py::Expected.as_filter",
         '"metadata.nonce": self.nonce,',
