@@ -2,8 +2,10 @@
 
     router = Router(tags=["Nodes"])
 
-    @router.get("/nodes/{node_id}", url_name="api-node", response=Node)
+    @router.get("/nodes/{node_id}", operation_id="nodes_get", url_name="api-node", response=Node)
     def node(request: HttpRequest, node_id: Id) -> HttpResponse: ...
+
+Generated clients name their functions after `operation_id`, so it must never change.
 
 Any client can call an operation whose method is safe. For all other methods, specify `auth=ACCOUNTS` or `auth=ANYONE`
 to set who can call the operation.
