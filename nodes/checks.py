@@ -208,7 +208,11 @@ def _invalid_options(content_type: type[Content], route: Route) -> Iterator[tupl
 
 def _indexes(content_type: type[Content]) -> Iterator[CheckMessage]:
     hint = 'Write indexes = ["starts", ["hall", "-published"]], with fields that store single values or one list.'
-    for names in content_type.indexes:
+    declared = content_type.indexes
+    if not isinstance(declared, list | tuple):
+        yield Error(f"{_name(content_type)}.indexes isn't a list.", hint=hint, obj=content_type, id="nodes.E030")
+        return
+    for names in declared:
         try:
             lookups.index_keys(content_type, names)
         except FieldError as error:

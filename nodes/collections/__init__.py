@@ -140,7 +140,7 @@ def type_indexes() -> Iterator[Index]:
     declaring: dict[builtins.type[content.Content], list[str]] = {}
     for type in content.types():
         for model in type.__mro__:
-            if vars(model).get("indexes") and not type.is_file:
+            if isinstance(vars(model).get("indexes"), list | tuple) and not type.is_file:
                 declaring.setdefault(model, []).append(type.type_name)
     for model, types in declaring.items():
         for names in model.indexes:

@@ -181,6 +181,13 @@ def test_invalid_index_is_a_check_and_not_created(monkeypatch, declared):
         assert [index.name for index in created if index.name.startswith("wrong_")] == ["wrong_by_starts"]
 
 
+def test_string_instead_of_list_is_a_check(monkeypatch):
+    monkeypatch.setattr(Wrong, "indexes", "starts")
+    with registered(Wrong):
+        (error,) = [message for message in run_checks() if message.id == "nodes.E030"]
+        assert error.msg.endswith("Wrong.indexes isn't a list.")
+
+
 def test_indexes_in_meta_are_a_check():
     class Misplaced(Page):
         """A type that declares an index as Django models do."""
@@ -200,3 +207,11 @@ def test_valid_indexes_have_no_check():
         assert [
             message for message in run_checks() if message.id and message.id.startswith(("nodes.E", "mongo."))
         ] == []
+
+
+@pytest.mark.parametrize("name", ["live", "url", "node", "indexes", "visible_to"])
+def test_fields_with_names_of_the_query_interface_are_a_check(name):
+    fields = {name: models.CharField(max_length=50), "__module__": f"{__name__}.{name}"}
+    with registered(type("Reserved", (Page,), fields)):
+        messages = [message for message in run_checks() if message.id == "nodes.E004"]
+        assert [message.msg for message in messages] == [f"Reserved.{name} has a reserved name."]
