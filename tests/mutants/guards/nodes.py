@@ -74,6 +74,27 @@ MUTANTS = (
         "tests/nodes/content/test_rules.py::test_full_section_refuses_more_nodes",
     ),
     Mutant(
+        "unique index of fields that are unique together",
+        "nodes/collections/__init__.py::unique_index",
+        "unique=True,",
+        "",
+        "tests/nodes/content/test_unique_together.py::test_unique_index_rejects_what_the_query_missed",
+    ),
+    Mutant(
+        "scheduled changes count as unique",
+        "nodes/services/drafts.py::_store",
+        'rules.check_unique(unchanged["_id"], whole)',
+        "pass",
+        "tests/nodes/content/test_unique_together.py::test_scheduled_changes_count",
+    ),
+    Mutant(
+        "limit of parts in parts",
+        "nodes/content/values.py::cleaned",
+        "if _count_parts(field, value) > MOST_PARTS:",
+        "if False:",
+        "tests/nodes/content/test_nested_parts.py::test_number_of_nested_parts_is_limited",
+    ),
+    Mutant(
         "what matches nothing is not kept",
         "reader/views/pages.py::_filtered_context",
         "if listing.nodes:",
