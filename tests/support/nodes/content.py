@@ -133,6 +133,7 @@ class Everything(Entry):
 
     stands_in = [Blog]
     facets = ["line", "kind", "whole", "price", "on", "is_so", "lines", "numbers"]
+    unique_together_in_section = [("key", "whole")]
 
     line = models.CharField(max_length=80, blank=True)
     words = models.TextField(blank=True)
