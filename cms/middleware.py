@@ -191,7 +191,7 @@ class ContentSecurityPolicyMiddleware(CSPMiddleware):
 
     @cached_property
     def _policy(self) -> str:
-        """Return the policy for all pages, or "" if the current settings allow the policy to differ between pages."""
+        """Return the policy if it is the same for all pages, or "" if the settings allow different policies."""
         differs = settings.CONTENT_SECURITY_POLICY.get("EXCLUDE_URL_PREFIXES") or settings.DEBUG
         return "" if differs or getattr(settings, "CONTENT_SECURITY_POLICY_REPORT_ONLY", None) else build_policy()
 
@@ -240,7 +240,7 @@ class HeavyMiddleware:
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
-        # The web server has a few more threads than slots (cms/serving/gunicorn_conf.py).
+        # There are fewer slots than threads (cms/serving/gunicorn_conf.py), so the other threads are free for readers.
         self.slots = heavy.Slots(settings.REQUESTS_AT_ONCE, heavy.CONCURRENT)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:

@@ -21,7 +21,7 @@ class QueuedResetForm(PasswordResetForm):
     """Django's form, except that saving the form only queues a job, which looks up the account and sends the email."""
 
     def save(self, *, request: HttpRequest, **options: Any) -> None:
-        """Queue a job that sends the link to the submitted email address, if an account has this address."""
+        """Queue a job that emails the reset link to the submitted address, if an account has this address."""
         email = self.cleaned_data["email"]
         send_reset_email.enqueue(email=email, origin=links.origin(request), language=translation.get_language() or "")
 
@@ -46,7 +46,7 @@ class _EmailedResetForm(PasswordResetForm):
 
 @task(stored_as="accounts.reset", priority=URGENT, retries=RETRIES_FOR_A_DAY)
 def send_reset_email(email: str, origin: str, language: str) -> None:
-    """Send the link to all active accounts that have this email address.
+    """Email a link for setting a new password to all active accounts with the address `email`.
 
     If the job fails and is retried, an account may receive the email twice, which does no harm.
     """

@@ -22,15 +22,15 @@ from marginalia.comments.posting import ip_hash
 from marginalia.mongo import rate_limit
 
 WINDOW_SECONDS = 15 * 60
-# Maximum number of wrong passwords in WINDOW_SECONDS. The limit per account is high, because anyone who knows a
-# username can use up the account's limit.
+# How many wrong passwords are allowed in WINDOW_SECONDS. The limit per account is high, because anyone who knows a
+# username can use up this limit and lock out the account's owner.
 NETWORK_AND_ACCOUNT_LIMIT = 5
 NETWORK_LIMIT = 30
 ACCOUNT_LIMIT = 100
 
 
 class ThrottledBackend:
-    """The first authentication backend, which only counts attempts, and rejects attempts that exceed a limit."""
+    """The first authentication backend. It only counts login attempts, and rejects attempts that exceed a limit."""
 
     def authenticate(self, request: HttpRequest | None, username: str | None = None, **credentials: Any) -> None:
         """Count the attempt, once per request.
@@ -50,7 +50,7 @@ class ThrottledBackend:
 
 
 class ThrottleMiddleware:
-    """Middleware that returns status 429 instead of the login page if the password wasn't checked."""
+    """Middleware that returns status 429 instead of the login page if ThrottledBackend rejected the attempt."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -74,7 +74,7 @@ def _release(request: HttpRequest, username: str) -> None:
 
 
 def login_limits(request: HttpRequest, username: str) -> list[tuple[str, int]]:
-    """Return a (rate limit key, maximum in WINDOW_SECONDS) pair for each counter that an attempt increments."""
+    """Return the limits that apply to a login attempt, as (rate limit key, maximum in WINDOW_SECONDS) pairs."""
     network = ip_hash.key(request)
     account = username.strip().casefold()
     limits = (
@@ -101,7 +101,7 @@ def throttled_response(request: HttpRequest, seconds: int) -> HttpResponse:
 
 
 def rate_limit_key(kind: str, value: str) -> str:
-    """Return the rate limit key for this kind of attempt and this value. The value is hashed with a secret."""
+    """Return the rate limit key for a `kind` of attempt and a `value`. The value is hashed with a secret."""
     return f"{kind}:{salted_hmac('cms.accounts.throttling', value, algorithm='sha256').hexdigest()[:40]}"
 
 

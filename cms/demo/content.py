@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent / "content"
 SECTION_FILE = "_section"
 # The magazine's authors, and the moderator of its discussions.
 PEOPLE = ("Ines Okafor", "Ada Lindqvist", "Tomás Ferreira", "Jun Watanabe", "Lena Brandt")
-# A reference to a node or photo in the demo. The path in the reference is replaced with the id.
+# Matches a reference to a node or photo in the demo. Loading the demo replaces the path in the reference with an id.
 _PATH = re.compile(r"\b(node|photo):demo:([\w/-]+)")
 
 

@@ -1,4 +1,4 @@
-"""Create the demo's discussions with the import service, which can set times and adds each comment only once."""
+"""Create the demo's discussions with the import service, which backdates comments and adds each of them only once."""
 
 import tomllib
 from collections.abc import Iterator

@@ -80,7 +80,7 @@ def load(moment: datetime, step: Callable[[], object]) -> Counts:
 
 
 def _existing(model: type[Node | Photo], ids: Sequence[ObjectId]) -> set[ObjectId]:
-    """Return the `ids` of items that are stored or in the trash."""
+    """Return the subset of `ids` whose items exist, including items in the trash."""
     stored = set(model.objects.filter(pk__in=ids).values_list("pk", flat=True))
     return stored | {id for id in ids if id not in stored and trash_selectors.load(id)}
 

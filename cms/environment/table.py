@@ -17,8 +17,8 @@ from marginalia.mongo.uri import is_protected
 
 # The folder with Marginalia's packages, templates, static files and translations.
 SHIPPED_DIR = Path(__file__).resolve().parents[2]
-# The site's folder, with .env, the theme and the var folder. In a clone, both folders are the same. A site that
-# `marginalia start` has created sets the variable before this module is imported.
+# The site's folder, with .env, the theme and the var folder. In a clone of the repository, it is SHIPPED_DIR. A site
+# that `marginalia start` has created sets MARGINALIA_SITE before this module is imported.
 BASE_DIR = Path(os.environ.get("MARGINALIA_SITE") or SHIPPED_DIR)
 
 

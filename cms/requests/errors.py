@@ -55,7 +55,7 @@ def unavailable(request: HttpRequest) -> HttpResponse:
 
 
 def busy(request: HttpRequest) -> HttpResponse:
-    """Return the 503 response that is used while too many long requests are being processed.
+    """Return the 503 response to a long request that is rejected because too many others are being processed.
 
     Like the response from `unavailable`, this response contains a form for sending the submitted fields again.
     """

@@ -14,10 +14,9 @@ from cms.requests.metrics.request_metrics import GATE_REFUSED, GATE_WAITING
 
 logger = logging.getLogger("cms.requests.gate")
 
-# Number of seconds that a request waits for other requests to finish before its thread checks whether the database
-# hangs.
+# How many seconds a request waits for other requests to finish before its thread checks whether the database hangs.
 WAIT_SECONDS = 1.0
-# Number of seconds between two checks of whether the database still hangs.
+# How many seconds to wait before checking again whether the database still hangs.
 CHECK_INTERVAL = 1.0
 
 

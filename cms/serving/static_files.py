@@ -23,7 +23,7 @@ class HashedFilesStorage(CompressedManifestStaticFilesStorage):
 
     def _save(self, name: str, content: File) -> str:
         if name.startswith(OWN_FOLDERS) and name.endswith((".css", ".js")):
-            # The file has already been read to compute its digest.
+            # Go back to the start, because the file has already been read to compute its digest.
             content.seek(0)
             text = content.read().decode()
             content = ContentFile((jsmin(text) if name.endswith(".js") else shorten_css(text)).encode())

@@ -44,7 +44,7 @@ def stored(node_id: ObjectId) -> dict[str, Any]:
 
 
 def nonce(node_id: ObjectId) -> ObjectId:
-    """Return the nonce of a node's stored version, which is also in a form that has just been opened."""
+    """Return the nonce of a node's stored version. A form that has just been opened contains the same nonce."""
     return stored(node_id)["nonce"]
 
 

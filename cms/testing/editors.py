@@ -1,4 +1,4 @@
-"""Editors who open and submit forms, without a browser."""
+"""Simulated editors, who open and submit the admin's forms without a browser."""
 
 import re
 from html import unescape

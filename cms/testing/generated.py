@@ -52,7 +52,7 @@ MAX_ITEMS = 4
 
 
 def field_values(type: str) -> st.SearchStrategy[dict[str, Any]]:
-    """Return a strategy for all values that editors can enter for a type, by path, such as {"detail.servings": 2}."""
+    """Return a strategy for the values that editors can enter for a type, keyed by path: {"detail.servings": 2}."""
     strategies = {path: value(field) for path, field in declared_fields.own_fields(type)}
     if "detail.text" in declared_fields.declared(type):
         strategies["detail.text"] = _texts(1_000, blank=True, lines=True)
@@ -60,7 +60,7 @@ def field_values(type: str) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def minimal_values(type: str) -> dict[str, Any]:
-    """Return the simplest values, by path, for a type's required fields without a default."""
+    """Return the simplest values for a type's required fields without a default, keyed by path."""
     declared = declared_fields.declared(type)
     return {
         path: find(value(declared[path]), lambda _value: True, settings=_SIMPLEST)

@@ -1,6 +1,7 @@
 """`manage.py check`: run Django's checks. With options, also check the database.
 
-With --deploy, the command checks MongoDB's write concern. With --database, it lists what an upgrade has left to do.
+With --deploy, the command checks MongoDB's write concern. With --database, it lists the commands that still have to be
+run after an upgrade.
 """
 
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ class Command(check.Command):
 
 
 def _upgrade_steps() -> Iterator[str]:
-    """Yield a line for each command that the databases still need, in the order in which to run the commands.
+    """Yield a line for each command that still has to be run after an upgrade, in the order in which to run them.
 
     Raises:
         FormerFormat: This release can't read the stored documents.

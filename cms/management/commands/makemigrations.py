@@ -21,7 +21,7 @@ class Command(makemigrations.Command):
         for connection in connections.all():
             scheme, _, folder = connection.settings_dict["HOST"].partition(":")
             if scheme == "embedded" and Embedded(Path(folder)).running() is None:
-                # With this engine, Django doesn't check the migration history. If the server is already running, the
-                # engine isn't changed, and the history is checked as usual.
+                # With the dummy engine, Django doesn't check the migration history, so the server isn't started. If the
+                # server is already running, the engine isn't replaced, and the history is checked as usual.
                 connection.settings_dict["ENGINE"] = "django.db.backends.dummy"
         super().handle(*app_labels, **options)

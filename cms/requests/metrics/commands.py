@@ -11,7 +11,7 @@ logger = logging.getLogger("cms.requests.commands")
 
 
 class _Watch(threading.local):
-    """A receiver of command events from marginalia.mongo.engine.commands. It counts the commands of each thread."""
+    """A receiver of events from marginalia.mongo.engine.commands. It counts the MongoDB commands of each thread."""
 
     count = 0
 

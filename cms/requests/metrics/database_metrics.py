@@ -22,7 +22,7 @@ logger = logging.getLogger("cms.requests.metrics")
 
 # Time limit in seconds for all queries together. By default, Prometheus waits ten seconds.
 SECONDS = 3.0
-# Maximum value of a count, so that scraping remains cheap.
+# Counting stops at this number, so that scraping remains cheap.
 COUNTED = 1_000
 
 Values = Iterator[tuple[str, str, float]]

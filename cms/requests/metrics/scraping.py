@@ -36,12 +36,13 @@ def metrics_response() -> HttpResponse:
 
 
 def not_found(request: HttpRequest) -> HttpResponse:
-    """Raise Http404. Only requests from clients without permission reach this view."""
+    """Raise Http404. MetricsMiddleware has already handled the requests from clients with permission."""
     raise Http404
 
 
 def _is_from_allowed_network(request: HttpRequest) -> bool:
-    # If BEHIND_PROXY is off, requests that come through a proxy seem to come from this machine.
+    # If BEHIND_PROXY is off, requests that come through a local proxy seem to come from this machine, so they are
+    # rejected.
     if not settings.BEHIND_PROXY and "X-Forwarded-For" in request.headers:
         return False
     try:
