@@ -98,7 +98,7 @@ class Fences(NamedTuple):
 
 
 def find_fences(text: str) -> Fences:
-    """Return the containers in `text`, which is Markdown.
+    """Return the spans of the Markdown `text` that a merge must not split.
 
     Containers inside lists and quotations are ignored, because merges compare only whole lines.
     """
@@ -134,7 +134,7 @@ def find_fences(text: str) -> Fences:
                 open_starts.append(line_start)
             elif open_starts:
                 start = open_starts.pop()
-                # Containers inside this container aren't outermost.
+                # Only outermost containers are returned, so drop the containers inside this one.
                 while spans and spans[-1][0] > start:
                     spans.pop()
                 spans.append((start, line_start + len(text_line)))

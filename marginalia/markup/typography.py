@@ -128,7 +128,7 @@ def _replace_signs(signs: Sequence[_Sign], marks: tuple[str, str, str, str]) -> 
     written = [sign.typed for sign in signs]
     opened: list[tuple[str, int]] = []
     count: Counter[str] = Counter()
-    begun = -1  # the position after an opening mark or an apostrophe, where another mark can open
+    begun = -1  # the position after an opening mark or an apostrophe, where a quotation can begin
     for number, sign in enumerate(signs):
         typed = sign.typed
         before = sign.before
@@ -178,7 +178,7 @@ def _replace_sign(sign: _Sign) -> str:
         return "\u00a0" if sign.after == ":" else _NARROW_SPACE
     if typed == "...":
         return "…"
-    # A word such as "--force" is a command-line option.
+    # A word such as "--force" is a command-line option, so its dashes aren't replaced.
     if typed[0] == "." or len(typed) > 3 or (not sign.before.strip() and sign.after.isalnum()):
         return typed
     return "–" if len(typed) == 2 else "—"

@@ -117,7 +117,7 @@ def align(
 
 
 def _take_moved(moved: Counter[Hashable], part: Hashable) -> bool:
-    """Use up one of the moved copies of `part`. Return whether a copy was left."""
+    """Remove `part` from the `moved` parts once, and return True. Return False if it isn't one of them."""
     if not moved[part]:
         return False
     moved[part] -= 1

@@ -74,7 +74,8 @@ def match_paragraphs(olds: Sequence[str], news: Sequence[str], budget: Budget | 
         [Counter(word for word in _WORD.findall(text) if word[0].isalnum()) for text in texts] for texts in (olds, news)
     )
     old_totals, new_totals = ([bag.total() for bag in bags] for bags in (old_bags, new_bags))
-    # Each pair costs one step for every word in its smaller bag, plus a constant.
+    # Comparing two paragraphs costs one step for each distinct word of the paragraph that has fewer of them, plus a
+    # constant.
     words_compared = min(sum(map(len, old_bags)) * len(news), sum(map(len, new_bags)) * len(olds))
     if not budget.spend(words_compared + _STEPS_PER_PAIR * len(olds) * len(news)):
         return in_order
@@ -87,7 +88,7 @@ def match_paragraphs(olds: Sequence[str], news: Sequence[str], budget: Budget | 
 
 
 def _count_shared(first: Counter[str], second: Counter[str]) -> int:
-    """Return how many words the two bags share."""
+    """Return how many words two bags of words have in common."""
     small, large = (first, second) if len(first) <= len(second) else (second, first)
     return sum(min(count, large[word]) for word, count in small.items() if word in large)
 

@@ -201,7 +201,8 @@ def _edits_conflict(one: _Edit, other: _Edit) -> bool:
         return one.start == other.start
     if one.start == one.end or other.start == other.end:
         point, edit = (one.start, other) if one.start == one.end else (other.start, one)
-        # An edit that adds paragraphs may have inserted a paragraph at the edge of its range.
+        # If an edit has more paragraphs than it replaces, one of them may have been inserted at the start or end of the
+        # range. An insertion by the other side at the same point then conflicts with the edit.
         grown = edit.last - edit.first > edit.end - edit.start
         return edit.start < point < edit.end or (grown and edit.start <= point <= edit.end)
     return max(one.start, other.start) < min(one.end, other.end)

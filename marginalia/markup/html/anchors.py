@@ -29,7 +29,8 @@ _MAX_ID_LENGTH: Final = 100
 _MAX_HEADING_LENGTH: Final = 2_000  # characters of HTML that are examined
 
 
-MAX_HEADINGS: Final = 200  # limit for a table of contents, and for headings that get a link to themselves
+# How many headings a table of contents lists, and how many headings get a link to themselves.
+MAX_HEADINGS: Final = 200
 _HEADING: Final = re.compile(rf'<h([1-6]){_BEFORE} id="([^"]*)"[^<>]*>')
 _LINK_OR_HEADING: Final = re.compile(rf'<(/?)a(?=[ >])|<h([2-4]){_BEFORE} id="([^"]*)"[^<>]*>')
 

@@ -18,11 +18,12 @@ MAX_DEPTH: Final = 100
 # Maximum number of start tags in the output, including the tags that the balancer adds. Later tags are dropped, but
 # their text is kept.
 MAX_TAGS: Final = 100_000
-MAX_ATTRIBUTES: Final = 200  # characters; if the attributes of a tag are longer, only the first 50 are kept
+# In characters. If the attributes of a tag are longer than this, only the first 50 attributes are kept.
+MAX_ATTRIBUTES: Final = 200
 
 _CELLS: Final = frozenset({"td", "th", "caption"})
 _SECTIONS: Final = frozenset({"thead", "tbody", "tfoot"})
-# Elements that can't contain text, only rows, cells and similar elements.
+# Elements that can contain rows, cells or similar elements, but no text.
 _TABLE_FRAMES: Final = _SECTIONS | {"table", "tr", "colgroup"}
 _TABLE_PARTS: Final = _TABLE_FRAMES | _CELLS | {"col"}
 _LISTS: Final = frozenset({"ul", "ol"})

@@ -40,8 +40,8 @@ _RENAMED_IN_COMMENTS: Final[_Renamed] = {
     **dict.fromkeys(tags.tag_set("h1 h2 h3 h4 h5 h6"), ("p", "strong")),
     **_OUTDATED,
 }
-# The lower level for each heading. The page's title is its h1, so if an article contains an h1, all its headings are
-# lowered by one level.
+# For each heading, the heading that is one level lower. The page's title is its h1, so if an article contains an h1,
+# all headings in the article are lowered by one level.
 _LOWERED: Final = {f"h{level}": (f"h{min(level + 1, 6)}",) for level in range(1, 7)}
 _FIRST_HEADING: Final = re.compile(r"<h1[\t\n\f\r />]", re.IGNORECASE)
 
@@ -67,7 +67,8 @@ _VALUES: Final = {
     "lang": re.compile(r"[A-Za-z0-9-]{1,35}"),
     "loading": re.compile("lazy|eager"),
     "open": _ANY,
-    "rel": _ANY,  # never comes from the text, because nh3 passes its own link_rel through this filter
+    # The attribute filter receives the value that nh3 itself sets (link_rel), never a value from the text.
+    "rel": _ANY,
     "reversed": _ANY,
     "rowspan": re.compile(r"\d{1,3}"),
     "scope": re.compile("row|col|rowgroup|colgroup"),

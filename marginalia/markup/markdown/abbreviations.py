@@ -18,7 +18,7 @@ _WORD: Final = re.compile(r"[^\W_]+(?:[.&/-][^\W_]+)*")
 
 
 def install(blocks: MarkdownIt) -> None:
-    """Add abbreviations to the parser `blocks`."""
+    """Add support for abbreviations to the parser `blocks`."""
     blocks.block.ruler.before("reference", "abbreviation", _define, {"alt": ["paragraph", "reference"]})
     blocks.core.ruler.after("inline", "abbreviations", _mark)
 
@@ -57,7 +57,7 @@ def _mark(state: StateCore) -> None:
 
 
 def _mark_words(token: Token, known: dict[str, str], most: int) -> list[Token]:
-    """Split a text token, and return its pieces with up to `most` abbreviations as elements of four tokens each."""
+    """Return the tokens that replace a text token. Up to `most` abbreviations are marked, with four tokens for each."""
     pieces: list[Token] = []
     position = 0
     for found in _WORD.finditer(token.content):

@@ -54,7 +54,8 @@ def _link_http(state: StateInline, silent: bool) -> bool:
     rest = _trim_punctuation(found[0])
     if len(rest) <= 2 or len(rest) > _MAX_LENGTH:
         return False
-    # In inline text, character references haven't been decoded yet. In URLs, only `&amp;` is common.
+    # Character references haven't been decoded yet in inline text. Only `&amp;` is decoded here, because other
+    # references are rare in URLs.
     url = f"{scheme[0]}:{rest.replace('&amp;', '&')}"
     if not silent:
         state.pending = state.pending[: -len(scheme[0])]

@@ -22,7 +22,7 @@ _BACK: Final = "\u21a9\ufe0e"  # an arrow; without the variation selector, some 
 
 
 def install(lines: MarkdownIt, blocks: MarkdownIt) -> None:
-    """Add footnotes to the parser `blocks` and to `lines`, which parses its inline content."""
+    """Add footnote support to the parser `blocks`, and to `lines`, the parser for the inline content of blocks."""
     # Inline notes (`^[…]`) are disabled, because the plugin parses them recursively.
     for md in (lines, blocks):
         footnote_plugin(md, inline=False)

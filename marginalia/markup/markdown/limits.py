@@ -29,7 +29,8 @@ _CELL_MARKS: Final = 6
 # The cost, in marks, of a footnote reference and its back link.
 _NOTE_MARKS: Final = 6
 _MARKS: Final = re.compile(r"[&!\]\\:]")
-# Matches line breaks, and characters that form elements in pairs, as in emphasis, code, tags, headings and maths.
+# Matches line breaks, and the characters that mark emphasis, code, tags, headings and maths. They cost two marks each,
+# because most of these elements have a start tag and an end tag.
 _DOUBLE: Final = re.compile(r"[\n*_~`<#^$]|==")
 _QUOTES: Final = re.compile(r"(?<![^\s>])>")
 _ITEMS: Final = re.compile(r"(?<![^\s>])(?:[-+*:~]|\d{1,9}[.)])(?=\s)")
@@ -57,7 +58,8 @@ def is_excessive(source: str) -> bool:
 
     Text that was written by hand never has that many marks.
     """
-    # No character costs more than a list item's asterisk. Even a footnote reference costs less per character.
+    # Text that is too short to exceed the limit isn't counted. No character costs more marks than the asterisk of a
+    # list item. Even a footnote reference costs less per character.
     return len(source) > MAX_MARKS // (_ITEM_MARKS + 2) and count_marks(source) > MAX_MARKS
 
 
@@ -104,9 +106,10 @@ def _flatten_deep_block(state: StateBlock, start: int, end: int, silent: bool) -
 
 
 def _limited_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Reject a table if the tables in the text have many more cells than vertical bars. Only bars count as marks.
+    """Reject a table if the tables in the text have many more cells than vertical bars.
 
-    Without this limit, 18 KB of "|" and short lines created 6 MB of empty cells.
+    Short rows are filled up with empty cells, which `count_marks` doesn't count. Without this limit, 18 KB of "|" and
+    short lines created 6 MB of empty cells.
     """
     if start + 2 > end:
         return False

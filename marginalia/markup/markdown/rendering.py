@@ -95,7 +95,7 @@ def _html(source: str, profile: Profile) -> str:
     try:
         return str(_PARSERS[profile].render(source, env))
     except RecursionError:
-        # Nesting is limited, but the caller's stack may already be deep.
+        # This can happen even though nesting is limited, because the caller's stack may already be deep.
         return _as_typed(source)
 
 

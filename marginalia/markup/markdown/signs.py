@@ -29,7 +29,7 @@ _INTERRUPTS: Final = ["paragraph", "reference", "blockquote", "list"]
 
 
 def install(lines: MarkdownIt, blocks: MarkdownIt) -> None:
-    """Add this syntax to the parser `blocks` and to `lines`, which parses its inline content."""
+    """Add this syntax to the parser `blocks`, and to `lines`, the parser for the inline content of blocks."""
     lines.inline.ruler.before("escape", "maths", _maths)
     lines.inline.ruler.before("strikethrough", "mark", _mark)
     lines.inline.ruler.before("strikethrough", "script", _script)
