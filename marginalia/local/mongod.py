@@ -257,7 +257,7 @@ def last_error(log: Path) -> str:
         try:
             entry = json.loads(line)
         except ValueError:
-            if line.strip() and not line.startswith("try '"):  # errors in options and from the linker aren't JSON
+            if line.strip() and not line.startswith("try '"):  # option and linker errors aren't JSON
                 return line.strip()
             continue
         if entry.get("s") in ("E", "F") and "error" in (attributes := entry.get("attr", {})):

@@ -27,7 +27,7 @@ Keys = tuple[tuple[str, int | str], ...]
 
 @dataclass(frozen=True)
 class Index:
-    """An index.
+    """An index that an app declares for a collection.
 
     Attributes:
         name: The name of the index.
@@ -83,7 +83,10 @@ class ShardKey:
 
 
 def least_id(digits: str) -> ObjectId:
-    """Return the smallest ObjectId that begins with the hexadecimal `digits`, for ids whose first digits are random."""
+    """Return the smallest ObjectId that begins with the hexadecimal `digits`.
+
+    Use this function only for collections whose ids begin with random digits.
+    """
     return ObjectId(digits.ljust(24, "0"))
 
 
@@ -94,7 +97,7 @@ def least_hash(digits: str) -> Int64:
 
 @dataclass(frozen=True)
 class Collection:
-    """A collection.
+    """A collection that an app declares.
 
     Attributes:
         name: The name in the database.

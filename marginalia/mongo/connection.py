@@ -147,7 +147,7 @@ def time_limit(seconds: float, alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
     its next check of that server.
     """
     with pymongo.timeout(seconds):
-        # The first call in each process connects to the server here.
+        # In a new process, this line connects to the server, so it needs a time limit, too.
         servers = client(alias).topology_description.server_descriptions().values()
     with pymongo.timeout(seconds + max((server.min_round_trip_time for server in servers), default=0.0)):
         yield

@@ -29,7 +29,7 @@ _SCRATCH = "_scratch_"
 # The maximum length of the site's part of a scratch database's name. The server allows names of up to 63 bytes, and the
 # id at the end of the name has 24 bytes.
 _MAX_NAME_LENGTH = 63 - len(_SCRATCH) - 24
-# If a scratch database is older than this, no command uses it.
+# If a scratch database is older than this, the command that created it is assumed to have been interrupted.
 ABANDONED = timedelta(days=1)
 
 
@@ -71,7 +71,7 @@ class Oplog:
 
 @dataclass(frozen=True)
 class Disk:
-    """The total and free number of bytes on the disk that contains the database."""
+    """The total and free space, in bytes, on the disk that contains the database."""
 
     total: int
     free: int
@@ -117,7 +117,7 @@ def oplog(alias: str = DEFAULT_DB_ALIAS) -> Oplog | None:
 
 
 def disk(alias: str = DEFAULT_DB_ALIAS) -> Disk | None:
-    """Return the total and free number of bytes on the disk that contains the primary's data."""
+    """Return the total and free space, in bytes, on the disk that contains the primary's data."""
     answer = _run_if_allowed(database(alias), "dbStats")
     if not answer or not answer.get("fsTotalSize"):
         return None

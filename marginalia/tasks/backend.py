@@ -287,7 +287,7 @@ def _retries(task: Any) -> Any:
 
 
 def _errors(job: Job) -> list[Any]:
-    """Return the errors from all attempts. The queue stores only the last error's message."""
+    """Return the errors from all attempts. Only the last one has a message, because the queue stores no others."""
     texts = [*([""] * len(job.errors))[1:], job.error]
     return [
         tasks.base.TaskError(exception_class_path=path, traceback=text)

@@ -9,7 +9,8 @@ from marginalia.tasks import queue
 
 # If a job has been due for this long, the workers are considered dead.
 OVERDUE = timedelta(minutes=10)
-# If fewer attempts than this have failed, the mail server may just be restarting.
+# A job is reported after this many attempts. After fewer attempts, the cause of the failures may be temporary, such as
+# a restart of the mail server.
 MIN_TRIES = 5
 # Maximum number of failed jobs to count, and to list by name.
 MAX_COUNTED = 1_000

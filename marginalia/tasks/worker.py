@@ -49,7 +49,7 @@ def work(alias: str = DEFAULT_DB_ALIAS, *, queues: Sequence[str] = (), urgent_on
     try:
         result = backend.result_of(job, task_of(job))
     except InvalidTask as error:
-        # Another worker may be running newer code that contains the task.
+        # Retry the job, because another worker may be running newer code that contains the task.
         _fail(job, error, str(error), is_final=job.tries > RETRIES)
         return job
     most = tries_of(result.task)
@@ -81,7 +81,7 @@ def _run(job: Job, result: Any, *, is_last: bool) -> Job | None:
     try:
         ended = queue.done(job, as_json(answer))
     except NOT_STORABLE as error:
-        # Another attempt would repeat all the work and return the same value.
+        # Don't retry the job, because another attempt would repeat all the work and return the same value.
         return _fail(job, error, "The return value can't be stored.", is_final=True)
     logger.info("Job %s (%s) done", job.id, job.name)
     return ended

@@ -19,7 +19,7 @@ MIN_FREE_CONNECTIONS_SHARE = 0.2  # as a share of the server's maximum
 
 @check
 def replication(examination: Examination) -> Iterator[Finding]:
-    """Check that every secondary keeps up with the primary, and that the oplog covers a day of downtime."""
+    """Check that every secondary keeps up with the primary, and could still catch up after a day of downtime."""
     members = status.members(examination.alias)
     oplog = status.oplog(examination.alias)
     for name, seconds in (members.lag if members else {}).items():

@@ -47,7 +47,7 @@ class Shapes:
 
 @collection_check
 def shapes(examination: Examination, collection: Collection) -> Iterator[Finding]:
-    """Check for mixed types, several kinds of entity, deep nesting and long arrays."""
+    """Check for mixed types, several kinds of entity in one collection, deep nesting, and long arrays."""
     name = collection.name
     statistics = Shapes()
     for document in examination.db[name].aggregate(examination.sample_stages(name), batchSize=100):

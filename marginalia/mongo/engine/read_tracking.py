@@ -37,6 +37,6 @@ def note_read(collection: str = "") -> None:
 
 
 def record_orm_reads(collections: Iterable[str], record: Callable[[], None]) -> None:
-    """In the rest of the current block, let `record` record the dependencies when the ORM reads `collections`."""
+    """Call `record` each time the ORM reads one of `collections` in the rest of the current block."""
     if (reads := _watched.current) is not None:
         reads.recorders.update(dict.fromkeys(collections, record))

@@ -22,7 +22,7 @@ def is_same(index: Index, details: Mapping[str, Any]) -> bool:
 
 
 def are_twins(index: Index, details: Mapping[str, Any]) -> bool:
-    """Return whether the server rejects having both indexes in the same collection.
+    """Return whether the server doesn't allow `index` alongside an existing index in the same collection.
 
     The server rejects a second text index in a collection, and an index that differs too little from another index.
     """

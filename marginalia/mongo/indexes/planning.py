@@ -147,7 +147,7 @@ def changes_of(alias: str, collection: Collection, db: Database[Document]) -> li
 
 
 def _planned_indexes(alias: str, collection: Collection) -> list[Index]:
-    """Return the indexes of a collection that a cluster or a single replica set can have."""
+    """Return a collection's declared indexes. On a sharded cluster, leave out indexes that are `unsharded_only`."""
     left_out = [index for index in collection.indexes if index.unsharded_only]
     if left_out and is_mongos(alias):
         return [index for index in collection.indexes if index not in left_out]
@@ -179,7 +179,7 @@ def _index_changes(
     obstacles = _find_obstacles(collection, index)
     if index.name not in existing:
         return [Change("+", alias, collection, describe_index(index), build, obstacles=obstacles)]
-    # An index from an earlier declaration already has this name.
+    # An index from an earlier declaration already has this name, so the new index gets a different one.
     number = 2
     while f"{index.name}_{number}" in existing:
         number += 1

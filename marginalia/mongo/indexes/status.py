@@ -13,7 +13,7 @@ from marginalia.mongo.indexes.matching import enforces, is_same
 
 @dataclass(frozen=True)
 class IndexStatus:
-    """An existing index.
+    """An existing index, with its size and use.
 
     Attributes:
         size: The size in bytes.

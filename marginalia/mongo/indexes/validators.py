@@ -121,14 +121,14 @@ def _fields(
 def _label(alternative: Mapping[str, Any]) -> str:
     """Return the value that identifies an alternative, such as the content type, or "" if there is none.
 
-    One of the alternative's fields can have only this value.
+    The value comes from the field for which the alternative allows only one value.
     """
     values = [field["enum"] for field in alternative.get("properties", {}).values() if "enum" in field]
     return next((str(only[0]) for only in values if len(only) == 1), "")
 
 
 def _format_types(field: Mapping[str, Any], *, is_required: bool) -> str:
-    """Return a description such as "string or null, required"."""
+    """Return a description of the types that a field can have, such as "string or null, required"."""
     types = field.get("bsonType", "any")
     names = [types] if isinstance(types, str) else types
     if "enum" in field:

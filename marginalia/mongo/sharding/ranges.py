@@ -118,7 +118,7 @@ def _first_field(item: DeclaredCollection) -> tuple[str, Any]:
 
 
 def _edge(item: DeclaredCollection, value: Any) -> Document:
-    """Return the shard key boundary below which the first field of the key is less than `value`."""
+    """Return the shard key where a range begins that contains `value` and higher values of the key's first field."""
     assert item.collection.shard_key is not None
     rest = MaxKey() if isinstance(value, MaxKey) else MinKey()
     return {**{path: rest for path, _way in item.collection.shard_key.keys}, _first_field(item)[0]: value}

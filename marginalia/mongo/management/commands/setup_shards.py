@@ -89,7 +89,7 @@ class Command(MongoCommand):
         self.stdout.write(f"\n{len(lines)} commands for mongos." if lines else "Nothing to do.")
 
     def _ranges(self, options: dict[str, Any]) -> ranges.Presplit:
-        """Return the plan of splits and moves, and report ranges that won't be moved.
+        """Return the plan for splitting and moving ranges, and report ranges that won't be moved.
 
         This method can raise CommandError.
         """
