@@ -205,7 +205,7 @@ def cropped_picture(
 ) -> SafeString:
     """Return the photo as a <picture> element that fills a box. The style sheet crops it around the focal point.
 
-    Only part of a wide photo is visible, so the srcset contains the width of that part.
+    Only part of a wide photo is visible. For each copy, the srcset therefore contains the width of the visible part.
 
     Args:
         photo: The photo.

@@ -239,7 +239,8 @@ def find_broken(source: str, render: Callable[[], str], *, sees_photos: bool, se
     broken = []
     for name, reason in marks.items():
         own_lines = lines.get(name) or [0]
-        # Inserts have no link text. If a name occurs in more links than lines, the remaining links get the last line.
+        # Inserts have no link text. If there are more links to this name than known line numbers, the remaining links
+        # get the last line number.
         places = [
             (own_lines[min(number, len(own_lines) - 1)], phrase) for number, phrase in enumerate(words.get(name, []))
         ] or [(line, "") for line in own_lines]

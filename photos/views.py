@@ -71,9 +71,9 @@ def send_current(request: HttpRequest, photo: Photo, *, cache: str) -> HttpRespo
 
 
 def _current_spec(photo: Photo, spec: str) -> str:
-    """Return `spec`.
+    """Return the spec that replaces `spec`, if `spec` is for the uncropped file or for an outdated part of the photo.
 
-    If it is for an outdated part of the photo or the uncropped file, return the spec that replaces it.
+    Otherwise, return `spec`.
     """
     if spec == ORIGINAL:
         return addresses.original_name(photo)

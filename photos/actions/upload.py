@@ -102,7 +102,7 @@ class UploadPhoto:
 
         Raises:
             BadPicture: The file isn't a photo that the site accepts.
-            UploadLost: The upload was swept because it had stalled, or another upload owns the lock.
+            UploadLost: The sweeper deleted the upload because it had stalled, or another upload owns the lock.
             TooBusy: Other writers kept changing the photo, or other images occupied the decoder for too long.
         """
         return self.begin().write(pieces)
@@ -111,6 +111,6 @@ class UploadPhoto:
 def may_send_files(user: Any) -> bool:
     """Return whether `user` has permission to upload or replace at least some photos.
 
-    A proxy checks this before it accepts a file.
+    If a proxy is configured to do so, it checks this permission before it accepts a file.
     """
     return access.may_add_photos(user) or access.may_change_photos(user)

@@ -186,7 +186,7 @@ def _segment(known: Meta, item: int, coded: Coded | None = None) -> Segment:
 
 
 def _notes(known: Meta, keep: bool) -> list[int]:
-    """Return the EXIF items (and the XMP items, if `keep` is true) that have a suitable position and length."""
+    """Return the EXIF items (and the XMP items, if `keep` is true) outside the idat box that have a suitable length."""
     lengths = {item: one.stop - one.start for item, one in known.extents.items() if not one.in_idat}
     fitting = [item for item, length in lengths.items() if BEFORE + len(NO_EXIF) <= length <= MAX_PIECE]
     block = [item for item in fitting if item in known.items and known.items[item].type == b"Exif"][:1]
@@ -203,7 +203,7 @@ def _blank_boxes(body: bytearray, known: Meta, kept: set[Segment]) -> None:
                 part = slice(one.start, min(one.stop, len(before)))
                 body[box.body + part.start : box.body + part.stop] = before[part]
         elif box.name == b"hdlr":
-            # These bytes contain the name of the handler.
+            # Delete the handler's name, which can be any text.
             _zero(body, box.body + 24, box.stop)
         elif box.name not in (b"pitm", b"iinf", b"iloc", b"iref", b"iprp"):
             _free(body, box)
@@ -230,7 +230,7 @@ def _blank_properties(body: bytearray, known: Meta, kept: set[int], keep: bool) 
 
 
 def _is_plain(body: bytearray, box: Box, keep: bool) -> bool:
-    """Return whether a property only determines how the image looks. Text is removed from a colour profile."""
+    """Remove text from a property. Return whether the rest only determines how the image looks."""
     length = box.stop - box.body
     if box.name == b"colr" and bytes(body[box.body : box.body + 4]) in (b"prof", b"rICC"):
         profile = bytes(body[box.body + 4 : box.stop])

@@ -58,7 +58,7 @@ def selector(photo_id: ObjectId, content_id: ObjectId) -> dict[str, Any]:
 
 
 def find(photo_id: ObjectId, content_id: ObjectId, gallery_id: ObjectId | None = None) -> StoredFile | None:
-    """Return one of a photo's files if it is complete and the sweeper hasn't marked it, or None otherwise.
+    """Return one of a photo's files if it is complete and isn't marked for deletion, or None otherwise.
 
     Args:
         photo_id: The photo's id.

@@ -41,7 +41,7 @@ class DecoderBusy(TooBusy):
 
 
 class UploadLost(NodeError):
-    """The upload was swept because it had stalled, or another upload now owns the photo's lock."""
+    """The sweeper deleted the upload because it had stalled, or another upload now owns the photo's lock."""
 
     def __init__(self) -> None:
         super().__init__(_("The upload was interrupted for too long and was deleted. Please upload the file again."))

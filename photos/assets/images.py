@@ -38,7 +38,7 @@ MAX_WEBP_SIDE = 16_383
 MAX_DRAFT_DIVISOR = 8
 # The number of pixels that are converted and scaled at once. Only this band of the image is in memory twice.
 BAND_PIXELS = 2_000_000
-# Resampling filters, and how many pixels of the smaller image each filter reads on either side of a pixel.
+# Resampling filters, and their reach on either side of a pixel, in pixels of the smaller image.
 LANCZOS = (Image.Resampling.LANCZOS, 3)
 BOX = (Image.Resampling.BOX, 0)
 WHITE = (255, 255, 255)
@@ -352,7 +352,8 @@ def _set_draft_size(image: Image.Image, box: Box, size: Size, limits: Limits) ->
     much memory.
     """
     scale = min((box[2] - box[0]) / size[0], (box[3] - box[1]) / size[1])
-    # If there isn't enough memory, even a small part is decoded at the size that the largest copy needs.
+    # If more would need too much memory, the image is decoded only at the size that the largest copy of the whole image
+    # needs, even if the copy shows just a small part of the image.
     max_scale = max(scale, max(image.size) / max(limits.widths))
     divisor = 1
     while divisor < MAX_DRAFT_DIVISOR and (

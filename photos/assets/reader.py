@@ -13,7 +13,7 @@ BATCH = 8
 
 
 class MissingChunk(Exception):
-    """A chunk is missing. The file has since been replaced and swept, or it was never complete."""
+    """A chunk is missing. The file has since been replaced and deleted, or it was never complete."""
 
 
 def read_range(bucket: str, file_id: ObjectId, chunk_size: int, start: int, stop: int) -> Iterator[bytes]:

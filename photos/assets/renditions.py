@@ -146,7 +146,7 @@ def get_or_make(source: StoredFile, content_type: str, spec: Spec) -> StoredFile
 
     Raises:
         BadPicture: The source can't be read.
-        MissingChunk: The source was swept.
+        MissingChunk: The sweeper has deleted the source.
         TooBusy: Another process is taking too long, or MAX_MAKERS threads of this process are busy.
     """
     document = _find_copy(source, spec)
@@ -237,7 +237,7 @@ def _resize(source: StoredFile, content_type: str, spec: Spec) -> bytes:
 
 
 def discard(stalled: Document) -> None:
-    """Delete a copy whose process died while making it.
+    """Delete an unfinished copy left behind by a process that died while making it.
 
     The function first acquires the copy's lock, so that the process can't store anything if it resumes.
     """

@@ -106,7 +106,7 @@ class Writer:
         """Store all buffered bytes, so that the file can be read. Don't call `write` afterwards.
 
         Raises:
-            UploadLost: The upload was swept because it had stalled, or another upload owns the lock.
+            UploadLost: The sweeper deleted the upload because it had stalled, or another upload owns the lock.
         """
         if self._buffer:
             self._add_chunk(bytes(self._buffer))
@@ -120,7 +120,7 @@ class Writer:
             True, or False if `more_filter` doesn't match. In that case, nothing is changed and the file is unfinished.
 
         Raises:
-            UploadLost: The file was swept.
+            UploadLost: The sweeper has deleted the file.
         """
         self.flush()
         self._heartbeat.stop()
@@ -140,8 +140,9 @@ class Writer:
         """Delete an unfinished file. After `finish` or `abort`, this method does nothing.
 
         The lock is renewed before the file is deleted. If `finish` completed the file but the server's response was
-        lost, the file has no lock, so it isn't deleted. Swept files are left to the sweeper. Chunks are deleted before
-        the document, so a crash between the two steps leaves a stalled upload that the sweeper finds.
+        lost, the file has no lock, so it isn't deleted. A file that the sweeper has taken over is left to the sweeper.
+        Chunks are deleted before the document, so a crash between the two steps leaves a stalled upload that the
+        sweeper finds.
         """
         if self._ended:
             return
@@ -194,7 +195,7 @@ class IncomingPhoto:
 
         Raises:
             BadPicture: The file isn't a photo that the site accepts.
-            UploadLost: The upload was swept because it had stalled, or another upload owns the lock.
+            UploadLost: The sweeper deleted the upload because it had stalled, or another upload owns the lock.
         """
         self._write(self._cleaning.feed(data))
 
@@ -204,7 +205,7 @@ class IncomingPhoto:
         Raises:
             BadPicture: The file isn't a photo that the site accepts.
             DecoderBusy: Other images occupied the decoder for too long.
-            UploadLost: The upload was swept because it had stalled, or another upload owns the lock.
+            UploadLost: The sweeper deleted the upload because it had stalled, or another upload owns the lock.
         """
         self._write(self._cleaning.end())
         writer = self._writer

@@ -81,7 +81,7 @@ class IncomingFile(ABC, Generic[Result]):
 
         Raises:
             BadPicture: The file isn't a photo that the site accepts.
-            UploadLost: The upload was swept because it had stalled, or another upload owns the lock.
+            UploadLost: The sweeper deleted the upload because it had stalled, or another upload owns the lock.
         """
 
     @abstractmethod
@@ -183,7 +183,7 @@ class Upload(IncomingFile[Uploaded]):
 
         Raises:
             BadPicture: The file isn't a photo that the site accepts.
-            UploadLost: The upload was swept because it had stalled, or another upload owns the lock.
+            UploadLost: The sweeper deleted the upload because it had stalled, or another upload owns the lock.
             NotReady: The photo lacks something that is required for publishing.
             FieldRefused: A value can't be stored.
             TooBusy: Other writers kept changing the photo.
@@ -238,9 +238,9 @@ class Upload(IncomingFile[Uploaded]):
         return {**default, **fields, **_content_fields(received, self._filename), "content_id": self.id}
 
     def _new_slug(self, metadata: Mapping[str, Any]) -> dict[str, str]:
-        """Return the slug for a title that followed the file in the form.
+        """Return the slug as a metadata field, if the form contained the title after the file.
 
-        Return {} if no title followed or if the slug was set explicitly.
+        Return {} if there was no such title, or if the slug was set explicitly.
         """
         if self._explicit_slug or "slug" in self._fields or self._late_title in ("", self.title):
             return {}
@@ -291,7 +291,7 @@ class Replacement(IncomingFile[Saved]):
 
         Raises:
             BadPicture: The file isn't a photo that the site accepts.
-            UploadLost: The upload was swept because it had stalled, or another upload owns the lock.
+            UploadLost: The sweeper deleted the upload because it had stalled, or another upload owns the lock.
             NodeGone: The photo no longer exists.
             TooBusy: Other writers kept changing the photo.
             ChangedSince: The photo's nonce is no longer `seen_nonce`.
@@ -393,7 +393,8 @@ def _show(
         former = stored["metadata"]["content_id"]
         if former == photo_id != content_id:
             changes["superseded"] = now()
-        # The original file is stored in the photo's own document, so the sweeper marks it for deletion there.
+        # The photo's own document is also the original file's document, so it may contain the sweeper's deletion mark.
+        # If it does, the photo can't show the original file again, so the update must not match.
         condition = {"metadata.locked": lock.moment} | ({"metadata.doomed": None} if content_id == photo_id else {})
         nonce = compare_and_set(actor, stored, Change(changes), more_filter=condition)
         if nonce is None:

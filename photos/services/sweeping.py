@@ -196,7 +196,7 @@ def _sweep_content(content: Document, shown: ObjectId | None, moment: datetime, 
         if not marked.matched_count:
             return
     if _shown_contents([photo_id]).get(photo_id) == content_id:
-        # An editor restored the file between the two queries.
+        # An editor restored the file between the two queries, so undo the deletion mark.
         files.update_one(selector, {"$unset": {"metadata.doomed": "", "metadata.superseded": ""}})
         return
     contents.delete(photo_id, content_id)
