@@ -16,7 +16,7 @@ class DependenciesHook(MetadataHookInterface):
     """A hook for packages that are built from the repository or from their source distribution."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Set the dependencies and the extras `mongod` and `test`. django-marginalia has the same version."""
+        """Set the dependencies, including the same version of django-marginalia, and the extras `mongod` and `test`."""
         direct = [self._range(pin) for pin in self._pins("requirements.txt", until="# needed by those above")]
         metadata["dependencies"] = [f"django-marginalia=={metadata['version']}", *direct]
         test = [pin for pin in self._pins("requirements-dev.txt") if pin.partition("==")[0] in TEST]
