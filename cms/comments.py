@@ -57,7 +57,7 @@ def policy(obj: Any) -> Policy:
 
 
 def _comment_mode(node: BaseNode) -> str:
-    """Return the mode set by the node or by its nearest ancestor that sets one, or "" if none of them sets a mode."""
+    """Return the comment mode of the node or, if it has none, of its nearest ancestor with a mode, or ""."""
     own_mode = node.metadata.detail.comments if node.metadata.detail else ""
     ancestors = reversed(tree.current().ancestors(node.metadata.parent_id) or [])
     levels = ((own_mode, node.content_type), *((section.comments, section.content_type) for section in ancestors))
@@ -73,14 +73,14 @@ def authors(obj: Any) -> frozenset[str]:
 def layout(target: Target) -> str:
     """Return the storage layout for a new discussion on a node or photo.
 
-    The layout comes from the node's type, or from the type of the nearest section whose type sets a layout.
+    If the node's type doesn't set a layout, the layout comes from the type of the nearest section that sets one.
 
     Returns:
         The layout. If no type sets a layout, or if the target isn't a node or a photo, the result is "", and the
         settings determine the layout.
     """
     getters = {model._meta.label_lower: get for model, get in ((Node, stored_nodes.get), (Photo, stored_photos.get))}
-    # The node doesn't have to be read if no type sets a layout.
+    # If no type sets a layout, the node doesn't have to be read.
     if target.label not in getters or not any(type.comment_layout for type in registry.types()):
         return ""
     node = getters[target.label](target.pk)

@@ -12,7 +12,7 @@ REFERENCE = "See docs/reference/settings.md."
 
 @check
 def site_settings(examination: Examination) -> Iterator[Finding]:
-    """Report settings whose defaults are suitable for a local site, but not for a public one."""
+    """Report settings that still have a default that is suitable only for a local site."""
     if not examination.production or examination.alias != DEFAULT_DB_ALIAS:
         return
     level = examination.for_production

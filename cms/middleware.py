@@ -236,7 +236,7 @@ class PermissionsPolicyMiddleware:
 
 
 class HeavyMiddleware:
-    """Middleware that limits long requests, so that some threads are always free for readers (cms.requests.heavy)."""
+    """Middleware that limits how many long requests run at once, so that some threads are always free for readers."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -22,7 +22,7 @@ PORT = env.PORT
 # Number of worker processes that the web server starts.
 WEB_CONCURRENCY = env.WEB_CONCURRENCY or cores.default_workers()
 
-# The site's hosts. If LOCAL is true, some defaults are safe only on a machine without other users.
+# The site's hosts. If LOCAL is true, some settings have defaults that are safe only on a machine without other users.
 ALLOWED_HOSTS = env.ALLOWED_HOSTS
 LOCAL = env.is_local
 # The origin of URLs in emails, feeds, sitemaps and link previews. A local site without SITE_URL uses the host of the

@@ -11,7 +11,7 @@ BATCH = 500
 def session_keys(user: AbstractBaseUser) -> list[str]:
     """Return the keys of all sessions in which a user is logged in.
 
-    This function reads all sessions, because only the signed data of a session contains its user.
+    This function reads all sessions, because only the signed data of a session identifies the user.
     """
     user_id = str(user.pk)
     return [

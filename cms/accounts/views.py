@@ -18,7 +18,7 @@ WINDOW_SECONDS = 60 * 60
 
 
 class LoginView(auth_views.LoginView):
-    """Django's view without the `site` context variable, which would replace the variable for the site's settings."""
+    """Django's view without its `site` context variable, which would hide the variable with the site's settings."""
 
     template_name = "accounts/login.html"
 
@@ -31,7 +31,7 @@ class LoginView(auth_views.LoginView):
 class PasswordResetView(auth_views.PasswordResetView):
     """Django's view, throttled per network and per email address.
 
-    Without a limit, anyone could have many emails sent to an address.
+    Without a limit, anyone could have many emails sent to someone else's address.
     """
 
     form_class = QueuedResetForm

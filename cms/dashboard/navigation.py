@@ -1,4 +1,4 @@
-"""The admin's list of models. Frequently used models come first, and operators have a separate group."""
+"""The admin's list of models. Frequently used models come first. Models for operators form a separate group."""
 
 from typing import Any
 

@@ -32,7 +32,7 @@ _MESSAGES = {
 
 
 def read_environment(file: Path) -> Environment:
-    """Return all settings. The variables in a file are added to the environment first.
+    """Add the variables in a file to the environment, and return all settings.
 
     Raises:
         ImproperlyConfigured: A value is invalid. The message describes every problem on its own line.

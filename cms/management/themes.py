@@ -115,7 +115,7 @@ class _Templates:
             yield f"templates/{name}: the site has no such template, and the theme doesn't use it."
 
     def _references(self, name: str) -> set[str]:
-        """Return the names of templates that a template extends or includes. Names that depend on context are omitted."""
+        """Return the names of templates that a template extends or includes. Omit names that depend on the context."""
         template = self.get(name)
         if template is None:
             return set()

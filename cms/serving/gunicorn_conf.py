@@ -28,7 +28,7 @@ except ImproperlyConfigured as error:  # exit with the same message and exit cod
 # The folder in which worker processes store their metrics (cms.requests.metrics.multiprocess).
 os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(_settings.VAR_DIR / "metrics"))
 
-# Additional threads, for requests that don't need the database while other requests are waiting for it.
+# How many threads remain for requests that don't need the database, even if all other threads are waiting for it.
 SPARE_THREADS = 4
 
 # The import path of the WSGI application, for example "cms.wsgi:application".
