@@ -83,7 +83,10 @@ class RestartingProcess:
 
 
 def open_log(path: Path) -> IO[bytes]:
-    """Open a log file for appending, readable only by its owner. If the file is long, rename it to NAME.log.1 first."""
+    """Open a log file for appending. Only its owner can read the file.
+
+    If the file is already long, it is renamed to NAME.log.1, and a new file is opened.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         if path.stat().st_size > LOG_BYTES:

@@ -40,7 +40,7 @@ _SINGLE: Final = re.compile(f"[{IDEOGRAPHS}{UNSPACED}]")
 _LETTERS_IN_UNSPACED_WORD: Final = 5
 # A run of more letters than this isn't a word but a URL, a hash or a prank, so it counts as several words.
 _MAX_WORD_LENGTH: Final = 40
-# The editor's word count uses the same reading speeds.
+# Reading speeds. The editor's word count uses the same speeds.
 _WORDS_PER_MINUTE: Final = 220
 _CHARACTERS_PER_MINUTE: Final = 400
 # Diacritics of Latin, Greek, Cyrillic, Hebrew and Arabic letters. In other scripts, such as Japanese or Hindi, a mark
@@ -63,10 +63,10 @@ _INDENT: Final = "\x04"
 
 
 def html_to_text(html: str, most: int | None = None) -> str:
-    """Return `html` as plain text with one line per block, empty lines between paragraphs, and references decoded.
+    """Return `html` as plain text with one line per block and empty lines between paragraphs.
 
-    Scripts and similar elements are omitted, and the lines of `pre` are kept. Table cells are separated by tabs. The
-    result isn't HTML, so it can contain "<".
+    Character references are decoded, scripts and similar elements are omitted, and the lines of `pre` are kept. Table
+    cells are separated by tabs. The result isn't HTML, so it can contain "<".
 
     Args:
         html: Clean HTML.

@@ -86,7 +86,7 @@ def count(
     )
     assert document is not None  # the upsert inserts a document if there is none
     passed = document["passed"]
-    # Both times come from the server's clock, so they can be compared.
+    # The server's clock sets both `expires` and the times of the calls, so these times can be compared.
     moment = document["expires"] - timedelta(seconds=seconds)
     first = min((entry["at"] for entry in passed), default=moment)
     wait = max(1, math.ceil((first + timedelta(seconds=seconds) - moment).total_seconds()))

@@ -17,7 +17,7 @@ class Postponed(Exception):
 
 @contextmanager
 def needing(server: str) -> Iterator[None]:
-    """Postpone the task if a server fails or rejects something in the block.
+    """Postpone the task if code in the block fails because a server is unavailable or rejects a request.
 
     The reason doesn't quote the server's message, because the message can contain an email address.
 

@@ -30,7 +30,7 @@ class MarginaliaTestMixin:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # A mixin that inherits from this class has no `databases`.
+        # A mixin that inherits from this class has no `databases` attribute.
         databases = getattr(cls, "databases", "__all__")
         if databases != "__all__":
             cls.databases = {*databases, *mongodb_aliases()}  # type: ignore[attr-defined]

@@ -24,5 +24,5 @@ def activate(site: Path) -> None:
         site: The folder that contains manage.py, .env and the theme.
     """
     os.environ["MARGINALIA_SITE"] = str(site)
-    # Both folders come before site-packages, which may contain packages with the same names.
+    # Search these two folders before site-packages, which may contain packages with the same names.
     sys.path[:] = dict.fromkeys([str(site), str(PACKAGES), *sys.path])

@@ -58,7 +58,7 @@ def align_items(olds: Sequence[str], news: Sequence[str], budget: Budget | None 
 
 
 def whole_change(before: str, after: str) -> list[Change]:
-    """Return the pieces for text that is marked as a whole because it is short or exists in only one version."""
+    """Return the pieces for text whose words aren't compared, because it is short or exists in only one version."""
     if before == after:
         return [Change("equal", after)]
     pieces = (Change("delete", before), Change("insert", after))

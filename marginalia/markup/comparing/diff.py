@@ -106,7 +106,7 @@ def _diff_region(old: str, new: str, budget: Budget) -> list[Change]:
 
 def _tidy(changes: Sequence[Change]) -> list[Change]:
     """Return `changes` with adjacent pieces joined, and without equal pieces that merely interrupt a change."""
-    steps: list[tuple[str, str, str]] = []  # (equal text, deleted after it, inserted after it)
+    steps: list[tuple[str, str, str]] = []  # (equal text, text deleted after it, text inserted after it)
     for change in changes:
         equal, deleted, inserted = steps.pop() if steps else ("", "", "")
         if change.kind == "equal" and (deleted or inserted):

@@ -57,7 +57,7 @@ def _parser(*, html: bool, breaks: bool, article: bool) -> MarkdownIt:
 
 
 def _align(state: StateCore) -> None:
-    """Write the alignment of table columns as `align` attributes. The sanitizer doesn't allow `style` attributes."""
+    """Write the alignment of table columns as `align`, because the sanitizer doesn't allow `style` attributes."""
     for token in state.tokens:
         if token.type in {"th_open", "td_open"} and (found := _ALIGNMENT.fullmatch(str(token.attrGet("style")))):
             token.attrs = {"align": found[1]}

@@ -22,7 +22,7 @@ _MAX_EXAMPLES = 5
 
 @dataclass(frozen=True)
 class HotQuery:
-    """A find query that is run for every page or post.
+    """A find query that runs often, for example each time a page or post is requested.
 
     Attributes:
         name: The query's name in findings.
