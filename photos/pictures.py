@@ -29,7 +29,7 @@ def chosen(node: BaseNode) -> Photo | None:
 
 
 def lead(node: BaseNode) -> Photo | None:
-    """Return the chosen photo to show above a node's text, or None if the text also contains this photo."""
+    """Return the photo to show above a node's text: the chosen photo, or None if the text also contains it."""
     photo = chosen(node)
     if photo is None or not (html := texts.clean_html(node)):
         return photo
@@ -39,7 +39,7 @@ def lead(node: BaseNode) -> Photo | None:
 
 
 def share_photo(node: BaseNode, listed: Sequence[Photo] = ()) -> Photo | None:
-    """Return the photo that represents a node in link previews.
+    """Return the photo that represents a node in link previews, or None if there is none.
 
     It is the first of these photos that exists: the node itself if it is a photo, the chosen photo, the first of the
     `listed` photos, or the default photo.
@@ -50,7 +50,7 @@ def share_photo(node: BaseNode, listed: Sequence[Photo] = ()) -> Photo | None:
 
 
 def default(node: BaseNode) -> Photo | None:
-    """Return the default photo for a node without a chosen photo.
+    """Return the default photo for a node without a chosen photo, or None if there is none.
 
     It is the first photo in another field or in the body text.
     """

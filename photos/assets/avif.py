@@ -320,7 +320,7 @@ def _frame(source: Source, length: int, coded: Coded) -> Parser:
 
 
 def _leb128(source: Source) -> Generator[bytes | None, None, tuple[bytes, int]]:
-    """Return a number of up to four bytes (AV1, 4.10.5), as (bytes in the file, value)."""
+    """Return a number of up to four bytes (AV1, 4.10.5), as (its bytes in the file, its value)."""
     taken = b""
     value = 0
     while len(taken) < 4:

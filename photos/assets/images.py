@@ -374,7 +374,7 @@ def _scale(
 ) -> Image.Image:
     """Return part of a decoded image, scaled to `size` pixels, as RGB, or as RGBA if it may have transparency.
 
-    Pixels outside the box don't affect the result. An editor may have cropped them away.
+    Pixels outside the box don't affect the result, because an editor may have cropped them away.
     """
     left, top, right, bottom = box
     first = math.floor(left)

@@ -29,7 +29,7 @@ def enqueue(photo_id: ObjectId, content_id: ObjectId, cut: Cut = WHOLE) -> None:
 
 @receiver(node_saved)
 def enqueue_after_save(node_id: ObjectId, changed: frozenset[str], **_kwargs: Any) -> None:
-    """Queue the job if the crop or rotation of a photo was changed."""
+    """If the crop or rotation of a photo was changed, queue the job that makes its copies."""
     photo = stored_photos.get(node_id) if CUT_FIELDS & changed else None
     if photo:
         enqueue(node_id, photo.metadata.content_id, addresses.cut(photo))

@@ -459,7 +459,7 @@ def clean_filename(path: str) -> str:
 
 
 def title_of(title: str, filename: str) -> str:
-    """Return the title for a new photo. If `title` is empty, use the name of the file."""
+    """Return `title`, or a title derived from the name of the file if `title` is empty."""
     if not is_blank(title):
         return title
     name = clean_filename(filename)

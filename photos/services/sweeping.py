@@ -54,7 +54,11 @@ DAMAGED = ObjectId("0" * 24)
 
 @dataclass
 class Swept:
-    """The number of files deleted. `noted` is the number of replaced files whose grace period starts in this sweep."""
+    """The result of a sweep: how many files of each kind were deleted.
+
+    `unlocked` is the number of locks that were released, and `noted` is the number of replaced files whose grace period
+    starts in this sweep.
+    """
 
     stalled: int = 0
     unlocked: int = 0
@@ -100,7 +104,7 @@ def sweep(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
 
 
 def sweep_stalled(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
-    """Delete only stalled uploads. This is fast for sites of any size. The arguments are the same as for `sweep`."""
+    """Delete only stalled uploads, which is fast on sites of any size. The arguments are the same as for `sweep`."""
     swept = Swept()
     stalled = stale_filter(moment or now())
     for batch in batched(database()[ASSET_FILES].find(stalled, PROJECTION), BATCH):
@@ -237,7 +241,7 @@ def _sweep_own_content(photo: Document, moment: datetime, swept: Swept, dry_run:
 
 
 def _sweep_renditions(moment: datetime, swept: Swept, dry_run: bool) -> None:
-    """Delete unfinished copies whose process died, copies of missing files, and copies that no URL refers to."""
+    """Delete copies that a process left unfinished, copies of missing files, and copies that no URL refers to."""
     for stalled in database()[RENDITION_FILES].find(stale_filter(moment), {"metadata.locked": 1}):
         swept.renditions += 1
         if not dry_run:
