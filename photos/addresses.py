@@ -194,7 +194,7 @@ def thumbnail(photo: Photo, width: int, *, alt: str | None = None, eager: bool =
 # The widest aspect ratio (width to height) of photos in lists, and the width, in pixels, of the largest copy for lists.
 WIDEST_IN_LISTS = 1.5
 LARGEST_IN_LISTS = 1280
-# The centre of photos without a focal point, in tenths of width and height.
+# The focal point of photos without their own: the centre, in tenths of the width and height.
 CENTRE_TENTH = 5
 # The aspect ratios (width to height), in hundredths, for which the style sheet has a class.
 SHAPES = (50, 56, 67, 75, 80, 100, 125, 133, 150, 167, 178, 200, 250, 300)

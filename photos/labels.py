@@ -31,7 +31,7 @@ def _length(text: str) -> float:
 
 
 def _year(text: str) -> int:
-    # MongoDB can't store integers of arbitrary length, so exactly four digits are allowed.
+    # A year must have exactly four digits, because MongoDB can't store integers of arbitrary length.
     if not re.fullmatch("[0-9]{4}", text):
         raise ValueError(text)
     return int(text)

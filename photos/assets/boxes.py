@@ -186,7 +186,7 @@ def _extents(data: bytes | bytearray, box: Box, found: Meta) -> None:
         elsewhere = numbers.next(2)
         base = numbers.next(base_size)
         count = numbers.next(2)
-        # If lengths took up no bytes, a small file could list any number of pieces.
+        # If lengths took up no bytes, a small file could list any number of pieces, so such files are rejected.
         if number in known or len(known) > MOST_ITEMS or version > 2 or not length_size:
             raise damaged()
         known.add(number)

@@ -93,7 +93,7 @@ def _recognize(head: bytes) -> Format | None:
 def _brands(head: bytes) -> set[bytes]:
     """Return the brands of an ISO container file: its major brand and its compatible brands."""
     brands = head[8 : min(int.from_bytes(head[:4], "big"), len(head))]
-    # The four bytes after the major brand are its version number.
+    # Skip the four bytes after the major brand, which are its version number.
     return {brands[start : start + 4] for start in range(0, len(brands), 4) if start != 4}
 
 

@@ -152,7 +152,7 @@ def check_size(facts: ImageFacts, format: Format, limits: Limits) -> None:
     if format.name == "JPEG":
         memory = facts.extra_memory + (4 * pixels // MAX_DRAFT_DIVISOR**2)
     elif format.name == "AVIF":
-        # libavif converts the planes to colours, and Pillow copies the colours.
+        # The colours need memory twice, because libavif converts the planes to colours, and Pillow copies them.
         memory = facts.extra_memory + 8 * pixels
     else:
         memory = facts.extra_memory + 4 * pixels * (1 if format.name == "PNG" and facts.frames == 1 else 3)
@@ -188,7 +188,8 @@ def inspect(file: BinaryIO, format: Format, facts: ImageFacts, limits: Limits) -
         if image.size != facts.size:
             raise BadPicture(_("This file is damaged: its dimensions are missing or wrong. Export it again."))
         image.draft("RGB", (max(facts.size[0] // MAX_DRAFT_DIVISOR, 1), max(facts.size[1] // MAX_DRAFT_DIVISOR, 1)))
-        # The parser has removed any images that followed the JPEG, even if the metadata still refers to these images.
+        # A JPEG has only one frame, because the parser has removed any images that followed it, even if the metadata
+        # still refers to these images.
         frames = 1 if format.name == "JPEG" else getattr(image, "n_frames", 1)
         for frame in range(min(frames, limits.max_pixels // (facts.size[0] * facts.size[1]))):
             if frame:
@@ -317,7 +318,7 @@ def _orientation(image: Image.Image) -> int:
 
 
 def _largest_part(shape: Size, within: Size, focal: Focal) -> Crop:
-    """Return the largest part of an image (of size `within`) around `focal` that has the aspect ratio of `shape`."""
+    """Return the largest part around `focal` that has the aspect ratio of `shape`. `within` is the image's size."""
     pixels = min(within[0] / shape[0], within[1] / shape[1])
     width = pixels * shape[0] / within[0]
     height = pixels * shape[1] / within[1]
@@ -340,7 +341,7 @@ def _stored_box(part: Crop, orientation: int, size: Size) -> Box:
 
 
 def _pixels(start: float, stop: float, length: int) -> tuple[float, float]:
-    """Convert `start` and `stop` from fractions of a side of `length` pixels to pixels, at least one pixel apart."""
+    """Convert two positions on a side of `length` pixels from fractions to pixels, at least one pixel apart."""
     first = min(max(start * length, 0), length - 1)
     return first, min(max(stop * length, first + 1), length)
 
@@ -352,8 +353,8 @@ def _set_draft_size(image: Image.Image, box: Box, size: Size, limits: Limits) ->
     much memory.
     """
     scale = min((box[2] - box[0]) / size[0], (box[3] - box[1]) / size[1])
-    # If more would need too much memory, the image is decoded only at the size that the largest copy of the whole image
-    # needs, even if the copy shows just a small part of the image.
+    # If a larger size would need too much memory, the image is decoded at the size that the largest copy of the whole
+    # image needs, even if the copy shows only a small part of the image.
     max_scale = max(scale, max(image.size) / max(limits.widths))
     divisor = 1
     while divisor < MAX_DRAFT_DIVISOR and (

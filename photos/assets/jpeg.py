@@ -180,7 +180,7 @@ def _metadata(code: int, body: bytes, facts: ImageFacts, keep_metadata: bool) ->
             return b""
         facts.exif = exif.to_store(body[6:], keep_metadata)
         return b"Exif\0\0" + facts.exif if facts.exif else b""
-    # Adobe's transform flag and the colour profile affect how the pixels look.
+    # Keep Adobe's transform flag and the colour profile, because they affect how the pixels look.
     if code == APP14 and body.startswith(b"Adobe") and len(body) >= lengths.ADOBE:
         return body if keep_metadata else body[: lengths.ADOBE]
     if code == APP2 and body.startswith(ICC):
@@ -198,7 +198,7 @@ def _coded_data(source: Source) -> Parser:
         if match := _MARKER.search(source.buffer):
             end = match.start()
         else:
-            # A trailing 0xFF can be the first half of a marker.
+            # Leave a trailing 0xFF in the buffer, because it can be the first half of a marker.
             end = len(source.buffer) - source.buffer.endswith(b"\xff")
         yield bytes(memoryview(source.buffer)[:end])
         del source.buffer[:end]

@@ -16,8 +16,8 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document
 
 RENEW_INTERVAL = timedelta(seconds=30)
-# If a lock hasn't been renewed for this long, its owner is considered dead. The clocks of processes can differ by up to
-# STALE_AFTER - RENEW_INTERVAL.
+# If a lock hasn't been renewed for this long, its owner is considered dead. The clocks of processes may
+# safely differ by up to STALE_AFTER - RENEW_INTERVAL.
 STALE_AFTER = timedelta(minutes=5)
 
 
@@ -35,7 +35,7 @@ def stale_filter(moment: datetime) -> dict[str, Any]:
 
 
 class Lock:
-    """This process's lock on a file's document. `moment` is the stored time."""
+    """This process's lock on a file's document. `moment` is the time that was last stored in the document."""
 
     def __init__(self, collection: Collection[Document], selector: Mapping[str, Any], moment: datetime) -> None:
         self._collection = collection

@@ -216,7 +216,7 @@ class Upload(IncomingFile[Uploaded]):
         try:
             is_done = self._writer.finish(changes, **{"metadata.nonce": before["nonce"]})
         except DuplicateKeyError:
-            # Another node already uses the slug that was derived from the title.
+            # Another node already uses the slug that was derived from the title. The caller retries with another slug.
             return None
         if not is_done:
             return None
