@@ -88,7 +88,7 @@ class FormRenderer(DjangoTemplates):
 def without_indentation(source: str) -> str:
     """Return the source of an HTML template without its indentation."""
     pieces: list[str] = []
-    # Indentation before the first piece is removed, because nothing comes before this piece.
+    # Indentation at the start of the template is removed, as if a block element came before it.
     space, is_closed = "", True
     for match in _PIECE.finditer(source.strip()):
         if match["space"]:

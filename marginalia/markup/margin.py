@@ -38,7 +38,7 @@ class _Element(NamedTuple):
 
 
 def add_margin_notes(clean: str) -> str:
-    """Return `clean` with each footnote added at its first reference, and the list of footnotes marked for print."""
+    """Add each footnote to `clean` at its first reference, and mark the list of footnotes for print."""
     if START not in clean:
         return clean
     blocks = list(_elements(clean))
@@ -110,7 +110,7 @@ def _note(element: str, reference: re.Match[str], note: str) -> str:
 
 
 def _list_for_paper(html: str) -> str:
-    """Return the footnote list for print, without ids and back links. The notes for screens already have these ids."""
+    """Return the footnote list for print without back links, and without ids, which the notes for screens have."""
     bare = _TAG.sub(lambda tag: _ATTRIBUTE.sub(_unless_id, tag[0]), _BACK.sub("", html))
     return bare.replace(START, '<div class="footnotes for-paper">', 1)
 

@@ -25,7 +25,7 @@ _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _VISIBLE_WITHOUT_TEXT: Final = tags.tag_set("audio embed hr iframe img input math object picture svg video")
 # Elements that excerpts skip, because they mean little out of context.
 _NO_PROSE: Final = _HEADINGS | {"figcaption", "pre", "table"}
-# The numbers of footnote references, and the arrows back to the references, aren't part of the text.
+# Matches the numbers of footnote references and the arrows back to the references, which aren't part of the text.
 _NOTE_LINKS: Final = re.compile(r'\bclass="footnote-(?:ref|back)"')
 _LINKING: Final = frozenset({"a", "sup"})
 # Marks the footnotes at the end of a text. Excerpts stop there. Otherwise, the excerpt of a short text would include

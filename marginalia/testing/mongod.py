@@ -104,7 +104,7 @@ class EphemeralMongod:
             client.admin.command("replSetReconfig", config)
 
     def stop(self) -> None:
-        """Kill all members and delete their folders. The guards do this."""
+        """Stop the guards of all members. Each guard kills its member and deletes the member's folder."""
         for member in self.members:
             member.stop()
 

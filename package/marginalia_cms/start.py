@@ -26,7 +26,7 @@ class Start(startproject.Command):
         """
         if options["name"] in FOLDERS:
             raise CommandError(f"A site's package can't have the name {options['name']}. Choose another name.")
-        sys.path.append(str(PACKAGES))  # startproject refuses the names of packages that can be imported
+        sys.path.append(str(PACKAGES))  # startproject rejects the names of packages that can be imported
         super().handle(
             **options,
             template=str(SITE),

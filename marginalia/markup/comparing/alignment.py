@@ -66,7 +66,7 @@ def whole_change(before: str, after: str) -> list[Change]:
 
 
 def make_row(pair: Pair, pieces: Sequence[Change]) -> Row:
-    """Return the row for `pair`, which is built from the pieces of both versions."""
+    """Return the row for `pair`. `pieces` contains the pieces of both versions."""
     kind: Kind
     if pair.new is None:
         kind = "left" if pair.is_moved else "removed"

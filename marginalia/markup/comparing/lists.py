@@ -62,7 +62,7 @@ def _edits(base: Sequence[T], side: Sequence[T], is_mine: bool) -> Iterator[_Edi
         if equal:
             continue
         if end - start == last - first:
-            # If the number of items is unchanged, each item replaces the item at the same position.
+            # If the number of items is unchanged, each new item replaces the old item at the same position.
             for number in range(end - start):
                 yield _Edit(start + number, start + number + 1, is_mine, (side[first + number],))
         else:

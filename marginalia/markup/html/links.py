@@ -19,7 +19,8 @@ _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 def scheme(url: str) -> str | None:
     """Return the scheme of `url` as a browser would parse it, in lower case, or None for a relative URL.
 
-    If an invalid scheme precedes a colon ("java script:"), the result is "?", because a path wouldn't look like that.
+    If the text before a colon isn't a valid scheme ("java script:"), the result is "?", so that such a URL doesn't
+    count as a relative URL.
     """
     url = _IGNORED.sub("", url).lstrip(_LEADING)
     found = _SCHEME.match(url)

@@ -56,7 +56,7 @@ def count_marks(source: str) -> int:
 def is_excessive(source: str) -> bool:
     """Return whether parsing `source` would take more than about two seconds.
 
-    Text that was written by hand never has that many marks.
+    Text that was written by hand never comes close to this limit.
     """
     # Text that is too short to exceed the limit isn't counted. No character costs more marks than the asterisk of a
     # list item. Even a footnote reference costs less per character.
@@ -141,7 +141,7 @@ def _lines(state: StateBlock) -> tuple[list[int], list[int]]:
 
 
 def _limit_nesting(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
-    """Wrap `rule` to limit images inside image descriptions, because descriptions are parsed recursively."""
+    """Wrap `rule` to limit how deeply images are nested in image descriptions, which are parsed recursively."""
 
     def limited(state: StateInline, silent: bool) -> bool:
         depth = state.env.get("images", 0)

@@ -80,7 +80,7 @@ def render(source: str, profile: Profile = "comment") -> str:
     "math".
 
     Comments support none of these, nor footnotes, definition lists, abbreviations or the syntax in
-    `markup.markdown.signs`. The ids of footnotes in several comments on a page would collide.
+    `markup.markdown.signs`. For example, the ids of footnotes in several comments on the same page would collide.
 
     The function never raises an exception. Rendering takes about 10 µs per mark (a character that can begin or end an
     element). In the worst case, the result has 30 characters for each character of `source`, plus 50,000.

@@ -1,4 +1,4 @@
-"""Checks of a sharded cluster through mongos: the balancer, jumbo chunks, and reachable shards."""
+"""Checks of a sharded cluster, run through mongos: the balancer, jumbo chunks, and reachable shards."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -69,7 +69,7 @@ class SQLCompiler(stock.SQLCompiler):
     def get_project_columns(self, columns: Any) -> Any:
         """Return the columns that build_query() projects before it sorts, or None if it can project them afterwards.
 
-        django-mongodb-backend calls this method since 6.0.1. Its own method also returns the columns of only() and
+        django-mongodb-backend has called this method since 6.0.1. Its own method also returns the columns of only() and
         defer(), so that a sort by these columns couldn't use an index.
         """
         if self.query.default_cols and not self.query.annotations and not self.query.distinct:

@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 class Recorder(Generic[T]):
-    """The current record of one kind, for example of database reads.
+    """A manager for records of one kind, for example of database reads.
 
-    Each `with` block has its own record, even if it is nested.
+    Each `with` block has its own record, even if the blocks are nested.
     """
 
     def __init__(self, name: str, begin: Callable[[], T]) -> None:

@@ -51,7 +51,7 @@ def require_present_format(alias: str = "") -> None:
             continue
         db = database(item.alias)
         name = item.collection.name
-        # If only some documents in a collection seem to have the old format, they are damaged. Other checks report
+        # If only some documents in a collection seem to have the old format, they must be damaged. Other checks report
         # damaged documents.
         present = {"$nor": [item.collection.former]}
         if db[name].find_one(item.collection.former, {"_id": 1}) and not db[name].find_one(present, {"_id": 1}):
@@ -204,7 +204,7 @@ def _index_changes(
 
 
 def _change_of_twin(alias: str, collection: str, index: Index, name: str, details: Mapping[str, Any]) -> Change:
-    """Return the change that replaces an existing index with `index`. The server doesn't allow both at once."""
+    """Return the change that replaces an existing index with `index`, because the server doesn't allow both at once."""
     before = describe_index(from_listing(name, details))
     wanted = index.settings()
     if not index.is_text and (index.expire_after_seconds is not None or "expireAfterSeconds" not in details):

@@ -44,6 +44,6 @@ def scratch_database() -> Iterator[None]:
             try:
                 client(alias).drop_database(names[alias])
             except OperationFailure as error:
-                # A user who isn't allowed to create the database isn't allowed to drop it, either.
+                # If the user isn't allowed to create the database, dropping it fails, too, so ignore this error.
                 if error.code != UNAUTHORIZED:
                     raise

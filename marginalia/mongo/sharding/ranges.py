@@ -23,13 +23,13 @@ MAX_RANGES = 4_096
 
 @dataclass(frozen=True)
 class Step:
-    """A command for the admin database of mongos that splits a range, moves it or assigns it to a zone."""
+    """A command that splits a range, moves it or assigns it to a zone. It is run on the admin database of mongos."""
 
     alias: str
     command: dict[str, Any]
 
     def mongosh(self) -> str:
-        """Return the equivalent command for mongosh when it is connected to a mongos."""
+        """Return the equivalent mongosh command, which requires a connection to a mongos."""
         return f"db.adminCommand({to_mongosh(self.command)})"
 
 
@@ -118,7 +118,7 @@ def _first_field(item: DeclaredCollection) -> tuple[str, Any]:
 
 
 def _edge(item: DeclaredCollection, value: Any) -> Document:
-    """Return the shard key where a range begins that contains `value` and higher values of the key's first field."""
+    """Return the shard key at the start of a range in which the key's first field is `value` or higher."""
     assert item.collection.shard_key is not None
     rest = MaxKey() if isinstance(value, MaxKey) else MinKey()
     return {**{path: rest for path, _way in item.collection.shard_key.keys}, _first_field(item)[0]: value}

@@ -16,7 +16,11 @@ _SCATTERED = {"$ne", "$nin", "$not", "$exists", "$type", "$regex", "$mod", "$all
 
 @dataclass(frozen=True)
 class Broadcast:
-    """Commands that are sent to every shard, identified by the fields in their filter, and why that is acceptable."""
+    """A kind of command that is sent to every shard.
+
+    `paths` contains the fields in the command's filter, and `reason` explains why it is acceptable to send the command
+    to every shard.
+    """
 
     collection: str
     paths: tuple[str, ...]
