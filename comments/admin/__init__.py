@@ -1,6 +1,6 @@
 """Admin pages for comments: the moderation queue, flagged comments, and individual comments with their history.
 
-These pages don't use the ORM to read comments.
+These pages read comments through the backend, not through the ORM.
 """
 
 from typing import Any
@@ -30,11 +30,11 @@ from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, FlaggedComment, Target, Verdict
 from marginalia.comments.views import handle_comment_errors
 
-# `stored` is imported here, because Django looks for admin classes only in this module.
+# Import `stored` here, because Django looks for admin classes only in this module.
 __all__ = ["ModerationAdmin", "stored"]
 
 PAGE_SIZE = 25
-# Messages shown after an action, keyed by action.
+# Messages that confirm an action, keyed by the name of the action.
 DONE = {
     "approve": lambda n: ngettext("%(n)d comment was published.", "%(n)d comments were published.", n),
     "reject": lambda n: ngettext("%(n)d comment was rejected.", "%(n)d comments were rejected.", n),
@@ -85,7 +85,7 @@ class ModerationAdmin(admin.ModelAdmin):
     def queue(self, request: HttpRequest) -> HttpResponse:
         """Show the pending comments that no other moderator has leased, or the comments with the requested verdict.
 
-        Viewing the comments doesn't lease them.
+        Viewing comments doesn't lease them to the moderator.
         """
         verdict = _verdict(request.GET.get("state", ""))
         waiting = verdict is Verdict.WAITING
@@ -113,7 +113,7 @@ class ModerationAdmin(admin.ModelAdmin):
         return self._page(request, "queue", _("Pending comments") if waiting else _("Reviewed comments"), **context)
 
     def decide(self, request: HttpRequest) -> HttpResponse:
-        """Apply the requested action to the selected comments, offer to undo it, and lease the next comments."""
+        """Apply the requested action to the selected comments and offer to undo it. Then lease more comments."""
         if request.method != "POST":
             raise Http404
         action, _colon, single_id = request.POST.get("action", "").partition(":")
@@ -151,7 +151,7 @@ class ModerationAdmin(admin.ModelAdmin):
     def published(self, request: HttpRequest) -> HttpResponse:
         """Show flagged comments and the newest comments.
 
-        On POST, delete the flags of comments that were removed or no longer exist.
+        On POST, delete the flags of comments that have been removed or no longer exist.
         """
         flagged = []
         gone = []
@@ -239,9 +239,11 @@ def _user_key(request: HttpRequest) -> str:
 
 
 def _focus(request: HttpRequest, action: str, ids: list[str], verdict: Verdict) -> str:
-    """Return the URL fragment of the comment that the next key press applies to: the undone or the next comment.
+    """Return the URL fragment of the comment that gets the keyboard focus after a decision.
 
-    Comments that the moderator has skipped don't get the focus.
+    This is the comment whose decision was undone, or otherwise the comment after the last one decided.
+
+    Earlier comments, which the moderator has skipped, don't get the focus.
     """
     if not ids:
         return ""
@@ -259,7 +261,10 @@ def _verdict(state: str) -> Verdict:
 
 
 def _row(case: pending.Case) -> dict[str, Any]:
-    """Return the template context of a pending comment. The comment's HTML was sanitized before it was stored."""
+    """Return the template context of a pending comment.
+
+    The comment's HTML is marked as safe, because it was sanitized before it was stored.
+    """
     parent = case.parent
     return {
         "case": case,

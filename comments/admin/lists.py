@@ -1,4 +1,4 @@
-"""Admin lists that handle filters and searches that MongoDB rejects."""
+"""Admin lists that can handle invalid filters and searches."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,16 +15,16 @@ from django.http import HttpRequest
 from marginalia.comments.errors import CommentError
 from marginalia.mongo.servers import is_outage
 
-# Errors that the database backend, BSON and the server raise for invalid patterns, invalid ids, and numbers or dates
-# that are out of range.
+# Errors that are raised for invalid filters, such as invalid patterns, invalid ids, and numbers or dates that are out
+# of range.
 REFUSED = (DatabaseError, BSONError, CommentError, OverflowError, ValidationError, ValueError, TypeError)
 
 
 class CheckedList(ChangeList):
-    """A list that is shown without filters if its URL contains a filter that MongoDB rejects.
+    """A list that is shown without filters if MongoDB rejects a filter in its URL.
 
-    Django handles only invalid filters that its own fields reject. MongoDB rejects other invalid filters when the rows
-    are read.
+    Django itself handles invalid filters only if its fields reject them. Other invalid filters aren't detected until
+    MongoDB reads the rows.
     """
 
     def get_queryset(self, request: HttpRequest, **kwargs: Any) -> QuerySet:
@@ -44,7 +44,7 @@ class CheckedList(ChangeList):
         """
         with self._checked():
             super().get_results(request)
-            # Read the rows now, because an error could no longer be handled while the template is being rendered.
+            # Read the rows now. If they were read later, while the template is rendered, an error couldn't be handled.
             self.result_list = list(self.result_list)  # type: ignore[has-type]
 
     @contextmanager
@@ -52,7 +52,7 @@ class CheckedList(ChangeList):
         try:
             yield
         except REFUSED as error:
-            # If the URL contains no filter, a filter can't have caused the error.
+            # If the URL contains no filters, something else caused the error.
             if is_outage(error) or not self.filter_params:
                 raise
             raise IncorrectLookupParameters(str(error)) from error

@@ -25,17 +25,17 @@ from marginalia.comments.types import Order, Target
 
 
 class Pages(Paginator):
-    """A paginator that counts rows only if the list is filtered."""
+    """A paginator that counts the rows of filtered lists, and estimates the number of rows of other lists."""
 
     @cached_property
     def count(self) -> int:
-        """Return the number of rows. If no filter is set, this is MongoDB's estimate for the whole collection."""
+        """Return the number of rows, or MongoDB's estimate of this number if the list isn't filtered."""
         rows = self.object_list
         return int(rows.count() if rows.query.where else rows.estimated_total())
 
 
 class StoredAdmin(CheckedLists, admin.ModelAdmin):
-    """A read-only admin. It requires the view permission, which moderators don't have by default."""
+    """A read-only admin. Users need the view permission, which moderators don't have by default."""
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show the list, with the model's name as the title."""
@@ -61,12 +61,12 @@ class StoredAdmin(CheckedLists, admin.ModelAdmin):
 
 
 class Discussions(CheckedList):
-    """A list of discussions and the discussed objects. The objects are looked up with one query per model."""
+    """A list of discussions that also looks up the discussed objects, with one query per model."""
 
     def get_results(self, request: HttpRequest) -> None:
         """Read the rows of the current page.
 
-        If readers can't see an object, the `about` attribute of its row remains None.
+        Set the `about` attribute of each row to the discussed object, or leave it None if readers can't see the object.
         """
         super().get_results(request)
         rows: list[StoredDiscussion] = self.result_list
@@ -86,7 +86,7 @@ class DiscussionAdmin(StoredAdmin):
     ordering = ("-newest",)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
-        """Find one discussion by the name of its target, or all discussions about objects of a model."""
+        """Find one discussion (app.model:key), or all discussions about objects of a model (app.model)."""
         term = search_term.strip()
         if not term:
             return queryset, False
@@ -98,16 +98,19 @@ class DiscussionAdmin(StoredAdmin):
 
     @admin.display(description=gettext_lazy("discussed object"), ordering="id")
     def about(self, row: StoredDiscussion) -> str:
-        """Return the key of the discussed object. If readers can see the object, also include its title."""
+        """Return the key of the discussed object, preceded by its title if readers can see the object."""
         key = format_html("<small>{}</small>", row.target)
         return format_html("{}<br>{}", row.about, key) if row.about else key
 
     @admin.display(description=gettext_lazy("conversion"), empty_value="")
     def conversion(self, row: StoredDiscussion) -> str | None:
-        """Return the progress of a conversion, or None. A script in the admin updates the displayed progress."""
+        """Return a progress bar, or None if no conversion is in progress.
+
+        A script in the admin updates the progress bar.
+        """
         if row.moving is None:
             return None
-        # Tombstones are copied too, but the count doesn't include them.
+        # `done` can exceed the count, because tombstones are also copied, but aren't counted.
         done = min(row.moving.done or 0, row.count)
         total = row.count
         text = _("to %(layout)s: %(done)d of %(total)d") % {"layout": row.moving.to, "done": done, "total": total}
@@ -116,7 +119,7 @@ class DiscussionAdmin(StoredAdmin):
 
     @property
     def actions(self) -> list[Any]:
-        """An action for each combination of layout and order."""
+        """Return one conversion action for each combination of layout and order."""
         orders = (Order.OLDEST, Order.THREADED)
         return [_conversion_action(layout, order) for layout in layout_classes() for order in orders]
 
@@ -157,12 +160,12 @@ def _conversion_action(layout: str, order: Order) -> Any:
 
 
 class InDiscussion(StoredAdmin):
-    """An admin for documents that belong to a discussion. Users can search by the name of the discussion."""
+    """An admin for documents that belong to discussions. Users can search for the documents of one discussion."""
 
     search_fields = ("discussion_id__exact",)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
-        """Find the documents of the discussion whose name is entered as app.model:key."""
+        """Find the documents of the discussion that the user entered as app.model:key."""
         term = search_term.strip()
         return queryset.filter(discussion_id=Target.parse(term).id) if term else queryset, False
 
@@ -180,9 +183,9 @@ class CommentAdmin(InDiscussion):
     ordering = ("-id",)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
-        """Find comments by discussion or author. Each search uses an index.
+        """Find comments by discussion or author, using an index.
 
-        Django's own search can't use an index, because it would convert the author key of each comment.
+        Django's own search can't use an index, because it converts each stored author key to text before comparing it.
         """
         term = search_term.strip()
         if not term or ":" in term:

@@ -1,6 +1,6 @@
 """Storage for discussions. Other packages call `backend()`, which returns an implementation of `base.Backend`.
 
-This package also contains the storage layouts, and chooses a layout according to the COMMENTS setting.
+This package also contains the storage layouts. The COMMENTS setting determines which layout a discussion uses.
 """
 
 import threading
@@ -33,5 +33,5 @@ backends = Backends()
 
 
 def backend() -> Backend:
-    """Return the backend for the database that COMMENTS["DATABASE"] specifies. The backend supports all layouts."""
+    """Return the backend for the database that COMMENTS["DATABASE"] specifies."""
     return backends[conf.database_alias()]

@@ -2,20 +2,21 @@
 
 Terms used in this contract:
 
-- *Target*: identifies a discussion. Reading a discussion that is not stored yet returns an empty discussion. The first
-  post creates the discussion.
+- *Target*: identifies a discussion. A discussion is created by its first post. Until then, reading it returns an empty
+  discussion.
 - *Order*: comments are sorted by `(number, posted, slug)`, or by `full_slug` in threads. No other field affects the
   order.
 - *Page k of size s*: the comments numbered s(k−1)+1 to sk. A page can contain fewer than s comments, because some
   numbers are never used. It can contain more than s comments, because an approved comment can have the same number as
   another comment. A comment moves to another page only when the discussion is renumbered by `(posted, slug)`. This
-  happens after older comments are imported, and in `repair` if more than 300 comments share 100 numbers.
-- *Acknowledged*: the method that stores a comment has returned. Every later read returns the comment exactly once.
-- *Token*: identifies one intended write. Another write with the same token changes nothing, and returns the first
-  result. (Posting again with the same token may use up a number.)
+  happens when older comments have been imported, and when `repair` finds that more than 300 comments share 100 numbers.
+- *Acknowledged*: a comment is acknowledged when the method that stores it returns. Every later read returns the comment
+  exactly once.
+- *Token*: identifies one intended write. If the same token is used again, nothing is changed, and the first result is
+  returned. (However, posting again with the same token may use up a number.)
 - *`rev`*: each change specifies the revision that the user saw. If the stored comment has a different revision, the
-  change raises EditConflict with the stored comment. However, if the stored comment is already the result of the
-  change, the change succeeds.
+  change raises EditConflict, which contains the stored comment. However, if the stored comment is already what the
+  change would produce, the change succeeds.
 """
 
 from collections.abc import Iterable, Iterator
@@ -42,7 +43,7 @@ from marginalia.comments.types import (
 
 
 class Backend(Protocol):
-    """Storage for discussions and their comments, flags, subscriptions and IP hashes."""
+    """Storage for discussions, their comments, and the moderation queue."""
 
     flags: Flags
     subscriptions: Subscriptions
@@ -54,34 +55,34 @@ class Backend(Protocol):
         """Store a comment and return it. Posting several times with the same token creates only one comment.
 
         `number` is one more than the highest number assigned so far. `posted` is the server's time, but at least 1 ms
-        later than any `posted` assigned so far. A reply that would be deeper than MAX_DEPTH is stored under the deepest
-        allowed ancestor, and its `answers` contains the slug of the comment that it replies to.
+        later than any `posted` assigned so far. A reply that would exceed MAX_DEPTH is stored under the deepest allowed
+        ancestor. Its `answers` then contains the slug of the comment that it replies to.
 
         Returns:
-            The stored comment. `new` is False if the comment had already been stored, even if it has been removed
-            since.
+            The stored comment. `new` is False if the comment had already been stored, even if it has since been
+            removed.
 
         Raises:
             InvalidParent: `new.parent` is not a public comment in this discussion.
             DiscussionClosed: The discussion no longer accepts comments.
-            DiscussionBusy: The post had to wait too long, for example because 1,000 posts were in progress. The post
+            DiscussionBusy: The post had to wait too long, for example because 1,000 other posts were in progress. It
                 can be sent again.
         """
 
     def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
-        """Import comments, and keep their `posted` (default: now), `edited` and `state`.
+        """Import comments with their own `posted` (default: now), `edited` and `state`.
 
         If an imported comment is older than a stored comment, the discussion is renumbered by `(posted, slug)`.
 
         Args:
-            target: The target of the discussion. The discussion can be closed.
+            target: The target of the discussion, which may be closed already.
             comments: The comments. Parents must come before their replies.
 
         Returns:
             The number of new comments.
 
         Raises:
-            InvalidParent: The parent of a comment does not exist. All comments before this comment are stored.
+            InvalidParent: The parent of a comment does not exist. All comments before this comment have been stored.
         """
 
     def edit(self, target: Target, slug: str, *, source: str, html: str, rev: int, token: str, by: str = "") -> Comment:
@@ -119,8 +120,8 @@ class Backend(Protocol):
     def erase_author(self, *, id: str = "", email: str = "") -> int:
         """Permanently erase the text and author data of all comments by an author (account `id` or email address).
 
-        History and queue entries are deleted too. `sweep_erasures` later erases comments that were being written during
-        this call. After a crash, call this method again.
+        The author's entries in the history and in the queue are deleted too. Comments that were being written during
+        this call are erased later, by `sweep_erasures`. If the process crashes during this call, call the method again.
 
         Returns:
             The number of comments that were erased or deleted.
@@ -129,14 +130,15 @@ class Backend(Protocol):
     def sweep_erasures(self) -> int:
         """Search again for comments by authors whose data was erased, and erase these comments.
 
-        An erasure is finished once all writers that were active when the erasure began must have stopped.
+        An erasure is finished when it is certain that every writer that was active when the erasure began has stopped,
+        and nothing is left to erase.
 
         Returns:
             The number of erasures that are not finished yet.
         """
 
     def close(self, target: Target) -> None:
-        """Close a discussion to new comments. Existing comments can still be changed."""
+        """Close a discussion, so that it accepts no new comments. Existing comments can still be changed."""
 
     def open(self, target: Target) -> None:
         """Reopen a closed discussion, so that it accepts new comments."""
@@ -153,9 +155,9 @@ class Backend(Protocol):
     def hold(self, target: Target, new: NewComment, reasons: tuple[str, ...] = ()) -> PostResult:
         """Add a comment to the moderation queue. Several calls with the same token add only one comment.
 
-        The comment gets the `number` and `posted` that a post would get, but does not use up the number. If a comment
-        with this token was already posted or approved, the public comment is returned. An imported comment keeps its
-        `posted`, and can be held even if the discussion is closed.
+        The comment gets the highest number assigned so far, so no new number is used up. If a comment with this token
+        was already posted or approved, the public comment is returned. An imported comment keeps its `posted`, and can
+        be held even if the discussion is closed.
 
         Args:
             target: The target of the discussion.
@@ -169,10 +171,10 @@ class Backend(Protocol):
         """
 
     def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
-        """Publish a held comment with its original number and time.
+        """Publish a held comment with the number and time that it got when it was held.
 
-        If several moderators approve the comment, it is published only once. Comments that were rejected, or whose
-        parent has since been removed, can also be approved.
+        If several moderators approve the comment, it is published only once. A comment can be approved even if it was
+        rejected before, or if its parent has since been removed.
 
         Args:
             held_id: The id of the comment in the queue.
@@ -188,7 +190,7 @@ class Backend(Protocol):
     def change_held(self, held_id: str, *, source: str, html: str, rev: int) -> HeldComment:
         """Replace the text of a pending comment, and return the comment with `rev` increased by one.
 
-        If a moderator has already read the old text, that moderator's approval no longer publishes the comment.
+        If a moderator then approves the old text, `approve` raises HeldChanged instead of publishing the new text.
 
         Raises:
             CommentNotFound: The comment is no longer pending, or is being approved.
@@ -196,7 +198,9 @@ class Backend(Protocol):
         """
 
     def withdraw(self, held_id: str) -> HeldComment:
-        """Withdraw a pending comment on behalf of its author. An empty entry is kept, so the token can't be used again.
+        """Withdraw a pending comment on behalf of its author.
+
+        Its entry in the queue is kept without text or author, so that the token can't be used again.
 
         Raises:
             CommentNotFound: The comment is no longer pending, or is being approved.
@@ -246,7 +250,7 @@ class Backend(Protocol):
         """
 
     def release(self, by: str) -> int:
-        """End all leases of the moderator `by`, and return the number of leases that were ended."""
+        """End all leases of the moderator `by`, and return how many were ended."""
 
     # Reading ---------------------------------------------------------------------------------------------------------
 
@@ -254,7 +258,7 @@ class Backend(Protocol):
         """Return the discussion of a target. If the discussion is not stored yet, `begun` is False."""
 
     def discussions(self, targets: Iterable[Target]) -> dict[Target, Discussion]:
-        """Return the discussions of many targets with one query, including discussions that are not stored yet."""
+        """Return the discussions of many targets, using one query. Discussions that are not stored yet are included."""
 
     def page(self, target: Target, **wanted: Unpack[PageQuery]) -> Page:
         """Return a page of comments. By default, this is the first page in the discussion's own order.
@@ -270,15 +274,15 @@ class Backend(Protocol):
                 `at` is the slug of a comment on the requested page.
 
         Returns:
-            The page. Up to 20 consecutive empty pages are skipped in reading order. If no comment is found on these
-            pages, an empty page is returned.
+            The page. If the page is empty, the next page in reading order is returned instead. At most 20 pages are
+            tried. If all of them are empty, an empty page is returned.
 
         Raises:
             CommentNotFound: There is no comment with the slug `at`.
         """
 
     def get(self, target: Target, slug: str) -> Comment:
-        """Return one comment, which can be a tombstone.
+        """Return one comment, even if it has been removed (a tombstone).
 
         Raises:
             CommentNotFound: There is no comment with this slug.
@@ -291,7 +295,7 @@ class Backend(Protocol):
         """
 
     def subdiscussion(self, target: Target, slug: str, *, size: int = 50, after: str = "") -> Page:
-        """Return a page with a comment and its descendants in threaded order.
+        """Return a page that begins with a comment, followed by its descendants in threaded order.
 
         Raises:
             CommentNotFound: There is no comment with this slug.
@@ -300,10 +304,12 @@ class Backend(Protocol):
     def iterate(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[Comment]:
         """Yield all comments of a discussion, including tombstones.
 
-        Memory use is constant if `order` is the order in which the discussion is stored (OLDEST or THREADED).
+        If `order` is the order in which the discussion is stored (OLDEST or THREADED), memory use doesn't depend on the
+        number of comments.
 
         Raises:
-            DiscussionBusy: The discussion was converted during the iteration, and the old copy was deleted.
+            DiscussionBusy: The discussion was converted during the iteration, and the copy that was being read has been
+                deleted.
         """
 
     def recent(self, limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
@@ -345,7 +351,7 @@ class Backend(Protocol):
     def email_of(self, target: Target, slug: str) -> str:
         """Return the email address of a comment's author, or "".
 
-        Use this only for notices and moderators, never on public pages.
+        Use the address only to send notices, or to show it to moderators, never on public pages.
         """
 
     # Upkeep ----------------------------------------------------------------------------------------------------------
@@ -353,47 +359,51 @@ class Backend(Protocol):
     def convert(self, target: Target, layout: str, order: Order, **how: Unpack[ConversionOptions]) -> int | None:
         """Convert a discussion to another layout or order while it is in use.
 
-        If a process died during an earlier conversion, the conversion starts again from the beginning.
+        If an earlier conversion was interrupted, this conversion starts from the beginning.
 
         Args:
             target: The target of the discussion.
             layout: The name of the new layout.
             order: The new order.
-            **how: Options.
-                `renumber` specifies whether to renumber the comments by `(posted, slug)`.
-                `patience` is the maximum number of seconds to wait for active writers.
-                `progress` is called with the number of comments copied so far.
+            **how: Options. `renumber` specifies whether to renumber the comments by `(posted, slug)`. `patience` is the
+                maximum number of seconds to wait until no writer is active. None means no limit. `progress` is called
+                with the number of comments copied so far.
 
         Returns:
             The number of copied comments, or None if the discussion already has this layout and order.
 
         Raises:
-            ConversionFailed: Another process is converting the discussion, the target can't store the comments, writers
-                don't finish in time, or the copies differ.
+            ConversionFailed: Another process is converting the discussion, the target can't store the comments, some
+                comments are malformed, writers don't finish in time, or the copies differ.
         """
 
     def drop_old_copies(self, target: Target) -> int:
-        """Delete the old copies that conversions kept for slow readers, if they have been kept long enough.
+        """Delete the old copies of a discussion that have been kept long enough.
+
+        A conversion keeps the old copy for readers that have already started to read it.
 
         Returns:
-            The number of copies that are still kept.
+            The number of old copies that are still kept.
         """
 
     def audit(self, target: Target) -> list[Fault]:
         """Return the faults in a stored discussion.
 
-        Claims and old copies count as faults only if they are overdue.
+        A claim counts as a fault only if its writer must have stopped. A copy counts as a fault only if it is no longer
+        needed.
         """
 
     def repair(self, target: Target, faults: list[Fault], *, accept_loss: bool = False) -> int:
         """Repair `faults` as far as possible.
 
-        A discussion that is being written to is skipped until the next repair.
+        If a comment is being written at the same time, the counts of the discussion are not repaired until the next
+        call.
 
         Args:
             target: The target of the discussion.
             faults: The result of `audit`.
-            accept_loss: Whether to accept the loss of comments and lower the count accordingly.
+            accept_loss: Whether to accept that comments have been lost, so that the count can be lowered, and copies
+                with otherwise lost comments can be deleted.
 
         Returns:
             The number of repairs.
@@ -405,8 +415,8 @@ class Backend(Protocol):
     def tidy(self) -> int:
         """Run the maintenance that a worker performs every minute. The maintenance never blocks readers or writers.
 
-        This method completes or removes the claims of dead writers, ends conversions whose process died, deletes old
-        copies, and searches again for comments to erase.
+        This method completes or removes claims whose writer died, ends conversions whose process died, deletes old
+        copies that are no longer needed, and searches again for comments to erase.
 
         Returns:
             The number of discussions that needed maintenance.
@@ -425,7 +435,7 @@ class Backend(Protocol):
         """Return targets that have comments but no discussion document.
 
         Args:
-            sample: The number of randomly chosen documents to read from a large collection.
+            sample: How many random documents to read from each large collection. Small collections are read completely.
 
         Returns:
             The targets as "app.model:pk", keyed by the name of the collection that contains their comments.

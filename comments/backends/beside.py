@@ -1,4 +1,4 @@
-"""Data stored in separate collections: flags, subscriptions, and hashes of IP addresses."""
+"""Data about comments in separate collections: flags, subscriptions to replies, and hashes of IP addresses."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -10,13 +10,13 @@ from marginalia.comments.types import FlaggedComment, Subscription, Target
 from marginalia.mongo.clock import now
 from marginalia.mongo.reading import Malformed, read_documents
 
-# Maximum number of readers recorded per comment. This is enough to report a comment to moderators.
+# Maximum number of readers recorded per comment. A moderator doesn't need more flags to notice the comment.
 MAX_READERS = 50
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Flags:
-    """Flags set by readers, one document per comment. `who` identifies a reader, and each reader is counted once."""
+    """Flags set by readers, with one document per comment. `who` identifies a reader, who is counted only once."""
 
     def __init__(self, db: Database[Any]) -> None:
         self.stored = db["comments.flags"]
@@ -55,7 +55,7 @@ class Flags:
         return list(read_documents(self.stored.name, self.stored.find({"who": who}, {"who": 0}), _flagged))
 
     def erase(self, who: Iterable[str]) -> int:
-        """Remove the readers `who` from all flags, but keep the flags. Return the number of changed documents."""
+        """Remove the readers `who` from all flags, but keep the flag counts. Return how many documents were changed."""
         readers = {"$in": list(who)}
         return self.stored.update_many({"who": readers}, {"$pull": {"who": readers}}).modified_count
 
@@ -77,7 +77,7 @@ def _flagged(document: Mapping[str, Any]) -> FlaggedComment:
 
 
 class Subscriptions:
-    """Subscriptions to replies, one document per email address and discussion.
+    """Subscriptions to replies, with one document per email address and discussion.
 
     A TTL index on `asked` deletes unconfirmed subscriptions.
     """
@@ -89,7 +89,7 @@ class Subscriptions:
         """Subscribe `email` to replies to a comment.
 
         Returns:
-            The time of the subscription if it is not confirmed yet, or None if it is confirmed.
+            The time at which the subscription was first requested, or None if the subscription is already confirmed.
         """
         first: dict[str, Any] = {"discussion_id": target.id, "email": email.lower(), "confirmed": None, "asked": now()}
         update = {"$addToSet": {"slugs": slug}, "$setOnInsert": first}
@@ -110,7 +110,7 @@ class Subscriptions:
         return next(iter(self._find({"_id": id})), None)
 
     def confirmed_for(self, target: Target, slugs: Iterable[str]) -> list[Subscription]:
-        """Return the confirmed subscriptions to any of the comments with these slugs."""
+        """Return the confirmed subscriptions to replies to any of the comments with these slugs."""
         return self._find({"discussion_id": target.id, "slugs": {"$in": list(slugs)}, "confirmed": {"$gt": EPOCH}})
 
     def by_email(self, email: str) -> list[Subscription]:
@@ -118,7 +118,7 @@ class Subscriptions:
         return self._find({"email": email.lower()})
 
     def erase(self, email: str) -> int:
-        """Delete all subscriptions for an email address. Return the number of deleted subscriptions."""
+        """Delete all subscriptions for an email address. Return how many were deleted."""
         return self.stored.delete_many({"email": email.lower()}).deleted_count
 
     def _find(self, query: Mapping[str, Any]) -> list[Subscription]:
@@ -132,7 +132,10 @@ def _subscription(document: Mapping[str, Any]) -> Subscription:
 
 
 class IpHashes:
-    """Keyed hashes of the networks from which comments were sent, one document per comment, stored for 30 days."""
+    """Keyed hashes of the networks from which comments were sent.
+
+    Each comment has its own document, which expires after 30 days.
+    """
 
     def __init__(self, db: Database[Any]) -> None:
         self.stored = db["comments.ip_hashes"]

@@ -1,9 +1,9 @@
-"""Discussion documents. Each contains counts, a claim for each active writer, and the location of the comments.
+"""Discussion documents, which contain counts, a claim for each active writer, and the location of the comments.
 
 Each write has four steps: claim, look, write and commit. The claim records the write before any comment is stored or
-changed. The commit removes the claim once the comment can be read. A single findAndModify assigns the comment's number
-and time, so no writer has to wait until another writer has finished. Values in pipelines are wrapped in $literal,
-because MongoDB would evaluate a string that begins with $ as an expression.
+changed. The commit removes the claim once the comment can be read. The findAndModify that stores the claim also assigns
+the comment's number and time, so no writer has to wait until another writer has finished. Values in pipelines are
+wrapped in $literal. Otherwise, MongoDB would evaluate a string that begins with $ as an expression.
 """
 
 import time
@@ -25,31 +25,32 @@ from marginalia.comments.types import Order, Target
 from marginalia.mongo.clock import now
 
 MAX_CLAIMS = 1_000
-# Maximum number of comments that a converter has to copy again. At this limit, writers have to wait, because each write
-# rewrites the list of these comments.
+# Maximum length of the list of comments that a converter has to copy again. When the list is full, writers have to
+# wait. The limit keeps writes fast, because each write rewrites the whole list.
 MAX_TOUCHED = 300
-# Lifetimes of a claim in seconds. After LEASE, a writer has to claim again. After ABANDONED, a claim without a stored
-# comment is dropped, because no process can still be using it.
+# Ages of a claim in seconds. A writer whose claim is older than LEASE has to claim again. A claim that is older than
+# ABANDONED is dropped if its comment isn't stored, because no process can still be using the claim.
 LEASE = 60
 ABANDONED = 600
-# Number of seconds without a heartbeat after which a converter is considered dead.
+# A converter is considered dead if its last heartbeat was more than this many seconds ago.
 DEAD_AFTER = 20
 # While new claims are blocked (the gate is shut), a writer tries again after POLL_SECONDS, and then after longer pauses
-# of up to MAX_POLL_SECONDS. The writer gives up after PATIENCE seconds. If the converter has died, its conversion is
-# ended before that.
+# of up to MAX_POLL_SECONDS. The writer gives up after PATIENCE seconds. This is longer than DEAD_AFTER, so a dead
+# converter can't make a writer give up.
 POLL_SECONDS = 0.02
 MAX_POLL_SECONDS = 0.2
 PATIENCE = 30
-# The write concern for commits. A commit does not wait for other members of the replica set, because the comment itself
-# is already safe from a server failure. If a commit is lost, its claim remains and is repaired later, as if the writer
-# had stopped before the commit.
+# The write concern for commits of comments that are already known to survive a server failure. Such a commit doesn't
+# have to wait for other members of the replica set. If it is lost in a server failure, the claim remains and is
+# repaired later, as if the writer had stopped before the commit.
 PRIMARY_ONLY = WriteConcern(w=1)
 
 BEGINNING = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
-# The collection and the fields that determine the version of a discussion, for code that reads the version together
-# with other documents.
+# The collection and the fields that determine the version of a discussion. They are used by code that reads the version
+# in the same query as other documents.
 VERSIONS = ("discussions", ("version", "claims"))
-# A projection of the discussion document that leaves out the lists that grow while people post.
+# A projection of the discussion document that leaves out `touched`, and all claims except the first. Both lists grow
+# while people are posting comments.
 BRIEF_PROJECTION = {"claims": {"$slice": 1}, "touched": 0}
 
 
@@ -58,14 +59,14 @@ class Intent:
     """A write that needs a claim.
 
     Attributes:
-        op: An id derived from the token. While a write is in progress, another write with the same `op` joins the
-            existing claim.
-        number: True assigns a new number and time, and None assigns neither. An int is used unchanged, along with
-            `posted`.
+        op: An id derived from the token. While a write is in progress, another write with the same `op` uses the same
+            claim.
+        number: If True, a new number and a new time are assigned. If None, neither is assigned. An int is used as the
+            number, with `posted` as the time.
         delta: The number that the commit adds to `count`.
         rev: The revision that the user saw, if the write is a change.
-        slugs: The slugs of a batch of comments. The batch gets one number per slug. The claim contains the highest
-            number.
+        slugs: The slugs of a batch of comments. Each slug gets a number of its own, and the claim contains the highest
+            of these numbers.
     """
 
     op: str
@@ -84,7 +85,7 @@ class Claim:
     """A write in progress, and the copy of the discussion that it writes to.
 
     Attributes:
-        place: The copy to write to. This value does not change until the claim is removed.
+        place: The copy to write to. A conversion can't replace this copy until the claim is removed.
         is_joined: Whether another process created the claim and may still be using it.
     """
 
@@ -140,7 +141,7 @@ class Discussions:
     def claim(self, target: Target, intent: Intent) -> Claim:
         """Record that a write is about to start, and return its claim.
 
-        The method waits while a conversion blocks new claims, or while too many writes are in progress.
+        Wait while a conversion blocks new claims, or while too many writes are in progress.
 
         Raises:
             DiscussionClosed: The intent needs an open discussion, but the discussion is closed.
@@ -172,8 +173,8 @@ class Discussions:
             free["state"] = "open"
         change = ObjectId()
         document = self.collection.find_one_and_update(
-            # No further condition is needed for joining a claim, because a conversion doesn't switch to the new copy
-            # until no claims are left.
+            # An existing claim can be joined even while a conversion blocks new claims, because the conversion doesn't
+            # switch to the new copy until no claims are left.
             {"_id": target.id, "$or": [free, {"claims.op": intent.op}]},
             _announce(intent, change),
             projection={
@@ -184,8 +185,8 @@ class Discussions:
         )
         if document is None:
             return None
-        # Find the claim by op, because the driver may have retried the findAndModify. A retry returns the whole
-        # document and ignores the projection.
+        # Search for the claim by `op`. The document can contain other claims, because the response to a findAndModify
+        # that the driver has retried ignores the projection.
         claim = next(claim for claim in read_claims(document) if claim.op == intent.op)
         return replace(claim, is_joined=claim.change != change)
 
@@ -197,15 +198,16 @@ class Discussions:
         Args:
             claim: The claim to remove.
             newest: The time of the new comment, if there is one.
-            is_safe: Whether the claimed write is known to survive a server failure. If so, losing the commit does no
-                harm.
+            is_safe: Whether the claimed write is known to survive a server failure. If so, the commit itself doesn't
+                have to survive one, because it can be repeated later.
         """
         return self._remove(claim, claim.delta, newest, self.committing if is_safe else self.collection)
 
     def refuse(self, claim: Claim) -> None:
         """Remove a claim whose write was rejected.
 
-        If another process created the claim, the claim is kept, because that process may decide differently.
+        If another process created the claim, keep the claim, because that process may still be able to write the
+        comment.
         """
         if not claim.is_joined:
             self.drop(claim)
@@ -213,23 +215,24 @@ class Discussions:
     def drop(self, claim: Claim) -> None:
         """Remove a claim that this process won't use for a write.
 
-        If another process has since joined the claim, the claim is kept.
+        If another process has since joined the claim, keep it.
 
-        Dropping the claim also changes the version, because the writer of an existing comment may have stopped before
-        it set a new version.
+        Dropping a claim also sets a new version. If the comment is already stored, the process that stored it may have
+        crashed before it could set a new version itself.
         """
         self._remove(claim, 0, None, self.collection, at=claim.at)
 
     def _remove(
         self, claim: Claim, delta: int, newest: datetime | None, collection: Collection[Document], **also: Any
     ) -> bool:
-        # Compare both op and change, because a third submission of the form may have a newer claim with the same op.
+        # Compare `change` as well as `op`. If the form was submitted again, there may be a newer claim with the same
+        # `op`, which must not be removed.
         is_it = [{"$eq": ["$$this.op", {"$literal": claim.op}]}, {"$eq": ["$$this.change", claim.change]}]
         entries = [{"slug": {"$literal": slug}, "id": ObjectId()} for slug in claim.slugs or (claim.slug,)]
         is_moving = {"$eq": [{"$type": "$moving"}, "object"]}
         changes: Document = {
             "claims": {"$filter": {"input": "$claims", "cond": {"$not": [{"$and": is_it}]}}},
-            # During a conversion, the converter copies the comments in `touched` again.
+            # During a conversion, list the written comments in `touched`, so that the converter copies them again.
             "touched": {"$cond": [is_moving, {"$concatArrays": ["$touched", entries]}, "$touched"]},
             "version": ObjectId(),
         }
@@ -247,8 +250,9 @@ class Discussions:
 def new_document(target: Target, layout: str, order: Order, bucket: int) -> Document:
     """Return the document for a new discussion without comments.
 
-    The first epoch is the current time, so it is higher than all epochs of an earlier discussion on the same target.
-    Therefore, a stale writer in the earlier discussion can't change or delete anything in the new one.
+    The first epoch is the current time. Therefore, if the target had an earlier discussion that was deleted, all epochs
+    of that discussion are lower, and a writer that is still working on it can't change or delete anything in the new
+    one.
     """
     epoch = Int64(now().timestamp() * 1000)
     return {
@@ -278,7 +282,7 @@ def label_filter(label: str) -> Document:
 
 
 def is_dead() -> Document:
-    """Return an expression that is true if a conversion has no recent heartbeat, or if there is no conversion."""
+    """Return an expression that is true if no conversion is in progress, or if it has no recent heartbeat."""
     return {"$lt": [{"$ifNull": ["$moving.beat", BEGINNING]}, {"$subtract": ["$$NOW", int(DEAD_AFTER * 1000)]}]}
 
 
@@ -291,15 +295,15 @@ def read_claims(document: Document) -> list[Claim]:
 def _announce(intent: Intent, change: ObjectId) -> list[Document]:
     """Return a pipeline that adds a claim for `intent`.
 
-    If there is already a claim with the same op, the time of that claim is updated instead. The pipeline also ends a
+    If a claim with the same `op` already exists, the pipeline updates the time of that claim instead. It also ends a
     conversion that has no recent heartbeat.
     """
     number: Any = Int64(intent.number or 0)
     posted: Any = intent.posted or "$last_posted"
     raised: Document = {}
     if intent.number is True:
-        # Imported comments have their own times. If these times are in the future, they must not affect the times of
-        # later posts.
+        # Imported comments keep their own times. `last_posted` must not be set to a time in the future, because later
+        # posts would then get even later times.
         later: Document = {"$max": ["$$NOW", {"$add": ["$last_posted", 1]}]}
         if intent.posted:
             later = {"$max": ["$last_posted", {"$min": [intent.posted, "$$NOW"]}]}

@@ -1,4 +1,4 @@
-"""The store that all parts of the MongoDB backend share, and the base class of these parts."""
+"""The store that the parts of the MongoDB backend share, and the base class of these parts."""
 
 import logging
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ from marginalia.comments.errors import CommentError
 from marginalia.comments.types import Target
 from marginalia.mongo.connection import database
 
-# Maximum number of seconds for which a writer waits for other writers when it converts a discussion that has outgrown
-# its layout.
+# A writer converts a discussion that has outgrown its layout. This is the maximum number of seconds that it then waits
+# for other writers.
 PROMOTION_PATIENCE = 2.0
 logger = logging.getLogger(__name__)
 
 
 class Store:
-    """The database that contains the comments, and its collections and layouts."""
+    """The comments database, with its collections and the storage layouts."""
 
     def __init__(self, db: Database[Document] | None = None) -> None:
         self.db = database(conf.database_alias()) if db is None else db
@@ -34,7 +34,7 @@ class Store:
         self.erasures = self.db["comments.erasures"]
 
     def find_comment(self, target: Target, slug: str) -> Document | None:
-        """Return the comment with `slug` from the current copy of the discussion, or None if it does not exist."""
+        """Return the comment `slug` from the current copy of the discussion, or None if there is no such comment."""
         epoch = None
         while (discussion := self.discussions.find(target)) and discussion["epoch"] != epoch:
             if (
@@ -43,15 +43,15 @@ class Store:
                 .comments.get(slug)
             ):
                 return document
-            # The comment does not exist, or the copy was replaced.
+            # Either the comment does not exist, or the copy has been replaced. Read again if it has been.
             epoch = discussion["epoch"]
         return None
 
     def was_written_under(self, claim: Claim, stored: Mapping[str, Any]) -> bool:
-        """Return whether `claim` was used to write a stored comment.
+        """Return whether a stored comment was written with `claim`.
 
-        A post is identified by its number, which no other post gets. An approval or a change is identified by its
-        change id.
+        If the claim is for a post, the comment must have the claim's number, which no other post gets. If it is for an
+        approval or a change, the comment or its history must contain the claim's change id.
         """
         if claim.kind == "post":
             return bool(stored["number"] == claim.number)
@@ -63,12 +63,12 @@ class Store:
 
 
 class Part(Backend):
-    """Base class for the parts of the MongoDB backend. Each part implements some methods of the contract."""
+    """Base class for the parts of the MongoDB backend. Each part implements some of the methods of `Backend`."""
 
     store: Store
 
     def renumber(self, target: Target) -> int | None:
-        """Renumber the comments of a discussion by (posted, slug).
+        """Renumber the comments of a discussion in the order of (posted, slug).
 
         Raises:
             ConversionFailed: The conversion to the new numbers failed.
@@ -77,10 +77,10 @@ class Part(Backend):
         return self.convert(target, discussion.layout, discussion.order, renumber=True)
 
     def promote(self, target: Target, layout: str) -> bool:
-        """Convert a discussion that has outgrown its layout to `layout`. Do nothing if `layout` is "".
+        """Convert a discussion that has outgrown its current layout to `layout`. Do nothing if `layout` is "".
 
-        Return False if the conversion failed, and otherwise True. After a failure, the written comment is still stored,
-        and the next writer tries to convert the discussion again.
+        Return False if the conversion failed, and otherwise True. A failure doesn't affect comments that are already
+        stored, and the next writer tries to convert the discussion again.
         """
         try:
             if layout:

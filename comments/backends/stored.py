@@ -28,9 +28,9 @@ from marginalia.mongo.reading import MALFORMED, Malformed, read_documents
 Document = dict[str, Any]
 
 ERASED = {"id": None, "name": "", "url": ""}
-# The fields of a tombstone.
+# The values that turn a comment into a tombstone.
 BLANK: Document = {"state": State.REMOVED.value, "author": ERASED, "source": "", "html": "", "said": "", "edited": None}
-# The fields that a change can replace, and that a conversion copies from a newer revision.
+# The fields that a change can replace. If a comment is changed during a conversion, these fields are copied again.
 CHANGING = ("author", "source", "html", "said", "state", "edited", "rev", "change", "op")
 FIELDS = ("slug", "full_slug", "number", "posted", "parent_id", "answers", "kind", *CHANGING)
 
@@ -64,12 +64,12 @@ class Storage:
 
 
 def author_document(author: CommentAuthor, email: str) -> Document:
-    """Return the document for an author. Fields that few authors use are omitted if they are empty."""
+    """Return the document for an author. The fields that only few authors need are left out if they are empty."""
     stored: Document = {"id": author.id, "name": author.name, "url": author.url}
     if author.is_moderator:
         stored["moderator"] = True
     if email:
-        stored["email"] = email.lower()  # queries by email address are case-insensitive
+        stored["email"] = email.lower()  # so that queries by email address are case-insensitive
     return stored
 
 
@@ -79,7 +79,7 @@ def read_author(document: Mapping[str, Any]) -> CommentAuthor:
 
 
 def content_document(new: NewComment) -> Document:
-    """Return the fields of a comment that don't depend on its place."""
+    """Return the fields of a comment that don't depend on its position in the discussion."""
     removed = new.state is State.REMOVED
     return {
         "kind": new.kind.value,
@@ -98,10 +98,10 @@ def content_document(new: NewComment) -> Document:
 def comment_document(
     content: Document, slug: str, number: int, posted: datetime, parent_comment: Mapping[str, Any] | None = None
 ) -> Document:
-    """Return the document for a new comment. The document contains the comment's place and the fields in `content`.
+    """Return the document for a new comment: its position in the discussion, and the fields in `content`.
 
-    `parent_comment` is the stored comment that the new comment replies to. If that comment is at the deepest level, the
-    new comment is stored at the same level, and its `answers` contains that comment's slug.
+    `parent_comment` is the stored comment that the new comment replies to. If `parent_comment` is already at the
+    deepest level, the new comment is stored at the same level, and its `answers` contains the slug of `parent_comment`.
     """
     parent = slugs.parent_of(slug)
     parent_path = ""
@@ -121,8 +121,8 @@ def comment_document(
 
 def read_comment(target: Target, document: Mapping[str, Any]) -> Comment:
     """Convert a document to a comment."""
-    # To save time, use positional arguments and dictionaries instead of calling the enums. This code runs for each
-    # comment on a page, about 100 times per request.
+    # To save time, use positional arguments, and look up enum members in dictionaries instead of calling the enums.
+    # This code runs for each comment on a page, about 100 times per request.
     above = document["parent_id"] or ""
     return Comment(
         target,
@@ -146,7 +146,7 @@ def read_comment(target: Target, document: Mapping[str, Any]) -> Comment:
 _KINDS = {kind.value: kind for kind in Kind}
 _STATES = {state.value: state for state in State}
 _TEXT = (str,)
-# The fields of a stored comment in any layout, and the types of their values.
+# The fields that a stored comment has in every layout, and the types of their values.
 _FORM: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("slug", "full_slug", "source", "html", "said"), _TEXT),
     **dict.fromkeys(("number", "rev"), (int,)),
@@ -197,7 +197,7 @@ def readable_comments(collection: str, documents: Iterable[Any]) -> list[Documen
 
 @contextmanager
 def _raise_if_damaged(document: Mapping[str, Any]) -> Iterator[None]:
-    """Raise DiscussionDamaged if the `with` block finds that a field of `document` is missing or malformed."""
+    """Convert an error in the `with` block, which reads `document`, to DiscussionDamaged."""
     try:
         yield
     except MALFORMED as error:

@@ -1,6 +1,6 @@
 """The registry of storage layouts. Each layout is a class that is registered under its name.
 
-Class attributes describe the capabilities of a layout.
+The attributes of the class describe what the layout can do.
 """
 
 from collections.abc import Mapping
@@ -22,19 +22,22 @@ _registered: dict[tuple[str, Order], type[Layout]] = {}
 
 
 def register(layout: type[Layout]) -> type[Layout]:
-    """Register a layout class for the orders that it supports. This function can be used as a decorator."""
+    """Register a layout class for the orders that it supports. This function can also be used as a decorator."""
     _registered.update({(layout.name, order): layout for order in layout.supported_orders})
     return layout
 
 
 def unregister(layout: type[Layout]) -> None:
-    """Unregister a layout class. This function is used in tests."""
+    """Unregister a layout class. Only tests need this function."""
     for order in layout.supported_orders:
         del _registered[layout.name, order]
 
 
 def layout_classes() -> Mapping[str, type[Layout]]:
-    """Return the layout classes, keyed by name. Classes with the same name have the same options."""
+    """Return the layout classes, keyed by name. If several classes share a name, return one of them.
+
+    Classes with the same name have the same options.
+    """
     by_name: dict[str, type[Layout]] = {}
     for (name, _order), layout in _registered.items():
         by_name.setdefault(name, layout)
@@ -62,7 +65,8 @@ def storage(label: str) -> Storage:
 def storage_of(target: Target) -> Storage:
     """Return the storage for a new discussion of `target`.
 
-    COMMENTS["CHOOSE_LAYOUT"] chooses the layout. If it returns "", the layout configured for the label is used.
+    The function COMMENTS["CHOOSE_LAYOUT"] chooses the layout. If it returns "", or a layout that can't store the
+    target's comments, the layout configured for the target's label is used.
 
     Raises:
         ImproperlyConfigured: The layout does not exist.
@@ -77,8 +81,8 @@ def _check_name(layout: str, owner: str) -> str:
     """Return `layout` if a layout with this name exists.
 
     Raises:
-        ImproperlyConfigured: The layout does not exist. The message contains `owner`, the label or target that uses the
-            layout.
+        ImproperlyConfigured: The layout does not exist. The message contains `owner`, which is the label or target that
+            uses the layout.
     """
     if layout not in layout_classes():
         raise ImproperlyConfigured(
@@ -88,23 +92,26 @@ def _check_name(layout: str, owner: str) -> str:
 
 
 def can_store(layout: str, label: str) -> bool:
-    """Return whether a layout can store discussions on `label` objects. Only some models support embedding."""
+    """Return whether a layout can store discussions on `label` objects.
+
+    Comments can be embedded only in objects for which COMMENTS allows it.
+    """
     layout_class = layout_classes()[layout]
     return not layout_class.in_target or layout_class.is_configured_for(label)
 
 
 def stock(target: Target) -> str:
-    """Return "" to select the configured LAYOUT. This function is the default of COMMENTS["CHOOSE_LAYOUT"]."""
+    """Return "", which selects the configured LAYOUT. This function is the default for COMMENTS["CHOOSE_LAYOUT"]."""
     return ""
 
 
 def bucket_size(label: str) -> int:
-    """Return the number of comments per bucket in new discussions on `label` objects, from the SIZE option."""
+    """Return the SIZE option: the number of comments per bucket in new discussions on `label` objects."""
     return int(Buckets.options_of(label)["SIZE"])
 
 
 def may_embed(label: str) -> bool:
-    """Return whether comments on objects of `label` can be embedded, in new discussions or through conversion."""
+    """Return whether comments on `label` objects can be embedded, either from the start or after a conversion."""
     return any(layout.in_target and layout.is_configured_for(label) for layout in layout_classes().values())
 
 
@@ -117,7 +124,7 @@ class Layouts:
 
     @property
     def all(self) -> tuple[Layout, ...]:
-        """Return one layout per name. Deletions and queries by author don't depend on the order of a layout."""
+        """Return one layout per name, for example to delete comments or find an author's comments in any order."""
         return tuple(map(self._get, layout_classes().values()))
 
     def of(self, place: Place) -> Layout:

@@ -1,7 +1,7 @@
 """The interface of storage layouts: capabilities, and basic read and write operations.
 
-Each method works on one copy of one discussion. A Place specifies the copy. The method reads and writes only documents
-with the epoch of that place. The methods that are not abstract are correct for every layout. Layouts override them to
+Most methods work on one copy of one discussion, which is specified by a Place. They read and write only documents that
+have the epoch of this place. The methods that aren't abstract work for every layout. A layout can override them to
 improve performance.
 """
 
@@ -34,31 +34,32 @@ class Lookup:
 
 
 class Layout(ABC):
-    """A way to store discussions. It is registered under `name` for the orders in `supported_orders`."""
+    """A way to store discussions, registered under `name` for each order in `supported_orders`."""
 
     name: ClassVar[str]
     supported_orders: ClassVar[tuple[Order, ...]] = (Order.OLDEST, Order.THREADED)
-    # The orders in which a page can be read without reading additional comments.
+    # The orders in which a page can be read without reading any comments on other pages.
     orders: ClassVar[tuple[Order, ...]] = (Order.OLDEST, Order.THREADED)
-    # The order in which `copy` expects comments, or None for any order.
+    # The order in which `copy` expects comments, or None if it accepts any order.
     copy_order: ClassVar[Order | None] = Order.OLDEST
-    # The options that COMMENTS can set, and their defaults. CAP is the maximum number of comments that are sorted in
-    # memory to show them in another order.
+    # The options that COMMENTS can set, and their defaults. A discussion with more than CAP comments is shown only in
+    # the orders in which the layout can read it, because showing it in another order would require sorting all comments
+    # in memory.
     options: ClassVar[Mapping[str, Any]] = {"CAP": 1_000}
-    # The key of COMMENTS["TARGETS"][label] in which options of this layout can be set even if new discussions use
-    # another layout, or "" if there is no such key.
+    # A key of COMMENTS["TARGETS"][label]. It can set options of this layout even if new discussions use another layout.
+    # "" means that there is no such key.
     setting: ClassVar[str] = ""
-    # Whether comments are stored in the documents of their targets. If so, there is only one copy, which is deleted
-    # along with the target.
+    # Whether comments are stored in the documents of their targets. If so, a target contains only one copy, which is
+    # deleted along with the target.
     in_target: ClassVar[bool] = False
-    # Whether `put` rejects a slug that exists anywhere in the discussion. If so, a root comment can be posted without
-    # calling `look` first.
+    # Whether `put` checks the whole discussion for a comment with the same slug. If so, a root comment can be posted
+    # without calling `look` first.
     put_checks_slug: ClassVar[bool] = False
-    # The collection that contains all copies, and additional collections to declare. The fields (discussion_id, epoch)
-    # distinguish the copies.
+    # The collection that contains all copies, and additional collections to declare. Each copy is identified by the
+    # fields (discussion_id, epoch).
     collection: ClassVar[str] = ""
     extra_collections: ClassVar[tuple[Collection, ...]] = ()
-    # Maximum number of stored documents per delete command.
+    # Maximum number of documents that one command deletes.
     delete_batch: ClassVar[int] = 2_000
 
     def __init__(self, db: Database[Document]) -> None:
@@ -88,39 +89,40 @@ class Layout(ABC):
         `lookup` is the result of calling `look` after the claim was made.
 
         Raises:
-            TargetNotFound: Comments are stored in the target, which no longer exists.
-            DiscussionFull: Comments are stored in the target, which has no room for another comment.
-            DiscussionBusy: Comments are stored in the target, which was moved too often during the call.
+            TargetNotFound: The layout stores comments in the target, and the target no longer exists.
+            DiscussionFull: The layout stores comments in the target, and the target has no room for another comment.
+            DiscussionBusy: The layout stores comments in the target, and the target was moved too often during the
+                call.
         """
 
     @abstractmethod
     def change(
         self, place: Place, slug: str, revs: Mapping[str, Any] | int, fields: Mapping[str, Any], lookup: Lookup
     ) -> bool:
-        """Set `fields` of a comment if its `rev` matches `revs` (a number or a query). Return whether `rev` matched."""
+        """Set `fields` of a comment if its `rev` matches `revs` (a number or a query). Return whether it did."""
 
     @abstractmethod
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
         """Store many comments, which must be sorted by `copy_order`. Skip comments whose slug already exists."""
 
     def begin_copy(self, place: Place) -> object:
-        """Make the copy at `place` valid, even if no comments are copied."""
+        """Make sure that the copy at `place` exists, even if there are no comments to copy."""
         return None
 
     def outgrown(self, place: Place, lookup: Lookup, *documents: Document) -> str:
-        """Return the layout to convert the discussion to after a write, or "" if the current layout is still suitable.
+        """Return the layout to which a write requires converting the discussion, or "" if its layout is still suitable.
 
         Args:
             place: The place of the copy.
             lookup: The result of calling `look` before the write.
-            *documents: The written comments.
+            *documents: The comments that are written.
         """
         return ""
 
     def clear(self, place: Place, epochs: Mapping[str, Any]) -> int:
         """Delete the copies whose epoch matches `epochs`, a query such as {"$lte": 3}.
 
-        Return the number of deleted documents.
+        Return how many documents were deleted.
 
         Documents are deleted in batches, because deleting a million documents with one command would exceed the time
         limit of the connection.
@@ -128,8 +130,7 @@ class Layout(ABC):
         query = {"discussion_id": place.target.id, "epoch": dict(epochs)}
         deleted = 0
         while ids := [document["_id"] for document in self.stored.find(query, {"_id": 1}).limit(self.delete_batch)]:
-            # Without the hint, the server may use the index that found the ids, and scan the whole index for each
-            # batch.
+            # Without this hint, the server may delete each batch by scanning all index entries of the copy.
             deleted += self.stored.delete_many({**query, "_id": {"$in": ids}}, hint="_id_").deleted_count
         return deleted
 
@@ -137,7 +138,7 @@ class Layout(ABC):
 
     @abstractmethod
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
-        """Yield all comments in `order`, which is one of `orders`. Only one batch is in memory at a time."""
+        """Yield all comments in `order`, which must be one of `orders`. Only one batch is in memory at a time."""
 
     def sorted(self, place: Place, order: Order) -> Iterator[Document]:
         """Yield all comments in any `order`. If `order` is not one of `orders`, the comments are sorted in memory."""
@@ -149,13 +150,13 @@ class Layout(ABC):
     def by_author(
         self, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
     ) -> Iterator[tuple[str, int, Document]]:
-        """Yield (discussion id, epoch, comment) for an author's comments in all copies.
+        """Yield (discussion id, epoch, comment) for each comment by an author, in all copies of all discussions.
 
         `query` is {"id": …} or {"email": …}. If `limit` is given, only public comments are yielded, newest first.
         """
 
     def by_number(self, place: Place, low: int, high: int) -> list[Document]:
-        """Return the comments numbered from `low` to `high`, in order."""
+        """Return the comments whose numbers are between `low` and `high` (inclusive), in the order OLDEST."""
         return [item for item in self.sorted(place, Order.OLDEST) if low <= item["number"] <= high]
 
     def newest(self, place: Place, limit: int) -> list[Document]:
@@ -165,7 +166,7 @@ class Layout(ABC):
     def by_path(self, place: Place, low: str, high: str, limit: int, *, backwards: bool = False) -> list[Document]:
         """Return up to `limit` comments with low < full_slug < high, in threaded order.
 
-        If `backwards` is true, return the last comments of the range in reverse order.
+        If `backwards` is true, begin with the last comment in this range, and return the comments in reverse order.
         """
         comments = [item for item in self.sorted(place, Order.THREADED) if low < item["full_slug"] < high]
         return (comments[::-1] if backwards else comments)[:limit]
@@ -176,13 +177,13 @@ class Layout(ABC):
         return self.by_path(place, max(after, low), high, limit)
 
     def epochs(self, place: Place) -> set[int]:
-        """Return the epochs of all copies."""
+        """Return the epochs of all copies of a discussion."""
         return {int(epoch) for epoch in self.stored.distinct("epoch", {"discussion_id": place.target.id})}
 
     def faults(self, place: Place) -> Iterable[str]:
         """Yield a message for each fault in the structure of the copy.
 
-        Faults in individual comments are not included.
+        Faults in individual comments are not reported.
         """
         return ()
 
@@ -214,7 +215,7 @@ class Layout(ABC):
 
     @classmethod
     def is_configured_for(cls, label: str) -> bool:
-        """Return whether COMMENTS mentions this layout for `label`, as LAYOUT or under the key `setting`."""
+        """Return whether COMMENTS specifies this layout for `label`, either as LAYOUT or with the key in `setting`."""
         entry = conf.entry(label)
         return entry["LAYOUT"] == cls.name or cls.setting in entry
 
@@ -238,21 +239,21 @@ def sort_key(document: Mapping[str, Any], order: Order) -> Any:
 def pushes(document: Document, order: Mapping[str, int]) -> list[tuple[Document, Any]]:
     """Return two ways to insert a comment into the sorted array `comments`.
 
-    Each is a pair (condition on the array, value for $push). The first way appends a comment that sorts after all
-    others, which is the usual case. Only the comment is then logged and replicated. The second way sorts the comment
-    into the array, so the whole array is logged and replicated.
+    Each way is a pair: a condition on the array, and a value for $push. The first way appends the comment. Its
+    condition is that the comment sorts after all others, as it usually does. Only the new comment is then logged and
+    replicated. The second way sorts the comment into the array, so the whole array is logged and replicated.
     """
     sort_field = next(iter(order))
     above_all = {f"comments.{sort_field}": {"$not": {"$gte": document[sort_field]}}}
     return [(above_all, document), ({}, {"$each": [document], "$sort": dict(order)})]
 
 
-# The comments in a document. In a damaged document, `comments` might not be an array.
+# An expression for the comments in a document, which is [] if the document is damaged and `comments` is not an array.
 PRESENT: Document = {"$cond": [{"$isArray": "$comments"}, "$comments", []]}
 
 
 def only(condition: Document) -> Document:
-    """Return a projection that selects the comments that match a condition on $$this."""
+    """Return a projection that selects the comments that match `condition`, in which $$this is the comment."""
     return {"$filter": {"input": PRESENT, "cond": condition}}
 
 

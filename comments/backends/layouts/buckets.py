@@ -1,8 +1,8 @@
-"""The layout that stores comments in buckets by number, and the base class of both bucket layouts.
+"""The layout that distributes comments among buckets by their numbers, and the base class of both bucket layouts.
 
-A bucket is a document with about 100 comments in the collection `comment_pages`. A page of 100 comments is read as one
-document. In `Buckets`, the number of a comment determines its bucket permanently. The layout for threads is in
-`threaded_buckets`.
+A bucket is a document that contains about 100 comments, in the collection `comment_pages`. A page of 100 comments can
+therefore be read as one document. In `Buckets`, the bucket of a comment is determined by the comment's number. The
+layout for threads is in the module `threaded_buckets`.
 """
 
 from abc import abstractmethod
@@ -34,7 +34,7 @@ BY_NUMBER = {"number": ASCENDING, "posted": ASCENDING, "slug": ASCENDING}
 
 
 class InBuckets(Layout):
-    """The base class of both bucket layouts. Its queries don't depend on how comments are distributed among buckets."""
+    """The base class of both bucket layouts, which distribute comments among buckets in different ways."""
 
     name = "buckets"
     collection = "comment_pages"
@@ -71,8 +71,8 @@ class InBuckets(Layout):
     ) -> Iterator[tuple[str, int, Document]]:
         """Yield the comments by an author.
 
-        All matching buckets are read even if `limit` is given, because buckets are not sorted by the times of an
-        author's comments.
+        Even if `limit` is given, all buckets with comments by this author are read, because no index returns them in
+        the order of these comments' times.
         """
         ((key, value),) = query.items()
         own = only({"$eq": [f"$$this.author.{key}", {"$literal": value}]})
@@ -107,14 +107,14 @@ class InBuckets(Layout):
 
     @abstractmethod
     def copy_some(self, place: Place, documents: Sequence[Document]) -> bool:
-        """Store as many of `documents` as possible with one command. Return True if all of them are now stored.
+        """Store as many of `documents` as possible with one command. Return whether all of them were stored.
 
-        Comments that already exist are not stored again. `documents` are sorted by `copy_order`.
+        Comments that already exist are not stored again. `documents` must be sorted by `copy_order`.
         """
 
 
 class Buckets(InBuckets):
-    """A layout of buckets by number. The bucket of a comment is `page` = ⌈number / bucket size⌉."""
+    """A layout that distributes comments by number. The `page` of a comment's bucket is ⌈number / bucket size⌉."""
 
     supported_orders = orders = (Order.OLDEST,)
 
@@ -130,7 +130,7 @@ class Buckets(InBuckets):
                     {"$push": {"comments": pushed}, "$inc": {"count": 1}},
                     upsert=True,
                 )
-            # The bucket already contains higher numbers or the slug, or another writer has created the bucket.
+            # The bucket already contains this slug or a higher number, or another writer has just created the bucket.
             except DuplicateKeyError:
                 if not condition and (stored := self.look(place, [slug]).comments.get(slug)):
                     return stored
@@ -148,8 +148,8 @@ class Buckets(InBuckets):
         return [item for item in descendants if item["full_slug"] > after][:limit]
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
-        # Run one query per batch. A single cursor might exceed the connection's time limit, which applies to the total
-        # time that the server spends on a cursor.
+        # Run a separate query for each batch. A single cursor could exceed the connection's time limit, which applies
+        # to the total time that the server spends on the cursor.
         page = 0
         while batch := list(self.stored.find({**self.of(place), "page": {"$gt": page}}).sort("page", 1).limit(BATCH)):
             for bucket in batch:
@@ -202,5 +202,8 @@ class Buckets(InBuckets):
 
 
 def page_of(number: int, size: int) -> int:
-    """Return the 1-based index of the bucket (or page) that contains `number`, if each contains `size` numbers."""
+    """Return the index of the bucket or page that contains `number`.
+
+    Indexes begin with 1, and each bucket or page contains `size` numbers.
+    """
     return (int(number) - 1) // size + 1

@@ -60,11 +60,11 @@ class Documents(Layout):
         return self._in_order(Order.THREADED, query, limit, DESCENDING if backwards else ASCENDING)
 
     def _in_order(self, order: Order, query: Document, limit: int = 0, direction: int = ASCENDING) -> list[Document]:
-        """Return comments of one copy, sorted by the index for `order`.
+        """Return comments of one copy, using the index for `order` to sort them.
 
-        The query has a hint. Without this hint, the server would plan the query again whenever the query takes ten
-        times as long as the cached plan predicts. If short and long discussions are read alternately, reading a long
-        page without the hint takes 1.5 times as long as reading it with the hint.
+        The query has a hint. Without a hint, the server would plan the query again whenever it takes ten times as much
+        work as the cached plan predicts. If short and long discussions are read in turn, reading a long page without
+        the hint takes 1.5 times as long as reading it with the hint.
         """
         sort = [(path, direction) for path, _ in SORT[order]]
         index = [("discussion_id", ASCENDING), ("epoch", ASCENDING), *SORT[order]]
@@ -72,8 +72,8 @@ class Documents(Layout):
         return readable_comments(self.collection, read_with_hint(index, find))
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
-        # Run one query per batch. A single cursor might exceed the connection's time limit, which applies to the total
-        # time that the server spends on a cursor.
+        # Run a separate query for each batch. A single cursor could exceed the connection's time limit, which applies
+        # to the total time that the server spends on the cursor.
         query = self.of(place)
         while batch := list(self.stored.find(query, PROJECTION).sort(SORT[order]).limit(BATCH)):
             readable = readable_comments(self.collection, batch)
@@ -108,7 +108,7 @@ class Documents(Layout):
 
 
 def _beyond(last: Document, order: Order) -> Document:
-    """Return the query for the comments after `last`. Several comments can have the same number as `last`."""
+    """Return the query for the comments that sort after `last`. Some of them can have the same number as `last`."""
     if order is Order.THREADED:
         return {"full_slug": {"$gt": last["full_slug"]}}
     number = last["number"]

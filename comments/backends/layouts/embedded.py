@@ -2,10 +2,12 @@
 
 Discussions in this layout are the fastest to read, but are limited in size.
 
-The array `comments` belongs to the copy whose epoch is `comments_epoch`. The filter of a write contains the complete
-shard key of the target, as found by `look`. If the filter contained only the `_id`, the write would be sent to all
-shards. If the target has been moved since it was looked up, it is looked up again. A target in the trash still contains
-its comments, which can be read and changed there. Therefore, reports and erasures also work for targets in the trash.
+The array `comments` belongs to the copy whose epoch is `comments_epoch`. Each write filters by the complete shard key
+of the target, as found by `look`. If the write filtered only by `_id`, it would be sent to all shards. If the target
+has been moved since it was looked up, it is looked up again.
+
+A target in the trash still contains its comments, which can be read and changed there. Therefore, reporting a comment
+and erasing an author's data also work for targets in the trash.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,8 +38,8 @@ from marginalia.mongo.collections import shard_key_of
 
 LOOK_AGAIN = 50
 BY_NUMBER = {"number": 1, "posted": 1, "slug": 1}
-# Maximum size in bytes of the comments in a target, far below MongoDB's limit of 16 MB. When this size is reached, the
-# target accepts no comments until the discussion is converted to another layout.
+# Maximum size in bytes of the comments in a target, which is far below MongoDB's limit of 16 MB. When this size is
+# exceeded, no comments are accepted until the discussion has been converted to another layout.
 FULL = 4_000_000
 
 
@@ -46,15 +48,15 @@ class Embedded(Layout):
 
     name = "embedded"
     # COLLECTION is the collection that contains the targets, or "" to use the model's own collection. TRASH is the
-    # collection that contains targets, with their comments, while the targets are in the trash. If a discussion exceeds
-    # BOUND comments or BOUND_BYTES, it is converted to PROMOTE_TO.
+    # collection that contains targets while they are in the trash, along with their comments. When a discussion reaches
+    # BOUND comments or a size of BOUND_BYTES, it is converted to the layout PROMOTE_TO.
     options = {"COLLECTION": "", "TRASH": "", "BOUND": 200, "BOUND_BYTES": 100_000, "PROMOTE_TO": "buckets"}
     setting = "EMBEDDED"
     in_target = True
 
     @classmethod
     def collections_of(cls, label: str) -> tuple[str, ...]:
-        """Return the collection of the targets, followed by the collection of targets in the trash, if there is one."""
+        """Return the collection of the targets, followed by the collection of targets in the trash if there is one."""
         own = str(cls.options_of(label)["COLLECTION"])
         trash = str(cls.options_of(label)["TRASH"])
         try:
@@ -66,15 +68,16 @@ class Embedded(Layout):
         return (own, trash) if trash else (own,)
 
     def _homes(self, label: str) -> list[Collection[Document]]:
-        """Return the collections to search for a target: its own collection, the trash, and its own collection again.
+        """Return the collections in which to search for a target: its own collection, the trash, and its own again.
 
-        The last search finds a target that was restored from the trash between the first two searches.
+        Its own collection is searched again for a target that is restored from the trash between the first two
+        searches.
         """
         homes = [self.db[name] for name in self.collections_of(label)]
         return [*homes, *homes[: len(homes) - 1]]
 
     def _read(self, place: Place, projection: Mapping[str, Any]) -> tuple[Collection[Document], Document] | None:
-        """Return the collection and the document of the target, or None if the target is in none of the collections."""
+        """Return the target's collection and its document, or None if the target is not found."""
         for home in self._homes(place.target.label):
             document = home.find_one({"_id": targets.parse_key(place.target)}, {"comments_epoch": 1, **projection})
             if document is not None:
@@ -110,7 +113,7 @@ class Embedded(Layout):
             if lookup.hint["bytes"] > FULL:
                 raise DiscussionFull(str(place.target))
             if (lookup.hint.get("stale") or place.epoch) < place.epoch:
-                self.begin_copy(place)  # epochs only increase, so an earlier copy is no longer read
+                self.begin_copy(place)  # epochs only increase, so the earlier copy is no longer read
             for condition, pushed in pushes(document, BY_NUMBER):
                 written = lookup.hint["home"].update_one(
                     {
@@ -166,7 +169,7 @@ class Embedded(Layout):
         entries = [
             (Target(label, str(document["_id"])).id, int(document.get("comments_epoch") or 0), item)
             for label in (_configured() if limit else self._labels())
-            # Comments in the trash are not shown, but an erasure must find them.
+            # Lists of comments leave out comments in the trash, but an erasure must find them.
             for home in self._homes(label)[: 1 if limit else None]
             for document in home.find({f"comments.author.{key}": value}, projection)
             for item in (readable_in(home.name, document) if limit else elements(document))
@@ -175,7 +178,10 @@ class Embedded(Layout):
         yield from sorted(entries, key=lambda entry: entry[2]["posted"], reverse=True) if limit else entries
 
     def _labels(self) -> list[str]:
-        """Return all labels with discussions that are, were, or are being embedded, regardless of the COMMENTS setting.
+        """Return the labels of all objects that may have embedded comments, whether or not COMMENTS still allows this.
+
+        Discussions of these objects are embedded, are being converted to the embedded layout, or still have an old
+        embedded copy.
 
         An erasure searches the objects of all these labels, so it can't miss a comment.
         """
@@ -189,7 +195,7 @@ class Embedded(Layout):
                 self.put(place, document, self.look(place, [document["slug"]]))
 
     def begin_copy(self, place: Place, documents: Sequence[Document] = ()) -> bool:
-        """Start a new copy that replaces an earlier one. Return False if this copy or a later one already exists."""
+        """Start a new copy that replaces any earlier one. Return False if this copy or a later one already exists."""
         earlier = {"$or": [{"comments_epoch": None}, {"comments_epoch": {"$lt": place.epoch}}]}
         update = {"$set": {"comments": list(documents), "comments_epoch": place.epoch}}
         query = {"_id": targets.parse_key(place.target), **earlier}

@@ -1,9 +1,9 @@
-"""The layout of threaded buckets. A bucket contains the comments with `page` ≤ full slug < `until`.
+"""The layout that distributes comments among buckets in threaded order.
 
-Full buckets are split.
+A bucket contains the comments with `page` ≤ full slug < `until`. A bucket that becomes too full is split.
 
-To find the bucket for a cursor, the layout searches for the end of the bucket's range. Therefore, reading a page takes
-the same time in any thread.
+To find where a page begins, the layout uses an index of these ranges. Therefore, reading a page takes the same time in
+threads of any length.
 """
 
 import contextlib
@@ -22,16 +22,16 @@ from marginalia.comments.types import Order
 from marginalia.mongo.connection import transaction
 
 FIRST = ""
-# A string that sorts after every full slug, because full slugs begin with a digit.
+# A string that sorts after every full slug, because all full slugs begin with a digit.
 LAST = "~"
-# A bucket that is waiting to be split can contain up to SLACK times as many comments as a full bucket.
+# A bucket that hasn't been split yet can contain up to SLACK times as many comments as a full bucket.
 SLACK = 2
 BY_PATH = {"full_slug": ASCENDING}
 READ_AGAIN = 20
 
 
 class ThreadedBuckets(InBuckets):
-    """A layout for threads.
+    """A layout that distributes comments in threaded order.
 
     `page` is the lowest full slug that a bucket can contain, and `until` is the start of the next bucket.
     """
@@ -42,13 +42,13 @@ class ThreadedBuckets(InBuckets):
     def put(self, place: Place, document: Document, lookup: Lookup) -> Document | None:
         key = document["full_slug"]
         slug = document["slug"]
-        # A root comment usually comes last, so first try to append it. A reply usually has comments after it, so sort
-        # it into the array.
+        # A root comment usually sorts after all others, so first try to append it. A reply usually doesn't, so sort it
+        # into the array immediately.
         ways = pushes(document, BY_PATH)[1 if "/" in key else 0 :]
         while True:
             if (leaf := self._leaf_of(place, key)) is None:
                 first = {"page": FIRST, "until": LAST, "count": 1, "comments": [document]}
-                # Ignore the error if another writer stored the first comment at the same time.
+                # Another writer may have stored the discussion's first comment at the same time. If so, try again.
                 with contextlib.suppress(DuplicateKeyError):
                     self.stored.insert_one({**self.of(place), **first})
                     return None
@@ -68,7 +68,8 @@ class ThreadedBuckets(InBuckets):
                     return None
             if stored := self.look(place, [slug]).comments.get(slug):
                 return stored
-            # The bucket was split after it was found, or is too full and must be split.
+            # Either the bucket was split after it was found, or it is too full. In both cases, `split` checks the
+            # bucket again.
             self.split(place, leaf["page"])
 
     def _leaf_of(self, place: Place, key: str) -> Document | None:
@@ -77,7 +78,7 @@ class ThreadedBuckets(InBuckets):
         return self.stored.find_one(query, {"page": 1, "until": 1}, sort=[("until", ASCENDING)])
 
     def split(self, place: Place, page: str, more: Sequence[Document] = ()) -> bool:
-        """Insert the comments in `more` that a bucket doesn't contain yet, and split the bucket if it is too full.
+        """Insert the comments of `more` that a bucket doesn't contain yet, and split the bucket if it is too full.
 
         The bucket keeps the first comments, and new buckets get the others. Return whether the bucket's range contains
         all of `more`.
@@ -93,8 +94,8 @@ class ThreadedBuckets(InBuckets):
                 comments = sorted([*comments, *missing], key=lambda item: str(item["full_slug"]))
             elif len(comments) <= place.bucket:
                 return True
-            # The last bucket usually grows at its end, so the buckets split off from it are filled completely. Other
-            # buckets are split evenly, so that each new bucket has room for more comments.
+            # The last bucket usually grows at its end, so split it into full buckets. Split any other bucket evenly, so
+            # that each part has room for more comments.
             size = place.bucket if leaf["until"] == LAST else -(-len(comments) // (len(comments) // place.bucket + 1))
             parts = [comments[start : start + size] for start in range(0, len(comments), size)]
             starts = [page, *(part[0]["full_slug"] for part in parts[1:]), leaf["until"]]
@@ -109,14 +110,13 @@ class ThreadedBuckets(InBuckets):
 
         try:
             return transaction(split_leaf, conf.database_alias())
-        # If two processes split the same bucket, they create the same new bucket. This error shows that the other
-        # process has already split the bucket.
+        # Another process has already split the bucket, and has created the same new buckets.
         except DuplicateKeyError:
             return False
 
     def by_path(self, place: Place, low: str, high: str, limit: int, *, backwards: bool = False) -> list[Document]:
-        # The number of buckets to read if all of them are full, which is the case if comments are added only at the
-        # end. If buckets are half full, a second query is needed.
+        # How many buckets to read. This is enough if all of them are full, as they are if comments were added only at
+        # the end. If buckets are half full, a second query is needed.
         leaves = limit // place.bucket + 1
         comments: list[Document] = []
         bound = high if backwards else low
@@ -130,13 +130,13 @@ class ThreadedBuckets(InBuckets):
                 return comments[:limit]
 
     def _chain(self, place: Place, bound: str, limit: int, backwards: bool, inside: Document) -> list[Document]:
-        """Return adjacent buckets, in ascending or descending order.
+        """Return adjacent buckets in ascending order, or in descending order if `backwards` is true.
 
-        The first bucket is the one that contains `bound`. If `backwards` is true, it is the one that contains the keys
-        just below `bound`.
+        The first of them is the bucket that contains the key `bound`, or the keys just below `bound` if `backwards` is
+        true.
 
-        If a bucket is split between two batches of a cursor, the cursor may return only one of its halves. Therefore,
-        buckets that are not adjacent are read again.
+        If a bucket is split while a cursor is reading, the cursor may return only one of the halves. Therefore, if the
+        buckets found aren't adjacent, they are read again.
         """
         query = {"page": {"$lt": bound}} if backwards else {"until": {"$gt": bound}}
         path, direction = ("page", DESCENDING) if backwards else ("until", ASCENDING)
@@ -155,8 +155,8 @@ class ThreadedBuckets(InBuckets):
             starts_right = upwards[-1]["until"] >= bound if backwards else upwards[0]["page"] <= bound
             if starts_right and all(a["until"] == b["page"] for a, b in pairwise(upwards)):
                 return chain
-        # A split can't cause a gap that lasts this long, so the buckets are damaged. `check_comments` reports the
-        # damage.
+        # The buckets still aren't adjacent. A split can't take this long, so the buckets are damaged. `check_comments`
+        # reports the damage.
         return chain
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:

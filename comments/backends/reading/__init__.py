@@ -1,1 +1,1 @@
-"""Read operations on one discussion, and across all discussions."""
+"""Read operations on a single discussion, and across all discussions."""

@@ -16,17 +16,17 @@ from marginalia.comments.types import Comment, Discussion, State, Target
 from marginalia.mongo.connection import sample_stages
 from marginalia.mongo.reading import Malformed, read_documents
 
-# Number of discussions per query.
+# How many discussions each query reads.
 BATCH = 100
 
 
 class Across(Erasing):
-    """Read operations on many discussions."""
+    """Read operations across all discussions."""
 
     def recent(self, limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
-        # The `newest` of a discussion is never earlier than its newest public comment. Read the discussions in
-        # descending order of `newest` until no other discussion can contain a comment that is newer than the comments
-        # found so far (threshold algorithm, Fagin 2001).
+        # The time `newest` of a discussion is never earlier than that of its newest public comment. Read the
+        # discussions in descending order of `newest`, and stop when the remaining discussions can't contain a comment
+        # that is newer than those found so far (threshold algorithm, Fagin 2001).
         newest: list[Comment] = []
         fields = {"claims": 0, "touched": 0}
         cursor = self.store.discussions.collection.find(label_filter(label), fields, batch_size=limit)
@@ -39,7 +39,7 @@ class Across(Erasing):
         return tuple(newest)
 
     def _locate(self, document: Document) -> tuple[datetime, Place, Layout]:
-        """Return the time of a discussion's newest comment, and the discussion's place and layout.
+        """Return the time `newest` of a discussion, and the discussion's place and layout.
 
         Raises:
             Malformed: The document can't be read.
@@ -54,8 +54,8 @@ class Across(Erasing):
         return document["newest"], place, layout
 
     def by_author(self, author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:
-        # Use the target and the slug as the key, because a comment may be found in two layouts if its discussion is
-        # converted during the search.
+        # Key the comments by target and slug. If a discussion is converted during the search, its comments may be found
+        # in two layouts, but must be returned only once.
         by_slug: dict[tuple[str, str], Comment] = {}
         for layout in self.store.layouts.all:
             current = self.current(layout, {"id": author_id}, limit=limit, before=before)
@@ -96,7 +96,8 @@ class Across(Erasing):
     def targets(self, *, label: str = "") -> Iterator[Target]:
         query = label_filter(label)
         collection = self.store.discussions.collection
-        # Don't keep a cursor open, because the caller may take a long time for each target.
+        # Run a separate query for each batch. A single cursor could time out, because the caller may take a long time
+        # for each target.
         while ids := [document["_id"] for document in collection.find(query, {"_id": 1}).sort("_id", 1).limit(BATCH)]:
             yield from read_documents("discussions", ids, Target.from_id)
             query = {**label_filter(label), "_id": {"$gt": ids[-1]}}

@@ -1,9 +1,10 @@
-"""Read operations for pages by number, by cursor or around one comment.
+"""Read operations that find a page by its number, by a cursor, or by a comment on it.
 
 Reading a page takes two commands, regardless of the length of the discussion. The first command reads the discussion
 document, and the second reads the discussion's current copy. A conversion keeps the old copy for an hour, so a reader
-finds either all comments of that copy or none. If a reader finds none, it checks whether the copy has been replaced,
-and reads again. The reader gives up only if the discussion is converted repeatedly for longer than PATIENCE.
+of this copy finds either all of its comments or, if the copy has already been deleted, none. If a reader finds none, it
+checks whether the copy has been replaced. If so, it reads again. The reader gives up only if the copy keeps being
+replaced for longer than PATIENCE.
 """
 
 import time
@@ -22,16 +23,16 @@ from marginalia.comments.backends.stored import Document, Place, read_comment, r
 from marginalia.comments.errors import CommentNotFound, DiscussionBusy, DiscussionDamaged
 from marginalia.comments.types import Comment, Discussion, Order, Page, PageQuery, Target
 
-# A string that sorts after every full slug, because full slugs begin with a digit.
+# A string that sorts after every full slug, because all full slugs begin with a digit.
 LAST = "~"
-# Maximum number of consecutive empty pages to skip.
+# How many pages are tried, in reading order, until one with comments is found.
 PASSED_OVER = 20
 T = TypeVar("T")
 Read = Callable[[Discussion, Place, Layout], T]
 
 
 class Reading(Part):
-    """Read operations on one discussion."""
+    """Read operations on a single discussion."""
 
     def discussion(self, target: Target) -> Discussion:
         return self._find(target)[0]
@@ -41,13 +42,14 @@ class Reading(Part):
         cursor = self.store.discussions.collection.find(
             {"_id": {"$in": [target.id for target in unique_targets]}},
             BRIEF_PROJECTION,
-            # Read all documents in one batch. Because the batch has room for one more document, the server closes the
-            # cursor without waiting for another request.
+            # Read all documents in one batch. The batch size is one more than needed, because the server closes the
+            # cursor immediately if the batch isn't full.
             batch_size=len(unique_targets) + 1,
         )
         by_id = {}
         for document in cursor:
-            # Lists show a damaged discussion as empty. The discussion's own page and audits report the damage.
+            # In lists, show a damaged discussion as empty. The damage is reported on the discussion's own page and by
+            # audits.
             with suppress(DiscussionDamaged):
                 by_id[document["_id"]] = read_discussion(document)
         return {target: by_id.get(target.id) or _empty_discussion(target) for target in unique_targets}
@@ -64,7 +66,7 @@ class Reading(Part):
     def _read_present(self, target: Target, read: Read[T]) -> T:
         """Return the result of `read` for a discussion and its current copy.
 
-        If `read` finds nothing because the copy has been replaced, `read` is called again.
+        If `read` finds nothing and the copy has been replaced, call `read` again.
 
         Raises:
             CommentNotFound: The requested comment does not exist.
@@ -149,7 +151,7 @@ class Reading(Part):
                 is_empty = False
                 yield read_comment(target, document), str(document["author"].get("email", ""))
             if layout.in_target and not is_empty:
-                return  # all comments were read with one command
+                return  # a single command has read all comments
             present = self.store.discussions.find(target) if discussion.begun else None
             if present is None or place.epoch in (present["epoch"], *(old["epoch"] for old in present["leftovers"])):
                 return
@@ -167,28 +169,32 @@ def _find_comment(slug: str, discussion: Discussion, place: Place, layout: Layou
 def _empty_discussion(target: Target) -> Discussion:
     """Return the discussion of a target before its first post.
 
-    The discussion has the configured layout. COMMENTS["CHOOSE_LAYOUT"] is not called, because readers don't need its
-    result.
+    The discussion has the layout that is configured for the target's model. COMMENTS["CHOOSE_LAYOUT"] is not called,
+    because readers don't need to know the layout of an empty discussion.
     """
     default = storage(target.label)
     return Discussion(target, default.layout, default.order)
 
 
 def _default_order(discussion: Discussion) -> Order:
-    """Return the order in which a discussion is shown by default: its own order, or NEWEST if this is configured."""
+    """Return the order in which a discussion is shown by default.
+
+    This is the configured order, if the discussion is stored in the order that it requires. Otherwise, it is the order
+    in which the discussion is stored.
+    """
     configured = storage(discussion.target.label).shown
     return configured if configured.native is discussion.order else discussion.order
 
 
 def _is_affordable(layout: Layout, discussion: Discussion, order: Order) -> bool:
-    """Return whether a discussion is stored in `order`, or is short enough to be sorted in memory."""
+    """Return whether a discussion can be read in `order`, or is short enough to be sorted in memory."""
     if order.native in layout.orders:
         return True
     return max(discussion.last_number, discussion.count) <= layout.options_of(discussion.target.label)["CAP"]
 
 
 def _page_by_number(layout: Layout, discussion: Discussion, place: Place, order: Order, size: int, number: int) -> Page:
-    """Return page `number`, or the next page that has comments. Page 0 is the first page in reading order."""
+    """Return page `number`, or the next page in reading order with comments. Page 0 is the first in reading order."""
     backwards = order is Order.NEWEST
     pages = max(1, -(-discussion.last_number // size))
     number = min(number, pages) or (pages if backwards else 1)
@@ -206,7 +212,7 @@ def _page_by_number(layout: Layout, discussion: Discussion, place: Place, order:
 
 
 def _threaded_page(layout: Layout, discussion: Discussion, place: Place, size: int, after: str, before: str) -> Page:
-    """Return the threaded page after or before a cursor."""
+    """Return the page after or before a cursor, in threaded order."""
     if before:
         documents = layout.by_path(place, "", before, size + 1, backwards=True)
         more_before = len(documents) > size
@@ -219,7 +225,10 @@ def _threaded_page(layout: Layout, discussion: Discussion, place: Place, size: i
 
 
 def _page_around(layout: Layout, discussion: Discussion, place: Place, size: int, center: Document) -> Page:
-    """Return the threaded page that contains the comment `center` and its ancestors."""
+    """Return a page in threaded order that contains the comment `center`.
+
+    The page begins with the root comment of the thread if `center` fits on this page.
+    """
     root = center["full_slug"].partition("/")[0]
     documents = layout.by_path(place, _just_below(root), LAST, size + 1)
     if not any(document["slug"] == center["slug"] for document in documents[:size]):
@@ -237,7 +246,7 @@ def _page_around(layout: Layout, discussion: Discussion, place: Place, size: int
 def _build_threaded_page(
     discussion: Discussion, place: Place, documents: list[Document], size: int, *, more_before: bool, more_after: bool
 ) -> Page:
-    """Return a threaded page, with cursors if there are more comments before or after it."""
+    """Return a page in threaded order, with cursors if there are more comments before or after it."""
     return Page(
         discussion,
         _comments(place, documents),
@@ -254,5 +263,5 @@ def _comments(place: Place, documents: list[Document]) -> tuple[Comment, ...]:
 
 
 def _just_below(full_slug: str) -> str:
-    """Return a key that sorts just before `full_slug`, and after the keys of all comments that precede it."""
+    """Return a key that sorts before `full_slug`, but after the full slugs of all comments that precede it."""
     return full_slug[:-1] + chr(ord(full_slug[-1]) - 1) + LAST

@@ -1,1 +1,1 @@
-"""Maintenance: conversions of discussions that are in use, audits, and repairs after crashes."""
+"""Maintenance of discussions: conversions while they are in use, audits, and repairs after crashes."""

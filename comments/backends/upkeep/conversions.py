@@ -12,16 +12,16 @@ from marginalia.comments.backends.upkeep.live import LiveConversion
 from marginalia.comments.errors import ConversionFailed
 from marginalia.comments.types import ConversionOptions, Order, Target
 
-# Maximum number of comments that are sorted in memory. Longer discussions are first converted to one document per
-# comment, because that layout has an index for every order.
+# Maximum number of comments that a conversion sorts in memory. If a longer discussion would have to be sorted, it is
+# first converted to one document per comment, because that layout has an index for every order.
 SORTED_IN_MEMORY = 20_000
 
 
 class Conversions(Part):
     """The part of the backend that chooses how to convert a discussion.
 
-    There are three ways: a single live conversion, two live conversions with one document per comment as the
-    intermediate layout, or just a change of the order.
+    There are three ways: a single live conversion, two live conversions with the documents layout as an intermediate
+    step, or, if the layout stays the same and supports all orders, just a change of the order.
     """
 
     def convert(self, target: Target, layout: str, order: Order, **how: Unpack[ConversionOptions]) -> int | None:
@@ -39,7 +39,8 @@ class Conversions(Part):
             source_layout.orders == target_layout.orders and not renumber
         )
         is_too_long = not is_sorted and document["last_number"] > SORTED_IN_MEMORY
-        # A target has only one array of comments, so two embedded copies can't exist at the same time.
+        # An embedded discussion can't be converted directly to another embedded copy, because its target has room for
+        # only one.
         if is_too_long or (source_layout is target_layout and source_layout.in_target):
             self.convert(target, Documents.name, order, **how)
             how["renumber"] = False
@@ -49,7 +50,7 @@ class Conversions(Part):
     def _reorder(self, source: Place, order: Order) -> int | None:
         """Change the order of a discussion whose layout supports all orders.
 
-        Also end a conversion whose process died.
+        If a process died while converting the discussion, end that conversion.
         """
         change: Document = {"moving": None, "touched": []}
         if source.order is not order:

@@ -1,13 +1,14 @@
-"""Conversion of a discussion to another layout, order or numbering while people post and change comments.
+"""Conversion of a discussion to another layout, order or numbering while people are posting and changing comments.
 
-Each writer is listed in `claims` from before it writes until it commits. During a conversion (while `moving` is set),
-the commit also adds the comment to `touched`. The converter copies all comments, compares the two copies, and copies
-the touched comments again. Then it switches to the new copy with one update, whose filter requires `claims` and
-`touched` to be empty.
+Each writer adds a claim to `claims` before it writes, and removes the claim when it commits. During a conversion (while
+`moving` is set), the commit also adds the comment to `touched`. The converter copies all comments, compares the two
+copies, and copies the touched comments again. Then it switches to the new copy with a single update, whose filter
+requires `claims` and `touched` to be empty.
 
-This filter makes the conversion correct. Two other mechanisms only make sure that it finishes: the gate, which blocks
-new claims for about a second, and the limit on `touched`, at which writers have to wait. Each conversion has its own
-epoch, so a dead or stalled converter writes only to a copy that is never read.
+This filter guarantees that no write is lost. Two other mechanisms only make sure that the conversion finishes: the
+gate, which blocks new claims for about a second, and the maximum length of `touched`, at which writers have to wait.
+Each conversion has its own epoch, so if a converter stalls and is replaced by another, it can write only to a copy that
+is never read.
 """
 
 import contextlib
@@ -39,16 +40,16 @@ SHUT_GATE = {"moving.gate": {"$add": ["$$NOW", GATE_MS]}}
 OPEN_GATE = {"moving.gate": None}
 NO_CHANGES: Mapping[str, Any] = {}
 FEW_TOUCHED = 5
-# Number of touched comments per copy command. This number is small enough for a command to finish before the gate
-# opens.
+# How many touched comments are copied at a time. This number is small, so that they are copied before the gate opens by
+# itself.
 CHUNK = 50
-# Maximum number of seconds that the gate stays shut while touched comments are copied again.
+# Maximum number of seconds for which the gate is kept shut while touched comments are copied again.
 LONGEST_GATE = 10
 
 
 @dataclass
 class LiveConversion:
-    """A single conversion of a discussion. The options are the same as for `Backend.convert`."""
+    """A single conversion of a discussion. For the options, see `Backend.convert`."""
 
     store: Store
     source: Place
@@ -64,13 +65,14 @@ class LiveConversion:
         self.source_layout, self.target_layout = self.store.layouts.of(self.source), self.store.layouts.of(self.to)
 
     def run(self) -> int:
-        """Convert the discussion. Return the number of copied comments.
+        """Convert the discussion, and return the number of copied comments.
 
         Raises:
             ConversionFailed: Another process is converting the discussion, the target can't store the comments, some
                 comments are malformed, writers don't finish in time, or the copies differ.
         """
-        # Malformed comments prevent the conversion, because reads skip them, so the copy would not contain them.
+        # Don't convert a discussion with malformed comments. Reads skip malformed comments, so the new copy would not
+        # contain them.
         with no_time_limit():
             if bad := next(self.source_layout.malformed(self.source), None):
                 raise ConversionFailed(f"{self.source.target}: {bad}.")
@@ -80,7 +82,8 @@ class LiveConversion:
             self.copy()
             self.compare()
             before = MAX_TOUCHED
-            # If comments are touched as fast as they are copied, continue with the gate, which blocks new writes.
+            # Copy touched comments again until only a few are left, or until writers touch them as fast as they are
+            # copied. `switch` then blocks new writes.
             while FEW_TOUCHED < (touched := self.recopy_touched()[0]) < before:
                 before = touched
             self.switch()
@@ -93,7 +96,7 @@ class LiveConversion:
     def _abort(self) -> None:
         """End this conversion and delete its copy.
 
-        If the copy has already become the current copy, keep it, because the error may have occurred after the switch.
+        If the copy has already become the current copy, keep it. This happens if the error occurred after the switch.
         """
         self.collection.update_one(self._own_filter(), {"$set": {"moving": None, "touched": []}})
         document = self.store.discussions.find(self.to.target)
@@ -104,7 +107,7 @@ class LiveConversion:
         return {"_id": self.source.target.id, "moving.id": self.conversion_id}
 
     def acquire(self) -> int:
-        """Start the conversion and return the epoch of its copy. Replace an earlier conversion whose process died.
+        """Start the conversion and return the epoch of its copy. If an earlier conversion's process died, replace it.
 
         Raises:
             ConversionFailed: Another process is converting the discussion.
@@ -119,7 +122,7 @@ class LiveConversion:
             "epoch": {"$add": ["$last_epoch", 1]},
             "done": 0,
         }
-        # A target has only one array of comments, so an earlier embedded copy no longer exists.
+        # Forget any old embedded copy. A target has room for only one copy, so the new copy replaces the old one.
         remaining = {"$filter": {"input": "$leftovers", "cond": {"$ne": ["$$this.schema", self.to.layout]}}}
         document = self.collection.find_one_and_update(
             {"_id": self.source.target.id, "epoch": self.source.epoch, "$expr": is_dead()},
@@ -154,9 +157,11 @@ class LiveConversion:
             )
 
     def copy(self) -> None:
-        """Copy all comments in the order of the new copy, so that no comment has to be inserted between others.
+        """Copy all comments in the order in which the new layout stores them.
 
-        If comments are touched before `compare` begins, `compare` copies them again.
+        Each comment is then added after the others, and never has to be inserted between them.
+
+        If a comment is changed before `compare` begins, `compare` finds the difference and copies the comment again.
         """
         if self.renumber:
             documents = self.source_layout.iterate(self.source, self.source_layout.orders[0])
@@ -183,7 +188,7 @@ class LiveConversion:
         self._beat({"touched": [], "moving.done": self.copied})
 
     def _with_heartbeat(self, documents: Iterator[Document], pulse: Callable[[], object]) -> Iterator[Document]:
-        """Yield the documents, and regularly call `pulse`, which records that this converter is still running."""
+        """Yield the documents, and call `pulse` regularly to record that this converter is still running."""
         for count, document in enumerate(documents):
             if count % BATCH == 0:
                 pulse()
@@ -193,11 +198,12 @@ class LiveConversion:
         return {**document, "number": Int64(self.numbers.new(document))} if self.renumber else document
 
     def compare(self) -> None:
-        """Compare all comments in both copies. Comments that differ are copied again.
+        """Compare all comments in both copies, and copy those that differ again.
 
-        Both copies are read in the same order, as two streams.
+        Both copies are read as streams, in the same order.
         """
-        # Renumbering does not change the full slugs.
+        # If the comments are renumbered, compare them in threaded order, because renumbering doesn't change the full
+        # slugs.
         orders = [Order.THREADED] if self.renumber else [Order.THREADED, Order.OLDEST]
         order = next(
             (order for order in orders if order in self.source_layout.orders and order in self.target_layout.orders),
@@ -216,9 +222,9 @@ class LiveConversion:
         self._beat()
 
     def recopy_touched(self, changes: Mapping[str, Any] = NO_CHANGES) -> tuple[int, bool]:
-        """Copy touched comments again. Return the number of entries in `touched`, and whether there were claims.
+        """Copy touched comments again. Return how many entries `touched` had, and whether there were any claims.
 
-        `changes` are written with each heartbeat.
+        `changes` are written to the discussion document with each heartbeat.
         """
         document = self.collection.find_one(self._own_filter(), {"touched": 1, "claims.op": 1})
         self._beat(changes)
@@ -233,13 +239,14 @@ class LiveConversion:
         return len(touched), bool(document and document["claims"])
 
     def recopy(self, slugs: list[str]) -> None:
-        """Copy comments again.
+        """Copy comments again if the new copy doesn't contain their current revision.
 
-        Missing comments are inserted, and older revisions are replaced by newer ones, never the other way round.
+        Missing comments are inserted, and older revisions are replaced with newer ones. A newer revision in the new
+        copy is never replaced with an older one.
 
         Raises:
-            ConversionFailed: Two copies of a comment have the same revision but differ, or a comment exists only in the
-                new copy.
+            ConversionFailed: A comment has the same revision in both copies, but its fields differ, or a comment exists
+                only in the new copy.
         """
         source = self.source_layout.look(self.source, slugs).comments
         there = self.target_layout.look(self.to, slugs)
@@ -255,8 +262,8 @@ class LiveConversion:
                 raise ConversionFailed(f"{self.source.target} was not converted: the copy of {slug} can't be written.")
             if copied["rev"] == document["rev"] and copied != self._renumbered(document):
                 raise ConversionFailed(f"{self.source.target} was not converted: the copy of {slug} differs.")
-        # Insert missing comments last, because inserting may split buckets. The comments to change would then no longer
-        # be where they were found.
+        # Insert missing comments only after the changes. Inserting may split buckets, so the comments to change would
+        # no longer be where `look` found them.
         if missing := [self._renumbered(document) for slug, document in source.items() if slug not in there.comments]:
             order = self.target_layout.copy_order or Order.OLDEST
             self.target_layout.copy(self.to, sorted(missing, key=lambda item: sort_key(item, order)))
@@ -265,12 +272,12 @@ class LiveConversion:
         """Shut the gate, wait until no writer is active, and switch to the new copy.
 
         Raises:
-            ConversionFailed: Writers don't finish in time.
+            ConversionFailed: There were still active writers after `patience` seconds.
         """
         deadline = None if self.patience is None else time.monotonic() + self.patience
         while True:
-            # Repair old claims, so that the conversion doesn't wait for dead writers. All other writers can still
-            # finish.
+            # Repair the claims of dead writers, so that the conversion doesn't wait for them. Writers that are still
+            # active aren't affected.
             repair_claims(self.store, self.source.target)
             began = progressed = time.monotonic()
             while time.monotonic() - progressed < GATE_MS / 1000 and time.monotonic() - began < LONGEST_GATE:

@@ -1,4 +1,4 @@
-"""Renumbering of a discussion by (posted, slug), for example after older comments were imported."""
+"""Renumbering of a discussion in the order of (posted, slug), for example after older comments have been imported."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from marginalia.comments.backends.stored import Document
 
 
 class Numbers:
-    """A new numbering by (posted, slug). This class needs about 250 bytes of memory per comment."""
+    """A new numbering in the order of (posted, slug). It needs about 250 bytes of memory per comment."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self.highest = 0
@@ -16,17 +16,17 @@ class Numbers:
             pairs.append((document["posted"], document["slug"]))
             self.highest = max(self.highest, int(document["number"]))
         pairs.sort()
-        # The difference to add to numbers that were assigned after this numbering was computed.
+        # The value to add to the numbers that were assigned after this numbering was computed.
         self.shift = len(pairs) - self.highest
         self.times = [posted for posted, _ in pairs]
         self.ranks = {slug: rank for rank, (_, slug) in enumerate(pairs, start=1)}
 
     def new(self, document: Document) -> int:
-        """Return the new number of a comment, even if it was posted or approved after this numbering was computed."""
+        """Return a comment's new number, even if the comment was stored after this numbering was computed."""
         rank = self.ranks.get(document["slug"])
         if rank is not None:
             return rank
         if document["number"] > self.highest:
             return int(document["number"]) + self.shift
-        # The new number of the last comment that was posted at or before the time of `document`.
+        # The comment shares its new number with the last comment that was not posted later.
         return max(1, bisect_right(self.times, document["posted"]))

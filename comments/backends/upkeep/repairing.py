@@ -1,8 +1,8 @@
 """Audits of discussions, and repairs of claims, counts and unused copies after a crash.
 
-No repair changes the text of a comment. If a claim's comment is stored, the claim is committed once its writer should
-have finished. In this case, either the writer stopped before the commit, or a server failure lost the commit. Any other
-claim is dropped when it is so old that no process can still be using it.
+No repair changes the text of a comment. A claim that has existed for longer than a write can take is repaired. If its
+comment is stored, the claim is committed, because either the writer stopped before the commit, or a server failure lost
+the commit. Otherwise, the claim is dropped, but only when it is so old that no process can still be using it.
 """
 
 import logging
@@ -28,18 +28,18 @@ from marginalia.mongo.connection import batched, no_time_limit
 
 logger = logging.getLogger(__name__)
 
-# Comments that were approved long after they were sent share numbers with other comments. If more than 100 + CROWD
-# comments share 100 numbers, the discussion is renumbered.
+# Comments that were approved long after they were sent share their numbers with other comments. A discussion is
+# renumbered if any of the ranges 1–100, 101–200 and so on contains the numbers of more than 100 + CROWD comments.
 HUNDRED, CROWD = 100, 200
-# Number of comments per query.
+# How many comments each query looks up.
 BATCH = 500
 
 
 def repair_claims(store: Store, target: Target, *, older_than: float | None = None) -> int:
     """Commit or drop the claims of a discussion that are older than `older_than` seconds (default: ABANDONED).
 
-    Claims that are older than LEASE are also committed if their comment is stored. Return the number of repaired
-    claims.
+    A claim whose comment is stored is committed as soon as it is older than LEASE. Return how many claims were
+    repaired.
     """
     oldest = times.ABANDONED if older_than is None else older_than
     document = store.discussions.find(target, whole=True)
@@ -58,7 +58,8 @@ def _repair(store: Store, claim: Claim, *, is_abandoned: bool) -> bool:
     stored = store.layouts.of(claim.place).look(claim.place, [claim.slug]).comments.get(claim.slug)
     if stored and store.was_written_under(claim, stored):
         return store.discussions.commit(claim, newest=claim.posted if claim.kind in ("post", "approve") else None)
-    # No process can still use this claim, because revisions only increase and each slug is stored only once.
+    # Whether this claim can no longer be used. A post fails if its slug is already stored, and a change fails if the
+    # comment already has a higher revision.
     is_past = stored is not None and (claim.kind in ("post", "approve") or stored["rev"] > claim.rev)
     if is_abandoned or is_past:
         store.discussions.drop(claim)
@@ -66,17 +67,18 @@ def _repair(store: Store, claim: Claim, *, is_abandoned: bool) -> bool:
 
 
 def drop_orphans(store: Store, target: Target, *, accept_loss: bool = False) -> bool:
-    """Delete copies that were left behind by earlier conversions. Return whether any were deleted.
+    """Delete copies that earlier conversions have left behind. Return whether any were deleted.
 
-    If a copy contains a comment that is missing from the current copy, the copy is kept unless `accept_loss` is True.
+    Unless `accept_loss` is True, a copy is kept if it contains a comment that is missing from the current copy.
     """
     document = store.discussions.find(target)
     if document is None:
         return False
     dropped = 0
     for layout, epoch in _orphans(store, document):
-        # A conversion that starts now gets a higher epoch. A conversion that is considered dead may still switch to its
-        # copy until it is ended, so this copy is not an orphan.
+        # Skip copies with a higher epoch: they belong to a conversion that started after `document` was read. Copies of
+        # conversions that are considered dead aren't orphans until the conversion has been ended, because it might
+        # still switch to its copy.
         if epoch <= document["last_epoch"] and (accept_loss or not _count_unique(store, document, layout, epoch)):
             dropped += layout.clear(read_place(document), {"$eq": epoch})
     return dropped > 0
@@ -85,7 +87,8 @@ def drop_orphans(store: Store, target: Target, *, accept_loss: bool = False) -> 
 def _orphans(store: Store, document: Document) -> Iterator[tuple[Layout, int]]:
     """Yield (layout, epoch) for each copy that the discussion document does not mention.
 
-    The document mentions the current copy, the copy in progress, and old copies that are waiting to be deleted.
+    The document mentions the current copy, the copy that a conversion is writing, and old copies that will be deleted
+    later.
     """
     known = {old["epoch"] for old in (document, *document["leftovers"], document["moving"] or document)}
     for layout in store.layouts.all:
@@ -95,8 +98,8 @@ def _orphans(store: Store, document: Document) -> Iterator[tuple[Layout, int]]:
 def _count_unique(store: Store, document: Document, layout: Layout, epoch: int) -> int:
     """Return the number of comments in an orphaned copy that are missing from the current copy.
 
-    Conversions never leave such comments behind. If there are any, the copy was the current copy until the discussion
-    document was lost and a new one was created.
+    Copies that a conversion left behind never contain such comments. If there are any, the copy was the current copy
+    until the discussion document was lost and a new one was created.
     """
     present = read_place(document)
     missing = 0
@@ -125,7 +128,7 @@ class Repairing(Part):
         return [*form_faults, *tally.faults(document), *self._claims(document), *self._copies(document)]
 
     def _tally(self, copy: Place) -> "Tally":
-        """Read all comments of a copy and return their totals. This needs about 200 bytes of memory per comment."""
+        """Read all comments in a copy, and return their totals. This needs about 200 bytes of memory per comment."""
         layout = self.store.layouts.of(copy)
         tally = Tally()
         tally.malformed = list(layout.malformed(copy))
@@ -158,10 +161,10 @@ class Repairing(Part):
         return sum(bool(repair()) for repaired_kinds, repair in repairs if kinds & repaired_kinds)
 
     def _recount(self, target: Target, *, accept_loss: bool) -> int:
-        """Count the comments again and store the result. Do nothing if a writer is active at the same time.
+        """Count the comments again, and store the result unless a writer was active in the meantime.
 
-        The count is lowered only if `accept_loss` is True, because a count that is too high may be the only trace of
-        lost comments. The count is never lowered while some comments can't be read.
+        The count is lowered only if `accept_loss` is True, because a count that is too high may be the only sign that
+        comments have been lost. The count is never lowered if some comments are malformed.
         """
         document = self.store.discussions.find(target)
         if document is None or document["claims"]:
@@ -177,7 +180,7 @@ class Repairing(Part):
     def tidy(self) -> int:
         """Run the maintenance that a worker performs every minute.
 
-        A damaged discussion does not prevent the maintenance of other discussions.
+        If a discussion is damaged, log this, and continue with the other discussions.
         """
         discussions = self.store.discussions.collection
         moment = now()
@@ -212,7 +215,7 @@ class Tally:
         self.hundreds: Counter[int] = Counter()
 
     def add(self, document: Document) -> None:
-        """Add a comment. Comments must be added in the copy's own order."""
+        """Add a comment to the totals."""
         slug = document["slug"]
         full_slug = document["full_slug"]
         own = f"{slugs.stamp(document['posted'])}:{slug.rpartition('/')[2]}"
@@ -233,7 +236,7 @@ class Tally:
             self.newest = max(self.newest, document["posted"])
 
     def faults(self, discussion: Document) -> Iterator[Fault]:
-        """Yield the faults in these comments, and their inconsistencies with the discussion document."""
+        """Yield the faults in these comments, and the values in the discussion document that don't match them."""
         name = str(Target.from_id(discussion["_id"]))
         yield from (Fault(name, "comment", what, repairable=False) for what in (*self.malformed, *self.bad))
         for parent, above, slug in self.needed:
@@ -242,7 +245,7 @@ class Tally:
         comparison = f"its count is {discussion['count']}, but it has {self.public} comments"
         if discussion["count"] < self.public and not discussion["claims"]:
             yield Fault(name, "count", comparison)
-        # The count may include malformed comments.
+        # Malformed comments aren't in `public`, but the count may include them.
         if discussion["count"] > self.public + len(self.malformed) and not discussion["claims"]:
             yield Fault(name, "lost", f"{comparison}. The other comments are lost", repairable=False)
         if max(self.hundreds.values(), default=0) > HUNDRED + CROWD:

@@ -1,1 +1,1 @@
-"""Write operations: posting, changing, importing and erasing comments, and the moderation queue."""
+"""Operations that post, change, import and erase comments, and the operations of the moderation queue."""

@@ -1,8 +1,8 @@
-"""Change a comment exactly once. Like a post, a change needs a claim and a commit.
+"""Change comments, each change exactly once. Like a post, a change needs a claim and a commit.
 
-A change selects the comment by its slug and the revision that the user saw, and increases the revision by one. Before
-that, the old version is written to comments.history, from which it can be restored. If the change then fails, its
-history entry is ignored, because no version of the comment refers to it.
+The update that makes a change finds the comment by its slug and by the revision that the user saw, and increases the
+revision by one. Before the update, the old version is stored in comments.history, from which it can be restored. If the
+update then fails, this history entry is ignored, because no version of the comment refers to it.
 """
 
 from collections.abc import Mapping
@@ -24,10 +24,10 @@ from marginalia.mongo.reading import read_documents
 
 @dataclass(frozen=True)
 class Change:
-    """A change to a comment that is in `state`. The change sets `fields`.
+    """A change that sets `fields` of a comment. The comment must be in `state`.
 
     Attributes:
-        delta: The number to add to `count`.
+        delta: The number that the change adds to the discussion's `count`.
         keep: Whether to keep the old version in the history.
     """
 
@@ -51,7 +51,7 @@ class Changing(Part):
 
     def restore(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
         tombstone = self.store.find_comment(target, slug) if slugs.is_slug(slug) else None
-        # Use the history entry that belongs to the removal, not an entry of a failed change.
+        # Use the history entry of the removal. There may also be an entry for a change that failed.
         entry = {"discussion_id": target.id, "slug": slug, "rev": rev - 1, "_id": tombstone and tombstone["change"]}
         old = self.store.history.find_one({**entry, "state": State.PUBLIC.value})
         fields = {name: old[name] for name in BLANK} if old else {}
@@ -61,7 +61,7 @@ class Changing(Part):
     def blank(self, target: Target, document: Document) -> Document:
         """Erase the text and author of a comment without keeping the old version. Return the stored comment.
 
-        The comment is erased even if others change it at the same time.
+        If someone else changes the comment at the same time, try again with the new revision.
         """
         change = Change("erase", State.PUBLIC, BLANK, delta=-1, keep=False)
         while document["state"] == State.PUBLIC.value:
@@ -78,8 +78,8 @@ class Changing(Part):
         change_ids: set[ObjectId | None] = {stored["change"]}
         versions: list[ReplacedComment] = []
         entries = self.store.history.find({"discussion_id": target.id, "slug": slug})
-        # An index sorts the entries by revision. Each revision has at most one entry that belongs to a successful
-        # change.
+        # An index sorts the entries by revision. Failed changes have left entries too. Each revision has at most one
+        # entry of a successful change, whose id is recorded in the following version.
         for entry in entries.sort("rev", -1):
             if entry["_id"] in change_ids:
                 change_ids.add(entry.get("change"))
@@ -87,7 +87,7 @@ class Changing(Part):
         return tuple(versions)
 
     def _change(self, target: Target, slug: str, rev: int, token: str, change: Change, by: str = "") -> Document:
-        """Make a change exactly once. Return the stored comment.
+        """Make a change exactly once, and return the stored comment.
 
         Raises:
             CommentNotFound: The comment does not exist, or the comment to edit was removed.
@@ -117,7 +117,7 @@ class Changing(Part):
                     self._keep_old(claim, stored, by)
                 fields = {**change.fields, "rev": rev + 1, "change": claim.change, "op": claim.op}
                 if not layout.change(claim.place, slug, rev, fields, lookup):
-                    # Another writer changed the comment first. Look again with the same claim.
+                    # Another writer has changed the comment first. Look the comment up again, with the same claim.
                     continue
                 stored = {**stored, **fields}
                 outgrown = layout.outgrown(claim.place, lookup, stored)
@@ -130,7 +130,7 @@ class Changing(Part):
                 return stored
 
     def _check_result(self, target: Target, stored: Document, change: Change, op: str) -> Document:
-        """Return the stored comment if it was changed with the same token, or if the change would have the same result.
+        """Return the stored comment if it was changed with the same token, or already is what the change would produce.
 
         Raises:
             CommentNotFound: The comment to edit was removed.
@@ -152,6 +152,6 @@ class Changing(Part):
         entry = {"_id": claim.change, "discussion_id": claim.place.target.id, **old, "at": now(), "by": by}
         try:
             self.store.history.insert_one(entry)
-        # Another submission that shares this claim has already stored the old version.
+        # Another submission of the same form, which shares this claim, has already stored the old version.
         except DuplicateKeyError:
             return

@@ -1,8 +1,8 @@
 """Erase all comments by an author, and all other data about the author.
 
-Once `erase_author` returns, readers can no longer see the author's comments, because they have been erased from the
-current copies, the queue and the history. The worker erases comments that were being written at the same time. The
-worker repeats the search until all claims from that time have expired and a search finds nothing.
+When `erase_author` returns, the author's comments have been erased from the current copies, the queue and the history,
+and nobody can read them. Comments that were being written at the same time are erased later, by the worker. The worker
+repeats the search until all writers from that time must have stopped and a search finds nothing.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,9 +18,9 @@ from marginalia.comments.types import Comment, HeldComment, Order, ReplacedComme
 from marginalia.mongo.clock import now
 from marginalia.mongo.reading import read_documents
 
-# Number of discussions per query.
+# How many comments are checked at a time.
 BATCH = 200
-# A writer that started before an erasure can still be active for this long.
+# How long a writer that started before an erasure can still be active.
 LASTING = timedelta(seconds=2 * LEASE)
 
 
@@ -45,13 +45,14 @@ class Erasing(Changing):
         ((key, value),) = query.items()
         self.store.erasures.update_one({"_id": f"{key}:{value}"}, [{"$set": {"at": "$$NOW"}}], upsert=True)
         erased = self._erase_found(query)
-        # Repeat the search, because it may have missed a discussion that was converted at the same time.
+        # Search again until nothing is found. A search can miss comments in a discussion that is converted at the same
+        # time.
         while count := self._erase_found(query):
             erased += count
         return erased
 
     def sweep_erasures(self) -> int:
-        # Each approval runs this query. The filter makes the query use the index.
+        # The filter matches every erasure. Without a filter, the query would not use the index.
         for record in self.store.erasures.find({"_id": {"$gt": ""}}):
             key, _, value = record["_id"].partition(":")
             count = self._erase_found({key: value}, record["at"])
@@ -62,11 +63,12 @@ class Erasing(Changing):
     def _erase_found(self, query: Mapping[str, str], until: datetime | None = None) -> int:
         """Erase an author's comments one by one, then delete the author's other data.
 
-        If `until` is given, only comments posted up to that time are erased. Return the number of erased and deleted
-        comments.
+        If `until` is given, only comments posted up to that time are erased. Return how many comments were erased or
+        deleted.
         """
         erased = 0
-        # An embedded comment may be found twice: in the collection of its target, and in the trash.
+        # Use a dictionary, because an embedded comment may be found twice: in the collection of its target, and in the
+        # trash.
         for target, document in {
             (target, stored_comment["slug"]): (target, stored_comment)
             for target, stored_comment in self._current_by_author(query)
@@ -86,9 +88,9 @@ class Erasing(Changing):
         return erased
 
     def _clear_copies(self, query: Mapping[str, str]) -> None:
-        """Delete copies that contain comments by an author, except the current copy and a copy in progress.
+        """Delete old copies that contain comments by an author. Keep current copies and copies that are being written.
 
-        A running conversion erases the comments in its copy when it compares the two copies.
+        A conversion that is writing a copy erases the comments there when it compares the two copies.
         """
         for layout in self.store.layouts.all:
             for discussion_id, epoch in {(discussion_id, epoch) for discussion_id, epoch, _ in layout.by_author(query)}:
@@ -107,7 +109,7 @@ class Erasing(Changing):
     def current(
         self, layout: Layout, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
     ) -> Iterator[tuple[Target, Document]]:
-        """Yield an author's comments in one layout, from current copies only."""
+        """Yield an author's comments in the discussions that use `layout`. Only current copies are read."""
         entries = layout.by_author(query, limit=limit, before=before)
         while batch := list(islice(entries, min(limit or BATCH, BATCH))):
             ids = list({discussion_id for discussion_id, _, _ in batch})

@@ -1,7 +1,7 @@
-"""Import comments in batches. Each batch has a single claim, so a batch takes about as long as one post.
+"""Import comments in batches. A batch has a single claim, so importing it takes about as long as posting one comment.
 
-The claim contains the slugs of the batch and a range of numbers. The slugs and numbers identify the comments that were
-written with the claim.
+The claim specifies the slugs of the batch and a range of numbers. If the import is interrupted, they show which of the
+comments were written with the claim.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,13 +18,13 @@ from marginalia.comments.errors import CommentError, InvalidParent
 from marginalia.comments.types import NewComment, Order, State, Target
 from marginalia.mongo.clock import now
 
-# Number of comments per claim. This number is lower than the number of touched comments at which writers wait for a
-# converter.
+# How many comments share a claim. This number is lower than MAX_TOUCHED, the number of touched comments at which
+# writers have to wait for a converter.
 BATCH = 250
 
 
 class Importing(Changing):
-    """Write operations for imports."""
+    """Write operations that import comments."""
 
     def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
         new = 0
@@ -39,8 +39,8 @@ class Importing(Changing):
         finally:
             if batch:
                 new += self._import_batch(target, batch)
-        # Check the order even if no comment is new, because an interrupted import may have stored comments without
-        # renumbering.
+        # Check the order even if all comments are already stored. An earlier import may have been interrupted before it
+        # renumbered them.
         if any(a.posted > b.posted for a, b in pairwise(self.iterate(target))):
             self.renumber(target)
         return new
@@ -49,7 +49,8 @@ class Importing(Changing):
         discussions = self.store.discussions
         can_promote = True
         last = max((new.posted for new in batch.values() if new.posted), default=None)
-        # A repeated batch gets the same op, so an interrupted import resumes with its old claim.
+        # The same batch always gets the same `op`. Therefore, if an interrupted import is repeated, it continues with
+        # its old claim.
         op = slugs.part("\n".join(batch))
         while missing := self._without_stored(target, op, batch):
             claim = discussions.claim(target, Intent(op, "", "import", number=True, posted=last, slugs=tuple(missing)))
@@ -59,7 +60,7 @@ class Importing(Changing):
             outgrown = layout.outgrown(claim.place, lookup, *documents)
             if outgrown and can_promote:
                 discussions.refuse(claim)
-                # If the conversion fails, another converter is active, so keep the current layout.
+                # If the conversion fails, import into the current layout instead of trying again.
                 can_promote = self.promote(target, outgrown)
                 continue
             if claim.is_stale:
@@ -78,7 +79,10 @@ class Importing(Changing):
         return 0
 
     def _without_stored(self, target: Target, op: str, batch: Mapping[str, NewComment]) -> Mapping[str, NewComment]:
-        """Return the comments of a batch that are not stored yet, so that a repeated import uses up no numbers."""
+        """Return the comments of a batch that still have to be stored.
+
+        Comments that are already stored are left out, so that a repeated import doesn't use up numbers.
+        """
         document = self.store.discussions.find(target, whole=True)
         if document is None:
             return batch
@@ -90,19 +94,19 @@ class Importing(Changing):
 
 
 def with_delta(layouts: Layouts, claim: Claim) -> Claim:
-    """Return a batch's claim with `delta` set to the number of public comments that were written with the claim."""
+    """Return the claim of a batch, with `delta` set to the number of public comments that were written with it."""
     documents = layouts.of(claim.place).look(claim.place, claim.slugs).comments.values()
     written = [item for item in documents if 0 <= claim.number - item["number"] < len(claim.slugs)]
-    # Also count comments that have been removed since, because their removal lowers the count.
+    # Also count comments that have since been removed, because the removal has already lowered the count.
     return replace(claim, delta=sum(item["state"] == State.PUBLIC.value or item["rev"] > 1 for item in written))
 
 
 def _build_documents(
     claim: Claim, batch: Mapping[str, NewComment], existing: Mapping[str, Document]
 ) -> tuple[list[Document], str]:
-    """Return the documents of the comments up to the first comment whose parent does not exist.
+    """Return the documents of the comments that precede the first comment whose parent does not exist.
 
-    The second value is the slug of the missing parent, or "" if all parents exist.
+    Also return the slug of this missing parent, or "" if all parents exist.
     """
     known = dict(existing)
     documents = list[Document]()

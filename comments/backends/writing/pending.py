@@ -1,4 +1,4 @@
-"""Operations on pending comments: hold, change, lease, approve, reject and withdraw them."""
+"""Operations that hold, change, lease, approve, reject and withdraw pending comments."""
 
 from datetime import datetime, timedelta
 from typing import Unpack
@@ -29,7 +29,7 @@ OLDEST_FIRST = [("created", 1), ("_id", 1)]
 
 
 class Pending(Posting):
-    """The moderation queue. Every change is a single conditional update."""
+    """The moderation queue. Each change is a single update, whose filter checks the state of the queued comment."""
 
     def hold(self, target: Target, new: NewComment, reasons: tuple[str, ...] = ()) -> PostResult:
         slug = slug_of(new)
@@ -42,7 +42,7 @@ class Pending(Posting):
         if new.posted is None and discussion["state"] != "open":
             raise DiscussionClosed(str(target))
         answered = existing.get(new.parent)
-        # Imports can contain replies to tombstones.
+        # Imported comments can reply to tombstones.
         if new.parent and (answered is None or (answered["state"] != State.PUBLIC.value and new.posted is None)):
             raise InvalidParent(new.parent)
         posted = new.posted or max(now(), discussion["last_posted"] + timedelta(milliseconds=1))
@@ -71,7 +71,7 @@ class Pending(Posting):
     def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
         document = self._settle(held_id, rev)
         stored = self.publish(document)
-        # This raises CommentNotFound if the author's data has been erased.
+        # This raises CommentNotFound if the author's data has since been erased.
         self._decide(document, Verdict.APPROVED, by)
         return read_comment(Target.from_id(document["discussion_id"]), stored)
 
@@ -102,8 +102,8 @@ class Pending(Posting):
     def reject(self, held_id: str, by: str = "", verdict: Verdict = Verdict.REJECTED) -> HeldComment:
         rejected = self._decide(self._get(held_id), verdict, by)
         if rejected.settled and rejected.verdict is verdict is not Verdict.WAITING:
-            # Another moderator may have started to approve the comment and stopped after publishing it. A rejected
-            # comment must not be public.
+            # An interrupted approval may have published the comment without recording the verdict. Remove the published
+            # comment, because a rejected comment must not be public.
             stored = self.store.find_comment(rejected.target, rejected.slug)
             if stored and stored["state"] == State.PUBLIC.value:
                 token = f"reject {rejected.id}"
@@ -132,7 +132,7 @@ class Pending(Posting):
                 {"created": {"$gt": last["created"]}},
                 {"created": last["created"], "_id": {"$gt": last["_id"]}},
             ]
-        # A discussion has at most one queued comment with a given slug, so no sorting is needed.
+        # Don't sort if both target and slug are given, because there is at most one such comment.
         cursor = self.store.pending.find(query, sort=None if target and wanted.get("slug") else OLDEST_FIRST)
         return tuple(read_documents(self.store.pending.name, cursor.limit(wanted.get("limit", 100)), read_held))
 
@@ -145,11 +145,11 @@ class Pending(Posting):
     def lease(self, by: str, until: datetime) -> HeldComment | None:
         free = {"state": Verdict.WAITING.value, "lease.until": {"$not": {"$gt": now()}}}
         update = {"$set": {"lease": {"by": by, "until": until}}}
-        # First find the oldest comment across all shards, and then lease it with a filter that contains its shard key.
-        # If another moderator leases it first, find the next one.
+        # First find the oldest comment on any shard. Then lease it, with a filter that contains its shard key. If
+        # another moderator has leased it in the meantime, find the next one.
         while oldest := self.store.pending.find_one(free, {"discussion_id": 1, "slug": 1}, sort=OLDEST_FIRST):
             document = self.store.pending.find_one_and_update({**_key(oldest), **free}, update)
-            # A malformed comment remains leased, so the next search skips it.
+            # If the comment is malformed, leave it leased, so that the next search skips it.
             if comment := read_document(self.store.pending.name, document, read_held):
                 return comment
         return None
@@ -159,7 +159,7 @@ class Pending(Posting):
         return self.store.pending.update_many(mine, {"$unset": {"lease": 1}}).modified_count
 
     def _get(self, held_id: str) -> Document:
-        """Return a queued comment in any state.
+        """Return a queued comment, whatever its verdict.
 
         Raises:
             CommentNotFound: The queue has no such comment.
@@ -170,9 +170,7 @@ class Pending(Posting):
         return document
 
     def _settle(self, held_id: str, rev: int) -> Document:
-        """Freeze the text of a comment before it is published, so that its author can no longer change it.
-
-        Return the comment.
+        """Prevent the author from changing a comment that is about to be published. Return the comment.
 
         Raises:
             CommentNotFound: The queue has no such comment, or the comment was withdrawn.
@@ -180,7 +178,8 @@ class Pending(Posting):
         """
         seen = self._get(held_id)
         query = {**_key(seen), "state": {"$ne": Verdict.WITHDRAWN.value}, **(_at_revision(rev) if rev else {})}
-        # Reset the expiry of a rejected comment, so that it does not expire while it is being published.
+        # If the comment was rejected before, restart the time until it expires, so that it doesn't expire while it is
+        # being published.
         is_rejected = {"$in": ["$state", [Verdict.REJECTED.value, Verdict.SPAM.value]]}
         change = [{"$set": {"settled": True, "decided": {"$cond": [is_rejected, "$$NOW", "$decided"]}}}]
         settled = self.store.pending.find_one_and_update(query, change, return_document=ReturnDocument.AFTER)
@@ -189,8 +188,9 @@ class Pending(Posting):
         return settled
 
     def _decide(self, waiting: Document, verdict: Verdict, by: str) -> HeldComment:
-        """Record a verdict, unless the comment was published or withdrawn. Return the comment as it is stored now."""
-        # The TTL index uses the time of the decision. A comment that is waiting again has no such time.
+        """Record a verdict, unless the comment has been approved or withdrawn. Return the stored comment."""
+        # A TTL index deletes comments some time after the decision. A comment that is returned to the queue must not
+        # expire, so it has no such time.
         decided = None if verdict is Verdict.WAITING else now()
         query = {**_key(waiting), "state": {"$nin": [Verdict.APPROVED.value, Verdict.WITHDRAWN.value]}}
         update = {"$set": {"state": verdict.value, "decided": decided, "decided_by": by}}
@@ -199,7 +199,7 @@ class Pending(Posting):
 
 
 def _key(waiting: Document) -> Document:
-    """Return the filter for a queued comment, including the fields that determine its shard."""
+    """Return the filter for a queued comment, which includes the fields that determine its shard."""
     return {name: waiting.get(name) for name in ("_id", "discussion_id", "slug")}
 
 

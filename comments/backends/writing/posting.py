@@ -1,8 +1,10 @@
 """Post a comment exactly once, in four steps: claim, look, write and commit.
 
-The look must come after the claim. If another process has already removed its claim for the same token, the comment has
-been stored, so the look finds it. A commit fails if the claim has been removed, either by another process with the same
-token or by a repair after a delay. The writer then starts again with a new claim.
+The look must come after the claim. Another process that uses the same token removes its claim only after it has stored
+the comment. So if the claim is new, the look finds any comment that is already stored.
+
+A commit fails if the claim has been removed, either by another process with the same token or, if the writer was slow,
+by a repair. The writer then starts again with a new claim.
 """
 
 from collections.abc import Callable, Mapping
@@ -50,7 +52,7 @@ class Posting(Changing):
         return PostResult(read_comment(target, stored), new=is_new)
 
     def publish(self, pending: Mapping[str, Any]) -> Document:
-        """Store a pending comment with the number and time that it got when it was held. Return the stored comment."""
+        """Publish a pending comment with the number and time that it got when it was held. Return its document."""
 
         def make(claim: Claim, existing: Mapping[str, Document]) -> Document:
             document = {name: pending[name] for name in FIELDS}
@@ -58,14 +60,15 @@ class Posting(Changing):
 
         number = int(pending["number"])
         slug = pending["slug"]
-        # Use the same op as for a post, so that posting and publishing with the same token share a claim.
+        # Use the same `op` as for a post, so that posting a comment and approving a held comment with the same token
+        # share a claim.
         op = slug.rpartition("/")[2]
         intent = Intent(op, slug, "approve", number=number, delta=1, posted=pending["posted"])
         target = Target.from_id(pending["discussion_id"])
         return self._store(target, intent, make)[0]
 
     def _store(self, target: Target, intent: Intent, make: Make, parent: str = "") -> tuple[Document, bool]:
-        """Write the comment that `make` builds from the claim and the comments found by `look`.
+        """Store the comment that `make` builds from the claim and from the comments that `look` finds.
 
         Return the stored comment, and whether this call stored it.
         """
