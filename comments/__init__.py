@@ -1,4 +1,4 @@
-"""Discussions about any kind of object, stored in MongoDB. All storage layouts fulfil the same contract."""
+"""Discussions about objects of any model, stored in MongoDB. All storage layouts fulfil the same contract."""
 
 from marginalia.comments.targets import register, unregister
 

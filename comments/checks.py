@@ -1,4 +1,7 @@
-"""System checks for the COMMENTS setting. docs/reference/checks.md lists every check id and its fix."""
+"""System checks for the COMMENTS setting.
+
+docs/reference/checks.md lists the id of each check, and how to fix the problem.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +19,7 @@ from marginalia.comments.posting.policy import Mode
 from marginalia.comments.types import Order
 from marginalia.tasks.compat import ImmediateBackend, tasks
 
-# Maximum size of a stored document in MongoDB, minus room for the other fields.
+# MongoDB's maximum document size, minus room for the other fields of a bucket.
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024 - 64 * 1024
 ENTRY = {"LAYOUT", "ORDER", "OPTIONS", "EMBEDDED"}
 
@@ -78,7 +81,7 @@ def _storage() -> Iterator[CheckMessage]:
             )
         layout = entry.get("LAYOUT", conf.entries("")[0]["LAYOUT"])
         if layout not in layout_classes():
-            # The default layout is reported once, not for each target that uses it.
+            # An unknown default layout is reported only once, not for each target that uses it.
             if "LAYOUT" in entry:
                 hint = f"Use one of: {_format_list(layout_classes())}."
                 yield Error(f"{name} has the unknown layout {layout!r}.", hint=hint, id="comments.E003")

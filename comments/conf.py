@@ -14,15 +14,15 @@ from django.utils.module_loading import import_string
 
 DEFAULTS: dict[str, Any] = {
     "DATABASE": "default",
-    # Alias of the task backend in TASKS that sends emails and converts long discussions.
+    # The task backend (a key of TASKS) whose tasks send emails and convert long discussions.
     "TASKS": "default",
     "DEFAULT": {"LAYOUT": "documents", "ORDER": "oldest", "OPTIONS": {}},
-    # Settings that override DEFAULT, keyed by label: {"app.model": {"LAYOUT": …, "ORDER": …, "OPTIONS": …}}. "EMBEDDED"
-    # contains the options of the embedded layout. If "EMBEDDED" is set, new discussions still use LAYOUT, but they can
+    # Settings that override DEFAULT, keyed by label: {"app.model": {"LAYOUT": …, "ORDER": …, "OPTIONS": …}}. An entry
+    # can also contain "EMBEDDED", with options of the embedded layout. New discussions then still use LAYOUT, but can
     # be converted to the embedded layout.
     "TARGETS": {},
-    # Import path of a function that accepts a marginalia.comments.types.Target and returns the layout for its new
-    # discussion, or "" to use LAYOUT.
+    # Import path of a function that accepts a marginalia.comments.types.Target and returns the layout of a new
+    # discussion on this target, or "" to use LAYOUT.
     "CHOOSE_LAYOUT": "marginalia.comments.backends.layouts.stock",
     # Maximum number of levels in a thread.
     "MAX_DEPTH": 8,
@@ -37,20 +37,21 @@ DEFAULTS: dict[str, Any] = {
     # default function applies MODE to every object.
     "POLICY": "marginalia.comments.posting.policy.stock",
     "MODE": "hold-first",
-    # Import path of a function that accepts an object and returns primary keys of accounts, as strings. Comments on
-    # this object by these accounts have the badge “Author”.
+    # Import path of a function that accepts an object and returns the primary keys of its authors' accounts, as
+    # strings. When these accounts comment on the object, their comments have the badge “Author”.
     "AUTHORS": "marginalia.comments.targets.no_authors",
-    # Number of minutes after posting during which authors can edit or delete a comment.
+    # For how many minutes after posting a comment its author can edit or delete it.
     "EDIT_MINUTES": 15,
-    # Number of hours after which a form expires, and minimum number of seconds that a person needs to complete it.
+    # A form expires after FORM_HOURS. A form that is sent within less than MIN_SECONDS is refused, because a person
+    # couldn't have filled it in so fast.
     "FORM_HOURS": 24,
     "MIN_SECONDS": 3,
     # Import paths of the spam rules, in the order in which they are applied.
     "RULES": tuple(
         f"marginalia.comments.posting.spam.{name}" for name in ("trap", "speed", "links", "words", "rate", "repeat")
     ),
-    # Spam limits: number of links above which a comment is held, words that cause a comment to be held, and the rate
-    # limit per network or account as a pair (comments, seconds).
+    # A comment is held if it contains more than MAX_LINKS links, or one of WORDS. RATE is the rate limit for each
+    # network and each account, as a pair (comments, seconds).
     "MAX_LINKS": 2,
     "WORDS": (),
     "RATE": (8, 600),
@@ -60,7 +61,7 @@ DEFAULTS: dict[str, Any] = {
     "ADDRESS": "marginalia.comments.posting.ip_hash.remote",
     # Import path of a function that accepts a request and returns the scheme and host for links in emails and feeds.
     "ORIGIN": "marginalia.comments.reading.links.requested",
-    # Number of seconds to keep the old copy after a conversion, for readers that have already started reading it.
+    # For how many seconds a conversion keeps the old copy, for readers that have already started to read it.
     "KEEP_OLD_COPY": 3_600,
 }
 
@@ -71,7 +72,7 @@ def get(key: str) -> Any:
 
 
 def database_alias() -> str:
-    """Return the alias of the database connection for comments."""
+    """Return the alias of the connection to the comments database."""
     return str(get("DATABASE"))
 
 
@@ -79,8 +80,8 @@ def entries(label: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the default entry of COMMENTS and the entry for `label`.
 
     Returns:
-        A pair: the DEFAULT entry, completed with default values for LAYOUT, ORDER and OPTIONS, and the entry for
-        `label` in TARGETS, or {} if TARGETS has no such entry.
+        A pair. The first item is DEFAULT, with default values for missing keys. The second item is the entry for
+        `label` in TARGETS, or {} if TARGETS contains no such entry.
     """
     return {**DEFAULTS["DEFAULT"], **get("DEFAULT")}, get("TARGETS").get(label, {})
 

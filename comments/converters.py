@@ -18,16 +18,17 @@ class LabelConverter:
 class KeyConverter(LabelConverter):
     """A path converter for primary keys as str.
 
-    The pattern is not greedy, because the slug of a reply also contains slashes.
+    The pattern is not greedy. Otherwise, it would also match the beginning of a reply's slug, which contains slashes.
     """
 
     regex = ".+?"
 
 
 class SlugConverter(LabelConverter):
-    """A path converter for comment slugs, which consist of parts with 16 characters each.
+    """A path converter for comment slugs, which consist of parts of 16 characters each.
 
-    Real slugs never contain the digit "1". Therefore, "1111111111111111" is a safe placeholder when reversing URLs.
+    Real slugs never contain the digit "1". Therefore, "1111111111111111" can be used as a placeholder for a slug when a
+    URL is reversed.
     """
 
     regex = r"[a-z1-7]{16}(?:/[a-z2-7]{16})*"

@@ -1,4 +1,4 @@
-"""Doctor checks for stopped writers and conversions, the mail server, missing discussions and wrong counts."""
+"""Doctor checks for interrupted writes and conversions, the mail server, missing discussions and wrong counts."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -14,15 +14,16 @@ from marginalia.mongo.doctor import ERROR, WARNING, Examination, Finding, check
 
 __all__ = ["BROADCASTS", "HOT_QUERIES"]
 
-# Maximum number of discussions that the count check reads in full, and maximum number of comments in each of them.
+# The count check reads at most this many discussions in full, and only discussions with at most this many comments.
 MAX_AUDITED_DISCUSSIONS = 100
 MAX_AUDITED_COMMENTS = 2_000
 # Maximum number of discussions listed in one message.
 MAX_LISTED = 3
-# A process is considered dead if its claim or conversion has been open for longer than this.
+# A claim or a conversion is considered interrupted if it hasn't made progress for this long.
 OVERDUE = timedelta(minutes=10)
 DAMAGE, LOST = "comments-damaged", "comments-lost"
-# Names of findings, keyed by kind of Fault. Faults of other kinds are reported by another check, or are being repaired.
+# The names of findings, keyed by the kind of fault. Faults of other kinds are reported by other checks, or are repaired
+# automatically.
 _FAULTS = {
     "count": "counter-drift",
     "numbers": "counter-drift",
@@ -36,7 +37,7 @@ _FAULTS = {
 
 @check
 def stale_claims(examination: Examination) -> Iterator[Finding]:
-    """Report claims whose writer never finished, and conversions whose process died."""
+    """Report claims whose writers never finished, and conversions whose process died."""
     if examination.alias != conf.database_alias():
         return
     due = now() - OVERDUE
@@ -51,7 +52,7 @@ def stale_claims(examination: Examination) -> Iterator[Finding]:
 
 @check
 def mail_server(examination: Examination) -> Iterator[Finding]:
-    """Report a mail server that rejects a connection or the login. No email is sent."""
+    """Report if the mail server can't be reached or rejects the login. No email is sent."""
     if not examination.production or examination.alias != conf.database_alias():
         return
     try:

@@ -1,6 +1,6 @@
 """Exceptions that callers of the comments app can handle.
 
-Invalid settings raise ImproperlyConfigured instead.
+For invalid settings, the app raises Django's ImproperlyConfigured instead.
 """
 
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ class CommentError(Exception):
     """Base class for errors about one comment or discussion.
 
     Attributes:
-        sentence: The message for the user. The arguments of the exception are for logs.
+        sentence: The message for the user. The arguments of the exception are meant only for logs.
     """
 
     sentence: str | Promise = _("The action failed. Nothing was changed. Please try again.")
@@ -31,15 +31,15 @@ class CommentNotFound(CommentError):
 
 
 class TargetNotFound(CommentError):
-    """The target object of the discussion does not exist, or no longer exists."""
+    """The object of the discussion does not exist, no longer exists, or isn't shown to readers."""
 
     sentence = _("The page that this comment belongs to no longer exists.")
 
 
 class DiscussionDamaged(CommentError, Malformed):
-    """The stored document of a discussion is missing a required field, or a field has the wrong type.
+    """The stored document of a discussion lacks a required field, or a field has the wrong type.
 
-    The message identifies the discussion and the field. This app never writes such a document.
+    The message identifies the discussion and the field. The app itself never writes such a document.
     """
 
     sentence = _("Comments can't be shown right now. Please try again later.")
@@ -60,7 +60,7 @@ class InvalidComment(CommentError):
 
 
 class TokenUsed(CommentError):
-    """The form token has already been used for different text, or for a comment that has since been deleted.
+    """The form token was already used for different text, or for a comment that has since been deleted.
 
     `sentence` contains the reason.
     """
@@ -77,7 +77,7 @@ class DiscussionClosed(CommentError):
 
 
 class DiscussionBusy(CommentError):
-    """Too many writes are in progress, or a write had to wait too long. The request can be sent again."""
+    """The request had to wait too long, for example because too many writes are in progress. It can be sent again."""
 
     sentence = _("Many people are commenting right now. Your comment has not been saved yet. Please send it again.")
 

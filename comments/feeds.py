@@ -19,7 +19,7 @@ MAX_ENTRIES = 50
 
 @require_safe
 def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
-    """Return the feed of the newest comments, newest first.
+    """Return a feed of a discussion's newest comments, newest first.
 
     The feed contains no personal data except the authors' names.
     """
@@ -34,8 +34,7 @@ def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
     )
     urls = CommentUrls.for_target(target)
     for comment in selectors.newest(target, limit=MAX_ENTRIES):
-        # Names stored by older releases may contain control characters, which XML does not allow even if they are
-        # escaped.
+        # Names that older releases stored may contain control characters, which XML doesn't allow even in escaped form.
         name = scrub(comment.author.name) or _("Anonymous")
         feed.add_item(
             title=_("Comment by %(name)s") % {"name": name},

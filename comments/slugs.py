@@ -1,8 +1,9 @@
 """Slugs, which identify comments and determine their order.
 
-A slug is a path of parts. In a full slug, each part is preceded by the time of the comment:
-"2026.11.21.10.07.03.512:abcdefghijklmnop/…". All parts have the same length, and all their characters sort after "/".
-Therefore, the descendants of path p are exactly the slugs in the range [p + "/", p + "0").
+A slug is a path that consists of one part for each comment from the root comment down. In a full slug, each part is
+preceded by the time of the comment: "2026.11.21.10.07.03.512:abcdefghijklmnop/…". All parts have the same length, and
+none of them contains "/". Therefore, the descendants of the path p are exactly the slugs in the range [p + "/", p +
+"0").
 """
 
 import base64
@@ -11,12 +12,12 @@ import re
 from datetime import UTC, datetime
 
 _PART = re.compile(r"[a-z2-7]{16}", re.ASCII)
-# The character after the separator "/" in sort order.
+# The character that follows the separator "/" in sort order.
 AFTER_DESCENDANTS = "0"
 
 
 def part(token: str) -> str:
-    """Return the slug part for `token`: 80 bits of its SHA-256 hash in lowercase base32."""
+    """Return the part of a slug that is derived from `token`: 80 bits of its SHA-256 hash, in lowercase base32."""
     digest = hashlib.sha256(token.encode()).digest()
     return base64.b32encode(digest[:10]).decode().lower()
 
@@ -32,7 +33,7 @@ def is_slug(text: object) -> bool:
 
 
 def stamp(posted: datetime) -> str:
-    """Return `posted` in the format of full slugs: UTC with millisecond precision and a fixed width."""
+    """Return `posted` in the format that full slugs use: in UTC, with millisecond precision and a fixed width."""
     posted = posted.astimezone(UTC)
     return f"{posted:%Y.%m.%d.%H.%M.%S}.{posted.microsecond // 1000:03d}" if posted.year > 999 else _early(posted)
 
@@ -43,7 +44,7 @@ def _early(posted: datetime) -> str:
 
 
 def join(parent: str, own: str) -> str:
-    """Return the path of the part `own` below the path `parent`, which can be ""."""
+    """Return the path that consists of the path `parent`, which can be "", and the part `own`."""
     return f"{parent}/{own}" if parent else own
 
 
@@ -55,14 +56,14 @@ def parent_of(slug: str) -> str:
 def allowed_parent(answered: str, max_depth: int) -> str:
     """Return the slug of the comment under which a reply to `answered` is stored.
 
-    Threads have at most `max_depth` levels. A reply that would be deeper is stored below a higher ancestor. If
-    `max_depth` is 1, all comments are root comments.
+    Threads have at most `max_depth` levels. A reply that would be deeper is stored under the deepest ancestor that
+    still allows it. If `max_depth` is 1, all comments are root comments.
     """
     return "/".join(answered.split("/")[: max_depth - 1]) if answered else ""
 
 
 def from_token(token: str, answered: str, max_depth: int) -> str:
-    """Return the slug of a comment that is posted with `token`. The same arguments always return the same slug.
+    """Return the slug of a comment that is posted with `token`. It is always the same for the same arguments.
 
     Args:
         token: The token of the form.
@@ -73,5 +74,5 @@ def from_token(token: str, answered: str, max_depth: int) -> str:
 
 
 def descendants(path: str) -> tuple[str, str]:
-    """Return the range (low, high) of the paths below `path`. `high` is not part of the range."""
+    """Return the range (low, high) that contains the paths below `path`. The range does not include `high`."""
     return path + "/", path + AFTER_DESCENDANTS

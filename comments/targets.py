@@ -1,4 +1,4 @@
-"""Targets: register models whose objects can have comments, and find objects by label and primary key."""
+"""Functions that register models whose objects can have comments, and find these objects by label and primary key."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +20,7 @@ def register(model: type[Model], visible: Visible) -> None:
 
     Args:
         model: The model to register.
-        visible: A function that accepts primary keys, and returns the objects with these keys that all readers can see.
+        visible: A function that accepts primary keys, and returns those of the objects that all readers can see.
             Comments on other objects are never shown.
 
     Raises:
@@ -41,7 +41,7 @@ def unregister(model: type[Model]) -> None:
 
 
 def no_authors(obj: Model) -> frozenset[str]:
-    """Return an empty set of accounts. This is the default of COMMENTS["AUTHORS"]."""
+    """Return an empty set of accounts. This function is the default for COMMENTS["AUTHORS"]."""
     return frozenset()
 
 
@@ -51,7 +51,7 @@ def registered() -> tuple[type[Model], ...]:
 
 
 def check_registered(label: str) -> None:
-    """Check that the model of `label` is registered.
+    """Check that the model `label` is registered.
 
     Raises:
         ImproperlyConfigured: The model is not registered. The message explains how to register it.
@@ -76,7 +76,7 @@ def target_for(obj: Model | Target) -> Target:
 
 
 def get_model(label: str) -> type[Model]:
-    """Return the model for `label`, which can come from a request.
+    """Return the model for `label`, which can be an unchecked value from a request.
 
     Raises:
         TargetNotFound: There is no such model, or `label` is not in lowercase.
@@ -85,14 +85,14 @@ def get_model(label: str) -> type[Model]:
         model = apps.get_model(label)
     except (LookupError, ValueError) as error:
         raise TargetNotFound(f"The model {label!r} doesn't exist.") from error
-    # Django ignores the case of labels, but an object must not have two discussions.
+    # Django ignores the case of labels. Here, it matters, because otherwise an object could have two discussions.
     if model._meta.label_lower != label:
         raise TargetNotFound(f"The model {label!r} must be in lower case: {model._meta.label_lower}.")
     return model
 
 
 def parse_key(target: Target) -> Any:
-    """Return the primary key of `target`, converted to the type that its collection stores.
+    """Return the primary key of `target`, converted to the type in which it is stored.
 
     Raises:
         TargetNotFound: The model does not exist, or the key is invalid for the model.
@@ -100,7 +100,7 @@ def parse_key(target: Target) -> Any:
     try:
         field = get_model(target.label)._meta.pk
         key = field.to_python(target.pk)
-        # The query would fail if a numeric key didn't fit into its column.
+        # Check the range of numeric keys, because a query would fail if the number didn't fit into the column.
         field.run_validators(key)
         return key
     except (ValidationError, ValueError, TypeError) as error:
@@ -120,9 +120,9 @@ def resolve(target: Target) -> Model:
 
 
 def resolve_many(requested: Iterable[Target]) -> dict[Target, Model]:
-    """Return the objects of the `requested` targets, with one query per model.
+    """Return the objects of the `requested` targets, using one query per model.
 
-    Objects that do not exist or that readers can't see are omitted.
+    Objects that don't exist or that readers can't see are left out.
     """
     requested = set(requested)
     by_model: dict[type[Model], list[Any]] = defaultdict(list)
@@ -144,7 +144,7 @@ def _keys(requested: Iterable[Target]) -> Iterator[tuple[type[Model], Any]]:
 
 
 def with_objects(comments: Iterable[Comment]) -> list[tuple[Comment, Model]]:
-    """Return `comments` with their objects, excluding comments on objects that readers can't see."""
+    """Return `comments`, each with its object. Leave out comments on objects that readers can't see."""
     comments = list(comments)
     objects = resolve_many({comment.target for comment in comments})
     return [(comment, objects[comment.target]) for comment in comments if comment.target in objects]

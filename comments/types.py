@@ -1,7 +1,7 @@
-"""The immutable values that backends accept and return. Raw documents are never exposed.
+"""The immutable values that backends accept and return. Backends never return raw documents.
 
-All datetimes are timezone-aware, in UTC, with millisecond precision. Slugs are paths: the slug of a reply begins with
-the slug of its parent.
+All datetimes are timezone-aware, in UTC, and have millisecond precision. A slug is a path: the slug of a reply begins
+with the slug of its parent.
 """
 
 import re
@@ -24,9 +24,9 @@ class Order(StrEnum):
 
     @property
     def native(self) -> "Order":
-        """Return the order in which comments must be stored so that they can be read in this order.
+        """Return the order in which comments have to be stored so that they can be read in this order.
 
-        For NEWEST, this is OLDEST. The stored comments are then read backwards.
+        For NEWEST, this is OLDEST, because the stored comments can be read backwards.
         """
         return Order.THREADED if self is Order.THREADED else Order.OLDEST
 
@@ -40,14 +40,14 @@ class Kind(StrEnum):
 
 
 class State(StrEnum):
-    """The state of a comment. A REMOVED comment keeps only its position, and has no text or author."""
+    """The state of a comment. A REMOVED comment has no text and no author, but keeps its position."""
 
     PUBLIC = "public"
     REMOVED = "removed"
 
 
 class Verdict(StrEnum):
-    """The verdict on a queued comment. If authors withdraw a comment (WITHDRAWN), its text and author are deleted."""
+    """The verdict on a queued comment. If its author withdraws it (WITHDRAWN), its text and author are deleted."""
 
     WAITING = "waiting"
     APPROVED = "approved"
@@ -58,10 +58,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The identity of an object with a discussion: the label of its model and its primary key as a str.
+    """The identity of an object that can have a discussion: the label of its model, and its primary key as a str.
 
-    The str of a target has the form "app.model:pk", which is used in URLs, tokens, files and messages. Stored documents
-    use `id`.
+    The str of a target has the form "app.model:pk", which is used in tokens, files and messages. Stored documents
+    contain the `id` instead.
     """
 
     label: str
@@ -74,8 +74,8 @@ class Target:
     def id(self) -> str:
         """Return the `_id` of the discussion document, "3fa9:app.model:pk".
 
-        The hash at the beginning distributes discussions evenly across the shards. Without this hash, keys that
-        increase with time would put all new discussions on one shard.
+        The hash at the beginning distributes discussions evenly across the shards. Without it, all new discussions
+        would be stored on the same shard if primary keys increase with time.
         """
         return f"{blake2b(str(self).encode(), digest_size=2).hexdigest()}:{self}"
 
@@ -93,13 +93,13 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class CommentAuthor:
-    """The author of a comment. The email address is not included: see `selectors.email_of`.
+    """The author of a comment, without the email address. For the email address, see `selectors.email_of`.
 
     Attributes:
         name: The name that readers see.
         id: The primary key of the account as a str, or None if there is no account.
-        url: The author's website. Any value that is not an http or https URL is replaced by "", because pages and API
-            clients link to this value, and an older release stored other values.
+        url: The author's website. If the value is not an http or https URL, it is replaced with "", because pages and
+            API clients show it as a link, and an older release stored other values.
         is_moderator: Whether the account was a moderator when the comment was posted.
     """
 
@@ -118,13 +118,13 @@ class NewComment:
     """A validated and rendered comment that is not stored yet.
 
     Attributes:
-        token: The token of the form. A token creates only one comment, even if the token is sent several times.
+        token: The token of the form. Even if it is sent several times, only one comment is created.
         text_hash: A keyed hash of the text that was sent with the token.
         parent: The slug of the comment that this comment replies to, or "".
         email: The author's email address, which is stored but never shown.
-        posted: The time of the comment. Only imports set this time.
-        slug: The slug of an exported comment. This slug is set only when an export is imported, so that the comment
-            keeps its slug even if MAX_DEPTH is lower now.
+        posted: The time of the comment, which is set only by imports. None means the current time.
+        slug: The slug that the comment had when it was exported, or "". An imported comment keeps this slug, even if
+            MAX_DEPTH is now lower.
     """
 
     author: CommentAuthor
@@ -146,11 +146,11 @@ class Comment:
     """A stored comment.
 
     Attributes:
-        answers: The slug of the comment that this comment replies to, or "". This value differs from `parent` for
-            replies below the maximum depth.
-        rev: The revision, which increases by one with each change. A change must specify the revision that the user
-            saw.
-        text_hash: A keyed hash of the text that was first sent with the form, or "" for removed and imported comments.
+        answers: The slug of the comment that this comment replies to, or "". It differs from `parent` if the reply
+            would have exceeded the maximum depth.
+        rev: The revision, which each change increases by one. A change must specify the revision that the user saw.
+        text_hash: A keyed hash of the text with which the comment was first sent, or "" for removed and imported
+            comments.
     """
 
     target: Target
@@ -174,7 +174,7 @@ class Comment:
 
     @property
     def depth(self) -> int:
-        """Return the number of levels above the comment, which is 0 for a root comment."""
+        """Return how many levels above the comment there are. For a root comment, this is 0."""
         return self.slug.count("/")
 
     @property
@@ -184,7 +184,7 @@ class Comment:
 
     @property
     def part(self) -> str:
-        """Return the last part of the slug: 16 characters, unique in the discussion, and short enough for an anchor."""
+        """Return the last part of the slug. It is unique in the discussion, and short enough for an anchor."""
         return self.slug.rpartition("/")[2]
 
 
@@ -193,13 +193,14 @@ class Discussion:
     """The discussion of a target. The discussion might not be stored yet.
 
     Attributes:
-        begun: Whether the discussion is stored. The value is False until the first post.
+        begun: Whether the discussion is stored. Usually, this is False until the first post.
         count: The number of public comments.
         last_number: The highest number assigned so far.
-        version: An id that changes whenever readers can see a change. Read the version before the comments, so that you
-            can use it as the cache key of a response that contains the comments.
+        version: An id that changes with each change that readers can see. It can be part of the cache key of a response
+            that contains the comments, if it is read before the comments.
         moving: The layout that the discussion is being converted to, or "".
-        writing: Whether a writer is active, or stopped before updating the version. If so, the version is not reliable.
+        writing: Whether there is a writer that hasn't set a new version yet, because it is still active or has crashed.
+            If so, the version is not reliable.
     """
 
     target: Target
@@ -230,18 +231,18 @@ class PageQuery(TypedDict, total=False):
 class Page:
     """A page of comments in a discussion.
 
-    Pages in the orders OLDEST and NEWEST have page numbers, beginning with 1. NEWEST shows the same pages as OLDEST,
-    beginning with the last page. Pages in the order THREADED have cursors.
+    Pages in the orders OLDEST and NEWEST have numbers, beginning with 1. NEWEST has the same pages as OLDEST, but
+    begins with the last page. Pages in the order THREADED have cursors instead of numbers.
 
     Attributes:
-        order: The order of the comments. This order differs from `requested_order` if the discussion is too long to be
-            shown in the requested order.
+        order: The order of the comments. If the discussion is too long to be shown in `requested_order`, this is the
+            order in which it is stored.
         number: The page number, or 0 in threaded order.
         pages: The number of the last page, or 0 in threaded order.
-        previous: The page number as a str, or the cursor, of the previous page in reading order. The value is "" if
-            there is no previous page. Pass a cursor as `before` to `Backend.page`.
-        next: The page number as a str, or the cursor, of the next page in reading order. The value is "" if there is no
-            next page. Pass a cursor as `after` to `Backend.page`.
+        previous: The number of the previous page in reading order as a str, or a cursor that can be passed to
+            `Backend.page` as `before`. This is "" if there is no previous page.
+        next: The number of the next page in reading order as a str, or a cursor that can be passed to `Backend.page` as
+            `after`. This is "" if there is no next page.
     """
 
     discussion: Discussion
@@ -262,13 +263,13 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class HeldComment:
-    """A comment in the moderation queue. It is either pending, or was approved, rejected or withdrawn.
+    """A comment in the moderation queue. It is pending, or has been approved, rejected or withdrawn.
 
-    `number` and `posted` determine the comment's place in the discussion once the comment is approved.
+    If the comment is approved, `number` and `posted` determine its position in the discussion.
 
     Attributes:
         rev: The revision, which increases by one each time the author changes the comment.
-        settled: Whether a moderator has approved the comment, so that its author can no longer change it.
+        settled: Whether a moderator has begun to approve the comment, so that its author can no longer change it.
     """
 
     id: str
@@ -320,10 +321,10 @@ class ReplacedComment:
 
 @dataclass(frozen=True, slots=True)
 class PostResult:
-    """The result of a post: either a public comment or a held comment.
+    """The result of sending a comment: either a public comment or a held comment.
 
     Attributes:
-        new: False if the token had already been used.
+        new: Whether the comment was stored just now. It was not if the token had already been used.
     """
 
     comment: Comment | None
@@ -343,10 +344,10 @@ class FlaggedComment:
 
 @dataclass(frozen=True)
 class Subscription:
-    """A subscription of an email address to replies to comments in a discussion.
+    """The subscription of an email address to replies in a discussion.
 
     Attributes:
-        slugs: The slugs of the comments. Each reply to one of these comments causes a notice.
+        slugs: The slugs of comments. The address receives an email about each reply to one of these comments.
         confirmed: The time of the confirmation, or None if the subscription is not confirmed yet.
     """
 
@@ -363,7 +364,7 @@ class Fault:
 
     Attributes:
         discussion: The target as a str, "app.model:pk".
-        kind: The kind of fault, as a single word.
+        kind: The kind of fault, in a single word.
         description: A description of the fault.
         repairable: Whether `Backend.repair` can repair the fault.
     """

@@ -1,4 +1,4 @@
-"""URLs of comments. Include them under a prefix, before any route that matches every URL."""
+"""The URLs of the comment views. Include them under a prefix, before any route that matches all URLs."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,10 @@ from marginalia.comments.views import handle_comment_errors
 
 
 def _route(route: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:
-    """Return a URL pattern for `view`. Every CommentError, and every outage of the database, becomes a response."""
+    """Return a URL pattern for `view`.
+
+    If the view raises a CommentError, or the database is unavailable, the response is an error page.
+    """
     return path(route, handle_comment_errors(limited(view)), name=name)
 
 

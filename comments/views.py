@@ -1,4 +1,4 @@
-"""Functions that all comment views share: finding targets, rendering pages and handling errors."""
+"""Functions that comment views share. They find targets, render pages and handle errors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,19 +20,19 @@ from marginalia.comments.types import Target
 from marginalia.mongo.servers import Outage
 
 PAGE_TEMPLATES = ["comments/frame.html", "base.html", "comments/bare.html"]
-# The number of seconds after which browsers and programs should try again after an outage.
+# During an outage, clients are asked to try again after this many seconds.
 RETRY_AFTER = 5
 GONE = gettext_lazy("The page that you commented on no longer exists. Your text:")
 
 
 class _ErrorMiddleware:
-    """View middleware that handles exceptions."""
+    """View middleware that converts exceptions to responses."""
 
     def __init__(self, view: Callable[..., HttpResponse]) -> None:
         self.view = view
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Return an error response, or None if `error` does not come from the comments app.
+        """Return an error response, or None for exceptions that this app doesn't handle.
 
         Raises:
             Http404: The comment or its target does not exist.
@@ -54,16 +54,16 @@ class _ErrorMiddleware:
 
 View = Callable[..., HttpResponse]
 
-# A decorator for views. It converts any CommentError to a response, and shows the submitted text again so that it isn't
-# lost. The status is 404 if the comment or its target does not exist, 503 if the discussion can't be read or written at
-# the moment, and 409 if someone else has changed the comment.
+# A decorator for views. It converts any CommentError to a response, which shows the submitted text again, so that the
+# text isn't lost. The status is 404 if the comment or its target does not exist, 503 if the discussion can't be read or
+# written at the moment, and 409 for any other CommentError, for example if someone else has changed the comment.
 handle_comment_errors: Callable[[View], View] = decorator_from_middleware(_ErrorMiddleware)
 
 
 def error_page(request: HttpRequest, sentence: str | Promise, *, status: int = 422) -> HttpResponse:
     """Return a page with the error message `sentence`.
 
-    The page shows the submitted text, so that the author can copy it.
+    The page also shows the submitted text, so that the author can copy it.
     """
     text = request.POST.get("text", "")
     return personal(page(request, None, "stray", {"sentence": sentence, "text": text}, status=status))
@@ -78,10 +78,10 @@ def _unavailable(request: HttpRequest) -> HttpResponse:
 
 
 def get_target_or_404(label: str, pk: str) -> tuple[Target, Model]:
-    """Return the target and its object.
+    """Return a target and its object.
 
     Raises:
-        Http404: Readers can't see the object.
+        Http404: The object does not exist, or readers can't see it.
     """
     target = Target(label, pk)
     try:
@@ -93,7 +93,7 @@ def get_target_or_404(label: str, pk: str) -> tuple[Target, Model]:
 def page(
     request: HttpRequest, target: Target | None, name: str, context: dict[str, Any], status: int = 200
 ) -> HttpResponse:
-    """Render a comments template inside the site's own base template: the first of PAGE_TEMPLATES that exists."""
+    """Render a comments template. Its base template is the first of PAGE_TEMPLATES that exists."""
     parts = {part: select_template(_names(target, part)) for part in ("list", "form")}
     context = {
         **context,
@@ -111,7 +111,7 @@ def _names(target: Target | None, name: str) -> list[str]:
 
 
 def template_names(target: Target, name: str) -> list[str]:
-    """Return the names of templates to try: for the model, for the app, then the default."""
+    """Return the names of the templates to try: one for the model, one for the app, and the default."""
     app, _dot, model = target.label.partition(".")
     return [f"comments/{app}/{model}/{name}.html", f"comments/{app}/{name}.html", f"comments/{name}.html"]
 

@@ -261,17 +261,15 @@ class Backend(Protocol):
         """Return the discussions of many targets, using one query. Discussions that are not stored yet are included."""
 
     def page(self, target: Target, **wanted: Unpack[PageQuery]) -> Page:
-        """Return a page of comments. By default, this is the first page in the discussion's own order.
+        """Return a page of comments. By default, this is the first page in the discussion's default order.
 
         Args:
             target: The target of the discussion.
-            **wanted: The requested page.
-                `order` is the order of the comments. The default is the discussion's own order.
-                `size` is the number of comments per page. The default is 50.
-                `number` is the page number (orders OLDEST and NEWEST). 0 is the first page in reading order. Numbers
-                beyond the last page select the last page.
-                `after` and `before` are cursors from a Page (order THREADED).
-                `at` is the slug of a comment on the requested page.
+            **wanted: The requested page. `order` is the order of the comments. If it is not given, the discussion's
+                default order is used. `size` is the number of comments per page. The default is 50. `number` is the
+                page number (orders OLDEST and NEWEST). 0 is the first page in reading order. Numbers beyond the last
+                page select the last page. `after` and `before` are cursors from a Page (order THREADED). `at` is the
+                slug of a comment on the requested page.
 
         Returns:
             The page. If the page is empty, the next page in reading order is returned instead. At most 20 pages are

@@ -151,5 +151,5 @@ class IpHashes:
         return str(document["ip_hash"]) if document else ""
 
     def erase(self, target: Target, slug: str) -> int:
-        """Delete the IP hash of a comment. Return the number of deleted documents."""
+        """Delete the IP hash of a comment. Return how many documents were deleted."""
         return self.stored.delete_many({"discussion_id": target.id, "slug": slug}).deleted_count

@@ -1,8 +1,8 @@
 """The MongoDB collections of the comments app, in the database that COMMENTS["DATABASE"] specifies.
 
-Each copy of a discussion has its own `epoch`. The indexes for reading a discussion begin with the discussion's id, so
-that a read needs only one range of the index. Each read also filters by epoch, so a page never mixes a copy in progress
-with the current copy.
+Each copy of a discussion has its own `epoch`. Each read filters by epoch, so a page never mixes the current copy with a
+copy that a conversion is still writing. The indexes for reading a discussion begin with the discussion's id, so that a
+read needs only one range of the index.
 """
 
 from marginalia.comments import conf
@@ -20,8 +20,8 @@ STATIC = (
             Index("by_newest", (("newest", -1), ("_id", -1))),
             Index("by_label", (("label", 1), ("_id", 1))),
             Index("label_by_newest", (("label", 1), ("newest", -1), ("_id", -1))),
-            # The worker reads the following indexes every minute. They contain only discussions with open claims,
-            # conversions or old copies.
+            # The worker reads the following indexes every minute. They are small, because they contain only discussions
+            # with claims, with a conversion in progress, or with old copies.
             Index("by_claim", (("claims.at", 1),), sparse=True),
             Index("by_beat", (("moving.beat", 1),), sparse=True),
             Index("by_due", (("leftovers.due", 1),), sparse=True),
@@ -136,7 +136,10 @@ def database_alias() -> str:
 
 
 def collections() -> tuple[Collection, ...]:
-    """Return the declarations of the app's collections, and of collections with embedded comments."""
+    """Return the declarations of the app's collections.
+
+    Also return declarations for collections of other apps in which comments can be embedded.
+    """
     layouts = layout_classes().values()
     declared = tuple(collection for layout in layouts for collection in layout.extra_collections)
     configured = (

@@ -1,4 +1,4 @@
-"""Frequent queries that the doctor explains, and queries that are deliberately sent to all shards."""
+"""Frequent queries, whose plans the doctor checks, and queries that are deliberately sent to all shards."""
 
 from typing import Any
 

@@ -36,7 +36,7 @@ _PLACED: dict[str, Schema] = {
 }
 _IN_DISCUSSION: dict[str, Schema] = {"discussion_id": TEXT, "epoch": INTEGER}
 _COMMENT: dict[str, Schema] = _PLACED | {"state": one_of(*State)}
-# The name of a storage layout. The validator accepts any name, because layouts are registered in code.
+# The name of a storage layout. Any name is accepted, because projects can register their own layouts.
 _LAYOUT = TEXT
 _ORDER = one_of(*Order)
 
@@ -81,9 +81,9 @@ DISCUSSION = document(
     },
 )
 COMMENT = document(_IN_DISCUSSION | _COMMENT)
-# `page` is a number in chronological buckets and a path in threaded buckets. The validator does not check the comments
-# in the array, because MongoDB would then validate all comments in the bucket (about 90) on each post, which would take
-# about 0.3 ms (benchmarks/validators).
+# `page` is a number in chronological buckets, and a full slug in threaded buckets. The validator does not check the
+# comments in the array. Otherwise, each post would make MongoDB validate all comments in the bucket (about 90), which
+# takes about 0.3 ms (benchmarks/validators).
 BUCKET = document(
     _IN_DISCUSSION | {"page": either(INTEGER, TEXT), "count": INTEGER, "comments": array_of(ANYTHING)}, {"until": TEXT}
 )

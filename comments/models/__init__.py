@@ -1,4 +1,4 @@
-"""The Django models of the app: the moderators' permission, and read-only models of stored documents."""
+"""The Django models of the app: a model for the moderators' permission, and read-only models of stored documents."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -10,7 +10,7 @@ __all__ = ["Moderation", "StoredAuthor", "StoredBucket", "StoredComment", "Store
 
 
 class Moderation(models.Model):
-    """A model without a table. It represents the moderation queue in the admin, and is never queried."""
+    """A model that represents the moderation queue in the admin. It has no table, and is never queried."""
 
     class Meta:
         managed = False

@@ -1,7 +1,7 @@
 """Read-only Django models of the stored documents, for the ORM and the admin.
 
-Queries also return old copies, and copies that a conversion has not finished. The `epoch` field distinguishes the
-copies.
+Queries also return comments in old copies of a discussion, and in copies that a conversion hasn't finished yet. Each
+copy has a different `epoch`.
 """
 
 from django.db import models
@@ -16,7 +16,7 @@ from marginalia.mongo.models import KeyedEmbeddedModel, ReadOnlyModel, ReadOnlyQ
 
 
 class StoredManager(models.Manager.from_queryset(ReadOnlyQuerySet)):  # type: ignore[misc]
-    """A manager that uses the connection COMMENTS["DATABASE"]."""
+    """A manager whose queries use the database COMMENTS["DATABASE"]."""
 
     def get_queryset(self) -> models.QuerySet:
         queryset: models.QuerySet = super().get_queryset().using(conf.database_alias())
@@ -35,8 +35,8 @@ class Stored(ReadOnlyModel):
 class StoredAuthor(KeyedEmbeddedModel):
     """The author of a stored comment. The model has no field for the email address."""
 
-    # This field is the primary key only to keep Django from adding another key. It is None for authors without an
-    # account.
+    # The account, or None for authors without an account. This field is the primary key only so that Django doesn't add
+    # another field as the key.
     key = models.CharField(primary_key=True, max_length=200, db_column="id")
     name = models.CharField(max_length=200)
     url = models.CharField(max_length=2_000, blank=True)
@@ -53,7 +53,7 @@ class StoredAuthor(KeyedEmbeddedModel):
 class StoredMoving(KeyedEmbeddedModel):
     """A conversion in progress: the new layout and the number of comments copied so far."""
 
-    # This field is the primary key only to keep Django from adding another key.
+    # This field is the primary key only so that Django doesn't add another field as the key.
     to = models.CharField(primary_key=True, max_length=20)
     done = models.BigIntegerField(null=True)
 
@@ -84,7 +84,7 @@ class StoredDiscussion(Stored):
     newest = models.DateTimeField(_("newest comment"))
     epoch = models.BigIntegerField(_("epoch"))
     moving = EmbeddedModelField(StoredMoving, null=True)
-    # The discussed object, if the admin list has looked it up.
+    # The discussed object, once the admin list has looked it up.
     about: models.Model | None = None
 
     class Meta:
@@ -104,7 +104,7 @@ class StoredDiscussion(Stored):
 
 
 class StoredComment(Stored):
-    """A comment that is stored as a separate document."""
+    """A comment that is stored in a document of its own (the documents layout)."""
 
     id = ObjectIdAutoField(primary_key=True, db_column="_id")
     discussion_id = models.CharField(_("discussion"), max_length=300)
@@ -135,7 +135,8 @@ class StoredBucket(Stored):
 
     id = ObjectIdAutoField(primary_key=True, db_column="_id")
     discussion_id = models.CharField(_("discussion"), max_length=300)
-    # A number in chronological buckets, or the lowest full slug in threaded buckets.
+    # In chronological buckets, the number of the bucket. In threaded buckets, the lowest full slug that the bucket can
+    # contain.
     page = models.JSONField(_("page"))
     count = models.IntegerField(_("comments"))
     epoch = models.BigIntegerField(_("epoch"))

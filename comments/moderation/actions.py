@@ -1,6 +1,6 @@
-"""Moderator actions. Each action checks the permission, makes the change, notifies subscribers and sends signals.
+"""Moderator actions. Each checks the permission, makes the change, and sends notices and signals if there are any.
 
-The admin, the API and the page linked from emails convert requests to actions, and the actions' results to responses.
+They are used by the admin, by the API, and by the page that emails to moderators link to.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from marginalia.comments.types import Comment, Target, Verdict
 
 
 def decide(sender: Sender, action: str, ids: Iterable[str], *, seen: Verdict) -> Decisions:
-    """Apply one of `pending.ACTIONS` to comments in the queue, as `pending.decide` does.
+    """Apply one of `pending.ACTIONS` to comments in the queue. For the arguments, see `pending.decide`.
 
     Raises:
         PermissionDenied: The sender is not a moderator.

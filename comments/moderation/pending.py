@@ -1,11 +1,11 @@
 """The moderation queue: leases, decisions and counts.
 
 Viewing the queue doesn't lease any comments. A moderator sees the pending comments that no other moderator has leased.
-After a decision, the next comments are leased, each with one findAndModify, so that moderators who work at the same
-time see different comments.
+When a moderator has made a decision, the next comments are leased to this moderator. Each lease is a single
+findAndModify, so moderators who work at the same time see different comments.
 
-A lease expires after the time LEASE. Decisions don't need a lease, because a comment can safely be approved or rejected
-by several moderators at the same time.
+A lease expires after the time LEASE. A decision doesn't require a lease, because it does no harm if several moderators
+approve or reject the same comment at the same time.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ from marginalia.comments.types import Comment, HeldComment, HeldQuery, Verdict
 from marginalia.mongo.clock import now
 
 LEASE = timedelta(minutes=10)
-# Maximum number of comments that are counted. If there are more, the admin shows "more than" this number.
+# Counting stops at this number. If there are more comments, the admin shows "more than" this number.
 MAX_COUNTED = 1000
 MAX_EARLIER = 10
 ACTIONS = ("approve", "reject", "spam", "wait")
@@ -39,7 +39,7 @@ class Case:
     Attributes:
         obj: The object of the discussion, or None if readers can't see it.
         reasons: The reasons why the comment is waiting, as sentences.
-        earlier: The number of public comments by the author's account, up to MAX_EARLIER.
+        earlier: The number of public comments by the author's account, but at most MAX_EARLIER.
     """
 
     held: HeldComment
@@ -51,13 +51,13 @@ class Case:
 
 @dataclass(frozen=True)
 class Decisions:
-    """The result of several decisions.
+    """The result of applying an action to several comments.
 
     Attributes:
         done: The ids of the comments that the action was applied to.
-        failed: A pair (id, reason) for each comment for which the action failed.
+        failed: A pair (id, reason) for each comment to which the action could not be applied.
         published: The published comments.
-        removed: The comments whose publication was undone.
+        removed: The comments that were removed again, because the action undid their approval.
     """
 
     done: tuple[str, ...]
@@ -90,7 +90,7 @@ def leased_by(by: str, size: int) -> tuple[HeldComment, ...]:
 
 
 def lease(by: str, size: int) -> tuple[HeldComment, ...]:
-    """Lease the oldest pending comments to the moderator `by`, until this moderator has `size` leases.
+    """Lease the oldest pending comments to the moderator `by`, until `size` comments are leased to this moderator.
 
     Returns:
         All comments leased to `by`.
@@ -102,7 +102,7 @@ def lease(by: str, size: int) -> tuple[HeldComment, ...]:
 
 
 def release(by: str) -> int:
-    """End all leases of a moderator. Return how many there were."""
+    """End all leases of a moderator, and return how many were ended."""
     return backend().release(by)
 
 
@@ -116,11 +116,11 @@ def cases(pending: Iterable[HeldComment]) -> list[Case]:
 
 
 def decide(action: str, ids: Iterable[str], by: str, origin: str = "", *, seen: Verdict | None = None) -> Decisions:
-    """Apply one of ACTIONS to comments. If the action fails for one comment, it is still applied to the other comments.
+    """Apply one of ACTIONS to comments. If the action fails for one comment, continue with the others.
 
     Args:
         action: The name of the action.
-        ids: The ids of the comments. An id can include the revision that the moderator saw, as "ID.REV". The comment is
+        ids: The ids of the comments. An id can include the revision that the moderator saw, as "ID.REV". A comment is
             then approved only if it still has this revision.
         by: The primary key of the moderator.
         origin: The scheme and host for links in notices about published comments. If it is "", no notices are sent.
@@ -147,7 +147,7 @@ def decide(action: str, ids: Iterable[str], by: str, origin: str = "", *, seen: 
 
 
 def _decide(action: str, held_id: str, by: str, origin: str, rev: int) -> Comment | None:
-    """Apply an action to one comment. Return the comment that was published, or whose publication was undone."""
+    """Apply an action to one comment. Return the comment if it was published, or if its approval was undone."""
     if action == "approve":
         comment = approve(held_id, by=by, rev=rev)
         if comment.removed:
@@ -157,7 +157,7 @@ def _decide(action: str, held_id: str, by: str, origin: str, rev: int) -> Commen
         return comment
     held = reject(held_id, by=by, verdict=_VERDICTS[action])
     if held.verdict is Verdict.APPROVED and action == "wait" and held.decided_by == by:
-        # To undo an approval, remove the published comment. It can be restored on its own page in the admin.
+        # To undo an approval, remove the published comment. Moderators can restore it on its own page in the admin.
         return services.remove(held.target, held.slug, by=by)
     if held.verdict is not _VERDICTS[action]:
         raise CommentNotFound(held_id)
@@ -165,7 +165,7 @@ def _decide(action: str, held_id: str, by: str, origin: str, rev: int) -> Commen
 
 
 def _check_seen(held_id: str, seen: Verdict) -> None:
-    """Check that the comment still has the verdict that the moderator saw.
+    """Check that the verdict on a comment is still the one that the moderator saw, or that the comment is approved.
 
     Raises:
         CommentNotFound: Another moderator has since rejected the comment.
@@ -175,7 +175,7 @@ def _check_seen(held_id: str, seen: Verdict) -> None:
 
 
 def approve(held_id: str, *, by: str = "", rev: int = 0) -> Comment:
-    """Publish a queued comment with its original number and time.
+    """Publish a queued comment with the number and time that it got when it was held.
 
     Args:
         held_id: The id of the comment in the queue.
@@ -200,9 +200,9 @@ def reject(held_id: str, *, by: str = "", verdict: Verdict = Verdict.REJECTED) -
 
 
 def counts() -> dict[str, int]:
-    """Return the number of comments in each group: waiting, spam, rejected and flagged.
+    """Return how many comments are waiting, spam, rejected and flagged.
 
-    Each count uses an index, and stops at MAX_COUNTED.
+    The number of flagged comments is an estimate. The other counts use an index, and stop at MAX_COUNTED.
     """
     states = (Verdict.WAITING, Verdict.SPAM, Verdict.REJECTED)
     counted = {state.value: backend().count_held(state, MAX_COUNTED) for state in states}
@@ -217,5 +217,5 @@ def _parent(held: HeldComment) -> Comment | None:
 
 
 def _earlier(held: HeldComment) -> int:
-    """Return the number of public comments by the author's account, up to MAX_EARLIER, or 0 if there is no account."""
+    """Return how many public comments the author's account has, at most MAX_EARLIER, or 0 if there is no account."""
     return len(selectors.by_author(held.author.id, limit=MAX_EARLIER)) if held.author.id else 0

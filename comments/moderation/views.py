@@ -1,4 +1,4 @@
-"""The page linked from emails to moderators. It shows a pending comment and a button for publishing it."""
+"""The page that emails to moderators link to. It shows a pending comment, and a button that publishes the comment."""
 
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -17,7 +17,7 @@ from marginalia.comments.reading.views import comment_url
 @permission_required(policy.MODERATE)
 @get_or_post
 def approve(request: HttpRequest, held_id: str) -> HttpResponse:
-    """Let moderators publish a pending comment."""
+    """Show a pending comment to a moderator. On POST, publish the comment."""
     try:
         held = selectors.get_held(held_id)
     except CommentNotFound as error:

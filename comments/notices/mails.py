@@ -1,8 +1,8 @@
-"""Emails about comments. Background tasks send these emails (`manage.py work`).
+"""Emails about comments, which are sent by background tasks (`manage.py work`).
 
-A notice is sent at most once. It is marked as sent once the connection to the mail server is open, but before the email
-is transmitted. The mark is removed only if the server rejects the email. If the worker dies or the connection breaks
-during transmission, the email is not sent again, because sending it twice would be worse than losing it.
+Each email is sent at most once. It is marked as sent when the connection to the mail server is open, but before it is
+transmitted. The mark is removed only if the server rejects the email. If the worker dies or the connection is lost
+during the transmission, the email is not sent again, because sending it twice would be worse than losing it.
 """
 
 from collections.abc import Iterable
@@ -25,18 +25,18 @@ from marginalia.comments.types import Comment, HeldComment, Target
 from marginalia.tasks import RETRIES_FOR_A_DAY, URGENT, needing, once, once_more, task
 
 MAIL: dict[str, Any] = {"priority": URGENT, "retries": RETRIES_FOR_A_DAY, "takes_context": True}
-# Maximum number of characters of a comment that an email quotes.
+# Emails quote at most this many characters of a comment.
 MAX_TEXT = 2_000
 
 
 def notify_moderators(comment: HeldComment, origin: str) -> None:
-    """Enqueue an email to the moderators about a pending comment. `origin` is the scheme and host for links."""
+    """Enqueue an email to the moderators about a pending comment. `origin` is the scheme and host for its links."""
     if moderators():
         _enqueue(send_held, f"held:{comment.id}", held=comment.id, origin=origin)
 
 
 def notify_subscribers(comment: Comment, origin: str) -> None:
-    """Enqueue emails to people who subscribed to replies to the parent of `comment`."""
+    """Enqueue emails to people who subscribed to replies to the comment that `comment` replies to."""
     if not comment.answers:
         return
     for subscription in subscriptions.confirmed_for(comment.target, {comment.answers, comment.parent}):
@@ -48,7 +48,7 @@ def notify_subscribers(comment: Comment, origin: str) -> None:
 def ask_to_confirm(target: Target, slug: str, email: str, origin: str) -> None:
     """Subscribe an email address to replies to a comment, and enqueue an email that asks for confirmation.
 
-    If an unconfirmed address is entered again in the same discussion, no second email is sent.
+    If the address has already been asked to confirm a subscription in this discussion, no second email is sent.
     """
     if since := subscriptions.add(target, slug, email):
         subscription_id = subscriptions.id_for(target, email)
@@ -57,7 +57,7 @@ def ask_to_confirm(target: Target, slug: str, email: str, origin: str) -> None:
 
 
 def moderators() -> list[str]:
-    """Return the email addresses for notices about pending comments.
+    """Return the email addresses that receive notices about pending comments.
 
     These are the addresses in COMMENTS["MODERATORS"], or those in settings.MANAGERS if COMMENTS["MODERATORS"] is empty.
     """
@@ -66,7 +66,7 @@ def moderators() -> list[str]:
 
 @task(stored_as="comments.held", **MAIL)
 def send_held(context: Any, held: str, origin: str) -> None:
-    """Send the moderators an email about a pending comment, unless it has already been approved or rejected."""
+    """Send the moderators an email about a comment in the queue, unless they have already approved or rejected it."""
     try:
         comment = backend().get_held(held)
     except CommentNotFound:
@@ -124,7 +124,7 @@ def _was_written_by(subscription: Subscription, comment: Comment) -> bool:
 def _account_email(key: str) -> str:
     """Return the email address of an account, or "" if there is none.
 
-    The address is read from the account, because comments by accounts are stored without an email address.
+    Comments by accounts are stored without an email address, so the address is read from the account.
     """
     accounts = get_user_model()
     try:

@@ -1,6 +1,7 @@
 """The reasons why a comment is waiting, as sentences for moderators.
 
-A comment's reasons are stored as the names of the rules and policies that applied.
+The reasons are stored as the names of the spam rules and policies that held the comment. This module converts the names
+to sentences.
 """
 
 import re
@@ -21,7 +22,7 @@ def links_in(html: str) -> int:
 def sentences(held: HeldComment) -> list[str]:
     """Return a sentence for each reason why a comment is waiting.
 
-    Reasons from a project's own rules are returned unchanged.
+    The names of a project's own rules are returned unchanged.
     """
     return [_sentence(reason, held) for reason in held.reasons]
 

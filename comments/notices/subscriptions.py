@@ -1,6 +1,6 @@
 """Subscriptions to replies, one per discussion and email address.
 
-People must confirm their email address before the first notice is sent.
+No notices are sent to an email address until its owner has confirmed the subscription.
 """
 
 from collections.abc import Iterable
@@ -13,8 +13,8 @@ from marginalia.comments.backends import backend
 from marginalia.comments.types import Subscription, Target
 
 SALT = "comments.subscriptions"
-# The purposes of signed links in emails, and the number of days for which each link is valid. People must be able to
-# unsubscribe long after the last email.
+# The purposes of signed links in emails, and for how many days a link with each purpose is valid. People must be able
+# to unsubscribe long after they received an email.
 CONFIRM, LEAVE = "confirm", "leave"
 DAYS = {CONFIRM: 7, LEAVE: 400}
 
@@ -24,14 +24,14 @@ class NoSubscription(Exception):
 
 
 class BadLink(NoSubscription):
-    """The link was not signed by this site, was truncated, or has expired."""
+    """The link was not signed by this site, was truncated, has expired, or is meant for a different purpose."""
 
 
 def add(target: Target, slug: str, email: str) -> datetime | None:
     """Subscribe `email` to replies to a comment.
 
     Returns:
-        The time of the subscription if it is not confirmed yet, or None if it is confirmed.
+        The time at which the subscription was first requested, or None if the subscription is already confirmed.
     """
     return backend().subscriptions.add(id_for(target, email), target, slug, email)
 
@@ -47,7 +47,7 @@ def end(subscription_id: str) -> None:
 
 
 def confirmed_for(target: Target, slugs: Iterable[str]) -> list[Subscription]:
-    """Return the confirmed subscriptions to any of the comments with these slugs."""
+    """Return the confirmed subscriptions to replies to any of the comments with these slugs."""
     return backend().subscriptions.confirmed_for(target, slugs)
 
 
@@ -65,7 +65,7 @@ def get(subscription_id: str) -> Subscription:
 def token(subscription_id: str, purpose: str) -> str:
     """Return a signed token for a link in an email.
 
-    The token is valid for a single `purpose`, CONFIRM or LEAVE, and expires after the number of days in DAYS.
+    The token is valid only for `purpose`, which is CONFIRM or LEAVE. DAYS specifies how long it is valid.
     """
     return signing.dumps(subscription_id, salt=f"{SALT}.{purpose}")
 
@@ -74,7 +74,7 @@ def read(signed: str, purpose: str) -> Subscription:
     """Return the subscription that a signed link identifies.
 
     Raises:
-        BadLink: The link is invalid, has expired, or has a different purpose.
+        BadLink: The link is invalid, has expired, or was not created for `purpose`.
         NoSubscription: The subscription does not exist.
     """
     try:
@@ -89,7 +89,7 @@ def by_email(email: str) -> list[Subscription]:
 
 
 def erase(email: str) -> int:
-    """Delete all subscriptions for an email address. Return the number of deleted subscriptions."""
+    """Delete all subscriptions for an email address. Return how many were deleted."""
     return backend().subscriptions.erase(email)
 
 

@@ -1,6 +1,7 @@
-"""The pages linked from emails to subscribers.
+"""The pages that emails to subscribers link to.
 
-Each page has a button, because GET requests must not change anything.
+Each page only shows a button. The change is made when the button is pressed, because GET requests must not change
+anything.
 """
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -16,7 +17,7 @@ from marginalia.comments.views import page, personal
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 def subscribe(request: HttpRequest, signed: str) -> HttpResponse:
-    """Confirm a subscription. The signed link proves that the reader owns the email address."""
+    """Confirm a subscription. Only the owner of the email address knows the signed link."""
     try:
         subscription = subscriptions.read(signed, subscriptions.CONFIRM)
     except NoSubscription as error:
@@ -30,7 +31,7 @@ def subscribe(request: HttpRequest, signed: str) -> HttpResponse:
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 def unsubscribe(request: HttpRequest, signed: str) -> HttpResponse:
-    """End a subscription. Mail programs can also send a POST request without showing the page (RFC 8058)."""
+    """End a subscription. Email programs can also send the POST request without showing the page (RFC 8058)."""
     try:
         subscription = subscriptions.read(signed, subscriptions.LEAVE)
     except BadLink as error:

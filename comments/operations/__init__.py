@@ -1,1 +1,1 @@
-"""Operations for administrators: maintenance, conversion, export, import, and the erasure of authors' data."""
+"""Operations for administrators: maintain, convert, export and import discussions, and erase authors' data."""

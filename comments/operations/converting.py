@@ -7,7 +7,7 @@ from marginalia.comments.operations import maintenance
 from marginalia.comments.types import Order, Target
 from marginalia.tasks import Postponed, task, worker
 
-# Maximum number of comments that are converted during the request. Converting this many takes a second or two.
+# A discussion with at most this many comments is converted during the request. This takes a second or two.
 MAX_IMMEDIATE = 5_000
 
 
@@ -24,8 +24,8 @@ def convert(target: Target, layout: str, order: Order) -> bool | None:
     discussion = maintenance.discussion(next(maintenance.select_targets(discussion=str(target))))
     if not maintenance.needs_converting(discussion, layout, order):
         return None
-    # Embed immediately even if the discussion is long, so that the administrator sees at once if embedding isn't
-    # possible.
+    # Convert to the embedded layout immediately, even if the discussion is long, so that the administrator sees at once
+    # if embedding isn't possible.
     if discussion.last_number <= MAX_IMMEDIATE or layout_classes()[layout].in_target:
         return maintenance.convert(target, layout, order) is not None or None
     plan = {"discussion": str(target), "layout": layout, "order": order.value}
@@ -36,13 +36,13 @@ def convert(target: Target, layout: str, order: Order) -> bool | None:
 
 @worker.regularly
 def tidy() -> None:
-    """Repair inconsistencies after crashes, and delete old copies of conversions. A worker calls this every minute."""
+    """Repair inconsistencies after crashes, and delete old copies of discussions. A worker calls this every minute."""
     maintenance.tidy()
 
 
 @task(stored_as="comments.convert")
 def work(discussion: str, layout: str, order: str) -> None:
-    """Run an enqueued conversion. If another conversion of the discussion is in progress, try again later."""
+    """Run an enqueued conversion. If it fails, for example because another is in progress, try again later."""
     try:
         maintenance.convert(Target.parse(discussion), layout, Order(order))
     except ConversionFailed as error:

@@ -1,6 +1,6 @@
 """Import of comments from other sources.
 
-A comment is stored or held only once, even if it is imported several times.
+If a comment is imported several times, it is still stored or held only once.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from marginalia.comments.types import NewComment, PostResult, Target
 
 
 def import_(target: Model | Target, comments: Iterable[NewComment]) -> int:
-    """Import comments. Importing them again changes nothing.
+    """Import comments. If they are imported again, nothing changes.
 
     Args:
         target: The target of the discussion.
@@ -34,8 +34,8 @@ def import_(target: Model | Target, comments: Iterable[NewComment]) -> int:
 def hold_imported(target: Model | Target, new: NewComment, *, reasons: Iterable[str] = ()) -> PostResult:
     """Add a comment that is waiting for moderation on another site to this site's moderation queue.
 
-    Several calls with the same token add only one comment. The comment keeps its `posted`, and is added even if the
-    discussion is closed.
+    If the comment is imported again, it is not added again. It keeps its `posted`, and is added even if the discussion
+    is closed.
 
     Raises:
         InvalidComment: The comment is empty or too long.
@@ -45,5 +45,5 @@ def hold_imported(target: Model | Target, new: NewComment, *, reasons: Iterable[
 
 
 def slug_of(new: NewComment) -> str:
-    """Return the slug of an imported comment, which might not be stored yet. Replies use this slug as `parent`."""
+    """Return the slug of an imported comment, which need not be stored yet. Replies use this slug as their `parent`."""
     return new.slug or slugs.from_token(new.token, new.parent, conf.get("MAX_DEPTH"))

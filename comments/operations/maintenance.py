@@ -1,4 +1,4 @@
-"""Maintenance of discussions in use: conversion, audits and repairs."""
+"""Maintenance of discussions while they are in use: conversions, audits and repairs."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -21,7 +21,9 @@ class AuditResult:
 
 
 def select_targets(*, label: str = "", discussion: str = "") -> Iterator[Target]:
-    """Yield `discussion` ("app.model:pk"), the targets of the model `label`, or all targets with a discussion.
+    """Yield the targets of one discussion, of all discussions about objects of a model, or of all discussions.
+
+    `discussion` selects a discussion as "app.model:pk", and `label` selects a model.
 
     Raises:
         TargetNotFound: `discussion` does not exist.
@@ -37,7 +39,7 @@ def select_targets(*, label: str = "", discussion: str = "") -> Iterator[Target]
 
 
 def discussion(target: Target) -> Discussion:
-    """Return a discussion as it is stored.
+    """Return the discussion of a target.
 
     Raises:
         DiscussionDamaged: A field is missing or malformed.
@@ -46,9 +48,10 @@ def discussion(target: Target) -> Discussion:
 
 
 def needs_converting(discussion: Discussion, layout: str, order: Order | None) -> bool:
-    """Return whether a discussion must be converted to get this layout and order.
+    """Return whether a discussion has to be converted to this layout and order.
 
-    Also return True if a conversion is unfinished, because it might have to be completed or aborted.
+    Also return True if a conversion is unfinished, because another call of `convert` may be needed to complete or end
+    it.
     """
     return (
         bool(discussion.moving)
@@ -87,17 +90,17 @@ def _check_embedding(target: Target) -> None:
 
 
 def drop_old_copies(target: Target) -> int:
-    """Delete a discussion's old copies that have been kept long enough. Return the number of remaining copies."""
+    """Delete a discussion's old copies that have been kept long enough. Return how many old copies are still kept."""
     return backend().drop_old_copies(target)
 
 
 def examine(target: Target, *, fix: bool = False, accept_loss: bool = False) -> AuditResult:
-    """Audit a stored discussion.
+    """Audit a stored discussion, and repair it if `fix` is true.
 
     Args:
         target: The target of the discussion.
         fix: Whether to repair faults that crashes may have caused.
-        accept_loss: Whether to accept the loss of comments.
+        accept_loss: Whether to accept that comments have been lost. See `Backend.repair`.
     """
     try:
         if fix:
@@ -105,7 +108,7 @@ def examine(target: Target, *, fix: bool = False, accept_loss: bool = False) -> 
         faults = backend().audit(target)
         repaired = 0
         if fix and faults:
-            with suppress(ConversionFailed):  # another process is converting the discussion, so repair it next time
+            with suppress(ConversionFailed):  # it is being converted by another process, so repair it next time
                 repaired = backend().repair(target, faults, accept_loss=accept_loss)
         return AuditResult(discussion(target).count, tuple(faults), repaired)
     except MALFORMED as error:
@@ -120,7 +123,7 @@ def faults(target: Target) -> tuple[Fault, ...]:
 
 
 def tidy() -> int:
-    """Run the maintenance that a worker performs every minute. Return the number of discussions that needed it."""
+    """Run the maintenance that a worker performs every minute. Return how many discussions needed it."""
     return backend().tidy()
 
 

@@ -1,7 +1,8 @@
 """Export and erasure of all data about an author.
 
-This includes comments in every layout, the queue, the history, IP hashes, flags, subscriptions and rate-limit counts.
-Jobs and logs contain only the ids of comments, never names, addresses or text.
+This includes comments in every layout, in the queue and in the history, and IP hashes, flags, subscriptions and
+rate-limit counts. Jobs and logs don't have to be searched, because they contain only ids of comments, never names,
+addresses or text.
 """
 
 from collections.abc import Iterator
@@ -17,19 +18,19 @@ from marginalia.comments.types import Comment, HeldComment, ReplacedComment, Tar
 
 @dataclass(frozen=True)
 class Person:
-    """An author, identified by an account's primary key (as a str), an email address, or both."""
+    """An author, identified by the primary key of an account (as a str), by an email address, or by both."""
 
     id: str = ""
     email: str = ""
 
     def queries(self) -> list[dict[str, str]]:
-        """Return the arguments for queries to the backend, one dict per identifier."""
+        """Return the arguments for querying the backend, as one dict for each identifier."""
         return [{name: value} for name, value in (("id", self.id), ("email", self.email)) if value]
 
 
 @dataclass(frozen=True)
 class Erased:
-    """The number of erased items of each kind."""
+    """How many items of each kind were erased."""
 
     comments: int
     ip_hashes: int
@@ -38,7 +39,10 @@ class Erased:
 
 
 def export(author: Person) -> Iterator[dict[str, Any]]:
-    """Yield all data about an author as JSON-compatible dicts. Items that match both identifiers are yielded once."""
+    """Yield all data about an author, as JSON-compatible dicts.
+
+    An item that matches both identifiers of the author is yielded only once.
+    """
     seen: set[tuple[str, ...]] = set()
     for item in _written_by(author):
         row = _row(item)
@@ -58,13 +62,13 @@ def export(author: Person) -> Iterator[dict[str, Any]]:
 
 
 def erase(author: Person) -> Erased:
-    """Permanently erase an author's comments and data.
+    """Permanently erase an author's comments and all other data about the author.
 
-    Replies by others are kept. After a crash, call the function again.
+    Replies by other people are kept. If the process crashes during this call, call the function again.
     """
     places = _places(author)
-    # An IP hash identifies a household, so erasing it can also affect rate limits and flags of other people who live
-    # there.
+    # An IP hash identifies a network. Therefore, erasing it can also affect flags and rate limits of other people in
+    # the same network.
     sent_from = {ip_hash.find(target, slug) for target, slug in places} - {""}
     flagged = sum(flags.erase(ip_hash=hash_value) for hash_value in sent_from)
     for hash_value in sent_from:
@@ -72,8 +76,8 @@ def erase(author: Person) -> Erased:
     if author.id:
         spam.erase_counts(user=author.id)
         flagged += flags.erase(user=author.id)
-    # Delete the IP hashes before the comments. If the erasure is repeated after a crash, the comments are needed to
-    # find the remaining hashes.
+    # Delete the IP hashes before the comments. If the process crashes in between, the comments are still needed to find
+    # the remaining hashes.
     return Erased(
         ip_hashes=sum(ip_hash.erase(target, slug) for target, slug in places),
         flags=flagged,
@@ -83,7 +87,7 @@ def erase(author: Person) -> Erased:
 
 
 def erase_author(*, id: str = "", email: str = "") -> int:
-    """Erase the text and author data of all comments by an account (`id`) or with an email address.
+    """Erase the text and author data of all comments by an account (`id`), or with an email address, or both.
 
     Returns:
         The number of comments that were erased or deleted.
@@ -94,7 +98,7 @@ def erase_author(*, id: str = "", email: str = "") -> int:
 
 
 def count(author: Person) -> int:
-    """Return the number of comments, queued comments and previous versions that `erase` would affect."""
+    """Return how many comments, queued comments and previous versions `erase` would affect."""
     return sum(row["kept_as"] in ("comment", "queue", "history") for row in export(author))
 
 

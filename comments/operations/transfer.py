@@ -1,8 +1,8 @@
 """Export and import of discussions as newline-delimited JSON, to move them to another site, layout or order.
 
-Exporting, importing and exporting again yields the same bytes. A discussion begins with the line {"discussion":
-"app.model:pk", "open": true}, followed by its comments, oldest first. The file does not contain HTML. The import
-renders the comments again, so a file can't introduce unsafe HTML.
+If an exported file is imported and exported again, the bytes are the same. A discussion begins with the line
+{"discussion": "app.model:pk", "open": true}, which is followed by its comments, oldest first. The file contains no
+HTML, because the import renders the comments again. Therefore, a file can't introduce unsafe HTML.
 """
 
 import json
@@ -22,12 +22,12 @@ from marginalia.comments.types import Comment, CommentAuthor, HeldComment, Kind,
 T = TypeVar("T")
 Rows = Iterator[dict[str, Any]]
 
-# Maximum length of a line in bytes. It is enough for a comment of MAX_LENGTH characters, even if all characters are
-# escaped.
+# Maximum length of a line in bytes. This is enough for a comment of the maximum length, even if all of its characters
+# are escaped.
 MAX_LINE = 1_000_000
-# Number of attempts to read a discussion that is being converted.
+# How many times to try to read a discussion that is being converted.
 ATTEMPTS = 3
-# Number of queued comments per query.
+# How many queued comments each query reads.
 PAGE_SIZE = 100
 
 
@@ -41,7 +41,7 @@ class BrokenFile(Exception):
 
 @dataclass
 class Counts:
-    """The number of discussions, comments and new comments in an import."""
+    """How many discussions, comments and new comments an import contained."""
 
     discussions: int = 0
     comments: int = 0
@@ -57,10 +57,10 @@ def export(label: str = "") -> Iterator[str]:
 def read_rows(target: Target, collect: Callable[[Rows], T], *, addresses: bool = True) -> T:
     """Return the result of calling `collect` with the `rows` of a discussion.
 
-    If the discussion is converted while it is being read, `collect` is called again.
+    If the discussion is converted while it is being read, call `collect` again with new rows.
 
     Raises:
-        DiscussionBusy: The discussion was converted repeatedly.
+        DiscussionBusy: The discussion was converted during each attempt.
         DiscussionDamaged: The discussion is damaged.
     """
     for _attempt in range(ATTEMPTS - 1):
@@ -80,7 +80,7 @@ def rows(target: Target, *, addresses: bool = True) -> Rows:
 
 
 def held_rows(*, addresses: bool = True) -> Iterator[dict[str, Any]]:
-    """Yield the pending comments as dicts that include their discussion and the reasons why they are waiting."""
+    """Yield the pending comments as dicts, each with its discussion and the reasons why the comment is waiting."""
     after = ""
     while page := selectors.held(limit=PAGE_SIZE, after=after):
         for held in page:
@@ -90,10 +90,12 @@ def held_rows(*, addresses: bool = True) -> Iterator[dict[str, Any]]:
 
 
 def import_held(row: dict[str, Any], *, dry_run: bool = False) -> bool:
-    """Hold a comment from `held_rows`, unless this site has already published or rejected it. Return whether it is new.
+    """Hold a comment from `held_rows`, unless this site already has it. Return whether it is new.
+
+    A comment that this site has already published or rejected isn't held again.
 
     Raises:
-        BrokenFile: The dict is not valid.
+        BrokenFile: `row` is not valid.
         CommentError: The comment can't be held.
     """
     target = _target(row, 0)
@@ -124,7 +126,7 @@ def import_(lines: Iterable[bytes], *, dry_run: bool = False, step: Callable[[],
         step: A function that is called for each line.
 
     Returns:
-        The number of discussions, comments and new comments.
+        How many discussions, comments and new comments the lines contained.
 
     Raises:
         BrokenFile: A line can't be imported. The lines before it were imported.
@@ -142,7 +144,8 @@ def import_(lines: Iterable[bytes], *, dry_run: bool = False, step: Callable[[],
             if not is_open:
                 services.close(target)
         except CommentError as error:
-            # Comments are stored in batches, so more lines may have been read before a missing parent is detected.
+            # Comments are stored in batches. When a missing parent is detected, more lines may have been read already,
+            # so look up the number of the line that refers to this parent.
             number = reading.answering.get(str(error), reading.number)
             raise BrokenFile(number, f"{type(error).__name__}: {error}") from error
     return reading.counts
@@ -154,8 +157,8 @@ class _Reading:
 
     Attributes:
         head: The line that begins the next discussion, or None at the end of the file.
-        answering: For each comment that has a reply in the current discussion, the number of the first line that
-            replies to it. The key is the comment's slug.
+        answering: The number of the first line in the current discussion that replies to a comment, keyed by the slug
+            of that comment.
     """
 
     lines: Iterable[bytes]
@@ -172,7 +175,7 @@ class _Reading:
             raise BrokenFile(self.number, "a comment comes before the first discussion")
 
     def comments(self) -> Iterator[NewComment]:
-        """Yield the comments up to the next discussion."""
+        """Yield the comments of the current discussion."""
         self.answering.clear()
         while (row := self._next()) and "discussion" not in row:
             self.counts.comments += 1
@@ -257,7 +260,8 @@ def _comment(row: dict[str, Any], number: int) -> NewComment:
         answers = texts["answers"]
         if not slugs.is_slug(slug) or (answers and not slugs.is_slug(answers)):
             raise ValueError("a slug is invalid")
-        # A reply may be at the same level as the comment that it replies to, because threads have a maximum depth.
+        # The slug doesn't have to be below the comment itself that it replies to. If this comment is at the maximum
+        # depth of threads, the reply is at the same level.
         if not f"{answers}/".startswith(slugs.join(slugs.parent_of(slug), "")):
             raise ValueError("its slug isn't below the comment that it replies to")
         return NewComment(

@@ -1,1 +1,1 @@
-"""Posting and changing comments: forms, tokens, policies, spam rules, and authors' access to their own comments."""
+"""Posting and changing comments: forms, tokens, policies, spam rules, and what authors can do with their comments."""

@@ -1,6 +1,6 @@
-"""Views that change a comment: authors edit or delete their own comments, and readers flag comments.
+"""Views for changing a comment: authors edit or delete their own comments, and readers flag comments.
 
-GET requests only show a form or ask for confirmation.
+GET requests only show a form or a page that asks for confirmation.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ get_or_post = require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     """Let authors edit their recent comments, and let moderators edit any comment.
 
-    If the change is rejected, the form is shown again with the new text.
+    If the change is not accepted, show the form again with the new text.
     """
     is_sent = request.method == "POST"
     comment, obj = _get_comment(request, label, pk, slug)
@@ -70,7 +70,8 @@ def delete(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse
         except Refused as error:
             raise Http404(error.sentence) from error
         except CommentNotFound:
-            # If a moderator approves the comment at the same time, the author can delete the published comment.
+            # A moderator has just approved the comment. Ignore the error, because the author can now delete the
+            # published comment.
             if not isinstance(comment, HeldComment):
                 raise
         return HttpResponseRedirect(_url_after_deletion(comment, obj))
@@ -101,7 +102,7 @@ def flag(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
 def confirmation_page(
     request: HttpRequest, comment: Any, obj: Model, question: str, answer: str, *, status: int = 200
 ) -> HttpResponse:
-    """Return the page that asks for confirmation before a comment is changed. Its button submits to the same URL."""
+    """Return a page that asks for confirmation before a comment is changed. Its button submits to the same URL."""
     context = {
         "comment": comment,
         "obj": obj,
@@ -114,7 +115,9 @@ def confirmation_page(
 
 
 def _get_comment(request: HttpRequest, label: str, pk: str, slug: str) -> tuple[Comment | HeldComment, Model]:
-    """Return a comment and its object. A held comment is returned only if the user is its author.
+    """Return a comment and the object that it is about.
+
+    A pending comment is returned only if the user is its author.
 
     Raises:
         Http404: There is no such comment for this user.
@@ -126,7 +129,7 @@ def _get_comment(request: HttpRequest, label: str, pk: str, slug: str) -> tuple[
 
 
 def _url_after_deletion(comment: Comment | HeldComment, obj: Model) -> str:
-    """Return the URL to redirect to after a deletion: the parent comment if there is one, otherwise the discussion."""
+    """Return the URL to redirect to after a deletion: that of the parent comment or, without one, of the discussion."""
     with contextlib.suppress(CommentNotFound):
         if comment.parent and not selectors.get(comment.target, comment.parent).removed:
             return comment_url(comment.target, obj, comment.parent)

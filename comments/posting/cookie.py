@@ -1,4 +1,4 @@
-"""The signed cookie that identifies the comments that were sent from a browser."""
+"""The signed cookie that lists the comments that were sent from a browser."""
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -13,7 +13,7 @@ def sent_comments(request: HttpRequest) -> tuple[SentComment, ...]:
 
 
 def remember(request: HttpRequest, response: HttpResponse, sent: SentComment) -> None:
-    """Add a comment to the cookie, which browsers send only to comment URLs."""
+    """Add a comment to the cookie. Browsers send the cookie only to URLs of comment views."""
     response.set_cookie(
         tokens.OWN_COOKIE,
         tokens.sign_sent([sent, *(own for own in sent_comments(request) if own != sent)]),
@@ -26,5 +26,5 @@ def remember(request: HttpRequest, response: HttpResponse, sent: SentComment) ->
 
 
 def cookie_path() -> str:
-    """Return the common path prefix of all comment URLs."""
+    """Return the path prefix that the URLs of all comment views share."""
     return reverse("comments-post-comment").removesuffix("post")

@@ -1,6 +1,6 @@
 """Flags, which readers use to report comments to the moderators.
 
-There is one document per comment, and each reader is counted once.
+The flags of a comment are stored in one document, and each reader is counted only once.
 """
 
 from marginalia.comments.backends import backend
@@ -17,7 +17,10 @@ def flag(comment: Comment, who: str) -> bool:
 
 
 def list_flagged(limit: int = 100) -> list[FlaggedComment]:
-    """Return flagged comments that no moderator has reviewed since they were flagged, most recently flagged first."""
+    """Return flagged comments, most recently flagged first.
+
+    A comment that a moderator has reviewed is returned only if it has been flagged again since.
+    """
     return backend().flags.newest(limit)
 
 
@@ -32,10 +35,10 @@ def flagged_by(user: str) -> list[FlaggedComment]:
 
 
 def erase(*, user: str = "", ip_hash: str = "") -> int:
-    """Remove an account, or a reader with this IP hash, from all flags. The flags themselves are kept.
+    """Remove an account, or the readers with an IP hash, from all flags. The flags themselves are still counted.
 
     Returns:
-        The number of changed documents.
+        How many documents were changed.
     """
     return backend().flags.erase(f"{kind}:{key}" for kind, key in (("user", user), ("ip_hash", ip_hash)) if key)
 

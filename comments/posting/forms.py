@@ -1,6 +1,6 @@
 """The forms for comments.
 
-The target of a new comment is part of the form's signed token, so a comment can't be posted anywhere else.
+The form's signed token contains the target of the new comment, so the comment can't be posted anywhere else.
 """
 
 from typing import Any
@@ -14,13 +14,14 @@ from marginalia.comments.posting.preparation import MAX_NAME
 from marginalia.comments.posting.tokens import FormToken
 from marginalia.comments.types import Comment, CommentAuthor, HeldComment, Target
 
-# Maximum number of digits in a revision number. This is enough for any comment, and small enough for the database.
+# Maximum number of digits in a revision number. No comment is changed that often, and the database can store these
+# numbers.
 MAX_DIGITS = 9
 _EMPTY_MESSAGE = _("Enter a comment.")
 
 
 def validate_length(text: str) -> None:
-    """Check the length of the text in the same way as the functions in `services`.
+    """Check the length of the text, with the same limit as the functions in `services`.
 
     Raises:
         ValidationError: The text is empty or too long.
@@ -32,7 +33,7 @@ def validate_length(text: str) -> None:
 
 
 class CommentForm(forms.Form):
-    """The form for a new comment. For logged-in users, the form has no fields for the name and email address."""
+    """The form for a new comment. Logged-in users don't see the fields for the name and the email address."""
 
     name = forms.CharField(
         label=_("Name"),
@@ -55,8 +56,8 @@ class CommentForm(forms.Form):
         validators=[validate_length],
     )
     token = forms.CharField(widget=forms.HiddenInput)
-    # A honeypot. People don't see this field, but its name makes spam bots fill it in. The `autocomplete` attribute
-    # tells browsers not to fill it in.
+    # A honeypot. People can't see this field, but its name attracts spam bots, which fill it in. The `autocomplete`
+    # attribute tells browsers not to do the same.
     homepage = forms.CharField(
         label=_("Leave this empty"),
         required=False,
@@ -66,15 +67,15 @@ class CommentForm(forms.Form):
     def __init__(self, *args: Any, user: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, label_suffix="", **kwargs)
         self.user = user if getattr(user, "is_authenticated", False) else None
-        # With maxlength, browsers would truncate pasted text without a message. Instead, if the text is too long, the
-        # form is rejected, and shown again with the complete text.
+        # Leave out `maxlength`, because browsers would then truncate pasted text without a message. If a value is too
+        # long, the form is rejected instead, and shown again with the complete value.
         for name in ("name", "email"):
             self.fields[name].widget.attrs.pop("maxlength")
         if self.user:
             del self.fields["name"], self.fields["email"]
 
     def clean(self) -> dict[str, Any]:
-        """Require an email address if the author wants notices about replies."""
+        """Require an email address if the author wants emails about replies."""
         data: dict[str, Any] = super().clean() or self.cleaned_data
         if data.get("notify") and "email" not in self.errors and not self.notice_email():
             self.add_error(
@@ -83,13 +84,13 @@ class CommentForm(forms.Form):
         return data
 
     def focus_first_error(self) -> None:
-        """Set the focus to the first field with an error."""
+        """Give the focus to the first field with an error."""
         for name in filter(self.errors.__contains__, self.fields):
             self.fields[name].widget.attrs["autofocus"] = True
             break
 
     def notice_email(self) -> str:
-        """Return the email address for notices about replies, or "" if there is none."""
+        """Return the email address to which emails about replies would be sent, or "" if there is none."""
         return str(self.user.email if self.user else self.cleaned_data.get("email", ""))
 
     def clean_name(self) -> str:
@@ -105,12 +106,12 @@ class CommentForm(forms.Form):
 
     @property
     def author_name(self) -> str:
-        """Return the name shown with the comment of a logged-in user."""
+        """Return the name that is shown with the comment if the user is logged in, and otherwise ""."""
         return display_name(self.user) if self.user else ""
 
 
-# The name of a field of the edit form in the admin. If this field is submitted, the form is shown again with the text
-# that was typed, and the comment is not changed.
+# The name of a field of the admin's edit form. If the submitted data contains this field, the form is shown again with
+# the text that was typed, and the comment is not changed.
 RESHOW = "_kept"
 
 
@@ -126,7 +127,7 @@ class EditForm(forms.Form):
         error_messages={"required": _EMPTY_MESSAGE},
         validators=[validate_length],
     )
-    # MongoDB's limit for an int. Real revisions are much lower.
+    # This maximum is MongoDB's limit for an int. Real revisions are much lower.
     rev = forms.IntegerField(min_value=0, max_value=2**31 - 1, widget=forms.HiddenInput)
     nonce = forms.CharField(max_length=64, widget=forms.HiddenInput)
 
@@ -139,7 +140,7 @@ class EditForm(forms.Form):
         return {"text": comment.source, "rev": comment.rev, "nonce": preparation.new_token()}
 
     def renew(self, rev: int) -> "EditForm":
-        """Return a form with the same text, with which the text can be sent as a new change to the revision `rev`."""
+        """Return a form with the same text, but with which the text is sent as a new change to the revision `rev`."""
         return EditForm(initial={"text": self.data["text"], "rev": rev, "nonce": preparation.new_token()})
 
 
@@ -150,7 +151,7 @@ def blank_form(target: Target, user: Any = None, parent: str = "") -> CommentFor
 
 
 def parse_revision(text: str) -> int:
-    """Return the revision in the value of a button or a hidden field, or 0 if the value is not a number."""
+    """Return the revision that a button or a hidden field contains, or 0 if its value is not a number."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS else 0
 
 
@@ -160,7 +161,7 @@ def user_key(user: Any) -> str:
 
 
 def display_name(user: Any) -> str:
-    """Return the name shown with a user's comments.
+    """Return the name that is shown with a user's comments.
 
     The name is never an email address, even if the site uses email addresses as user names.
     """
@@ -169,7 +170,7 @@ def display_name(user: Any) -> str:
 
 
 def build_author(user: Any, name: str) -> CommentAuthor:
-    """Return the author of a comment: the account of `user`, or just `name` if there is no account."""
+    """Return the author of a comment: the account of `user` if there is one, and otherwise just `name`."""
     if key := user_key(user):
         return CommentAuthor(name=display_name(user), id=key, is_moderator=policy.is_moderator(user))
     return CommentAuthor(name=name)

@@ -1,7 +1,7 @@
-"""The IP address of a request, and the hash that is stored instead of the address.
+"""The IP address from which a request was sent, and the hash that is stored instead of the address.
 
-The address itself is never stored. A keyed hash of the address's network is stored separately from the comments. A TTL
-index deletes the hash after 30 days.
+The address itself is never stored. Only a keyed hash of the network that contains the address is stored, separately
+from the comments. A TTL index deletes the hash after 30 days.
 """
 
 import ipaddress
@@ -13,17 +13,17 @@ from marginalia.comments import conf
 from marginalia.comments.backends import backend
 from marginalia.comments.types import Target
 
-# The length of the address prefix to hash, for each IP version. The prefix identifies a household, not a device.
+# How many bits of an address are hashed, for each IP version. They identify a network, not a single device.
 PREFIX_BITS = {4: 24, 6: 48}
 
 
 def remote(request: HttpRequest) -> str:
-    """Return the address of the connection. This is the default of COMMENTS["ADDRESS"]."""
+    """Return the address from which the connection was made. This is the default for COMMENTS["ADDRESS"]."""
     return str(request.META.get("REMOTE_ADDR", ""))
 
 
 def forwarded(request: HttpRequest) -> str:
-    """Return the client address as reported by the nearest proxy.
+    """Return the client's address, as reported by the nearest proxy.
 
     Use this function only behind a proxy that always sets X-Forwarded-For itself.
     """
@@ -31,7 +31,10 @@ def forwarded(request: HttpRequest) -> str:
 
 
 def key(request: HttpRequest) -> str:
-    """Return a keyed hash of the request's network. Without the site's secret key, the hash reveals nothing."""
+    """Return a keyed hash of the network from which the request was sent.
+
+    The hash reveals nothing about the network to anyone who doesn't know the site's secret key.
+    """
     address = conf.load("ADDRESS")(request)
     try:
         parsed = ipaddress.ip_address(address)
@@ -58,5 +61,5 @@ def find(target: Target, slug: str) -> str:
 
 
 def erase(target: Target, slug: str) -> int:
-    """Delete the IP hash of a comment. Return the number of deleted documents."""
+    """Delete the IP hash of a comment. Return how many documents were deleted."""
     return backend().ip_hashes.erase(target, slug)

@@ -1,4 +1,7 @@
-"""Authors' access to their own comments. An author is identified by an account or by the browser's signed cookie."""
+"""What authors can see and do with their own comments.
+
+An author is identified by an account, or by the browser's signed cookie.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,19 +19,19 @@ from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, HeldComment, Target
 from marginalia.mongo.clock import now
 
-# Number of an account's newest comments that are searched for comments that can still be changed.
+# An account's comments that can still be changed are searched for only among this many of its newest comments.
 MAX_SEARCHED = 10
-# Maximum number of changes per comment. There is a limit, because every previous version is stored.
+# How often the author of a comment can change it. There is a limit, because every previous version is stored.
 MAX_CHANGES = 20
 
 
 @dataclass(frozen=True)
 class OwnComment:
-    """An author's own comment that is waiting for a moderator, or that the author can still change.
+    """A comment that the current user wrote, and that is waiting for a moderator or that the user can still change.
 
     Attributes:
         waits: Whether the comment is waiting for a moderator.
-        final: Whether the author can delete the comment, but not edit it.
+        final: Whether the user can only delete the comment, not edit it.
     """
 
     comment: Comment | HeldComment
@@ -66,7 +69,7 @@ class OwnComment:
 
     @property
     def answered_anchor(self) -> str:
-        """Return the id of the HTML element of the parent comment, or "" if there is none."""
+        """Return the id of the HTML element that shows the parent comment, or "" if there is no parent."""
         return f"c-{self.comment.parent.rpartition('/')[2]}" if self.comment.parent else ""
 
     def _url(self, name: str) -> str:
@@ -85,7 +88,7 @@ def list_own(sent: Iterable[SentComment], target: Target, user: Any, *, final: b
         sent: The comments that the browser's cookie lists.
         target: The target of the discussion.
         user: The user. Comments by the user's account are included even if they are not in the cookie.
-        final: Whether public comments can only be deleted, not edited.
+        final: Whether the user can only delete public comments, not edit them.
     """
     by_slug: dict[str, OwnComment] = {}
     if key := user_key(user):
@@ -109,13 +112,13 @@ def list_own(sent: Iterable[SentComment], target: Target, user: Any, *, final: b
 
 
 def find_held(target: Target, slug: str, sent: Iterable[SentComment], user: Any) -> HeldComment | None:
-    """Return the pending comment with `slug` if the user wrote it, otherwise None."""
+    """Return the pending comment `slug`, or None if it does not exist or the user didn't write it."""
     held = selectors.find_held(target, slug)
     return held if held and _wrote(held, sent, user) else None
 
 
 def may_change(comment: Comment | HeldComment, sent: Iterable[SentComment], user: Any) -> bool:
-    """Return whether the user wrote the comment recently enough to change it."""
+    """Return whether the user wrote the comment, and can still change it."""
     return is_recent(comment) and _wrote(comment, sent, user)
 
 
@@ -126,12 +129,16 @@ def _wrote(comment: Comment | HeldComment, sent: Iterable[SentComment], user: An
 
 
 def may_revise(rev: int) -> bool:
-    """Return whether authors can change a comment again if its revision is `rev`."""
+    """Return whether the author of a comment can change it again when its revision is `rev`."""
     return rev <= MAX_CHANGES
 
 
 def is_recent(comment: Comment | HeldComment) -> bool:
-    """Return whether a comment is no older than EDIT_MINUTES, and has not been removed, approved or rejected."""
+    """Return whether the author of a comment could still change it.
+
+    The comment must not be older than EDIT_MINUTES. It must not have been removed and, if it is in the queue, no
+    moderator must have approved it.
+    """
     is_locked = comment.settled if isinstance(comment, HeldComment) else comment.removed
     return not is_locked and now() - comment.posted < timedelta(minutes=conf.get("EDIT_MINUTES"))
 

@@ -1,6 +1,6 @@
-"""Policies, which decide who can comment and which comments have to wait for a moderator.
+"""Policies, which determine who can comment, and which comments have to wait for a moderator.
 
-COMMENTS["POLICY"] specifies the function that returns the policy of an object. The site's own function uses the
+COMMENTS["POLICY"] specifies the function that returns the policy of an object. Marginalia's own function uses the
 settings of the site and of the object's section.
 """
 
@@ -45,23 +45,26 @@ class Policy:
     closes: datetime | None = None
 
     def is_closed(self, discussion: Discussion) -> bool:
-        """Return whether the discussion is closed for new comments."""
+        """Return whether the discussion accepts no new comments."""
         return self.mode is Mode.CLOSED or not discussion.open or (self.closes is not None and self.closes <= now())
 
 
 def policy_for(obj: Model) -> Policy:
-    """Return the policy of an object, as configured in COMMENTS["POLICY"]."""
+    """Return the policy of an object, as determined by the function COMMENTS["POLICY"]."""
     policy: Policy = conf.load("POLICY")(obj)
     return policy
 
 
 def stock(obj: Model) -> Policy:
-    """Return a policy with COMMENTS["MODE"] for any object. This is the default of COMMENTS["POLICY"]."""
+    """Return a policy with the mode COMMENTS["MODE"]. This function is the default for COMMENTS["POLICY"]."""
     return Policy(Mode(conf.get("MODE")))
 
 
 def closing_time(published: datetime | None, days: int) -> datetime | None:
-    """Return the time when a discussion closes: `days` days after `published`, or None if either of them is empty."""
+    """Return the time when a discussion closes, which is `days` days after `published`.
+
+    Return None if `days` is 0 or `published` is None.
+    """
     return published + timedelta(days=days) if published and days else None
 
 
@@ -71,7 +74,7 @@ def is_moderator(user: Any) -> bool:
 
 
 def is_moderator_key(user_id: str) -> bool:
-    """Return whether there is an account with the primary key `user_id` that has permission to moderate comments."""
+    """Return whether the account with the primary key `user_id` exists and has permission to moderate comments."""
     accounts = get_user_model()
     try:
         key = targets.parse_key(Target(accounts._meta.label_lower, user_id))
@@ -84,8 +87,8 @@ def is_moderator_key(user_id: str) -> bool:
 def is_known(user_id: str, sent: tuple[SentComment, ...]) -> bool:
     """Return whether an author already has a public comment.
 
-    An author is identified by an account, or by the comments sent from this browser. Names and email addresses prove
-    nothing, because visitors can enter any name or address.
+    An author is identified by an account, or by comments that were sent from the same browser before. Names and email
+    addresses prove nothing, because visitors can enter any name or address.
     """
     if user_id and selectors.by_author(user_id, limit=1):
         return True

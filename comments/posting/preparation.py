@@ -1,6 +1,6 @@
 """Preparation of comments for storage: length checks, rendering and cleaning.
 
-This module also binds a form's token to the text of the comment.
+This module also checks that a form's token is not used for two different texts.
 """
 
 import re
@@ -17,10 +17,11 @@ from marginalia.comments.types import Comment, CommentAuthor, HeldComment, Kind,
 from marginalia.markup.characters import is_blank, scrub
 from marginalia.markup.text import is_empty
 
-# Maximum number of bytes in a stored comment, not counting its text and names: paths with 8 levels, times and keys.
+# How many bytes a stored comment can contain in addition to its text and its author's data: paths with 8 levels, times
+# and keys.
 OVERHEAD = 1_500
 MAX_NAME = 200
-# NUL and unpaired surrogates. JSON can contain these characters, but MongoDB can't store them.
+# Matches NUL and unpaired surrogates. JSON can contain these characters, but MongoDB can't store them.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -48,15 +49,16 @@ def new_token() -> str:
 def hash_text(token: str, source: str) -> str:
     """Return a keyed hash of the text that is sent with `token`.
 
-    The hash is stored with the comment. If a form is sent again, the hash shows whether the text is still the same.
+    The hash is stored with the comment. If the form is sent again, comparing the hashes shows whether the text is still
+    the same.
     """
-    # Text that can't be stored is rejected elsewhere.
+    # Text that can't be stored must not raise an error here. `clean` rejects it.
     text = f"{token}\0{source}".encode(errors="surrogatepass")
     return salted_hmac("comments.said", text, algorithm="sha256").hexdigest()[:32]
 
 
 def check_same_text(stored: Comment | HeldComment, token: str, source: str) -> None:
-    """Check that the comment that was stored for a form still exists, and was sent with the text `source`.
+    """Check that the comment stored for a form still exists, and that it was sent with the text `source`.
 
     Raises:
         TokenUsed: The comment was removed or withdrawn, or was sent with different text.
@@ -71,7 +73,7 @@ def prepare(**fields: Unpack[CommentFields]) -> NewComment:
     """Return a new comment that is ready to be stored.
 
     Raises:
-        InvalidComment: The comment is empty or too long.
+        InvalidComment: The comment can't be stored, for example because it is empty or too long.
     """
     source = fields["source"]
     check_length(source)
@@ -82,7 +84,7 @@ def check_length(source: str) -> None:
     """Check the length of the text before it is processed.
 
     Raises:
-        InvalidComment: The text is empty or too long.
+        InvalidComment: The text is too long.
     """
     limit = conf.get("MAX_LENGTH")
     if len(source) > limit:
@@ -93,21 +95,22 @@ def check_length(source: str) -> None:
 
 
 def render(source: str) -> str:
-    """Render `source` to the clean HTML that is stored. Previews also use this function."""
+    """Render `source` as the clean HTML that is stored with the comment, or shown in a preview."""
     return str(conf.load("RENDERER")(source))
 
 
 def one_line(text: str) -> str:
     """Return a name, a URL or an email address as a single line.
 
-    Characters that don't belong in a page, a feed or an email are removed. The result is "" if nothing visible remains.
+    Characters that must not appear in a page, a feed or an email are removed. The result is "" if nothing visible
+    remains.
     """
     line = " ".join(scrub(text).split())
     return "" if is_blank(line) else line
 
 
 def clean(new: NewComment) -> NewComment:
-    """Return `new` with each field of the author's data as a single line.
+    """Check a new comment, and return it with each field of the author's data as a single line.
 
     Raises:
         InvalidComment: The comment can't be stored.

@@ -1,8 +1,8 @@
-"""The default renderer of comments, from Markdown to clean HTML. A comment is rendered once, when it is written."""
+"""The default renderer, which converts Markdown to clean HTML. A comment is rendered once, when it is written."""
 
 from marginalia.markup import markdown
 
 
 def render(source: str) -> str:
-    """Return clean HTML for the Markdown text of a comment: without images or headings, and with nofollow links."""
+    """Return clean HTML for a comment's Markdown text, without images or headings, and with nofollow links."""
     return markdown.render(source, "comment")

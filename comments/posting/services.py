@@ -1,10 +1,10 @@
-"""Services that post, change and moderate comments. If a comment is not accepted, its text is not lost.
+"""Services that post, change and moderate comments.
 
-Forms use `submit` and `revise`, which apply policies, spam rules and vetoes. The other functions store comments without
-these checks, and are for moderators and programs.
+Forms use `submit` and `revise`, which apply policies, spam rules, and vetoes by signal receivers. The other functions
+store comments without these checks. They are meant for moderators and programs.
 
-In all functions, `target` is a saved object or a Target, and `token` is the token of the form. Sending a token again
-with the same text has no further effect. Sending a token again with different text raises an error.
+In all functions, `target` is a saved object or a Target, and `token` is the token of the form. If a token is sent again
+with the same text, nothing is stored again. If it is sent again with different text, an error is raised.
 """
 
 from collections.abc import Iterable
@@ -42,7 +42,7 @@ from marginalia.comments.types import Comment, CommentAuthor, HeldComment, NewCo
 
 @dataclass(frozen=True)
 class Sender:
-    """The sender of a comment: the request, and the comments sent earlier from the same browser."""
+    """The sender of a request, with the comments that were sent from the same browser before."""
 
     request: HttpRequest
     sent: tuple[SentComment, ...]
@@ -58,8 +58,9 @@ class Refused(Exception):
 
     Attributes:
         rule: A short name that identifies the reason.
-        sentence: The reason as a message for the author.
-        is_unsure: Whether the comment may already have been accepted. If so, the same form should be sent again.
+        sentence: The reason, as a message for the author.
+        is_unsure: Whether the comment may nevertheless have been stored. If so, the form should be sent again with the
+            same token.
     """
 
     def __init__(self, rule: str, sentence: str | Promise, *, is_unsure: bool = False) -> None:
@@ -77,7 +78,9 @@ class Refused(Exception):
 
 
 def submit(sender: Sender, obj: Model, submission: Submission) -> PostResult:
-    """Publish or hold a comment that was sent with a form. Each form token creates only one comment.
+    """Publish or hold a comment that was sent with a form.
+
+    If the form is sent several times with the same token, only one comment is created.
 
     Args:
         sender: The sender of the comment.
@@ -109,9 +112,11 @@ def submit(sender: Sender, obj: Model, submission: Submission) -> PostResult:
 
 
 def may_edit(sender: Sender, obj: Model, comment: Comment | HeldComment) -> bool:
-    """Return whether the sender can edit a comment. Authors can do so for a limited time, and moderators always can.
+    """Return whether the sender can edit a comment.
 
-    If all comments are moderated (HOLD_ALL), authors can't edit a published comment.
+    Authors can edit their comments for a limited time. Moderators can edit any public comment.
+
+    If all comments have to be approved first (HOLD_ALL), authors can't edit their public comments.
     """
     if isinstance(comment, Comment):
         if comment.removed:
@@ -126,7 +131,7 @@ def may_edit(sender: Sender, obj: Model, comment: Comment | HeldComment) -> bool
 def may_delete(sender: Sender, comment: Comment | HeldComment) -> bool:
     """Return whether the sender can delete a comment.
 
-    Authors can do so for a limited time, and moderators always can.
+    Authors can delete their comments for a limited time. Moderators can delete any comment.
     """
     return sender.is_moderator or own.may_change(comment, sender.sent, sender.request.user)
 
@@ -140,7 +145,7 @@ def delete(sender: Sender, comment: Comment | HeldComment, *, rev: int | None = 
         rev: The revision that the sender saw, or None for any revision.
 
     Raises:
-        Refused: The sender can't delete the comment.
+        Refused: The sender is not allowed to delete the comment.
         CommentNotFound: The comment no longer exists, or is no longer pending.
         EditConflict: The stored revision differs from `rev`.
     """
@@ -158,14 +163,14 @@ def delete(sender: Sender, comment: Comment | HeldComment, *, rev: int | None = 
 def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: str, rev: int, nonce: str) -> None:
     """Replace the text of a comment.
 
-    A public comment's new text is rejected if a new comment with this text would be held.
+    If the comment is public, the new text is rejected if a spam rule would hold a new comment with this text.
 
     Args:
         sender: The sender of the request.
         obj: The object of the discussion.
         comment: The comment to change.
         text: The new text.
-        rev: The revision that the author saw.
+        rev: The revision that the sender saw.
         nonce: The nonce of the form, which identifies the change.
 
     Raises:
@@ -175,11 +180,11 @@ def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: 
         raise Refused("final", _("This comment can no longer be edited. Your text:"))
     submission = _build_edit(sender, comment, text, f"{comment.slug} {rev} {nonce} {text}")
     try:
-        # If `rev` is lower than the stored revision, nothing is written, because either the form was sent before, or
-        # the author has to read the comment again.
+        # If the stored revision is already higher than `rev`, skip these checks. `_replace` won't write anything:
+        # either this change was made before, or there is a conflict, and the author has to read the comment again.
         if rev >= comment.rev:
-            # Count changes by the revision that the author saw, so that concurrent requests can't make more changes
-            # than allowed. Only one change per revision succeeds.
+            # Use the revision that the author saw to limit the number of changes. Only one change to each revision
+            # succeeds, so even concurrent requests can't exceed the limit.
             if not sender.is_moderator and not own.may_revise(rev):
                 raise Refused("often", _("You have edited this comment too often. This change wasn't saved."))
             if _reasons(sender, Mode.OPEN, submission) and isinstance(comment, Comment):
@@ -192,7 +197,7 @@ def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: 
                 )
         _replace(sender, comment, text, rev, nonce)
     except Refused:
-        # If `rev` was lower than the stored revision, nothing was counted.
+        # If the stored revision was already higher than `rev`, the change was not counted.
         if rev >= comment.rev:
             spam.uncount(submission)
         raise
@@ -202,8 +207,8 @@ def _build_edit(sender: Sender, comment: Comment | HeldComment, text: str, chang
     user = user_key(sender.request.user)
     parent = comment.parent
     return Submission(
-        # The slug part depends on the whole change, because the same nonce could be sent again with different text or a
-        # different revision.
+        # Derive the nonce of this token from the whole change, because the form's own nonce could be sent again with
+        # different text or a different revision.
         token=FormToken(str(comment.target), parent, slugs.part(change), int(comment.posted.timestamp()), user),
         name=comment.author.name,
         email="",
@@ -237,9 +242,9 @@ def _replace(sender: Sender, comment: Comment | HeldComment, text: str, rev: int
 def _follow_up(request: HttpRequest, submission: Submission, posted: PostResult) -> None:
     """Record the IP hash, notify subscribers and moderators, and send the signal for a new comment.
 
-    All steps except the signal are performed once per comment, even if this function is called several times.
-    Therefore, if the process crashes, sending the form again performs the remaining steps. If the process stops right
-    after storing the comment, the signal is never sent.
+    Each step is performed only once per comment, even if this function is called several times. Therefore, if the
+    process crashes and the form is sent again, the remaining steps are performed then. The signal is an exception: if
+    the process crashes right after the comment was stored, the signal is never sent.
     """
     target = submission.token.target
     slug = slug_of(submission.token)
@@ -257,10 +262,10 @@ def _follow_up(request: HttpRequest, submission: Submission, posted: PostResult)
 
 
 def find_earlier(submission: Submission) -> PostResult | None:
-    """Return the earlier result of the same form, or None if the form was not sent before.
+    """Return the comment that was stored when the same form was sent before, or None if it was not sent before.
 
-    An author can go back in the browser and send the same form with different text. Both versions of the text must be
-    kept.
+    An author can go back in the browser, and send the same form with different text. The second text must not be
+    mistaken for the first, so it is refused, and the author can send it with another form.
 
     Raises:
         Refused: The form was already sent with different text.
@@ -272,24 +277,24 @@ def find_earlier(submission: Submission) -> PostResult | None:
         try:
             preparation.check_same_text(first, submission.token.nonce, submission.source)
         except TokenUsed as error:
-            # Allow the same text to be sent with another form.
+            # Let the author send this text with another form.
             spam.uncount(submission, rate=False)
             raise Refused("used", error.sentence) from error
     return posted
 
 
 def find_posted(token: FormToken) -> PostResult | None:
-    """Return the earlier result of a form, or None if the form was not sent before."""
+    """Return the comment that was stored when a form was sent before, or None if it was not sent before."""
     try:
         return PostResult(selectors.get(token.target, slug_of(token)), new=False)
     except CommentNotFound:
-        # Include rejected comments, so that sending the form again does not publish them.
+        # Include rejected comments, so that they can't be published by sending the form again.
         held = selectors.find_held(token.target, slug_of(token), verdict=None)
         return PostResult(None, held, new=False) if held else None
 
 
 def slug_of(token: FormToken) -> str:
-    """Return the slug of a form's comment, which might not exist yet."""
+    """Return the slug of the comment that a form creates, even if the comment is not stored yet."""
     return slugs.from_token(token.nonce, token.parent, conf.get("MAX_DEPTH"))
 
 
@@ -303,7 +308,7 @@ def _check_policy(obj: Model, submission: Submission) -> Mode:
 
 
 def _reasons(sender: Sender, mode: Mode, submission: Submission) -> tuple[str, ...]:
-    """Return the reasons why a moderator has to review a comment, or () if there are none.
+    """Return the reasons why a comment has to wait for a moderator, or () if there are none.
 
     Raises:
         Refused: The comment is not accepted.
@@ -360,10 +365,10 @@ def post(target: Model | Target, **fields: Unpack[CommentFields]) -> PostResult:
         The public comment.
 
     Raises:
-        InvalidComment: The comment is empty or too long.
+        InvalidComment: The comment can't be stored, for example because it is empty or too long.
         InvalidParent: The parent is not a public comment in this discussion.
         DiscussionClosed: The discussion no longer accepts comments.
-        DiscussionBusy: The comment can't be stored now. It can be sent again.
+        DiscussionBusy: The comment can't be stored at the moment. It can be sent again.
         TargetNotFound: The target does not exist.
         TokenUsed: The token was already used with different text, or its comment was removed.
     """
@@ -383,14 +388,14 @@ def hold(target: Model | Target, *, reasons: Iterable[str] = (), **fields: Unpac
         The held comment, or the public comment if a comment with this token was already posted or approved.
 
     Raises:
-        CommentError: The comment can't be stored. The errors are the same as for `post`.
+        CommentError: The comment can't be stored. See `post`.
     """
     new = preparation.prepare(**fields)
     return _check_posted(backend().hold(targets.target_for(target), new, tuple(reasons)), new)
 
 
 def _check_posted(posted: PostResult, new: NewComment) -> PostResult:
-    """Return `posted` if its comment has the same text as `new`.
+    """Check that the comment in `posted` has the same text as `new`, and return `posted`.
 
     Raises:
         TokenUsed: The token was already used with different text.
@@ -478,17 +483,17 @@ def restore(target: Model | Target, slug: str, *, rev: int | None = None, token:
 
 
 def close(target: Model | Target) -> None:
-    """Close a discussion, so that it accepts no more comments."""
+    """Close a discussion, so that it accepts no new comments."""
     backend().close(targets.target_for(target))
 
 
 def open(target: Model | Target) -> None:
-    """Open a closed discussion, so that it accepts comments again."""
+    """Reopen a closed discussion, so that it accepts new comments."""
     backend().open(targets.target_for(target))
 
 
 def delete_discussion(target: Model | Target) -> int:
-    """Delete the discussion of a permanently deleted target, including all data about its comments.
+    """Delete the discussion of a permanently deleted target, and all data about its comments.
 
     Returns:
         The number of deleted comments.

@@ -1,8 +1,8 @@
 """Spam rules, which check a comment before it is stored, or before its author changes it.
 
-A rule can hold the comment, in which case moderators see the name of the rule. A rule can also refuse the comment, and
-show the author a friendly message. A refused comment is not stored, and the form is shown again with its text.
-COMMENTS["RULES"] lists the import paths of the rules, beginning with the fastest rules. Projects can add their own
+A rule can hold the comment, in which case moderators see the name of the rule. A rule can also refuse the comment, with
+a friendly message for the author. A refused comment is not stored, but the form is shown again with its text.
+COMMENTS["RULES"] lists the import paths of the rules. Rules that are fast should come first. Projects can add their own
 rules.
 """
 
@@ -24,21 +24,21 @@ from marginalia.markup.characters import scrub
 from marginalia.mongo import rate_limit
 
 REPEAT_SECONDS = 24 * 60 * 60
-# Number of previews that are allowed for each comment that the rate limit allows. Authors preview their comments often.
+# How many previews are allowed for each comment that the rate limit allows. Authors may preview a comment many times.
 PREVIEWS = 10
 _SPACE = re.compile(r"\s+")
 
 
 @dataclass(frozen=True)
 class Submission:
-    """The data that spam rules need about a comment.
+    """The data about a comment that spam rules check.
 
     Attributes:
         user: The primary key of the account, or "".
         ip_hash: A keyed hash of the sender's network.
         trap: The content of the honeypot field.
-        notify: The email address for notices about replies, or "".
-        edited: The comment to change, or None for a new comment.
+        notify: The email address to which emails about replies are sent, or "".
+        edited: The comment that is changed, or None for a new comment.
     """
 
     token: FormToken
@@ -53,18 +53,18 @@ class Submission:
 
     @cached_property
     def html(self) -> str:
-        """Return the text as HTML. The text is rendered once, when a rule first needs the HTML."""
+        """Return the text as HTML. It is rendered only if a rule needs it, and only once."""
         return preparation.render(self.source)
 
     @property
     def author_key(self) -> str:
-        """Return the key for counting the author's comments: the account, or else the entered name."""
+        """Return a key that identifies the author: the account if there is one, and otherwise the entered name."""
         return f"user:{self.user}" if self.user else f"name:{self.name.casefold()}"
 
 
 @dataclass(frozen=True)
 class SpamHit:
-    """The result of a rule that objects to a comment.
+    """The objection of a rule to a comment.
 
     Attributes:
         rule: The name of the rule.
@@ -76,13 +76,13 @@ class SpamHit:
 
     @property
     def refuses(self) -> bool:
-        """Return whether the comment is refused instead of held."""
+        """Return whether the comment is refused. Otherwise, it is held."""
         return bool(self.sentence)
 
 
 @dataclass
 class Judgement:
-    """The result of all rules: the hit that refuses the comment, or the names of the rules that hold it."""
+    """The result of all rules: the objection that refuses the comment, or the names of the rules that hold it."""
 
     refused: SpamHit | None = None
     held_by: tuple[str, ...] = ()
@@ -101,7 +101,8 @@ def judge(submission: Submission) -> Judgement:
 def _hits(submission: Submission) -> Iterator[SpamHit]:
     rules = conf.load_all("RULES")
     if submission.edited:
-        # Changes always count toward the rate limit. The other excluded rules need data that edit forms don't contain.
+        # Changes always count toward the rate limit, whether or not the rule is configured. The other rules left out
+        # here need data that edit forms don't contain.
         rules = (rate, *(rule for rule in rules if rule not in (trap, speed, rate, repeat)))
     for rule in rules:
         if hit := rule(submission):
@@ -109,14 +110,14 @@ def _hits(submission: Submission) -> Iterator[SpamHit]:
 
 
 def trap(submission: Submission) -> SpamHit | None:
-    """Refuse comments in which the honeypot field is filled in."""
+    """Refuse a comment if the honeypot field is filled in."""
     if submission.trap:
         return SpamHit("trap", _("Leave the last field empty, then send your comment again."))
     return None
 
 
 def speed(submission: Submission) -> SpamHit | None:
-    """Refuse a comment that was sent faster than people can type.
+    """Refuse a comment that was sent faster than a person can type.
 
     The time is measured from when the form was first rendered for this comment.
     """
@@ -132,15 +133,15 @@ def links(submission: Submission) -> SpamHit | None:
 
 
 def words(submission: Submission) -> SpamHit | None:
-    """Hold a comment whose text or name contains one of the configured words, as a whole word."""
+    """Hold a comment if its text or its author's name contains one of the configured words, as a whole word."""
     listed = "|".join(re.escape(word.casefold()) for word in conf.get("WORDS") if word.strip())
-    text = scrub(f"{submission.name}\n{submission.source}").casefold()  # check the text as readers will see it
+    text = scrub(f"{submission.name}\n{submission.source}").casefold()  # check the text without invisible characters
     matches = sorted(set(re.findall(rf"(?<!\w)(?:{listed})(?!\w)", text))) if listed else []
     return SpamHit(f"words: {', '.join(matches)}") if matches else None
 
 
 def rate(submission: Submission) -> SpamHit | None:
-    """Refuse a comment if its network or account has reached the rate limit for comments and changes."""
+    """Refuse a comment or a change if its network or account has reached the rate limit for both."""
     if _count(_keys("rate", submission.ip_hash, submission.user), submission.token.nonce):
         return None
     return SpamHit(
@@ -153,9 +154,9 @@ def rate(submission: Submission) -> SpamHit | None:
 
 
 def may_preview(*, ip_hash: str, user: str) -> bool:
-    """Count a preview. Return whether the network and the account are within the limit.
+    """Count a preview, and return whether the network and the account are within the limit.
 
-    Previews are counted separately from comments, because a form can request any number of previews.
+    Previews have a limit of their own, because a form can request any number of previews before the comment is sent.
 
     Args:
         ip_hash: A keyed hash of the network.
@@ -165,7 +166,7 @@ def may_preview(*, ip_hash: str, user: str) -> bool:
 
 
 def may_flag(*, ip_hash: str, user: str) -> bool:
-    """Count a flag. Return whether the network and the account are within the limit.
+    """Count a flag, and return whether the network and the account are within the limit.
 
     The arguments are the same as for `may_preview`.
     """
@@ -173,7 +174,10 @@ def may_flag(*, ip_hash: str, user: str) -> bool:
 
 
 def repeat(submission: Submission) -> SpamHit | None:
-    """Refuse text that the author has already posted in reply to the same comment. The text can be posted elsewhere."""
+    """Refuse text that the author has already posted in the same place.
+
+    The author can post the same text in another discussion, or in reply to another comment.
+    """
     if rate_limit.allow(
         _repeat_key(submission),
         limit=1,
@@ -186,12 +190,12 @@ def repeat(submission: Submission) -> SpamHit | None:
 
 
 def uncount(submission: Submission, *, rate: bool = True) -> None:
-    """Stop counting a comment or a change that was not stored. The author can then send it again.
+    """Undo the counts for a comment or a change that was not stored, so that the author can send it again.
 
     Args:
         submission: The submitted data.
-        rate: Whether to also undo the count for the rate limit. Use False if the form has already stored another
-            comment, because the two comments share one count.
+        rate: Whether to undo the count for the rate limit too. Use False if another comment has already been stored
+            with the form, because both comments have the same count.
     """
     rates = _keys("rate", submission.ip_hash, submission.user) if rate else []
     for key in (*rates, _repeat_key(submission)):
@@ -199,9 +203,9 @@ def uncount(submission: Submission, *, rate: bool = True) -> None:
 
 
 def erase_counts(*, ip_hash: str = "", user: str = "") -> int:
-    """Delete the rate limit counts for a network (identified by its IP hash) or an account.
+    """Delete the rate-limit counts for a network (identified by its IP hash) or for an account.
 
-    Return the number of deleted counts.
+    Return how many counts were deleted.
     """
     keys = [key for kind in ("rate", "preview", "flag") for key in _keys(kind, ip_hash, user)]
     return sum(rate_limit.reset(key, alias=conf.database_alias()) for key in keys)

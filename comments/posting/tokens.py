@@ -1,7 +1,8 @@
-"""Signed data: form tokens, and the cookie that identifies the comments of authors without an account.
+"""Signed data: form tokens, and the cookie that lists the comments that were sent from a browser.
 
-A form token identifies one intended comment. Even if the form is sent several times, it posts only one comment, whose
-slug is derived from the nonce. The discussion and the parent are read from the token, never from another field.
+A form token identifies one intended comment. The slug of the comment is derived from the token's nonce, so even if the
+form is sent several times, only one comment is posted. The discussion and the parent are read from the token, never
+from another field of the form.
 """
 
 import time
@@ -18,13 +19,13 @@ from marginalia.comments.types import Target
 FORM_SALT = "comments.form"
 OWN_SALT = "comments.own"
 OWN_COOKIE = "comments_own"
-# The lifetime of the cookie in seconds, and the maximum number of comments in it.
+# The lifetime of the cookie in seconds, and how many comments it can contain.
 OWN_SECONDS = 365 * 24 * 60 * 60
 MAX_SENT = 8
 
 
 class BadToken(Exception):
-    """The token was not signed by this site, or was modified."""
+    """The token was not signed by this site, or was modified afterwards."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class FormToken:
     Attributes:
         discussion: The target as a str.
         begun: The time when the form was first rendered for this comment, in seconds since 1970.
-        user: The primary key of the account, or "" for any visitor.
+        user: The primary key of the account for which the form was rendered, or "" if the visitor wasn't logged in.
         expired: Whether the form is too old to be accepted.
     """
 
@@ -56,7 +57,7 @@ class FormToken:
         return Target.parse(self.discussion)
 
     def renew(self, user: str = "") -> "FormToken":
-        """Return a new token for the same discussion and parent."""
+        """Return a token with a new nonce for the same discussion and parent."""
         return replace(self, nonce=preparation.new_token(), user=user, expired=False)
 
     def signed(self) -> str:
@@ -88,7 +89,7 @@ def read_form(signed: str) -> FormToken:
 
 @dataclass(frozen=True)
 class SentComment:
-    """A comment sent from this browser.
+    """A comment that was sent from the user's browser.
 
     Attributes:
         discussion: The target as a str.

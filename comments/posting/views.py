@@ -37,7 +37,7 @@ TOO_OLD = gettext_lazy(
 def form(request: HttpRequest, label: str, pk: str) -> HttpResponse:
     """Show the form for a comment, or for a reply if the URL contains ?parent=SLUG.
 
-    If the URL contains ?fragment, return only the form, so that a script can insert it into the page.
+    If the URL contains ?fragment, return only the form instead of a page, so that a script can insert it.
     """
     target, obj = get_target_or_404(label, pk)
     try:
@@ -52,7 +52,7 @@ def form(request: HttpRequest, label: str, pk: str) -> HttpResponse:
 @csrf_exempt
 @require_POST
 def post(request: HttpRequest) -> HttpResponse:
-    """Accept a comment, or show its preview. If the comment is refused, show the form again with the text."""
+    """Accept a comment or show a preview of it. If the comment is refused, show the form again with the text."""
     try:
         token = tokens.read_form(request.POST.get("token", ""))
     except BadToken:
@@ -79,7 +79,7 @@ def post(request: HttpRequest) -> HttpResponse:
 
 
 def submission(request: HttpRequest, token: FormToken, form: CommentForm) -> Submission:
-    """Return a valid form's data as the Submission that the spam rules check."""
+    """Return the data of a valid form as the Submission that spam rules check."""
     data = form.cleaned_data
     return Submission(
         token=token,
@@ -144,7 +144,7 @@ def _form_context(
         "is_closed": rules.is_closed(selectors.discussion(target)),
         "needs_login": rules.mode is Mode.MEMBERS and not forms.user_key(request.user),
         "own": own.list_own(sent_comments(request), target, request.user, final=final),
-        # If a script inserted the form into the page, the page also shows the pending comment.
+        # Whether a script has inserted the form into the page that contains the discussion.
         "is_in_place": "fragment" in request.GET or "in_place" in request.POST,
     }
 
@@ -154,8 +154,8 @@ def _form_again(
 ) -> HttpResponse:
     """Show the form with the entered text, a new token and the reason why the comment was refused.
 
-    If the comment may have been accepted, the form keeps its token. With a new token, the comment could be posted
-    twice.
+    If the comment may nevertheless have been stored, the form keeps its token. With a new token, the comment could be
+    posted twice.
     """
     fresh = token if refused and refused.is_unsure else token.renew(forms.user_key(request.user))
     try:
@@ -209,8 +209,8 @@ def _redirect_to_comment(request: HttpRequest, token: FormToken, obj: Model, pos
 def is_forged(request: HttpRequest) -> bool:
     """Return whether a POST request has no valid CSRF token.
 
-    Use this function in csrf_exempt views that return their own error response. The error response of Django's
-    middleware would lose the text of the form.
+    Use this function in csrf_exempt views that return an error response of their own. Django's middleware would return
+    an error response without the text that the author typed.
     """
     return CsrfViewMiddleware(lambda _request: HttpResponse()).process_view(request, _guarded, (), {}) is not None
 

@@ -1,1 +1,1 @@
-"""Reading comments: selectors, pages of a discussion, and the presenter for templates."""
+"""Reading comments: selectors, the pages of a discussion, and the presentation of comments in templates."""

@@ -17,14 +17,14 @@ from marginalia.comments.reading.presenter import CommentView, Folds, Presenter,
 from marginalia.comments.types import Comment, Discussion, Order, Page, Target
 
 ANCHOR = "comments"
-# On a threaded page, threads with at least FOLD_ABOVE replies are folded, so that only FOLD_LEAVES comments are
-# visible, including the root comment.
+# On a threaded page, a thread with at least FOLD_ABOVE replies is folded: only FOLD_LEAVES comments remain visible,
+# including the root comment.
 FOLD_ABOVE, FOLD_LEAVES = 12, 8
 
 
 @dataclass(frozen=True)
 class Subject:
-    """The target of a discussion, and the discussed object if the caller already has it."""
+    """The target of a discussion, and the discussed object if it has already been read."""
 
     target: Target
     obj: Model | None = None
@@ -36,7 +36,7 @@ class Subject:
 
     @cached_property
     def object(self) -> Model | None:
-        """Return the object, or None if readers can't see it. The object is looked up if necessary."""
+        """Return the object, or None if readers can't see it. Look the object up if it hasn't been read yet."""
         if self.obj is not None:
             return self.obj
         try:
@@ -45,11 +45,11 @@ class Subject:
             return None
 
     def is_open(self, discussion: Discussion) -> bool:
-        """Return whether the discussion accepts comments now."""
+        """Return whether the discussion currently accepts new comments."""
         return self.object is not None and not conf.load("POLICY")(self.object).is_closed(discussion)
 
     def authors(self) -> Collection[str]:
-        """Return the primary keys of the object's authors, as determined by COMMENTS["AUTHORS"]."""
+        """Return the primary keys of the object's authors, as determined by the function COMMENTS["AUTHORS"]."""
         authors: Collection[str] = conf.load("AUTHORS")(self.object) if self.object is not None else ()
         return authors
 
@@ -60,7 +60,7 @@ def list_context(subject: Subject, page: Page, *, slug: str = "", url: str = "")
     Args:
         subject: The subject of the discussion.
         page: The page to show.
-        slug: The slug of the comment that the reader requested, or "".
+        slug: The slug of the comment that the reader wants to see, or "".
         url: The URL of the page that contains the list.
     """
     is_open = subject.is_open(page.discussion)
@@ -95,7 +95,10 @@ def discussion_context(subject: Subject, page: Page) -> dict[str, Any]:
 
 
 class LazyComments(Sequence[CommentView]):
-    """The views of a presenter's comments, for templates that loop over them. The views are created on first access."""
+    """The comments of a presenter, for templates that loop over them.
+
+    The `CommentView` objects are not created until the first one is needed.
+    """
 
     def __init__(self, presenter: Presenter) -> None:
         self.presenter = presenter
@@ -116,7 +119,7 @@ class LazyComments(Sequence[CommentView]):
 def render_list(presenter: Presenter, slug: str = "") -> SafeString:
     """Return the HTML of a list of comments.
 
-    Long threads are folded, unless the folded part contains the comment `slug`.
+    Long threads are folded. However, if the folded part contains the comment `slug`, it is shown unfolded.
     """
     html = comments_html(presenter)
     if presenter.order is not Order.THREADED:
@@ -140,9 +143,9 @@ def _fold(presenter: Presenter, pairs: Iterable[tuple[Comment, str]], slug: str)
 
 
 def present_across(comments: Iterable[tuple[Comment, Model]]) -> list[CommentView]:
-    """Return comments from several discussions for templates.
+    """Return comments from several discussions as `CommentView` objects, for use in templates.
 
-    Each comment has an attribute `obj`, the object of its discussion.
+    The attribute `obj` of each comment is the object of its discussion.
     """
     return [_present_alone(comment, obj) for comment, obj in comments]
 

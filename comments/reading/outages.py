@@ -1,6 +1,6 @@
-"""Handle outages of the comments database.
+"""Keep pages working during an outage of the comments database.
 
-If a project stores its own data in another database, its pages still work during such an outage.
+This is possible only if a project stores its own data in another database.
 """
 
 import time
@@ -15,31 +15,31 @@ from django.http import HttpRequest, HttpResponse
 from marginalia.comments import conf
 from marginalia.mongo.servers import Outage, outage_after
 
-# Maximum number of seconds that a page waits for comments.
+# How many seconds a page waits for comments.
 PATIENCE = 2.0
-# Maximum number of seconds that a reader who sends a form waits.
+# How many seconds a reader who has sent a form has to wait at most.
 FORM_PATIENCE = 10.0
-# Number of seconds after an outage during which this process doesn't try to read comments again.
+# For how many seconds after an outage is detected this process doesn't try to read comments.
 PAUSE = 5.0
 AWAY = "comments_are_away"
-# The monotonic time at which this process tries again, keyed by connection alias.
+# The time, on the monotonic clock, at which this process tries again, keyed by connection alias.
 _retry_at: dict[str, float] = {}
 
 
 @contextmanager
 def limit_waiting(shared: MutableMapping[Any, Any], seconds: float = PATIENCE) -> Iterator[None]:
-    """Limit the time that the database commands in the `with` block can take.
+    """Limit the time that database commands in the `with` block can take.
 
-    After an outage, all blocks of this process fail immediately for PAUSE seconds. No limit applies if the project's
-    own data is in the same database, because the page needs this database anyway.
+    If an outage is detected, all such blocks in this process fail immediately for PAUSE seconds. There is no limit if
+    the project's own data is in the same database, because the page can't be shown without this database anyway.
 
     Args:
-        shared: A mapping that all tags of a page share. After the first outage, later blocks on the same page fail
-            immediately.
-        seconds: The maximum number of seconds.
+        shared: A mapping that all template tags on a page share. Once a block has failed, all later blocks on the same
+            page fail immediately.
+        seconds: The time limit in seconds.
 
     Raises:
-        Outage: The database did not respond in time, or an earlier block failed.
+        Outage: The database did not respond in time, or an earlier block has failed.
     """
     alias = conf.database_alias()
     if alias == DEFAULT_DB_ALIAS:
@@ -57,7 +57,7 @@ def limit_waiting(shared: MutableMapping[Any, Any], seconds: float = PATIENCE) -
 
 
 def limited(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Return a view that raises Outage if the comments database does not respond in time."""
+    """Return `view`, changed so that it raises Outage if the comments database does not respond in time."""
 
     @wraps(view)
     def limited_view(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

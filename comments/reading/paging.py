@@ -1,6 +1,6 @@
-"""The query parameter that selects a part of a discussion.
+"""The query parameter that selects which part of a discussion is shown.
 
-There is only one such parameter, so a page cache doesn't have to take any others into account.
+A page cache has to take only this parameter into account.
 
     ?comments=newest             the first page, newest first
     ?comments=oldest.3           page 3
@@ -18,7 +18,7 @@ from marginalia.comments.types import Order, Page
 
 PARAMETER = "comments"
 MAX_DIGITS = 7
-# Maximum length of the parameter. Even a cursor with eight levels is shorter.
+# Maximum length of the parameter's value. Even a value with a cursor of eight levels is shorter.
 MAX_LENGTH = 600
 
 
@@ -26,7 +26,7 @@ MAX_LENGTH = 600
 class PageRequest:
     """The part of a discussion that a reader requested.
 
-    If all fields are empty, the first page in the discussion's own order is requested.
+    If all fields are empty, the reader requested the first page in the discussion's default order.
     """
 
     order: str = ""
@@ -37,7 +37,7 @@ class PageRequest:
 
     @classmethod
     def from_request(cls, request: HttpRequest | None) -> "PageRequest":
-        """Return the part of the discussion that is requested by `request`."""
+        """Return the part of the discussion that `request` asks for."""
         return cls.parse(request.GET.get(PARAMETER, "")) if request else cls()
 
     @classmethod
@@ -59,10 +59,10 @@ class PageRequest:
 
 @dataclass(frozen=True)
 class PageLinks:
-    """The URLs of the previous and next page ("" if there is none), and of all orders.
+    """The URLs of the previous and the next page ("" if there is none), and of the page in each order.
 
     Attributes:
-        orders: Tuples of the order, its URL, and whether the page is sorted in this order.
+        orders: A tuple for each order: the order, its URL, and whether the current page has this order.
     """
 
     previous: str
@@ -71,7 +71,7 @@ class PageLinks:
 
 
 def url_without_part(request: HttpRequest) -> str:
-    """Return the URL of the page that shows a discussion, without the parameter PARAMETER."""
+    """Return the URL of the requested page without PARAMETER."""
     query = request.GET.copy()
     query.pop(PARAMETER, None)
     path = escape_uri_path(request.path)
@@ -79,12 +79,15 @@ def url_without_part(request: HttpRequest) -> str:
 
 
 def url_with_part(page_url: str, value: str) -> str:
-    """Return the URL of a part of the discussion on the page `page_url`, which can have a query string."""
+    """Return `page_url`, which can have a query string, with PARAMETER set to `value`."""
     return f"{page_url}{'&' if '?' in page_url else '?'}{PARAMETER}={quote(value, safe='/:.')}"
 
 
 def links(page: Page, page_url: str, anchor: str) -> PageLinks:
-    """Return the links of a page. Each URL begins with `page_url` and ends with the fragment `anchor`."""
+    """Return the links for a page of comments.
+
+    Each URL begins with `page_url`, which is the page that contains the comments, and ends with the fragment `anchor`.
+    """
 
     def url(value: str) -> str:
         return f"{url_with_part(page_url, value) if value else page_url}#{anchor}"
@@ -95,7 +98,7 @@ def links(page: Page, page_url: str, anchor: str) -> PageLinks:
 
 
 def cursors(page: Page) -> tuple[str, str]:
-    """Return the parameter values for the previous and the next page. A value is "" if there is no such page."""
+    """Return the values of PARAMETER for the previous and the next page. A value is "" if there is no such page."""
 
     def parameter(cursor: str, direction: str) -> str:
         if not cursor:
@@ -106,7 +109,7 @@ def cursors(page: Page) -> tuple[str, str]:
 
 
 def parameter_for(page: Page, slug: str) -> str:
-    """Return the parameter value for `page`, which contains the comment `slug`."""
+    """Return the value of PARAMETER for `page`, which contains the comment `slug`."""
     if page.order is Order.THREADED:
         return f"{page.order}.at.{slug}"
     return f"{page.order}.{page.number}"

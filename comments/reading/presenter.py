@@ -1,9 +1,9 @@
-"""Preparation of comments for templates, and fast rendering of many comments.
+"""Presentation of comments in templates, and fast rendering of many comments.
 
 `comments/comment.html` is an ordinary template. If a project doesn't override it, it is rendered only once for each
-combination of flags (is a reply, edited, removed, …), with placeholders for the values. The result, called a form, is
-then filled in for each comment with string formatting. A project's own template is rendered for each comment, because
-it can use the values in any way.
+combination of flags (reply, edited, removed, …), with placeholders for the values. The result, called a form, is then
+filled in for each comment with string formatting. If a project overrides the template, it is rendered for each comment,
+because it can use the values in any way.
 """
 
 import re
@@ -30,10 +30,10 @@ from marginalia.comments.types import Comment, Kind, Order, Target
 from marginalia.comments.views import template_names
 
 SHIPPED = Path(__file__).parents[1] / "templates"
-# A placeholder for the slug when URLs are reversed. Real slugs never contain "1".
+# A placeholder for the slug of a comment when a URL is reversed. Real slugs never contain "1".
 _SLUG = "1" * 16
 _MARK = re.compile("\x00(\\w+)\x01")
-# The values that are filled into a form, each as HTML.
+# The names of the values that are filled into a form as HTML.
 VALUES = (
     "anchor",
     "permalink",
@@ -55,18 +55,19 @@ VALUES = (
     "thread_link",
     "flag_link",
 )
-# Number of avatar colours, which are classes in comments.css.
+# How many avatar colours there are. Each is a class in comments.css.
 HUES = 12
 
 
 class Flags(NamedTuple):
-    """The conditions that determine how a comment is shown. Templates use these conditions by name."""
+    """The conditions that determine how a comment is shown. Templates refer to them by these names."""
 
     removed: bool
     edited: bool
     has_url: bool
     answers: bool
-    # True if the comment replies to a comment at the same level, because the thread has reached the maximum depth.
+    # True if the comment is shown at the same level as the comment that it replies to, because that comment is already
+    # at the deepest level.
     is_beside: bool
     by_author: bool
     by_moderator: bool
@@ -77,7 +78,10 @@ class Flags(NamedTuple):
 
 @dataclass(frozen=True)
 class CommentUrls:
-    """The prefixes of comment URLs in one discussion. The slug of a comment is appended to each prefix."""
+    """The prefixes of the comment URLs of a discussion.
+
+    To get the URL for a comment, append the comment's slug to a prefix.
+    """
 
     permalink: str
     permalink_tail: str
@@ -89,7 +93,8 @@ class CommentUrls:
     def for_target(cls, target: Target, order: str = "") -> "CommentUrls":
         """Return the URL prefixes for comments on `target`.
 
-        Permalinks open the page in `order`, or in the discussion's own order if `order` is "".
+        Permalinks open the page that contains the comment, in `order` or, if `order` is "", in the discussion's default
+        order.
         """
 
         def before_slug(name: str) -> str:
@@ -105,17 +110,17 @@ class CommentUrls:
         )
 
 
-# Attribute names used by templates for Django's comments framework.
+# Names of attributes that templates for Django's comments framework use, and the current names.
 OLD_NAMES = {"user_name": "name", "user_url": "url", "submit_date": "posted", "is_removed": "removed"}
 
 
 class CommentView:
-    """A comment with the values that templates need.
+    """A comment, with the flags and values that templates need.
 
-    All other attributes are taken from the comment (see `types.Comment`).
+    The view also has the attributes of the comment itself (see `types.Comment`).
     """
 
-    # The object of the discussion, if comments from several discussions are shown together.
+    # The object of the discussion, or None if only comments from one discussion are shown.
     obj: Model | None = None
 
     def __init__(self, comment: Comment, presenter: "Presenter", flags: Flags) -> None:
@@ -144,7 +149,7 @@ class CommentView:
 
 
 class Presenter:
-    """The presentation of comments that are shown together."""
+    """A presenter of comments from one discussion that are shown together."""
 
     def __init__(
         self,
@@ -163,8 +168,8 @@ class Presenter:
             comments: The comments on the page.
             order: The order of the comments.
             may_reply: Whether readers can reply.
-            is_own_order: Whether `order` is the discussion's own order.
-            authors: The primary keys of the accounts of the object's authors, from COMMENTS["AUTHORS"].
+            is_own_order: Whether `order` is the order in which the discussion is stored.
+            authors: The primary keys of the accounts of the object's authors, as strings.
         """
         self.target = target
         self.order = order
@@ -177,7 +182,7 @@ class Presenter:
         self.comments = [comment for comment in comments if not comment.removed or self._is_needed(comment)]
 
     def _is_needed(self, removed: Comment) -> bool:
-        """Return whether a removed comment has to be shown because a reply to it is shown."""
+        """Return whether a removed comment has to be shown, because there is a reply to it on the page."""
         return removed.slug in self.answered or removed.slug in self._above
 
     @cached_property
@@ -186,11 +191,11 @@ class Presenter:
         return {"/".join(path[:depth]) for path in paths for depth in range(1, len(path))}
 
     def views(self) -> list[CommentView]:
-        """Return the comments for templates."""
+        """Return the comments as `CommentView` objects, for use in templates."""
         return [CommentView(comment, self, self.flags(comment)) for comment in self.comments]
 
     def flags(self, comment: Comment) -> Flags:
-        """Return the flags of a comment."""
+        """Return the conditions that apply to a comment."""
         public = not comment.removed
         author = comment.author
         # To save time, use positional arguments. This code runs for each comment on a page, about 100 times per
@@ -249,8 +254,8 @@ class Presenter:
 def avatar(name: str) -> tuple[str, str]:
     """Return the initials and the colour number of the avatar for `name`.
 
-    The initials are taken from the first and last word, and are safe in HTML. The same name always gets the same number
-    (1 to HUES).
+    The initials are the first letters of the first and the last word. They are safe in HTML. The number is between 1
+    and HUES, and is always the same for the same name.
     """
     letters = [next(filter(str.isalnum, word), "") for word in name.split()]
     words = [letter.upper()[:1] for letter in letters if letter]
@@ -258,7 +263,7 @@ def avatar(name: str) -> tuple[str, str]:
 
 
 def comments_html(presenter: Presenter) -> list[str]:
-    """Return the HTML of each comment, using `comments/comment.html` or the project's template."""
+    """Return the HTML of each comment, rendered with `comments/comment.html` or with the project's own template."""
     template = select_template(template_names(presenter.target, "comment"))
     if shipped := _shipped_template(template):
         return _fill_forms(shipped, presenter)
@@ -268,16 +273,16 @@ def comments_html(presenter: Presenter) -> list[str]:
 def _shipped_template(template: Any) -> Template | None:
     """Return the template if it belongs to this app, or None if it belongs to the project.
 
-    The returned template is the key under which its forms are cached.
+    The forms of the template are cached with the returned object as the key.
     """
     inner: Template | None = getattr(template, "template", None)
     return inner if isinstance(inner, Template) and SHIPPED in Path(inner.origin.name).parents else None
 
 
 class Folds:
-    """A renderer for folded replies, which uses `comments/folded.html` or the project's template.
+    """A renderer for folded replies, which uses `comments/folded.html` or the project's own template.
 
-    Create one instance per list.
+    Create a new instance for each list of comments.
     """
 
     def __init__(self, target: Target) -> None:
@@ -292,7 +297,8 @@ class Folds:
             replies: The HTML of each reply.
             count: The number of replies.
             is_open: Whether the replies are visible at first.
-            is_rest: Whether other replies in the thread are shown before these replies.
+            is_rest: Whether these are only the remaining replies, after other replies in the thread that are shown
+                unfolded.
         """
         context = {"count": count, "is_open": is_open, "is_rest": is_rest}
         if self._forms is None:
@@ -305,7 +311,7 @@ class Folds:
         return f"{before}{''.join(replies)}{after}"
 
 
-# The HTML before and after the replies, keyed by template and by (language, count, is_open, is_rest).
+# The HTML that precedes and follows folded replies, keyed by template and by (language, count, is_open, is_rest).
 _folds: WeakKeyDictionary[Template, dict[tuple[str, int, bool, bool], tuple[str, str]]] = WeakKeyDictionary()
 
 
@@ -323,25 +329,24 @@ def _fill_forms(template: Template, presenter: Presenter) -> list[str]:
     return html
 
 
-# A format string, and a function that selects the values for it.
+# A format string, and a function that selects the values to fill in.
 Form = tuple[str, Callable[[dict[str, str]], tuple[str, ...]]]
-# The forms, keyed by template and by (language, flags). If a template is reloaded, its forms are deleted along with the
-# old template.
+# The forms, keyed by template and by (language, flags). If a template is reloaded, the forms of the old template are
+# deleted along with it.
 _forms: WeakKeyDictionary[Template, dict[tuple[str, Flags], Form]] = WeakKeyDictionary()
 
 
 def _build_form(template: Template, flags: Flags) -> Form:
     marks = {name: SafeString(f"\x00{name}\x01") for name in VALUES}
     form = template.render(Context({"comment": {**marks, **flags._asdict()}})).replace("%", "%%")
-    # Positional placeholders are faster than named ones. itemgetter always returns a tuple, because every form has more
-    # than one value.
+    # Use positional placeholders, because they are faster than named ones. itemgetter returns a tuple, because every
+    # form contains more than one value.
     return _MARK.sub("%s", form), itemgetter(*_MARK.findall(form))
 
 
 def join_html(parts: Iterable[str]) -> SafeString:
     """Join the HTML of comments into one safe string.
 
-    The parts are safe, because they consist of escaped values, and of comments that were sanitized when they were
-    written.
+    The parts are safe, because values have been escaped, and the HTML of comments was sanitized when they were written.
     """
     return SafeString("".join(parts))

@@ -2,7 +2,7 @@
 
 Returned values are immutable, and contain no email addresses.
 
-Reading a page takes two commands (three in threaded buckets), regardless of the length of the discussion.
+Reading a page takes two commands (three in the threaded buckets layout), however long the discussion is.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ from marginalia.mongo.engine.read_tracking import tracked_reads
 def discussion(target: Model | Target) -> Discussion:
     """Return the discussion of a target. If there are no comments yet, `begun` is False.
 
-    Call this function before reading the comments: see `Discussion.version`.
+    Call this function before you read the comments. For the reason, see `Discussion.version`.
     """
     result = backend().discussion(targets.target_for(target))
     versions.note(result)
@@ -33,7 +33,7 @@ def discussion(target: Model | Target) -> Discussion:
 
 @tracked_reads()
 def discussions(wanted: Iterable[Model | Target]) -> dict[Target, Discussion]:
-    """Return the discussions of many targets with one query, for lists that show the number of comments."""
+    """Return the discussions of many targets, using one query. Lists that show the number of comments need them."""
     by_target = backend().discussions([targets.target_for(target) for target in wanted])
     for found in by_target.values():
         versions.note(found)
@@ -60,8 +60,8 @@ def page(
 
     Args:
         target: The target of the discussion.
-        order: The order of the page, which can come from a request. None or an unknown order selects the discussion's
-            own order.
+        order: The order of the page. This can be an unchecked value from a request. None or an unknown order selects
+            the discussion's default order.
         size: The number of comments per page, from 1 to MAX_PAGE_SIZE. The default is PAGE_SIZE.
         number: The page number in the orders OLDEST and NEWEST, or 0 for the first page in reading order.
         after: A cursor in the order THREADED. The page begins after this cursor.
@@ -102,14 +102,14 @@ def _order(name: Order | str | None) -> Order | None:
 
 @tracked_reads()
 def newest(target: Model | Target, *, limit: int = 50) -> tuple[Comment, ...]:
-    """Return the newest public comments of a discussion, newest first. Feeds show these comments."""
+    """Return the newest public comments of a discussion, newest first, for example for a feed."""
     result = backend().newest(targets.target_for(target), limit)
     versions.note(result.discussion)
     return result.comments
 
 
 def get(target: Model | Target, slug: str) -> Comment:
-    """Return one comment, which can be a tombstone.
+    """Return one comment, even if it has been removed (a tombstone).
 
     Raises:
         CommentNotFound: There is no comment with this slug.
@@ -119,7 +119,7 @@ def get(target: Model | Target, slug: str) -> Comment:
 
 
 def permalink(target: Model | Target, slug: str, *, order: Order | str | None = None, size: int | None = None) -> Page:
-    """Return the page that contains a comment if the discussion is shown in the reader's order.
+    """Return the page that contains a comment, in the order that the reader requested.
 
     Raises:
         CommentNotFound: There is no comment with this slug.
@@ -129,9 +129,9 @@ def permalink(target: Model | Target, slug: str, *, order: Order | str | None = 
 
 @tracked_reads()
 def subdiscussion(target: Model | Target, slug: str, *, size: int | None = None, after: str = "") -> Page:
-    """Return a page with a comment and its descendants in threaded order.
+    """Return a page that begins with a comment, followed by its descendants in threaded order.
 
-    `after` is the cursor of the previous page.
+    If `after`, the cursor of the previous page, is given, the page contains only the descendants that follow.
 
     Raises:
         CommentNotFound: There is no comment with this slug.
@@ -150,7 +150,7 @@ def iterate(target: Model | Target, *, order: Order = Order.OLDEST) -> Iterator[
 def recent(limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
     """Return the newest public comments. If `label` is given, return only comments on objects of this model.
 
-    To omit comments on objects that readers can't see, use `targets.with_objects`.
+    The result can include comments on objects that readers can't see. To leave them out, use `targets.with_objects`.
     """
     versions.note_unversioned()
     return backend().recent(limit, label=label)
@@ -182,10 +182,10 @@ def held(
     """Return queued comments, oldest first. Show each comment only to moderators and to its author.
 
     Args:
-        target: The target whose comments are returned, or None for all targets.
-        author_id: The primary key of the account whose comments are returned, or "" for all authors.
-        slug: The slug of the comments to return, or "" for any slug.
-        verdict: The verdict of the comments to return, or None for any verdict.
+        target: Return only comments on this target. None selects all targets.
+        author_id: Return only comments by the account with this primary key. "" selects all authors.
+        slug: Return only comments with this slug. "" selects comments with any slug.
+        verdict: Return only comments with this verdict. None selects comments with any verdict.
         limit: The maximum number of comments.
         after: The id of the last comment on the previous page, or "".
     """
@@ -205,8 +205,8 @@ def get_held(held_id: str) -> HeldComment:
 def find_held(target: Model | Target, slug: str, *, verdict: Verdict | None = Verdict.WAITING) -> HeldComment | None:
     """Return the queued comment with the given slug, to show it to its author.
 
-    The result is None if there is no such comment, or if it has a different verdict. If `verdict` is None, any verdict
-    matches.
+    Return None if there is no such comment, or if its verdict isn't `verdict`. If `verdict` is None, any verdict is
+    accepted.
     """
     return next(iter(held(target=target, slug=slug, verdict=verdict)), None)
 
@@ -214,7 +214,7 @@ def find_held(target: Model | Target, slug: str, *, verdict: Verdict | None = Ve
 def email_of(comment: Comment) -> str:
     """Return the email address of a comment's author, or "".
 
-    Use the address only for notices and moderators, never on pages.
+    Use the address only to send notices, or to show it to moderators, never on public pages.
     """
     return backend().email_of(comment.target, comment.slug)
 
@@ -227,7 +227,7 @@ def iterate_targets(*, label: str = "") -> Iterator[Target]:
 def iterate_with_emails(target: Model | Target) -> Iterator[tuple[Comment, str]]:
     """Yield all comments of a discussion, oldest first, each with the email address of its author or "".
 
-    Use this only for exports by an administrator, never on pages.
+    Use this only for an administrator's exports, never on pages.
     """
     return backend().iterate_with_emails(targets.target_for(target))
 

@@ -1,6 +1,6 @@
-"""Times for readers: the exact time in their time zone, and how long ago it was.
+"""Times as readers see them: the exact time in the reader's time zone, and how long ago it was.
 
-Results are cached by minute, because a page contains about 100 dates and times.
+Because a page contains about 100 dates and times, the formatted values are cached, with a precision of one minute.
 """
 
 from datetime import datetime
@@ -22,7 +22,7 @@ DAY = 24 * 60 * 60
 class Clock:
     """A formatter of times in the current reader's language and time zone.
 
-    The language and the time zone are determined once for all comments on a page.
+    A page uses one clock for all its comments, so the language and the time zone are determined only once.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Clock:
         self._now = now()
 
     def exact(self, moment: datetime) -> str:
-        """Return the date and time, with a precision of one minute."""
+        """Return the date and time, to the minute."""
         return _exact(moment.replace(second=0, microsecond=0), self._zone, self._language)
 
     def day(self, moment: datetime) -> str:
@@ -40,7 +40,7 @@ class Clock:
         return _day(moment.replace(second=0, microsecond=0), self._zone, self._language)
 
     def ago(self, moment: datetime) -> str:
-        """Return in words how long ago `moment` was, using only the largest unit."""
+        """Return how long ago `moment` was, in words and only in the largest unit, such as "3 hours ago"."""
         return _ago(max(0, int((self._now - moment).total_seconds())) // MINUTE, self._language)
 
 

@@ -1,6 +1,6 @@
 """Record the discussion versions that a response depends on.
 
-A cache compares these versions before it serves the response again.
+Before a cache serves the response again, it checks that these versions haven't changed.
 """
 
 from dataclasses import dataclass, field
@@ -16,9 +16,10 @@ class ReadVersions:
     Attributes:
         versions: The versions of discussions, keyed by discussion id. Each version was read before the discussion's
             comments.
-        lasting: False if something was read that no version covers, such as the newest comments of all discussions.
-        writing: True if a discussion was being written to, so that its version is not reliable yet.
-        readings: The number of times that a discussion was read.
+        lasting: Whether all data that was read is covered by these versions. The newest comments of all discussions,
+            for example, aren't covered by any version.
+        writing: Whether the version of a discussion was not reliable, because a comment was being written.
+        readings: How many times any discussion was read.
     """
 
     versions: dict[str, str] = field(default_factory=dict)
@@ -33,10 +34,10 @@ recorded = _recorder.recorded
 
 
 def reliable_version(version: object, *, writing: object) -> str | None:
-    """Return the version of a discussion, or None if the version is not reliable because a claim is open (`writing`).
+    """Return a version as a str, or None if it isn't reliable because there is an open claim (`writing`).
 
-    If a server failure loses a commit, the claim remains. The version is then older than a comment that may have been
-    acknowledged.
+    If a commit is lost in a server failure, the claim remains, and the version doesn't reflect the comment, although
+    readers may already see it.
     """
     return None if writing else str(version)
 
@@ -48,7 +49,7 @@ def note(discussion: Discussion) -> None:
     reads.writing |= discussion.writing
     reads.readings += 1
     if reads.versions.setdefault(discussion.target.id, discussion.version) != discussion.version:
-        # The discussion changed between two reads, so no single version covers the response.
+        # The discussion has changed between two reads, so no single version covers the response.
         reads.lasting = False
 
 

@@ -1,4 +1,4 @@
-"""Views for readers: permalinks, a discussion or thread on its own page, and a reader's own comments."""
+"""Views for readers: permalinks, the separate pages of a discussion and of a thread, and a reader's own comments."""
 
 from urllib.parse import quote
 
@@ -22,7 +22,7 @@ MAX_OWN = 50
 
 
 def get_comment_or_404(label: str, pk: str, slug: str) -> tuple[Comment, Model]:
-    """Return a comment and its object. The comment can be a tombstone.
+    """Return a comment, even if it has been removed (a tombstone), and the object that it is about.
 
     Raises:
         Http404: The comment does not exist, or readers can't see the object.
@@ -36,9 +36,11 @@ def get_comment_or_404(label: str, pk: str, slug: str) -> tuple[Comment, Model]:
 
 @require_safe
 def permalink(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-    """Redirect to the page that contains a comment, in the order given by ?order= or in the discussion's own order.
+    """Redirect to the page that contains a comment.
 
-    If the comment was removed but has public replies, redirect to its thread. If the comment was removed and has no
+    The page has the order given by ?order=, or the discussion's default order.
+
+    If the comment has been removed but has public replies, redirect to its thread. If it has been removed and has no
     public replies, return status 410.
     """
     target, obj = get_target_or_404(label, pk)
@@ -53,7 +55,7 @@ def permalink(request: HttpRequest, label: str, pk: str, slug: str) -> HttpRespo
 def comment_url(target: Target, obj: Model, slug: str) -> str:
     """Return the URL of a comment on the page that contains it.
 
-    If the page can't currently be determined, return the permalink.
+    If it can't be determined at the moment which page that is, return the permalink.
     """
     try:
         return _page_url(obj, selectors.permalink(target, slug), slug)
@@ -75,7 +77,7 @@ def _page_url(obj: Model, result: Page, slug: str) -> str:
 
 @require_safe
 def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
-    """Show a discussion on its own page."""
+    """Show a discussion on a separate page."""
     target, obj = get_target_or_404(label, pk)
     page_request = PageRequest.from_request(request)
     result = selectors.requested_page(target, page_request)
@@ -87,7 +89,7 @@ def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
 
 @require_safe
 def thread(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-    """Show a comment and all its descendants."""
+    """Show a comment and its descendants on a separate page."""
     target, obj = get_target_or_404(label, pk)
     try:
         result = selectors.subdiscussion(target, slug, after=request.GET.get("after", ""))

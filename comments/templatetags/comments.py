@@ -1,6 +1,6 @@
-"""The template tags of `{% load comments %}`, which docs/reference/template-tags.md documents.
+"""The template tags that `{% load comments %}` loads. docs/reference/template-tags.md describes them.
 
-Tags with "for" accept an object or `app.model pk`, followed by options: order, page, page_size and using.
+Tags with "for" accept an object, or `app.model pk`, and then options: order, page, page_size and using.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -38,8 +38,8 @@ LIST_OPTIONS = frozenset({"order", "page", "page_size"})
 class ForNode(template.Node):
     """A template tag with "for", such as `{% render_comment_list for … %}`.
 
-    The tag has an object, or a label and a key. It can also have options, and the name of a variable to fill. If the
-    object does not exist, the tag returns the value `without`.
+    The arguments of the tag are an object, or a label and a key. They can be followed by options, and by the name of a
+    variable in which the tag stores its result. If the object does not exist, the result is `without`.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ForNode(template.Node):
     def subject(self, context: Context) -> Subject | None:
         """Return the subject of the tag, or None if the object does not exist.
 
-        If the object does not exist, the tag renders nothing, as Django's own tags do.
+        If the object does not exist, no error is raised, because Django's own comment tags don't raise one either.
         """
         if self.obj is None:
             pk = self.pk.resolve(context) if self.pk else None
@@ -98,7 +98,7 @@ def for_tag(
 
     Args:
         name: The name of the tag.
-        fills_variable: Whether the tag must have a variable.
+        fills_variable: Whether the tag stores its result in a variable, and therefore requires "as".
         options: The names of the options that the tag accepts.
         without: The result if the object does not exist.
     """
@@ -142,7 +142,7 @@ def _compile(
 
 
 def _split_variable(name: str, bits: list[str], fills_variable: bool) -> tuple[list[str], str]:
-    """Return the words before "as", and the variable after "as"."""
+    """Return the words that precede "as", and the variable that follows "as"."""
     if fills_variable != (len(bits) > 2 and bits[-2] == "as"):
         problem = "must end with “as variable”" if fills_variable else "doesn't accept “as”"
         raise template.TemplateSyntaxError(f"{{% {name} %}} {problem}.")
@@ -150,7 +150,7 @@ def _split_variable(name: str, bits: list[str], fills_variable: bool) -> tuple[l
 
 
 def _label(name: str, text: str) -> str:
-    """Return the label of a model in lowercase. Templates can use any case, as in Django's own settings."""
+    """Return the label of a model in lowercase. Templates can use any case, just as Django's own settings can."""
     try:
         label = targets.get_model(text.lower())._meta.label_lower
         targets.check_registered(label)
@@ -169,7 +169,7 @@ def get_comment_count(context: Context, subject: Subject) -> int:
 def get_comment_counts(context: Context, objects: Iterable[Model | Target]) -> list[tuple[Model | Target, int | str]]:
     """Return a pair (object, number of public comments) for each object, using a single database command.
 
-    The number is "" while the comments database is unavailable, as with `get_comment_count`.
+    While the comments database is unavailable, the number is "", as with `get_comment_count`.
     """
     listed = list(objects or ())
     return _read(context, partial(_counted, listed), [(obj, "") for obj in listed])
@@ -185,7 +185,7 @@ def _counted(objects: list[Model | Target]) -> list[tuple[Model | Target, int | 
 
 @for_tag("get_comment_list", fills_variable=True, options=LIST_OPTIONS, without=())
 def get_comment_list(context: Context, subject: Subject, **options: Any) -> Sequence[CommentView]:
-    """Return one page of comments to loop over."""
+    """Return one page of comments, over which a template can loop."""
     return _listing(context, subject, **options)["comments"]
 
 
@@ -205,7 +205,7 @@ def get_comment_form(context: Context, subject: Subject) -> forms.CommentForm:
 def render_comment_form(context: Context, subject: Subject, using: str = "") -> SafeString:
     """Render a form for a new comment if the discussion is open.
 
-    A page that contains the form is private to one reader, so caches must not store it.
+    A page that contains the form is meant for only one reader, so caches must not store it.
     """
     if not _is_open(context, subject):
         return SafeString()
@@ -215,10 +215,10 @@ def render_comment_form(context: Context, subject: Subject, using: str = "") -> 
 
 @for_tag("render_comment_form_link", fills_variable=False, options=frozenset({"using"}))
 def render_comment_form_link(context: Context, subject: Subject, using: str = "") -> SafeString:
-    """Render a link to the page with the form. If the comments script is loaded, it replaces the link with the form.
+    """Render a link to the page with the form. The comments script, if loaded, replaces the link with the form.
 
-    If the discussion is closed, only an empty element is rendered. The script still needs this element, because authors
-    can change their recent comments.
+    If the discussion is closed, only an empty element is rendered. The script still needs this element, to show authors
+    the comments that they can still change.
     """
     url = reverse("comments-form", args=[subject.target.label, subject.target.pk])
     extra = {"form_url": url, "target": subject.target, "is_open": _is_open(context, subject)}
@@ -227,7 +227,10 @@ def render_comment_form_link(context: Context, subject: Subject, using: str = ""
 
 @register.simple_tag
 def get_comment_permalink(comment: Any, order: str = "") -> str:
-    """Return the URL of the page that contains a comment, in `order` or in the discussion's own order."""
+    """Return a comment's permalink.
+
+    It opens the page that contains the comment, in `order` or in the discussion's default order.
+    """
     _check_order(order)
     urls = CommentUrls.for_target(comment.target, order)
     return urls.permalink + comment.slug + urls.permalink_tail
@@ -235,7 +238,7 @@ def get_comment_permalink(comment: Any, order: str = "") -> str:
 
 @register.simple_tag
 def comment_form_target() -> str:
-    """Return the URL that forms are submitted to."""
+    """Return the URL to which comment forms are submitted."""
     return reverse("comments-post-comment")
 
 
@@ -251,7 +254,8 @@ def get_recent_comments(context: Context, limit: int = 10, label: str = "") -> l
 
 
 def _recent(limit: int, label: str) -> list[CommentView]:
-    # Some comments may be on objects that readers can't see, so read more than `limit`, but not all.
+    # Some comments may be on objects that readers can't see, so read twice as many as needed. There may still be fewer
+    # than `limit` left.
     comments = targets.with_objects(selectors.recent(limit * 2, label=label))
     return lists.present_across(comments[:limit])
 
@@ -281,14 +285,14 @@ def _written_by(user: str, limit: int) -> list[CommentView]:
 def _read(context: Context, read: Callable[[], Any], away: Any) -> Any:
     """Return the result of `read`.
 
-    If comments can't currently be read, return `away`. If `away` is _AWAY, return the outage template.
+    If comments can't be read at the moment, return `away` or, if `away` is _AWAY, the rendered outage template.
     """
     request = context.get("request")
     try:
         with outages.limit_waiting(vars(request) if request else context.render_context):
             return read()
     except (Outage, DiscussionBusy, DiscussionDamaged):
-        # No version of a discussion covers this response.
+        # The response doesn't show the comments, so it must not be cached under the version of a discussion.
         versions.note_unversioned()
         return select_template([_AWAY]).render() if away is _AWAY else away
 
@@ -305,7 +309,7 @@ def _listing(
     listing = lists.list_context(
         subject, result, slug=page_request.at, url=paging.url_without_part(request) if request else ""
     )
-    # Store whether the discussion is open, because a link to the form in the same template needs this value.
+    # Remember whether the discussion is open, for a tag that shows the form, or a link to it, in the same template.
     context.render_context[IS_OPEN, subject.target] = listing["is_open"]
     return listing
 
@@ -326,7 +330,7 @@ def _render(context: Context, subject: Subject, name: str, using: str, extra: di
     inner: Template | None = getattr(chosen, "template", None)
     if not isinstance(inner, Template) or not isinstance(context, RequestContext):
         return chosen.render(context.flatten() | extra, context.get("request"))
-    # As with {% include %}, use the context of the page. Its context processors have already run.
+    # Like {% include %}, use the context of the page, because its context processors have already run.
     with context.push(**extra):
         return inner.render(context)
 

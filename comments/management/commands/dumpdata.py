@@ -1,4 +1,4 @@
-"""Django's dumpdata command, without comments. Comments can't be dumped, because they are not stored as rows."""
+"""Django's dumpdata command, which can't dump comments, because they are not stored as rows."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from marginalia.mongo.servers import describe_outage, is_outage
 
 
 class Command(MongoCommand, dumpdata.Command):
-    """Django's dumpdata command, except that the command fails if it is asked to dump comments."""
+    """Django's dumpdata command, except that it never dumps comments."""
 
     def handle(self, *app_labels: str, **options: Any) -> None:
-        """Dump everything except comments.
+        """Dump the requested models, or all models except those of the comments app.
 
         Raises:
-            CommandError: The requested models include comments.
+            CommandError: The user explicitly requested models of the comments app.
         """
         if any(label.partition(".")[0] == "marginalia_comments" for label in app_labels):
             raise CommandError("dumpdata doesn't support comments. Use export_comments.")
@@ -25,7 +25,7 @@ class Command(MongoCommand, dumpdata.Command):
         try:
             super().handle(*app_labels, **options)
         except CommandError as error:
-            # Django's own message doesn't mention the cause.
+            # During an outage, Django's own message would not mention the cause.
             if is_outage(error):
                 raise CommandError(describe_outage(error)) from error
             raise

@@ -10,7 +10,7 @@ from marginalia.mongo.management.base import MongoCommand
 from marginalia.tasks import queue
 from marginalia.tasks.backend import databases
 
-# Number of seconds between searches for comments to erase.
+# How many seconds to wait between two searches for comments to erase.
 PAUSE = 5
 
 
