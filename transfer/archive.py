@@ -1,11 +1,10 @@
-"""An export archive: a folder or zip with one document per line, the bytes of photos, and a manifest with hashes.
+"""An export archive: a folder or zip that contains documents, the bytes of photos, and a manifest with hashes.
 
 manifest.json        format, options, and the sha256, bytes and number of documents of each file below
 sections.jsonl …     one document per line; FILES lists all these files
 photos/ID            the bytes of a photo's current or earlier file; photos.jsonl contains their sha256
 
-An archive is never unpacked. Only the files that this module names are read, and an archive that contains any other
-file is rejected.
+An archive is never unpacked to disk. If it contains any files except those that this module lists, it is rejected.
 """
 
 import hashlib
@@ -29,7 +28,8 @@ from transfer.lines import BadLine, decode
 FORMAT = "marginalia-site"
 VERSION = 1
 MANIFEST = "manifest.json"
-# The files in import order. Each file refers to documents in earlier files.
+# The files, in the order in which they are imported. The documents in a file refer only to documents in files before
+# it, or in the same file.
 FILES = (
     REVISIONS := "revisions.jsonl",
     SECTIONS := "sections.jsonl",
@@ -52,11 +52,11 @@ _KEYS: dict[str, dict[str, type]] = {
     PENDING: {"discussion": str},
 }
 PIECE = 1 << 20
-# Maximum length of a line in bytes. MongoDB accepts documents of 16 MB, and their extended JSON is longer.
+# Maximum length of a line in bytes. MongoDB accepts documents of up to 16 MB, which are longer as extended JSON.
 LONGEST_LINE = 48 << 20
 LARGEST_MANIFEST = 1 << 20
-# Maximum ratio of uncompressed to compressed size. A higher ratio indicates a zip bomb. Text usually compresses to
-# about a tenth of its size.
+# Maximum ratio of uncompressed to compressed size. A higher ratio indicates a zip bomb, because text usually compresses
+# to about a tenth of its size.
 MOST_GROWTH = 200
 SMALL = 1 << 20
 _PICTURE = re.compile("photos/[0-9a-f]{24}")
@@ -64,7 +64,7 @@ _SHA256 = re.compile("[0-9a-f]{64}")
 
 
 class BadArchive(Exception):
-    """The archive was not written by an export, or is incomplete. The message describes the problem."""
+    """The archive was not written by an export, is incomplete, or was changed. The message describes the problem."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,8 @@ class Manifest:
     Attributes:
         made: The time of the export.
         options: The options of the export.
-        files: {"sha256", "bytes", "records"}, keyed by the name of the file.
+        files: For each file of documents, its sha256, bytes and number of documents ("records"), keyed by the name of
+            the file.
     """
 
     made: str
@@ -87,7 +88,7 @@ class Manifest:
 
 
 class ArchiveWriter:
-    """A writer that creates an archive under a temporary name, and renames the archive to `path` once it is complete.
+    """A writer that creates an archive under a temporary name, and renames it to `path` when it is complete.
 
     Raises:
         FileExistsError: `path` already exists.
@@ -101,7 +102,7 @@ class ArchiveWriter:
             raise NotADirectoryError(path.parent)
         is_zip = path.suffix == ".zip"
         prefix = f".{path.name}."
-        # An archive contains drafts, so create its files with tempfile. Only their owner can read such files.
+        # An archive contains drafts. Create it with tempfile, because only the owner can read what tempfile creates.
         if is_zip:
             handle, part = tempfile.mkstemp(dir=path.parent, prefix=prefix)
             os.close(handle)
@@ -115,7 +116,11 @@ class ArchiveWriter:
 
     @contextmanager
     def lines(self, name: str) -> Iterator["LineWriter"]:
-        """Yield a writer for the lines of a file. Lines are buffered in a temporary file while photos are written."""
+        """Yield a writer for the lines of a file.
+
+        The lines are buffered in a temporary file, because photos can be written to the archive before all lines are
+        known.
+        """
         with tempfile.TemporaryFile(dir=self._part.parent) as buffer:
             lines = LineWriter(buffer)
             yield lines
@@ -127,7 +132,7 @@ class ArchiveWriter:
     def picture(self, file_id: object, pieces: Iterator[bytes]) -> str:
         """Write the `pieces` of a photo, and return their sha256.
 
-        If `pieces` raises an exception, the bytes written so far are kept.
+        If `pieces` raises an exception, the bytes that have already been written remain in the archive.
         """
         return self._write(f"photos/{file_id}", zipfile.ZIP_STORED, pieces)
 
@@ -191,7 +196,7 @@ class LineWriter:
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """If the `with` block raises an exception, remove the lines that were added in the block."""
+        """If the `with` block raises an exception, remove all lines that the block has added."""
         start = self._file.tell()
         records = self.records
         try:
@@ -204,7 +209,7 @@ class LineWriter:
 
 
 class Archive:
-    """A reader for an archive. Call `check` before you use the contents of the archive.
+    """A reader for an archive. Call `check` before you use the contents.
 
     Raises:
         BadArchive: The archive was not written by an export.
@@ -221,7 +226,7 @@ class Archive:
     @classmethod
     @contextmanager
     def open(cls, path: Path) -> Iterator["Archive"]:
-        """Yield the archive at `path`, which is a folder or a zip. A zip is closed after the `with` block.
+        """Yield the archive at `path`, which is a folder or a zip. When the `with` block ends, a zip is closed.
 
         Raises:
             BadArchive: There is no readable archive at `path`.
@@ -230,7 +235,7 @@ class Archive:
             yield cls(path, file)
 
     def check(self, step: Callable[[], object] = lambda: None) -> None:
-        """Compare all files with the manifest, and the photos with photos.jsonl.
+        """Check that all files match the manifest, and that the photos match photos.jsonl.
 
         Args:
             step: A function that is called for each document.
@@ -256,7 +261,7 @@ class Archive:
                 self._check_picture(record)
 
     def _check_picture(self, record: Mapping[str, Any]) -> None:
-        """Compare the bytes of a photo with its length and hash in photos.jsonl.
+        """Check that the bytes of a photo match its length and its hash in photos.jsonl.
 
         Raises:
             BadArchive: The bytes are missing or different.
@@ -334,7 +339,7 @@ class Archive:
         assert self._zip
         seen = set()
         entries = self._zip.infolist()
-        # The sizes in a zip can be forged, so compare their sum with the size of the zip.
+        # The sizes that a zip specifies can be forged. Their sum can't exceed the size of the zip itself.
         if sum(entry.compress_size for entry in entries) > self.path.stat().st_size:
             raise BadArchive("it claims more content than its size allows")
         for entry in entries:

@@ -1,9 +1,9 @@
 """The documents of nodes and photos in an export.
 
-Documents are exported as they are stored, but without derived fields.
+Documents are exported as they are stored, except that derived fields are left out.
 
-The trash is not exported. The contents of trashed sections are not exported either, because the site doesn't show them
-anywhere.
+Nodes and photos in the trash are not exported. The contents of sections in the trash are not exported either, because
+the site doesn't show them anywhere.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,16 +20,16 @@ from nodes.content import CONTENT, registry
 from nodes.models import tree
 
 BATCH = 200
-# Maximum time between storing a revision and storing its node. The node is stored after the revision.
+# How much earlier than its node a revision can be stored. A revision is always stored before its node.
 BEFORE = timedelta(minutes=1)
-# The range of times that an ObjectId can contain.
+# The earliest and the latest time that an ObjectId can contain.
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST = datetime(2106, 1, 1, tzinfo=UTC)
 _NODE = ("_id", "metadata", "position", "draft")
 _FILE = ("_id", "metadata", "filename", "length", "uploadDate")
 # The derived fields of a draft.
 _DERIVED_OF_DRAFT = frozenset({"refs", "derived"})
-# Fields of a file that are used only for locking and cleanup.
+# Fields of a file that are needed only for locking and cleanup.
 _UPKEEP = frozenset({"locked"})
 
 
@@ -39,21 +39,21 @@ class Selection:
 
     Attributes:
         ids: The ids to export, or None to export everything.
-        since: Only changes since this time are exported. If `since` is None, all changes are exported.
+        since: Export only what has changed since this time, or everything if `since` is None.
     """
 
     ids: frozenset[ObjectId] | None = None
     since: datetime | None = None
 
     def includes(self, id: ObjectId) -> bool:
-        """Return whether a node or photo belongs to the selection, regardless of the time of its last change."""
+        """Return whether the node or photo `id` is selected, regardless of when it was last changed."""
         return self.ids is None or id in self.ids
 
     def changed_filter(self) -> dict[str, Any]:
         """Return the filter for nodes and photos that have changed since `since`.
 
-        The filter also compares the nonce, which contains the time of the save. Therefore, the filter also finds nodes
-        whose dates were set to earlier values by an import, and uploads that began before `since`.
+        In addition to the dates, the filter compares the nonce, which contains the time of the save. Therefore, it also
+        finds nodes whose dates an import has set to earlier values, and photos whose upload began before `since`.
         """
         if self.since is None:
             return {}
@@ -65,8 +65,9 @@ class Selection:
 def ids_of_section(section_id: ObjectId) -> frozenset[ObjectId]:
     """Return the ids to export for a section.
 
-    These are the ids of the section, its contents at all levels, the photos that they refer to, and all ancestor
-    sections. Referenced pages in other sections are not included.
+    These are the ids of the section, of its contents at all levels, of the photos that these contents refer to, and of
+    the ancestors of all these sections and photos. Pages in other sections are not included, even if the contents refer
+    to them.
     """
     sections = tree.fresh()
     inner = [section_id, *(section.id for section in sections.descendants(section_id))]
@@ -95,7 +96,7 @@ def sections(selection: Selection) -> Iterator[Document]:
     known = tree.fresh()
     selected = [section.id for section in known.sections.values() if selection.includes(section.id)]
     depths = {section_id: len(known.ancestors(section_id) or ()) for section_id in selected}
-    # A section whose chain of ancestors is broken has the depth 0.
+    # The depth of a section is 0 if one of its ancestors is missing or in the trash. Such sections are not exported.
     ids = sorted((id for id, depth in depths.items() if depth), key=lambda id: (depths[id], id))
     for batch in batched(ids, BATCH):
         stored = database()[NODES].find({"_id": {"$in": batch}, **selection.changed_filter()}, _fields(_NODE))
@@ -113,7 +114,7 @@ def leaves(selection: Selection) -> Iterator[Document]:
 def photos(selection: Selection) -> Iterator[Document]:
     """Yield the selected photos, ordered by id.
 
-    Each photo is followed by its additional files, except for files that are incomplete.
+    After each photo, yield the photo's additional files, except those that aren't completely stored.
     """
     for batch in batched(_with_history(_selected(ASSET_FILES, selection, node_filter(ASSET_FILES), _FILE)), BATCH):
         contents_filter = {"metadata.parent_id": {"$in": [photo["_id"] for photo in batch]}, "metadata.type": CONTENT}
@@ -127,10 +128,10 @@ def photos(selection: Selection) -> Iterator[Document]:
 
 
 def revisions(selection: Selection, node_ids: Iterable[ObjectId]) -> Iterator[Document]:
-    """Yield the revisions of some nodes and photos, sorted by node id in descending order, then from oldest to newest.
+    """Yield the revisions of nodes and photos, grouped by node or photo, and from oldest to newest within each group.
 
-    The index has the same order. If the server had to sort documents that include the complete body text, the cursor
-    would time out.
+    The groups are in descending order of ids, because an index has this order. If the server had to sort revisions,
+    which contain the complete body text, the cursor would time out.
     """
     later = {"saved_at": {"$gte": selection.since - BEFORE}} if selection.since else {}
     for batch in batched(node_ids, BATCH):
@@ -139,7 +140,7 @@ def revisions(selection: Selection, node_ids: Iterable[ObjectId]) -> Iterator[Do
 
 
 def redirects(selection: Selection, node_ids: frozenset[ObjectId]) -> Iterator[Document]:
-    """Yield the former paths of some nodes. In an export of the whole site, also yield the paths of deleted nodes."""
+    """Yield the former paths of nodes. An export of the whole site also includes the paths of deleted nodes."""
     for redirect in database()[REDIRECTS].find().sort("_id", 1):
         is_deleted = selection.ids is None and "deleted_at" in redirect
         moment = redirect.get("deleted_at") or redirect.get("kept_at")
@@ -149,13 +150,13 @@ def redirects(selection: Selection, node_ids: frozenset[ObjectId]) -> Iterator[D
 
 
 def exists(id: ObjectId) -> bool:
-    """Return whether a node or photo is stored outside the trash."""
+    """Return whether a node or photo is stored, and isn't in the trash."""
     homes: tuple[tuple[str, Document], ...] = ((NODES, {}), (ASSET_FILES, node_filter(ASSET_FILES)))
     return any(database()[home].find_one({"_id": id, **query}, {"_id": 1}) is not None for home, query in homes)
 
 
 def as_exported(document: Mapping[str, Any]) -> Document:
-    """Return a stored node, photo or file as it is exported, without its history or the hash of its bytes."""
+    """Return a stored node, photo or file as it is exported, but without its history and the hash of its bytes."""
     fields = _FILE if "uploadDate" in document else _NODE
     record = {name: document[name] for name in fields if name in document}
     if "draft" in record:
@@ -169,9 +170,9 @@ def as_exported(document: Mapping[str, Any]) -> Document:
 def _selected(
     collection: str, selection: Selection, condition: Mapping[str, Any], fields: Iterable[str]
 ) -> Iterator[Document]:
-    """Yield the selected documents whose chain of ancestor sections is unbroken, ordered by id.
+    """Yield the selected documents, ordered by id, except those with a section that is missing or in the trash.
 
-    Each batch is a separate query, because a cursor would time out while large photos are written.
+    Each batch is read with a separate query. A single cursor would time out while large photos are written.
     """
     known = tree.fresh()
     home = database()[collection]
@@ -194,10 +195,10 @@ def _id_batches(home: Collection[Document], query: Mapping[str, Any]) -> Iterato
 
 
 def _with_history(documents: Iterable[Document]) -> Iterator[Document]:
-    """Yield nodes as they are exported, with their "history", which contains every nonce that they had on this site.
+    """Yield nodes or photos as they are exported, each with a "history" of all nonces that it has had on this site.
 
-    The importing site searches these nonces for the nonce of its own version. If the site finds this nonce, its version
-    is an earlier version of the exported node.
+    The importing site searches these nonces for the nonce of the version that is stored there. If this nonce is among
+    them, the stored version is an earlier version of the exported one, and can be replaced.
     """
     for batch in batched(documents, BATCH):
         history: dict[ObjectId, list[ObjectId]] = {document["_id"]: [] for document in batch}

@@ -1,7 +1,9 @@
-"""Export a site or a section to an archive. The archive contains what editors and readers wrote, but no credentials.
+"""Export a site or a section to an archive.
 
-Accounts, tokens, sessions, IP addresses and jobs are never read. Email addresses of comment authors are read only on
-request.
+The archive contains what editors and readers wrote, but no credentials.
+
+The export never reads accounts, tokens, sessions, IP addresses or jobs. It reads email addresses of comment authors
+only if this is requested.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -54,11 +56,10 @@ def export_site(
     """Write the site, or a section and its contents at all levels, to an archive.
 
     Args:
-        path: The path of the archive. If the path ends with ".zip", the archive is a zip. Otherwise, it is a folder.
+        path: The path of the archive. If it ends with ".zip", the archive is a zip. Otherwise, it is a folder.
         section: The path of the section to export, or "" for the whole site.
-        since: Only documents that have changed since this time are exported. If `since` is None, all documents are
-            exported.
-        addresses: Whether to export the email addresses of comment authors.
+        since: Export only what has changed since this time, or everything if `since` is None.
+        addresses: Whether to include the email addresses of comment authors.
         step: A function that is called for each document.
 
     Returns:
@@ -92,8 +93,8 @@ class Export:
 
     Attributes:
         ids: The ids of the exported nodes and photos.
-        unreadable: Descriptions of documents that could not be read, and the reasons why.
-        manifest: The manifest, which is set at the end of the export.
+        unreadable: Descriptions of the documents that could not be read, each with the reason.
+        manifest: The manifest, or None until the export is complete.
     """
 
     selection: Selection
@@ -137,8 +138,9 @@ class Export:
         return record
 
     def _photos(self) -> Iterator[dict[str, Any]]:
-        """Yield the photos and their additional files, after writing the bytes of each file."""
-        # Descriptions of photos whose current file has not been read yet, keyed by the id of this file.
+        """Write the bytes of photos and of their additional files. Yield each document after its bytes are written."""
+        # Descriptions of photos whose current file, which follows the photo, has not been read yet. The key is the id
+        # of the file.
         shown: dict[ObjectId, str] = {}
         for record in exported.photos(self.selection):
             is_content = record["metadata"]["type"] == CONTENT
@@ -163,7 +165,7 @@ class Export:
                 self._discussion(lines, target)
 
     def _discussion(self, lines: LineWriter, target: Target) -> None:
-        """Write a discussion, unless it has not changed since `since`, or cannot be read completely."""
+        """Write a discussion if it has changed since `since` and can be read completely."""
 
         def write(rows: transfer.Rows) -> None:
             with lines.all_or_nothing():
@@ -176,13 +178,16 @@ class Export:
             self.unreadable.append(f"the discussion {target}: {error}")
 
     def _was_changed(self, discussion: Discussion) -> bool:
-        # An ObjectId contains a time in whole seconds.
+        # An ObjectId contains the time only in whole seconds, so allow for the fraction of a second that is missing.
         return (
             self.selection.since is None or ObjectId(discussion.version).generation_time + SECOND > self.selection.since
         )
 
     def _includes(self, target: Target) -> bool:
-        """Return whether a discussion's target is exported. A whole-site export includes all kinds of targets."""
+        """Return whether to export the discussion of a target.
+
+        Discussions about objects other than nodes and photos are included only if the whole site is exported.
+        """
         if target.label not in (Node._meta.label_lower, Photo._meta.label_lower):
             return self.selection.ids is None
         if not ObjectId.is_valid(target.pk) or not self.selection.includes(id := ObjectId(target.pk)):

@@ -1,7 +1,7 @@
-"""Import an archive, or do a dry run. If an import is interrupted, the next run resumes it.
+"""Import an archive, or do a dry run. If an import is interrupted, run it again to resume it.
 
-Documents that are already stored are kept, and earlier versions of documents are replaced. Documents that have also
-been changed on this site are skipped and reported.
+If a document is already stored, it is kept. If an earlier version of it is stored, this version is replaced. If it has
+been changed on this site as well, it is skipped and reported.
 """
 
 import hashlib
@@ -56,9 +56,9 @@ class ImportSummary:
     """The outcomes of an import.
 
     Attributes:
-        counts: The number of documents with each outcome, for each file.
-        skipped: The results of skipped documents.
-        replaced: Descriptions of documents that replaced an earlier version.
+        counts: How many documents of each file had each outcome.
+        skipped: The results for skipped documents.
+        replaced: Descriptions of the earlier versions that were replaced.
     """
 
     counts: dict[str, Counter[Outcome]] = field(default_factory=lambda: {name: Counter() for name in FILES})
@@ -67,17 +67,17 @@ class ImportSummary:
 
     @property
     def skipped_by_label(self) -> dict[str, ImportResult]:
-        """Return the results of skipped documents, keyed by label."""
+        """Return the results for skipped documents, keyed by label."""
         return {result.label: result for result in self.skipped}
 
     def count_differing(self, imported: "ImportSummary") -> int:
-        """Return the number of documents that differ from the archive, except those that `imported` skipped."""
+        """Return how many documents on this site differ from the archive, except those that `imported` skipped."""
         known = imported.skipped_by_label
         newly_skipped = sum(result.label not in known for result in self.skipped)
         return self.count(Outcome.NEW) + self.count(Outcome.NEWER) + newly_skipped
 
     def count(self, outcome: Outcome) -> int:
-        """Return the number of documents with this outcome."""
+        """Return how many documents had this outcome."""
         return sum(counts[outcome] for counts in self.counts.values())
 
 
@@ -86,8 +86,8 @@ class Import:
     """An import of an archive.
 
     Attributes:
-        dry_run: Whether to determine the results without storing anything.
-        reads_photos: Whether to also compare the bytes of stored photos.
+        dry_run: Whether to only determine the results, without storing anything.
+        reads_photos: Whether to compare the bytes of photos that are already stored with those in the archive.
         step: A function that is called for each document.
     """
 
@@ -95,21 +95,22 @@ class Import:
     dry_run: bool = False
     reads_photos: bool = False
     step: Callable[[], object] = lambda: None
-    # Documents that an earlier run skipped, keyed by label. The revisions of skipped nodes and photos are not imported.
+    # The results for documents that an earlier run skipped, keyed by label. The revisions of skipped nodes and photos
+    # are not imported.
     skipped_before: dict[str, ImportResult] = field(default_factory=dict)
     _skipped_ids: set[ObjectId | None] = field(default_factory=set, init=False)
     _unstored: Unstored = field(default_factory=Unstored, init=False)
     _moderates: Callable[[str], bool] = field(default_factory=lambda: cache(policy.is_moderator_key), init=False)
 
     def run(self) -> ImportSummary:
-        """Import the archive, and return the outcomes.
+        """Import the archive, and return a summary of the outcomes.
 
         Raises:
             BadArchive: The archive cannot be read.
         """
         summary = ImportSummary()
-        # An import gets the skipped nodes from the preceding dry run. A dry run can't determine which nodes are skipped
-        # until it has read all nodes, so it reads the revisions last.
+        # Revisions of skipped nodes must be left out. An import gets the skipped nodes from the dry run before it. A
+        # dry run knows which nodes are skipped only when it has read all nodes, so it reads the revisions last.
         last = (REVISIONS,) if self.dry_run else ()
         self._skipped_ids = {result.id for result in self.skipped_before.values()}
         if self.dry_run:
@@ -133,7 +134,7 @@ class Import:
         return summary
 
     def _list_contents(self) -> Unstored:
-        """Return the contents of the archive. Later, `run` removes skipped nodes and photos from the result."""
+        """Return the ids and types of the archive's nodes and photos. `run` later removes those that are skipped."""
         types = {
             record["_id"]: str(record["metadata"].get("type"))
             for name in (SECTIONS, PHOTOS, NODES)
@@ -163,8 +164,8 @@ class Import:
 
     def _needed_revisions(self, records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Yield the revisions of nodes and photos that are not skipped."""
-        # To save memory, the nonces of each node are stored as one bytes object. In an export, the lines of a node's
-        # revisions follow one another, so each bytes object is split only once.
+        # To save memory, the nonces in each node's history are stored as a single bytes object. In an archive, all
+        # revisions of a node follow one another, so each bytes object has to be split only once.
         past = {
             record["_id"]: b"".join(nonce.binary for nonce in record["history"] if isinstance(nonce, ObjectId))
             for name in (SECTIONS, PHOTOS, NODES)
@@ -177,10 +178,10 @@ class Import:
             yield from (revision for revision in revisions if revision["_id"].binary in known)
 
     def _photos(self, records: Iterable[dict[str, Any]]) -> Results:
-        """Import photos and yield their results.
+        """Import photos and their additional files, and yield the results.
 
-        Earlier versions are replaced once all files are stored. A photo is skipped if its current file is neither in
-        the archive nor on this site.
+        Earlier versions of photos are not replaced until all files are stored. A photo is skipped if its current file
+        is neither in the archive nor on this site.
         """
         newer: set[ObjectId] = set()
         content_ids = {
@@ -257,8 +258,8 @@ class Import:
             yield ImportResult(Outcome.SKIPPED, label, NOT_HERE)
             return
         addresses = bool(self.archive.manifest.options.get("addresses"))
-        # A discussion can be larger than the available memory. The temporary file is in VAR_DIR, because in a
-        # container, /tmp may be in memory too.
+        # Use a temporary file, because a discussion can be larger than the available memory. It is in VAR_DIR, because
+        # /tmp can be in memory too, for example in a container.
         with tempfile.TemporaryFile(dir=settings.VAR_DIR) as lines:
             try:
                 stored = transfer.read_rows(target, _digests, addresses=addresses)
@@ -280,7 +281,7 @@ class Import:
         return is_unstored or _exists(target)
 
     def _check_moderator(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return a comment's row.
+        """Return the row of a comment, with "moderator" checked against this site's accounts.
 
         The comment is marked as written by a moderator only if its author is a moderator on this site.
         """
@@ -301,7 +302,7 @@ class Import:
 
 
 def _compare(target: Target, row: dict[str, Any], digests: dict[str, bytes]) -> ImportResult:
-    """Return the result of importing a row, which describes either the discussion itself or a comment."""
+    """Return the result of importing a row, which contains either a comment or the data of the discussion itself."""
     slug = str(row.get("comment", ""))
     label = f"{str(target)[:80]} {slug}".strip()[:200]
     digest = digests.get(slug)
@@ -317,14 +318,15 @@ def _compare(target: Target, row: dict[str, Any], digests: dict[str, bytes]) -> 
 
 
 def _digests(rows: transfer.Rows) -> dict[str, bytes]:
-    """Return the digests of comments, keyed by slug. The digest of the discussion itself has the key ""."""
+    """Return the digests of rows, keyed by the comment's slug. The digest of the discussion itself has the key ""."""
     return {row.get("comment", ""): _digest(row) for row in rows}
 
 
 def _digest(row: dict[str, Any]) -> bytes:
     """Return a hash of a row.
 
-    The hash leaves out "moderator", because accounts may be created or become moderators later.
+    The value of "moderator" doesn't affect the hash, because the author's account may be created, or become a
+    moderator, after the import.
     """
     hashed = {name: value for name, value in row.items() if name != "moderator"}
     return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).digest()

@@ -1,7 +1,8 @@
-"""Import nodes with the same ids and nonces as in the export.
+"""Import nodes, which get the same ids and nonces as in the export.
 
-A stored node is replaced only if its version is in the exported node's history. The replacement is a compare-and-set on
-this version. Nodes that have also been changed on this site are skipped and reported.
+A stored node is replaced only if its version is in the history of the exported node. The update that replaces the node
+fails if the node has a different version by then. Nodes that have been changed on this site as well are skipped and
+reported.
 """
 
 import dataclasses
@@ -36,18 +37,18 @@ from nodes.tags import unique
 from nodes.types import NEVER, Expected
 from transfer import exported
 
-# Number of revisions stored per command. The number is low, because each revision contains a complete body text.
+# How many revisions each command stores. They are few, because each revision contains a complete body text.
 BATCH = 20
 DATABASE_REFUSED = "it violates the validator of its collection"
 
 
-# Fields that exist in all nodes. Forms limit their values, and dates are shown in the site's time zone.
+# Fields that all nodes have, and whose values are limited by forms.
 _COMMON = frozenset({"title", "slug", "summary", "created", "updated", "published", "expires"})
 _DATES = ("created", "updated", "published", "expires")
 
 
 class Outcome(StrEnum):
-    """The outcome of importing a document. The values are used in the report."""
+    """The outcome of importing a document. The values appear in the report."""
 
     NEW = "new"
     NEWER = "newer than here"
@@ -57,13 +58,13 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class ImportResult:
-    """The result of importing a document, or of a dry run.
+    """The result of importing a document. In a dry run, the result that an import would have.
 
     Attributes:
         label: A description of the document.
         reason: The reason why the document was skipped.
-        id: The id of the document's node or photo.
-        replaced: A description of the earlier version that the document replaces.
+        id: The id of the node or photo, or None for other documents.
+        replaced: A description of the earlier version that the document replaces, or "".
     """
 
     outcome: Outcome
@@ -79,11 +80,11 @@ class Refused(NodeError):
 
 @dataclass
 class Unstored:
-    """Contents of an export that a dry run doesn't store.
+    """Contents of an export that a dry run treats as stored, although it doesn't store them.
 
     Attributes:
-        types: The types of nodes and photos, keyed by id.
-        read_revisions: A function that returns the ids of revisions.
+        types: The types of the nodes and photos, keyed by id.
+        read_revisions: A function that returns the ids of the revisions.
     """
 
     types: dict[ObjectId, str] = dataclasses.field(default_factory=dict)
@@ -91,16 +92,16 @@ class Unstored:
 
     @cached_property
     def revisions(self) -> frozenset[ObjectId]:
-        """Return the ids of revisions. The ids are read only if needed, because reading them takes a long time."""
+        """Return the ids of the revisions. They are read only if they are needed, because this takes a long time."""
         return frozenset(self.read_revisions())
 
 
 def import_node(record: Mapping[str, Any], *, dry_run: bool = False, unstored: Unstored | None = None) -> ImportResult:
-    """Store an exported node. The node's sections and revisions must already be stored.
+    """Store an exported node. Its ancestor sections and its revisions must already be stored.
 
     Args:
         record: The exported node.
-        dry_run: Whether to return the result that the import would have, without storing anything.
+        dry_run: Whether to only determine the result, without storing anything.
         unstored: Documents that a dry run treats as stored.
     """
     unstored = unstored or Unstored()
@@ -125,10 +126,10 @@ def import_node(record: Mapping[str, Any], *, dry_run: bool = False, unstored: U
 
 
 def compare(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collection: str) -> ImportResult:
-    """Return the result of importing a node or photo. `stored` is the version on this site, or None if there is none.
+    """Return the result of importing a node or photo. `stored` is the version on this site, if there is one.
 
     Raises:
-        Exception: The document is malformed. MALFORMED lists the possible exceptions.
+        Exception: The document is malformed. The possible exceptions are listed in MALFORMED.
     """
     label = describe(record)
     exported_fields = {k: v for k, v in record.items() if k not in ("history", "sha256")}
@@ -146,8 +147,8 @@ def compare(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collect
     if not present <= known:
         return skip(record, "it has been changed here")
     if (record["metadata"]["nonce"], _draft_nonce(record)) == (stored["metadata"]["nonce"], _draft_nonce(stored)):
-        # Some changes, for example to tags or to the order, don't set a nonce, so it is unknown on which site the last
-        # change was made.
+        # Only the tags or the position can differ. Changing them doesn't set a new nonce, so it is unknown on which
+        # site they were changed last.
         return skip(record, "it has the same version, but other tags or another position")
     if stored["metadata"]["tags"] not in (record["metadata"]["tags"], _saved_tags(stored)):
         return skip(record, "its tags have been changed here")
@@ -158,24 +159,24 @@ def compare(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collect
 
 
 def _was_discarded(record: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
-    """Return whether the draft of a record was discarded on this site, or precedes a draft that was discarded."""
+    """Return whether the exported draft, or a later draft, has been discarded on this site."""
     discarded = stored.get("discarded")
     if discarded is None or "draft" in stored or "draft" not in record:
         return False
     is_same_version = record["metadata"]["nonce"] == stored["metadata"]["nonce"]
-    # Nonces begin with the time of their creation in seconds. Therefore, a draft that was begun later on another site
-    # has a greater nonce.
+    # A nonce begins with the time of its creation, in seconds. Therefore, if a draft was saved later on another site,
+    # its nonce is greater.
     nonce = record["draft"]["nonce"]
     return bool(nonce == discarded or (is_same_version and discarded not in record["history"] and nonce < discarded))
 
 
 def check_history(record: Mapping[str, Any], unstored: Unstored | None = None) -> None:
-    """Reject a replacement whose current version has no revision.
+    """Refuse to replace a node or photo if the revision of its new version is missing.
 
-    Without this revision, later edits could not be merged with the replacement.
+    Without this revision, edits that are based on this version could not be merged later.
 
     Raises:
-        Refused: The current version has no revision.
+        Refused: The revision is missing.
     """
     revision = {"_id": record["metadata"]["nonce"], "node_id": record["_id"]}
     is_unstored = unstored is not None and revision["_id"] in unstored.revisions
@@ -184,13 +185,16 @@ def check_history(record: Mapping[str, Any], unstored: Unstored | None = None) -
 
 
 def _saved_tags(stored: Mapping[str, Any]) -> Any:
-    """Return the tags with which the current version was saved. Changing only the tags doesn't set a new nonce."""
+    """Return the tags with which the current version was saved.
+
+    The tags may have changed since, because changing only the tags doesn't save a new version.
+    """
     revision = {"_id": stored["metadata"]["nonce"], "node_id": stored["_id"]}
     return (database()[REVISIONS].find_one(revision, {"metadata.tags": 1}) or {}).get("metadata", {}).get("tags")
 
 
 def describe(record: Mapping[str, Any]) -> str:
-    """Return the title or slug of a node or photo, and its id, as text for an operator."""
+    """Return the title (or slug) and the id of a node or photo, as text for an operator."""
     metadata = record.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     title = "".join(c if c.isprintable() else " " for c in str(metadata.get("title", metadata.get("slug")))[:80])
@@ -198,12 +202,12 @@ def describe(record: Mapping[str, Any]) -> str:
 
 
 def skip(record: Mapping[str, Any], reason: str) -> ImportResult:
-    """Return the result of a node or photo that is skipped."""
+    """Return the result for a node or photo that is skipped."""
     return ImportResult(Outcome.SKIPPED, describe(record), reason, record.get("_id"))
 
 
 def explain(error: Exception) -> str:
-    """Return the reason why a document cannot be stored, as text for an operator."""
+    """Return why a document can't be stored, as text for an operator."""
     if isinstance(error, DuplicateKeyError):
         if "metadata.slug" in (error.details or {}).get("keyPattern", {"metadata.slug": 1}):
             return "another page has its URL here"
@@ -218,7 +222,7 @@ def explain(error: Exception) -> str:
 
 
 def import_revisions(records: Iterable[Mapping[str, Any]], *, dry_run: bool = False) -> Iterator[ImportResult]:
-    """Store the missing revisions in batches, and yield the result of each revision."""
+    """Store, in batches, the revisions that this site doesn't have. Yield the result for each revision."""
     for batch in batched(records, BATCH):
         documents = {record["_id"]: dict(record) for record in batch}
         node_ids = list({record["node_id"] for record in batch})
@@ -232,7 +236,7 @@ def import_revisions(records: Iterable[Mapping[str, Any]], *, dry_run: bool = Fa
 
 
 def _insert_revisions(missing: list[Document]) -> dict[ObjectId, ImportResult]:
-    """Store revisions. Return the results of the revisions that the database rejected, keyed by id."""
+    """Store revisions. Return the results for the revisions that the database rejected, keyed by id."""
     try:
         if missing:
             database()[REVISIONS].insert_many(missing, ordered=False)
@@ -243,10 +247,11 @@ def _insert_revisions(missing: list[Document]) -> dict[ObjectId, ImportResult]:
 
 
 def import_redirect(record: Mapping[str, Any], *, dry_run: bool = False) -> ImportResult:
-    """Store a former path of a node, unless this site already has a redirect for the path."""
+    """Store a redirect from a former path of a node, unless this site already has a redirect from this path."""
     label = f"the former URL {_format_place(record['_id'])}"[:200]
     if stored := database()[REDIRECTS].find_one({"_id": record["_id"]}):
-        # A redirect to the same node is the same redirect, even if its time differs or the node has since been deleted.
+        # If both redirect to the same node, they are the same redirect, even if their times differ or the node has
+        # since been deleted.
         is_same = stored["node_id"] == record["node_id"]
         if is_same:
             return ImportResult(Outcome.SAME, label)
@@ -260,7 +265,7 @@ def import_redirect(record: Mapping[str, Any], *, dry_run: bool = False) -> Impo
 
 
 def _format_place(place: Mapping[str, Any]) -> str:
-    """Return a place as a path. If the section is not stored, return the slug and the section's id instead."""
+    """Return a place as a path. If the section isn't stored, return the slug and the id of the section instead."""
     parent_id = place.get("parent_id")
     slug = str(place.get("slug"))
     is_known = parent_id is None or isinstance(parent_id, ObjectId)
@@ -268,7 +273,7 @@ def _format_place(place: Mapping[str, Any]) -> str:
 
 
 def _compare_immutable(label: str, record: Mapping[str, Any], stored: Mapping[str, Any] | None) -> ImportResult:
-    """Return the result of importing a document that never changes after its creation."""
+    """Return the result of importing a document that never changes once it has been created."""
     if stored is None:
         return ImportResult(Outcome.NEW, label)
     if stored == record:
@@ -295,7 +300,7 @@ def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
 
 
 def _check_unique(record: Mapping[str, Any]) -> None:
-    """Raise NotUnique if a node on this site has the same values in fields that must be unique together."""
+    """Raise NotUnique if another node on this site has the same values in fields that must be unique together."""
     live = writable(record["metadata"])
     rules.check_unique(record["_id"], live)
     if record.get("draft", {}).get("due"):
@@ -303,7 +308,7 @@ def _check_unique(record: Mapping[str, Any]) -> None:
 
 
 def check_fields(record: Mapping[str, Any]) -> None:
-    """Reject a node or photo if it or its draft has a value that no editor could have saved.
+    """Reject a node or photo if it, or its draft, contains a value that no editor could have saved.
 
     Raises:
         NodeError: A value breaks a rule.
@@ -313,18 +318,19 @@ def check_fields(record: Mapping[str, Any]) -> None:
         present = writable(version)
         if not isinstance(present["detail"], Mapping):
             raise InvalidField("detail", invalid_value())
-        # Fields that existed only in an earlier version of the type are stored without checks, because nothing reads
-        # them.
+        # Leave out fields that existed only in an earlier version of the type. They are stored without checks, because
+        # nothing reads them.
         fields = declared_fields.keep_declared(version["type"], merging.fields(present))
         cleaned = normalized(fields, version["type"])
-        # Values from an upgrader are stored unchanged, so they are not compared with their normalized form.
+        # If an upgrader has converted the values, don't compare them with their normalized form, because the values are
+        # stored as they were before.
         wrong = [path for path in fields if present is version and fields[path] != cleaned[path]]
         wrong += ["tags"] if sorted(version["tags"]) != sorted(unique(version["tags"])) else []
         rules.check_tags(version["tags"])
         wrong += [name for name in _DATES if name in version and not _is_shown(version[name])]
         if wrong:
             raise InvalidField(min(wrong), invalid_value())
-        # Drafts that aren't scheduled are not checked here, because they are checked when an editor publishes them.
+        # Check drafts only if they are scheduled. Other drafts are checked when an editor publishes them.
         if version is metadata or record["draft"].get("due"):
             rules.check_ready(present)
             rules.check_type(fields, present)
@@ -339,7 +345,7 @@ def check_fields(record: Mapping[str, Any]) -> None:
 
 
 def _is_shown(moment: Any) -> bool:
-    """Return whether a moment can be converted to a date in any time zone, or is None or NEVER."""
+    """Return whether the site can show a moment: it is None or NEVER, or can be converted to any time zone."""
     return moment in (None, NEVER) or MINYEAR < moment.year < MAXYEAR
 
 
@@ -361,11 +367,11 @@ def _insert(document: Document) -> None:
 
 
 def _replace(stored: Document, document: Document) -> None:
-    """Replace the stored earlier version of a node.
+    """Replace the earlier version of a node that is stored on this site.
 
     Raises:
         Refused: The node has changed since it was read.
-        InvalidPlace: The node cannot be in its new section.
+        InvalidPlace: The node can't be moved to its new section.
     """
     check_history(document)
     seen = Expected.of(stored)
@@ -391,7 +397,7 @@ def _replace(stored: Document, document: Document) -> None:
 
 
 def _update(stored: Mapping[str, Any], document: Mapping[str, Any]) -> Document:
-    """Return the update that replaces a stored node with another version. Comments embedded in the node are kept."""
+    """Return the update that replaces a stored node with another version. It keeps comments embedded in the node."""
     changes = {f"metadata.{name}": value for name, value in document["metadata"].items()}
     removed = {f"metadata.{name}": "" for name in stored["metadata"].keys() - document["metadata"].keys()}
     for name in ("draft", "discarded", "position", "derived"):
@@ -403,7 +409,7 @@ def _update(stored: Mapping[str, Any], document: Mapping[str, Any]) -> Document:
 
 
 def _invalidate_tree(document: Mapping[str, Any]) -> None:
-    """If the node is a section, set a new version of the site. All processes then read the tree of sections again."""
+    """If the node is a section, make all processes read the tree of sections again."""
     if content.get(document["metadata"]["type"]).is_section:
         invalidate()
 

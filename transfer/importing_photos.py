@@ -1,8 +1,10 @@
-"""Import photos. Their documents are imported like nodes (transfer/importing_nodes.py), and their bytes are streamed.
+"""Import photos.
 
-A photo and each of its earlier files are separate files in GridFS. As in an upload, a file is locked while it is being
-written. If an import is interrupted, the next import deletes the incomplete file, because the new file needs the same
-id.
+The documents of photos are imported in the same way as nodes (transfer/importing_nodes.py). Their bytes are streamed.
+
+A photo with its first file, and each file that has replaced it, are separate files in GridFS. As during an upload, a
+file is locked while it is being written. If an import is interrupted, the next import deletes the incomplete file and
+writes a new file with the same id.
 """
 
 import hashlib
@@ -41,7 +43,7 @@ from transfer.importing_nodes import (
     skip,
 )
 
-# Fields of a photo that describe its current file.
+# The fields of a photo that describe its current file.
 _PICTURE_FIELDS = ("content_type", "resolution", "size", "sha256")
 _RAISED = (NodeError, DecoderBusy, DuplicateKeyError, WriteError, *MALFORMED)
 
@@ -61,9 +63,9 @@ def import_photo(
     Args:
         record: The exported photo or file.
         pieces: The bytes of the file.
-        replace: Whether to replace an earlier version of the photo. This requires that the photo's current file is
-            stored.
-        dry_run: Whether to return the result that the import would have, without storing anything.
+        replace: Whether to replace an earlier version of the photo that is stored. If so, the photo's current file must
+            already be stored.
+        dry_run: Whether to only determine the result, without storing anything.
         unstored: Documents that a dry run treats as stored.
     """
     unstored = unstored or Unstored()
@@ -92,16 +94,16 @@ def import_photo(
 
 
 def has_shown_picture(record: Mapping[str, Any], exported_ids: Container[ObjectId]) -> bool:
-    """Return whether the current file of a photo is stored or exported. If the record is not a photo, return True."""
+    """Return whether a photo's current file is stored or exported. For an additional file, always return True."""
     shown = _replaced_by(record)
     return shown is None or shown in exported_ids or contents.find(record["_id"], shown) is not None
 
 
 def has_same_bytes(record: Mapping[str, Any]) -> bool:
-    """Return whether the bytes of a photo or file are stored, and are identical to the bytes in the export.
+    """Return whether the bytes of a photo or file are stored, and are the same as in the export.
 
-    If the file of a photo was replaced, return whether the current file is stored, because the first file may have been
-    deleted.
+    If a photo's first file was replaced, only return whether the current file is stored, because the first file may
+    have been deleted.
     """
     if shown := _replaced_by(record):
         return contents.find(record["_id"], shown) is not None
@@ -129,13 +131,16 @@ def read_pieces(file_id: ObjectId) -> Iterator[bytes]:
 
 
 def _replaced_by(record: Mapping[str, Any]) -> ObjectId | None:
-    """Return the id of the file that has replaced a photo's first file, or None."""
+    """Return the id of the current file of a photo, or None if this is still the photo's first file."""
     shown = record["metadata"].get("content_id")
     return shown if isinstance(shown, ObjectId) and shown != record["_id"] else None
 
 
 def _without_first_picture(photo: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a photo without the fields of its first file, if that file was replaced. Cleanups change these fields."""
+    """Return a photo, without the fields of its first file if this file was replaced.
+
+    These fields must not be compared, because a cleanup changes them.
+    """
     if _replaced_by(photo) is None:
         return photo
     metadata = {name: value for name, value in photo["metadata"].items() if name not in ("superseded", "doomed")}
@@ -143,7 +148,7 @@ def _without_first_picture(photo: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _is_unfinished(stored: Mapping[str, Any]) -> bool:
-    """Return whether a file is an upload that is still running or was interrupted."""
+    """Return whether a file isn't completely stored, because an upload is still running or was interrupted."""
     metadata = stored["metadata"]
     if metadata.get("type") == CONTENT:
         return metadata.get("locked") is not None
@@ -191,9 +196,9 @@ def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
 
 
 def _delete_unfinished(stored: Mapping[str, Any]) -> None:
-    """Delete the incomplete file of an interrupted import.
+    """Delete an incomplete file, which was left behind by an interrupted import.
 
-    If an upload is still writing the file, the upload loses its lock.
+    If another process is still writing the file, it loses its lock.
     """
     files = database()[ASSET_FILES]
     lock = now()
@@ -209,7 +214,7 @@ def _store(record: Mapping[str, Any], pieces: Iterable[bytes]) -> None:
 
     Raises:
         BadPicture: The bytes are not an accepted photo.
-        DecoderBusy: Other photos are being decoded.
+        DecoderBusy: Too many other photos are being decoded.
         UploadLost: Another process has deleted the incomplete file.
         Refused: The bytes don't match the document.
         DuplicateKeyError: The id or the path is already used.
@@ -222,7 +227,7 @@ def _store(record: Mapping[str, Any], pieces: Iterable[bytes]) -> None:
         metadata["content_id"] = None
     writer = Writer(ASSETS, record["_id"], record["filename"], metadata, place=_place(metadata))
     if not record["sha256"]:
-        # The first file was replaced long ago and has been deleted, so only the document of the photo is stored.
+        # The photo's first file has been replaced and deleted, so store only the document of the photo.
         writer.finish(changes)
         return
     incoming = IncomingPhoto(writer, record["filename"])
@@ -238,7 +243,9 @@ def _store(record: Mapping[str, Any], pieces: Iterable[bytes]) -> None:
 
 
 def _check_received(record: Mapping[str, Any], received: ReceivedPhoto) -> None:
-    """Reject bytes that don't match the document. For the photo's current file, also check the photo's fields.
+    """Reject bytes that don't match the document.
+
+    If they are the current file of a photo, also check the fields of the photo that describe this file.
 
     Raises:
         Refused: The bytes don't match.
@@ -254,7 +261,7 @@ def _check_received(record: Mapping[str, Any], received: ReceivedPhoto) -> None:
 
 
 def _check_detail(detail: Mapping[str, Any], received: ReceivedPhoto) -> None:
-    """Reject a field of a photo that doesn't match its file.
+    """Reject a photo if a field that describes its current file is wrong.
 
     Raises:
         InvalidField: The field doesn't match.
@@ -267,12 +274,12 @@ def _check_detail(detail: Mapping[str, Any], received: ReceivedPhoto) -> None:
 
 
 def _read_content(photo_id: ObjectId, content_id: ObjectId) -> ReceivedPhoto:
-    """Read a stored file again, and return its properties.
+    """Read a stored file, and return its properties.
 
     Raises:
         Refused: The file is not stored.
         BadPicture: The bytes are not an accepted photo.
-        DecoderBusy: Other photos are being decoded.
+        DecoderBusy: Too many other photos are being decoded.
     """
     if (stored := contents.find(photo_id, content_id)) is None:
         raise Refused("its file doesn't exist here")
@@ -287,7 +294,7 @@ def _read_content(photo_id: ObjectId, content_id: ObjectId) -> ReceivedPhoto:
 
 
 def _replace(stored: Mapping[str, Any], record: Mapping[str, Any]) -> None:
-    """Replace the stored earlier version of a photo.
+    """Replace the earlier version of a photo that is stored on this site.
 
     Raises:
         Refused: The photo has changed since it was read.

@@ -1,4 +1,7 @@
-"""Documents as lines of canonical extended JSON. Only types that occur in nodes and comments are accepted."""
+"""Conversion of documents to lines of canonical extended JSON, and back.
+
+Only types that occur in nodes and comments are accepted.
+"""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -10,15 +13,15 @@ from bson.int64 import Int64
 
 _WRITE_OPTIONS = json_util.CANONICAL_JSON_OPTIONS
 _READ_OPTIONS = _WRITE_OPTIONS.with_options(tz_aware=True, tzinfo=UTC)
-# MongoDB's own limits for the size of a document in bytes, and for the nesting depth of documents.
+# The maximum size of a document in bytes, which is MongoDB's own limit, and the maximum nesting depth of its values.
 LARGEST = 16 << 20
 DEEPEST = 90
-# The signs, and the maximum number of signs in a line. A sign precedes each value except the first, and a decoded value
-# needs up to forty times as much memory as a sign. A document of LARGEST bytes could contain up to 2,600,000 signs.
-# Real documents contain few signs outside their body text.
+# Signs that begin or separate values in JSON, and how many of them a line can contain. The limit protects against lines
+# with very many small values, which need up to forty times as much memory when they are decoded. A document of LARGEST
+# bytes could contain up to 2,600,000 signs, but real documents contain few of them outside their body text.
 _SIGNS = (b"{", b"[", b",")
 MOST_SIGNS = 1_000_000
-# The accepted types. Subclasses are rejected, because bson.Code is a subclass of str.
+# The accepted types. Subclasses are rejected. One of them is bson.Code, a subclass of str.
 _VALUES = frozenset({str, bool, int, Int64, float, datetime, ObjectId, Decimal128, type(None)})
 
 
@@ -37,14 +40,14 @@ def decode(line: bytes) -> dict[str, Any]:
     """Convert a line to a document.
 
     Raises:
-        BadLine: The line doesn't contain an exported document.
+        BadLine: The line doesn't contain a document that an export can contain.
     """
     if sum(map(line.count, _SIGNS)) > MOST_SIGNS:
         raise BadLine("it has too many values")
     try:
         record = json_util.loads(line.decode(), json_options=_READ_OPTIONS)
         _check(record)
-        # Encoding also rejects numbers of more than eight bytes, and lone surrogates.
+        # `bson.encode` also rejects numbers of more than eight bytes, and lone surrogates.
         if len(bson.encode(record)) > LARGEST:
             raise ValueError("it is too large")
     except (ValueError, TypeError, OverflowError, RecursionError, BSONError) as error:
@@ -55,7 +58,7 @@ def decode(line: bytes) -> dict[str, Any]:
 
 
 def _check(value: Any, depth: int = 0) -> None:
-    """Check that documents of the site can contain this value.
+    """Check that the site's documents can contain this value.
 
     Raises:
         TypeError: The type is not accepted.

@@ -22,7 +22,7 @@ COUNTED = {
 
 
 def parse_moment(text: str) -> datetime:
-    """Return the date or time that an operator entered. If the text has no time zone, UTC is assumed.
+    """Return the date or time that an operator entered. If it has no time zone, assume UTC.
 
     Raises:
         ArgumentTypeError: The text is neither a date nor a time.

@@ -15,7 +15,7 @@ from transfer.archive import FILES, Archive, BadArchive
 from transfer.importing import Import, ImportSummary
 from transfer.importing_nodes import Outcome
 
-# Maximum number of replaced documents to list. The same limit applies to skipped documents.
+# At most this many replaced documents are listed, and at most this many skipped documents.
 NAMED = 100
 
 
@@ -60,7 +60,7 @@ class Command(MongoCommand):
             self._import_and_verify(archive)
 
     def _import_and_verify(self, archive: Archive) -> None:
-        """Import the archive, and verify that everything is stored.
+        """Import the archive, and verify that everything has been stored.
 
         Raises:
             CommandError: Some documents were skipped, or differ from the archive.
@@ -91,7 +91,7 @@ class Command(MongoCommand):
         self.stdout.write(f"{heading}: {text}.")
 
     def _list(self, heading: str, descriptions: list[str]) -> None:
-        """Print the first NAMED descriptions, and the number of remaining descriptions."""
+        """Print the first NAMED descriptions, and how many more there are."""
         for description in descriptions[:NAMED]:
             self.stdout.write(f"{heading}: {description}")
         if len(descriptions) > NAMED:
