@@ -1,1 +1,4 @@
-"""Import of WordPress exports. The importer depends on Django, but the export reader and the text converter don't."""
+"""Import of WordPress exports.
+
+The importer depends on Django. The export reader and the text converter don't.
+"""

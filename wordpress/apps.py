@@ -11,7 +11,7 @@ class WordpressConfig(AppConfig):
     def ready(self) -> None:
         """Register a signal receiver.
 
-        When a node is permanently deleted, the receiver deletes the stored source of the node's text.
+        When a node is permanently deleted, the receiver deletes what the importer has stored about this node.
         """
         from nodes.signals import node_deleted
         from wordpress import previous_runs

@@ -1,4 +1,4 @@
-"""The importer's MongoDB collections: old URLs, and data for later runs with the same source."""
+"""The importer's MongoDB collections: one for old URLs, and one for data that later runs with the same source need."""
 
 from marginalia.mongo.collections import Collection, Index, ShardKey
 from marginalia.mongo.schemas import ID, INTEGER, TEXT, array_of, document, one_of

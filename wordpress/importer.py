@@ -1,8 +1,9 @@
 """Import of a WordPress export, using the same actions that editors use.
 
-The importer reads the file at least twice: first for all URLs (export/scan.py), then for the text of posts and pages.
-If a page comes before its parent in the file, the importer reads the file again. The importer never overwrites nodes
-from previous runs. An interrupted import can be resumed.
+The importer reads the file at least twice: first to collect all URLs (export/scan.py), then to convert the text of
+posts and pages. If a page comes before its parent in the file, the file has to be read once more. The importer
+completes posts and pages from previous runs only if nobody has edited them since. If an import is interrupted, run it
+again to resume it.
 """
 
 from collections.abc import Callable, Iterator
@@ -48,10 +49,12 @@ __all__ = ["Importer", "Options"]
 
 SUMMARY_WORDS = 80
 TITLE_WORDS = 8
-# Maximum number of attempts to find a free slug. Another attempt is needed if someone else has just used the slug.
+# How many times to try to create a node with a free slug. Another attempt is needed if someone else has just used the
+# slug.
 ATTEMPTS = 5
 UNSEEN = "Comments that readers can't see because folders have no discussion"
-# Known taxonomies. Categories and tags become tags. The other taxonomies only determined how a theme displayed a post.
+# Taxonomies whose terms are not reported as left out. Categories and tags become tags. The others only determined how a
+# theme displayed a post.
 TAXONOMIES = {"category", "post_tag", "post_format", "nav_menu", "wp_theme", "wp_template_part_area"}
 WRITTEN = {BasicPage.type_name: "page", Folder.type_name: "page", BlogEntry.type_name: "post"}
 
@@ -61,10 +64,10 @@ class Options:
     """The options of an import.
 
     Attributes:
-        section: The slug of a folder, or "" for the top level.
-        source: A name for the old site, or "" to use its URL.
-        download: Whether to download pictures that aren't in `media`. `limits` applies to these downloads.
-        private: Whether to allow downloads from hosts on a private network.
+        section: The slug of the folder into which to import, or "" for the top level.
+        source: A name that identifies the old site, or "" to use its URL.
+        download: Whether to download pictures that aren't in the folder `media`. `limits` applies to these downloads.
+        private: Whether to allow downloads if the old site is on a private network.
         dry_run: Whether to run without writing anything.
     """
 
@@ -78,7 +81,7 @@ class Options:
 
 
 class Importer:
-    """An import of one file. The functions `begin(total, unit)` and `step(number)` report the progress."""
+    """An import of one file. It calls the functions `begin(total, unit)` and `step(number)` to report its progress."""
 
     def __init__(
         self,
@@ -97,7 +100,7 @@ class Importer:
         self.actors: dict[str, Actor] = {}
 
     def run(self) -> Report:
-        """Import the file and return the report. If nothing can be imported, no section is created.
+        """Import the file, and return the report. If nothing can be imported, no section is created.
 
         Raises:
             WxrError: The file is damaged. Everything before the error was imported.
@@ -129,7 +132,7 @@ class Importer:
         return self.report
 
     def _import_pictures(self, export: Export, sections: Sections, top: TargetSection) -> None:
-        """Create photos in a gallery, before the posts and pages that show them."""
+        """Create photos in a gallery. The posts and pages that show these photos must be converted later."""
         known = pictures.register_known(export, self.report, self.moment)
         available = pictures.with_file(export)
         downloadable = pictures.without_file(export) if self.options.download else []
@@ -154,9 +157,10 @@ class Importer:
     # People ----------------------------------------------------------------------------------------------------------
 
     def _find_users(self, export: Export) -> dict[str, Actor]:
-        """Return the authors, keyed by login.
+        """Return the authors of the export as actors, keyed by login.
 
-        Each author is the account with this username, or just a name if there is no such account.
+        If there is an account whose username is the login, the actor is this account. Otherwise, the actor has only a
+        name.
         """
         users = get_user_model().objects.filter(username__in=list(export.authors))
         actors = {user.get_username(): Actor.of(user) for user in users}
@@ -166,7 +170,7 @@ class Importer:
         }
 
     def _actor(self, login: str) -> Actor:
-        # In exports from other programs, logins contain characters that WordPress does not allow.
+        # Exports from other programs can contain logins with characters that WordPress does not allow.
         plain_login = "".join(letter for letter in login if letter.isalnum() or letter in " _.@-").strip()
         return (
             self.actors.get(login)
@@ -177,9 +181,9 @@ class Importer:
     # Posts and pages -------------------------------------------------------------------------------------------------
 
     def _write_all(self, export: Export, sections: Sections) -> None:
-        """Write all entries, parents first.
+        """Write all entries, each after its parent.
 
-        The file is read repeatedly until no more entries can be written.
+        The file is read again until all entries are written, or until no more can be written.
         """
         paths = {entry.number: entry.path for entry in export.entries.values() if entry.is_live and entry.path}
         discussions = Discussions(export.key, self.report, self.moment, dry_run=self.options.dry_run)
@@ -200,7 +204,7 @@ class Importer:
         self._complete(export, paths)
 
     def _make_folders(self, export: Export) -> None:
-        """Convert pages from previous runs to folders if they now have subpages."""
+        """Convert pages from previous runs to folders if this run adds subpages to them."""
         for entry in export.entries.values():
             if not entry.becomes_folder:
                 continue
@@ -212,7 +216,11 @@ class Importer:
                 self.report.note(UNSEEN, entry.label)
 
     def _complete(self, export: Export, paths: dict[int, str]) -> None:
-        """Complete posts and pages from previous runs: add missing pictures, links, patterns and the parent page."""
+        """Complete posts and pages from previous runs.
+
+        Pictures, links, patterns and parent pages that were missing then are added, unless somebody has edited the post
+        or page since.
+        """
         for source in previous_runs.iter_incomplete(export):
             entry = export.entries[source.number]
             if entry.known is None or entry.known.trashed:
@@ -253,7 +261,7 @@ class Importer:
 
     @staticmethod
     def _missing_parts(entry: Entry, body: Body, library: PostLibrary, picture: int) -> set[str]:
-        """Return descriptions of the missing parts that another export file of the same source may contain."""
+        """Return descriptions of missing parts that may be in another export file of the same source."""
         wants = {url for url in (*body.missing, *library.unresolved) if may_be_in_another_file(url)}
         wants |= {lost for lost in body.lost if lost.startswith(LOST_PATTERN)}
         if picture and not library.site.photo(picture):
@@ -263,7 +271,7 @@ class Importer:
         return wants
 
     def _write(self, export: Export, sections: Sections, entry: Entry, item: Item, paths: dict[int, str]) -> bool:
-        """Create the node of an entry if the node does not exist yet. Return whether its comments can be stored."""
+        """Create the node for an entry, unless it already exists. Return whether comments can be stored for it."""
         if entry.known:
             return not entry.known.trashed
         library = PostLibrary(export.old, paths, item.id)
@@ -287,7 +295,7 @@ class Importer:
         elif not item.comments_open:
             fields["detail.comments"] = "closed"
         elif entry.is_page and entry.approved:
-            # A page shows its discussion only if the page has a comment policy.
+            # Set a comment policy, because a page without one doesn't show its discussion.
             fields["detail.comments"] = stored_site.current().settings.comment_policy
         for name in _tags(item.terms)[tags.MOST :]:
             self.report.note(f"Tags left out because a post has at most {tags.MOST}", f"{name} of {entry.label}")
@@ -341,16 +349,16 @@ class Importer:
         return entry.title
 
     def _summary(self, item: Item, clean: str, export: Export) -> str:
-        """Return the excerpt of a post, or "" if the excerpt only repeats the beginning of the post."""
+        """Return the excerpt of a post as text, or "" if it only repeats the beginning of the post."""
         excerpt = convert(item.excerpt, item.link or export.site.url, PostLibrary(export.old, {}, item.id))
         summary = text.excerpt(excerpt.html, SUMMARY_WORDS)
         beginning = " ".join(text.html_to_text(clean).split())
         return "" if beginning.startswith(summary.removesuffix("…")) else summary
 
     def _source(self, export: Export, entry: Entry, item: Item) -> dict[str, Any]:
-        """Return the origin of a node, which is stored for later runs and for editors.
+        """Return where a node came from. This is stored in the node, for later runs and for editors.
 
-        For unpublished nodes, the origin includes the old status.
+        If the entry was not public on the old site, its old status is included.
         """
         source: dict[str, Any] = {
             "site": export.key,
@@ -364,7 +372,7 @@ class Importer:
         return source
 
     def _note_body(self, entry: Entry, body: Body, library: PostLibrary, picture: int, export: Export) -> None:
-        """Report what is missing from the body of a post or page."""
+        """Report which parts of the body of a post or page are missing."""
         for url in body.missing:
             reason = "they are not in the media library"
             if file := export.old.find_file(url):
@@ -384,7 +392,7 @@ class Importer:
             self.report.note("Missing featured images", f"{entry.label}: {url}")
 
     def _note_item(self, entry: Entry, item: Item) -> None:
-        """Report data of a post or page that this site can't store."""
+        """Report which data of a post or page this site can't store."""
         if item.custom:
             self.report.note("Custom fields left out", f"{entry.label}: {', '.join(item.custom)}")
         unusable = [name for key, name in _tag_names(item.terms).items() if not key or tags.has_no_address(key)]
@@ -401,7 +409,7 @@ class Importer:
 
 
 def _items(stream: BinaryIO, export: Export) -> Iterator[Item]:
-    """Yield the posts and pages of the export that have an entry, up to the first error in the file."""
+    """Yield the posts and pages in the file that have an entry, up to the first error in the file."""
     try:
         for record in read(stream):
             if isinstance(record, Item) and record.id in export.entries:
@@ -412,11 +420,11 @@ def _items(stream: BinaryIO, export: Export) -> Iterator[Item]:
 
 
 def _tags(terms: tuple[Term, ...]) -> list[str]:
-    """Return the names of categories and tags. Both become tags on this site."""
+    """Return the names of the categories and tags among `terms`. Both become tags on this site."""
     return [name for key, name in _tag_names(terms).items() if key and not tags.has_no_address(key)]
 
 
 def _tag_names(terms: tuple[Term, ...]) -> dict[str, str]:
-    """Return the names of categories and tags, keyed by the normalized name that identifies a tag."""
+    """Return the names of the categories and tags among `terms`, keyed by the normalized name that identifies a tag."""
     names = (plain(term.name) for term in terms if term.taxonomy in ("category", "post_tag"))
     return {tags.normalized(name).casefold(): name for name in names}

@@ -1,6 +1,7 @@
-"""Old URLs of imported nodes: permalinks, and URLs that contain "?p=" and an id.
+"""Old URLs of imported nodes and photos: permalinks, and URLs that contain "?p=" and an id.
 
-Each URL is stored along with the node's id, so it redirects to the node's current URL even after the node is moved.
+Each URL is stored with the id of the node, so it redirects to the node's current URL even after the node has been
+moved.
 """
 
 import re
@@ -20,20 +21,20 @@ from wordpress.export.scan import Export
 
 __all__ = ["NUMBER_PARAMETERS", "all_links", "exist", "find", "find_numbers", "import_link", "is_front_page", "store"]
 
-# The parameters in which WordPress accepts an id.
+# The query parameters that can contain an id in WordPress.
 NUMBER_PARAMETERS = ("p", "page_id", "attachment_id")
 NUMBER = re.compile("[0-9]{1,18}")
-# Maximum number of characters in a path. Permalinks in WordPress are never longer.
+# Paths with more characters than this are not stored. Permalinks in WordPress are never longer.
 MAX_PATH = 1_000
-# Maximum number of imported sites that used the same path.
+# If several imported sites used the same path, at most this many of them are considered.
 MAX_SOURCES = 20
 BATCH = 500
 
 
 def store(export: Export, links: Iterable[tuple[int, str, ObjectId]]) -> None:
-    """Store old URLs of an export, given as (number, permalink, node id).
+    """Store old URLs. For each node, `links` contains (number, permalink, node id).
 
-    The nodes don't have to exist yet. If a node does not exist or is not live, its old URL returns 404.
+    The nodes don't have to exist yet. As long as a node doesn't exist or isn't live, its old URLs return status 404.
     """
     host = host_of(export.site.url)
     base = _path(export.site.url)
@@ -52,10 +53,10 @@ def store(export: Export, links: Iterable[tuple[int, str, ObjectId]]) -> None:
 
 
 def find(host: str, path: str, query: Mapping[str, str]) -> ObjectId | None:
-    """Return the id of the node that replaces an old URL.
+    """Return the id of the node that an old URL now refers to.
 
-    If several imported sites used the path, the site with this host is selected. The result is None if there is no such
-    node, or if several sites used the path and none of them has this host.
+    If several imported sites used the path, the site with this host counts. The result is None if no site used the
+    path, or if several sites used it for different nodes and the host doesn't decide between them.
     """
     number = next((query[name] for name in NUMBER_PARAMETERS if name in query), None)
     query_path = _normalize(path)
@@ -78,18 +79,18 @@ def exist() -> bool:
 def is_front_page(path: str) -> bool:
     """Return whether this path was the front page of an imported site."""
     base = _normalize(path)
-    # Every imported site has numbered URLs below its front page.
+    # For every imported site, URLs that consist of the front page and a number are stored.
     query = {"path": {"$gt": f"{base}?", "$lt": f"{base}@"}}
     return database()[LINKS].find_one(query, {"_id": 1}) is not None
 
 
 def all_links() -> Iterator[dict[str, Any]]:
-    """Yield all stored old URLs, without their database ids."""
+    """Yield all stored old URLs, without the `_id` of their documents."""
     yield from database()[LINKS].find({}, {"_id": 0}).sort([("path", 1), ("source", 1)])
 
 
 def import_link(link: Mapping[str, Any], *, dry_run: bool = False) -> bool:
-    """Store an old URL from a site export if it is not stored yet. Return whether it was new.
+    """Store an old URL from an export of another site, unless it is already stored. Return whether it was new.
 
     Raises:
         ValueError: `link` is not a valid old URL.
@@ -105,7 +106,7 @@ def import_link(link: Mapping[str, Any], *, dry_run: bool = False) -> bool:
 
 
 def find_numbers(export: Export, numbers: Iterable[int]) -> dict[int, ObjectId]:
-    """Return the ids of nodes, keyed by their WordPress ids, as stored by a previous run."""
+    """Return the ids of nodes that previous runs have stored, keyed by their numbers in WordPress."""
     base = _path(export.site.url)
     pending = iter(numbers)
     nodes: dict[int, ObjectId] = {}
@@ -120,7 +121,7 @@ def _numbered(base: str, number: int) -> str:
 
 
 def _path(link: str) -> str:
-    """Return the path of a permalink in the form that `find` expects, including the number if there is one.
+    """Return the path of a permalink in the form in which it is stored. If it contains a number, include the number.
 
     The result is "" for an invalid URL.
     """
@@ -135,5 +136,5 @@ def _path(link: str) -> str:
 
 
 def _normalize(path: str) -> str:
-    """Return a path in composed Unicode form (NFC), without leading and trailing slashes."""
+    """Return a path in composed Unicode form (NFC), and without leading or trailing slashes."""
     return unicodedata.normalize("NFC", path).strip("/")

@@ -1,11 +1,12 @@
-"""Data from previous runs with the same source.
+"""Data that each run stores for later runs with the same source.
 
-With this data, a run can link to content from previous runs, and complete posts that had missing parts.
+With this data, a run can link to content that previous runs have imported, and complete posts in which parts were
+missing.
 
 WordPress and hosting companies split large exports into several files. A post in one file can show pictures from
 another file, and link to posts in other files. Therefore, each run stores data about the posts, pages, pictures and
-synced patterns that it has read. If parts of a post or page are missing, the run also stores the source of this post or
-page, until a later run reads the missing parts.
+synced patterns that it has read. If parts of a post or page are missing, its source is stored too, until a later run
+has read the missing parts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,13 +38,13 @@ __all__ = [
 ]
 
 BATCH = 500
-# The fields of a post or page to store.
+# The fields of a post or page that are stored.
 FIELDS = ("link", "guid", "old_slug", "title", "above", "state", "is_public", "protected", "posted", "shown")
 
 
 @dataclass(frozen=True, slots=True)
 class IncompleteText:
-    """The source of a post or page with missing parts.
+    """The source of a post or page in which parts are missing.
 
     Attributes:
         wants: Descriptions of the missing parts.
@@ -58,12 +59,12 @@ class IncompleteText:
 
 
 def import_actor() -> Actor:
-    """Return the actor for changes without an author: sections, pictures, and later additions to posts and pages."""
+    """Return the actor for changes that have no author: sections, pictures, and later additions to posts and pages."""
     return Actor(None, _("WordPress import"))
 
 
 def load(export: Export, media: Path | None) -> None:
-    """Add to `export` the items that previous runs of the same source have read, unless it already contains them."""
+    """Add to `export` the items that it doesn't contain, but that previous runs of the same source have read."""
     attachments = {attachment.id for attachment in _attachments(export)}
     without_source = {"waiting.body": 0, "waiting.footnotes": 0}
     for item in database()[ITEMS].find({"source": export.key}, without_source).sort("number", 1):
@@ -71,7 +72,7 @@ def load(export: Export, media: Path | None) -> None:
         record = item["record"]
         if item["kind"] == "attachment":
             if number not in attachments:
-                # Use an empty report, because the report of the import counts only the current file.
+                # Use a separate report, because the report of the import counts only the current file.
                 add_file(export, Attachment(**record), media, Report())
         elif item["kind"] == PATTERN:
             export.old.patterns.setdefault(number, record["body"])
@@ -100,7 +101,7 @@ def _load_entry(export: Export, number: int, *, is_page: bool, record: Mapping[s
 
 
 def remember(export: Export) -> None:
-    """Store the items that this run has read, for later runs with other files of the same source."""
+    """Store the items that this run has read, for later runs with other files from the same source."""
     records: list[tuple[str, int, dict[str, Any]]] = [
         (entry.type, entry.number, _record(entry)) for entry in export.entries.values() if entry.in_this_file
     ]
@@ -125,9 +126,9 @@ def remember(export: Export) -> None:
 
 
 def _record(entry: Entry) -> dict[str, Any]:
-    """Return the fields of a post or page to store.
+    """Return the fields of a post or page that are stored.
 
-    `above` is stored even if the parent page is missing, because a later run may read this page.
+    `above` contains the number of the parent page even if this page is missing, because a later run may read it.
     """
     return {name: getattr(entry, name) for name in FIELDS} | {"above": entry.missing_parent or entry.above}
 
@@ -138,13 +139,13 @@ def _attachments(export: Export) -> Iterator[Attachment]:
 
 
 def save_incomplete(node_id: ObjectId, item: Item, wants: Iterable[str]) -> None:
-    """Store the source of a post or page and its missing parts. If no parts are missing, delete the stored source."""
+    """Store the source of a post or page, and which parts are missing. If none are missing, delete the source."""
     source = {"body": item.body, "link": item.link, "footnotes": item.footnotes, "picture": item.picture}
     _set_waiting(node_id, {"wants": sorted(wants), **source} if wants else None)
 
 
 def update_wants(node_id: ObjectId, wants: Iterable[str]) -> None:
-    """Update the missing parts of a stored post or page. If no parts are missing, delete its stored source."""
+    """Update which parts of a post or page are missing. If none are missing any longer, delete the stored source."""
     if wants:
         database()[ITEMS].update_one({"_id": node_id}, {"$set": {"waiting.wants": sorted(wants)}})
     else:
@@ -157,9 +158,9 @@ def _set_waiting(node_id: ObjectId, value: dict[str, Any] | None) -> None:
 
 
 def iter_incomplete(export: Export) -> Iterator[IncompleteText]:
-    """Yield the incomplete posts and pages of this source."""
-    # Read each post or page separately, because it can be as large as a megabyte, and because completing all of them
-    # may take longer than a cursor stays open.
+    """Yield the posts and pages from this source in which parts are missing."""
+    # Run a separate query for each post or page. Each can be as large as a megabyte, and completing all of them may
+    # take longer than a cursor stays open.
     for number in sorted(export.incomplete):
         entry = export.entries.get(number)
         item = database()[ITEMS].find_one({"_id": entry.id}, {"waiting": 1}) if entry else None

@@ -1,4 +1,4 @@
-"""The report of an import: what the export contained, what was written, and notes for a person to check."""
+"""The report of an import: what the export contained, what was written, and notes that a person should check."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,17 +10,17 @@ STATES = ("published", "scheduled", "draft", "private")
 # The kinds of objects that an import writes, in the order of the report.
 WRITTEN = ("section", "page", "post", "comment", "queued comment", "photo", "completed page", "completed post")
 PLURALS = {"draft": "drafts"}
-# Maximum number of lines per heading, unless all lines are requested.
+# At most this many lines are shown under each heading, unless all lines are requested.
 MAX_LINES = 50
 
 
 @dataclass(slots=True)
 class Report:
-    """The numbers of objects in the export and of objects written, and notes about problems and decisions."""
+    """Counts of what the export contained and of what was written, and notes about problems and decisions."""
 
     posts: Counter[str] = field(default_factory=Counter)
     pages: Counter[str] = field(default_factory=Counter)
-    # Posts and pages that were protected with a password on the old site.
+    # How many posts and pages were protected with a password on the old site.
     protected: Counter[str] = field(default_factory=Counter)
     comments: Counter[str] = field(default_factory=Counter)
     pings: int = 0
@@ -36,12 +36,15 @@ class Report:
     failed: int = 0
 
     def note(self, heading: str, text: str) -> None:
-        """Add a line under `heading`. Repeated lines are counted."""
+        """Add a line under `heading`. If the same line has already been added, only count it."""
         lines = self.notes.setdefault(heading, {})
         lines[text] = lines.get(text, 0) + 1
 
     def lines(self, *, everything: bool = False) -> Iterator[str]:
-        """Yield the lines of the report. Notes come first, so that the counts at the end stay visible on the screen."""
+        """Yield the lines of the report.
+
+        Notes come first, because the counts at the end should remain visible on the screen.
+        """
         notes = {heading: list(_with_counts(lines)) for heading, lines in self.notes.items()}
         if self.missing:
             notes["Attachments missing"] = self.missing

@@ -1,4 +1,4 @@
-"""Redirects from old URLs of imported posts, pages and pictures to their current URLs."""
+"""Redirects from the old URLs of imported posts, pages and pictures to their current URLs."""
 
 import re
 from collections.abc import Callable
@@ -15,22 +15,22 @@ from wordpress import old_links
 
 __all__ = ["OldNumberMiddleware", "redirect_old_url", "not_found"]
 
-# Suffixes that WordPress and its plugins append to the URL of a page.
+# Match suffixes that WordPress and its plugins append to the URL of a page.
 FEED = re.compile(r"/feed(?:/(atom|rss2?|rdf))?/?\Z")
 ENDING = re.compile(r"/(?:amp|embed|trackback|(?:page/)?\d{1,4}|(comment-page-\d{1,6}))/?\Z")
 COMMENTS = re.compile(r"/comments/?\Z")
 
 
 def redirect_old_url(request: HttpRequest) -> HttpResponse | None:
-    """Return a redirect from an old URL to the live node that replaces it. For any other URL, return None.
+    """Return a redirect from an old URL to the current URL of the live node, or None for any other URL.
 
-    URLs with WordPress suffixes are also redirected: to a feed, to the page or to the page's discussion.
+    URLs with WordPress's suffixes are redirected too: to a feed, to the page, or to the page's discussion.
     """
     if request.method not in ("GET", "HEAD"):
         return None
     path = request.path_info
     feed_format = request.GET.get("feed")
-    # On old sites without permalinks, feed URLs contained this parameter.
+    # The URLs of feeds contain this parameter if the old site didn't use permalinks.
     url = (
         _current_url(request, path, _feed) or _site_feed(path, feed_format)
         if feed_format
@@ -42,23 +42,24 @@ def redirect_old_url(request: HttpRequest) -> HttpResponse | None:
     elif not url and (ending := ENDING.search(path)):
         url = _current_url(request, path[: ending.start()])
         url += f"#{ANCHOR}" if url and ending[1] else ""
-    # Without no-cache, browsers would store the redirect permanently, even if the node is moved later.
+    # Add no-cache. Otherwise, browsers would cache the redirect permanently, and would not notice if the node is moved
+    # later.
     return HttpResponsePermanentRedirect(url, headers={"Cache-Control": "no-cache"}) if url else None
 
 
 def _current_url(
     request: HttpRequest, path: str, get_url: Callable[[Node | Photo], str] = Node.get_absolute_url
 ) -> str:
-    """Return the current URL for an old path, or "" if readers can't see a node there."""
+    """Return the current URL for an old path, or "" if the path doesn't lead to a node that readers can see."""
     node_id = old_links.find(request.get_host(), path, request.GET)
     node = stored_nodes.live_by_id(tree.current(), node_id, now()) if node_id else None
     return get_url(node) if node else ""
 
 
 def _feed(node: Node | Photo) -> str:
-    """Return the URL of the comments feed of a page or photo.
+    """Return the URL of the feed of comments on a page or photo.
 
-    A section has no discussion, so its own URL is returned.
+    For a section, return its own URL, because sections have no discussion.
     """
     if node.content_type.is_section:
         return node.get_absolute_url()
@@ -66,9 +67,9 @@ def _feed(node: Node | Photo) -> str:
 
 
 def _site_feed(path: str, feed_format: str | None) -> str:
-    """Return the URL of the site's feed if the old site had its own feed or comments feed below this path.
+    """Return the URL of this site's feed if `path` is the front page of an imported site, or "" otherwise.
 
-    Otherwise, return "".
+    The feed of all comments on the old site (/comments/feed) is redirected to the same feed.
     """
     had_feed = old_links.is_front_page(COMMENTS.sub("", path))
     return reverse("site-feed", args=["atom" if "atom" in (feed_format or "") else "rss"]) if had_feed else ""
@@ -80,9 +81,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 class OldNumberMiddleware:
-    """Middleware that redirects "/?p=7" and "/?feed=rss2", which would otherwise show the front page.
+    """Middleware that redirects old URLs such as "/?p=7" and "/?feed=rss2", which would otherwise show the front page.
 
-    If no node has the number, the response is 404.
+    If there are old URLs, but none with the requested number, the response has status 404.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

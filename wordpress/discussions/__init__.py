@@ -1,1 +1,1 @@
-"""The comments of imported posts: prepare threads, and store comments."""
+"""Import of comments: sort the comments of a post into threads, and store them."""

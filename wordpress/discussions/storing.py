@@ -17,18 +17,19 @@ from wordpress.report import Report
 
 __all__ = ["Discussions"]
 
-# After this time, later runs must not queue a post's comments again, because the comments may have been rejected. The
-# queue deletes comments 30 days after they are approved or rejected.
+# If a post was imported longer ago than this, later runs don't add its pending comments to the queue again. The queue
+# deletes a comment 30 days after it was approved or rejected, so a later run can't tell any longer whether a comment
+# was rejected.
 QUEUE_MEMORY = timedelta(days=29)
 KINDS = {"pingback": Kind.PINGBACK, "trackback": Kind.TRACKBACK}
-# Maximum number of queued comments per post that are compared with the import.
+# At most this many queued comments with each verdict are compared with the comments of a post.
 MAX_QUEUED = 10_000
 
 
 class Discussions:
-    """A writer that stores each comment only once.
+    """A writer that stores comments, each of them only once.
 
-    Existing comments are not stored again, even if they were removed or are in the queue.
+    A comment that this site already has is not stored again, even if it was removed or is in the queue.
     """
 
     def __init__(self, site_key: str, report: Report, moment: datetime, *, dry_run: bool) -> None:
@@ -50,14 +51,14 @@ class Discussions:
             self._hold(target, item, held, present | (self._queued(target) if entry.known else set()), stored)
 
     def _new(self, item: Item, present: set[str], stored: dict[int, str]) -> Iterator[NewComment]:
-        """Yield comments that are not stored yet.
+        """Yield the approved comments that are not stored yet.
 
-        The slug of each comment is added to `stored`, keyed by the comment's id on the old site.
+        Add the slug of each approved comment to `stored`, keyed by the comment's id on the old site.
         """
         for prepared in approved_comments(item.comments, item.posted or self.moment):
             comment = self._comment(prepared, item, stored)
             if comment is None:
-                # If a comment can't be stored, attach its replies to its parent.
+                # The comment can't be stored, so attach its replies to its parent.
                 stored[prepared.comment.id] = stored.get(prepared.parent, "")
                 continue
             slug = stored[prepared.comment.id] = importing.slug_of(comment)
@@ -101,8 +102,8 @@ class Discussions:
     def _present(target: Target) -> set[str]:
         """Return the slugs of all stored comments, including tombstones.
 
-        If the stored count is wrong, a previous run was interrupted between storing a comment and counting it. The
-        result is then empty, so that the comments are stored again and counted.
+        If the discussion's count is wrong, a previous run was interrupted after it stored comments, but before it
+        counted them. The result is then empty, so that these comments are imported again, which corrects the count.
         """
         slugs = set()
         public = 0
@@ -113,6 +114,6 @@ class Discussions:
 
     @staticmethod
     def _queued(target: Target) -> set[str]:
-        """Return the slugs of all comments in the queue, including comments that were approved or rejected."""
+        """Return the slugs of all comments in the queue, even if they have been approved or rejected."""
         batches = (selectors.held(target=target, verdict=verdict, limit=MAX_QUEUED) for verdict in Verdict)
         return {held.slug for batch in batches for held in batch}

@@ -1,4 +1,4 @@
-"""Sort the comments of a post so that they can be stored: parents before replies."""
+"""Sort the comments of a post so that parents are stored before their replies."""
 
 import heapq
 import re
@@ -23,7 +23,8 @@ class PreparedComment:
     """A comment that is ready to be stored.
 
     Attributes:
-        parent: The id of the nearest approved ancestor, which is stored first, or 0 if there is none.
+        parent: The id of the nearest approved ancestor, which must be stored before this comment, or 0 if there is
+            none.
     """
 
     comment: Comment
@@ -36,7 +37,7 @@ class PreparedComment:
 
 
 def approved_comments(comments: Sequence[Comment], posted: datetime | None) -> Iterator[PreparedComment]:
-    """Yield the approved comments, sorted by time but with each reply after its parent.
+    """Yield the approved comments, sorted by time, but with each reply after its parent.
 
     The order of the comments in the file doesn't matter.
 
@@ -44,7 +45,7 @@ def approved_comments(comments: Sequence[Comment], posted: datetime | None) -> I
 
     Args:
         comments: All comments of the post.
-        posted: The time for comments without a date.
+        posted: The time that comments without a date get.
     """
     every = _by_id(comments)
     approved = {number: comment for number, comment in every.items() if comment.status == "approved"}
@@ -58,8 +59,8 @@ def approved_comments(comments: Sequence[Comment], posted: datetime | None) -> I
         time, number = heapq.heappop(pending)
         yield _prepare(approved[number], parents[number], time)
         for reply in below.get(number, ()):
-            # If the clock of the old site was set back, a reply may be older than its parent. The reply must still be
-            # stored after its parent.
+            # A reply can be older than its parent, if the old site's clock was set back. It must still be stored after
+            # its parent.
             heapq.heappush(pending, (max(_posted_at(reply, posted), time), reply.id))
 
 
@@ -73,7 +74,7 @@ def pending_comments(comments: Sequence[Comment], posted: datetime | None) -> It
 
 
 def _by_id(comments: Sequence[Comment]) -> dict[int, Comment]:
-    """Return the comments, keyed by id. Duplicates are omitted, and comments without an id get negative numbers."""
+    """Return the comments, keyed by id. Leave out duplicates, and give comments without an id negative numbers."""
     comments_by_id: dict[int, Comment] = {}
     for place, comment in enumerate(comments, 1):
         number = comment.id or -place
@@ -82,7 +83,7 @@ def _by_id(comments: Sequence[Comment]) -> dict[int, Comment]:
 
 
 def public_name(name: str) -> str:
-    """Return a name that can be shown in public: on a single line, and without the domain of an email address."""
+    """Return `name` on a single line. If it contains email addresses, leave out their domains."""
     return EMAIL.sub(lambda match: match[1], plain(name))[:MAX_NAME].strip()
 
 
@@ -101,7 +102,7 @@ def _nearest_ancestor(comment: Comment, every: dict[int, Comment], by_id: dict[i
 def _is_descendant(comment: Comment, number: int, every: dict[int, Comment]) -> bool:
     """Return whether `comment` is a descendant of the comment `number`.
 
-    If so, the two comments form a cycle, which must be broken.
+    `number` must not get one of its own descendants as its parent, because the two would form a cycle.
     """
     seen: set[int] = set()
     above = comment.parent

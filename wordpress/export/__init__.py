@@ -1,1 +1,1 @@
-"""Read exports: parse the records, scan the whole file once, and collect the URLs of the old site."""
+"""Read exports: parse records, scan the whole file in advance, and find what URLs of the old site refer to."""

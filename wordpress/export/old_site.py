@@ -16,22 +16,22 @@ from wordpress.texts.content import File
 
 __all__ = ["OldSite", "PostLibrary", "host_of", "locate", "may_be_in_another_file"]
 
-# Suffixes of file names. WordPress appends the size to the names of resized pictures, and a word or a time to the names
-# of pictures that it scaled down, rotated or edited.
+# Match suffixes of file names. WordPress appends the size to the name of a resized picture, and a word or a time to the
+# name of a picture that was scaled down, rotated or edited.
 SIZE = re.compile(r"-\d{1,5}x\d{1,5}(?=\.\w+\Z)")
 CHANGED = re.compile(r"(?:-scaled|-rotated|-e\d{9,14}|-\d{1,5}x\d{1,5})+(?=\.\w+\Z)")
-# Hosts from which Jetpack serves a site's pictures.
+# Matches the hosts from which Jetpack serves a site's pictures.
 PROXY = re.compile(r"i\d\.wp\.com\Z")
-# The prefix of references to this site's photos in converted posts.
+# The prefix with which converted posts refer to photos on this site.
 PHOTO = "photo:"
 DATED = re.compile(r"/\d{4}/\d\d/(?:\d\d/)?([^/?]+)\Z")
 MAX_PATH_BYTES = 4_096
 ATTACHMENT = re.compile(r"[?&]attachment_id=([0-9]{1,18})(?:[&#]|\Z)")
-# URLs of lists and feeds, and of WordPress's own pages. Exports don't contain these pages.
+# Matches URLs of lists and feeds, and of WordPress's own pages. Exports don't contain these pages.
 LISTS = re.compile(
     r"/(?:category|tag|author|feed|page|wp-admin|wp-json|wp-login\.php)(?:/|\Z)|[?&](?:s|cat|tag|author|feed|m)="
 )
-# The URL fragment of a page's discussion on this site, and the fragments used on the old site.
+# The URL fragment of a page's discussion on this site, and the fragments of a page's discussion on the old site.
 DISCUSSION = "comments"
 DISCUSSIONS = {"comments", "respond"}
 DEAD_FRAGMENTS = re.compile(r"(?:more|comment)-\d+\Z")
@@ -39,18 +39,22 @@ DEAD_FRAGMENTS = re.compile(r"(?:more|comment)-\d+\Z")
 
 @dataclass(slots=True)
 class OldSite:
-    """The URLs in an export. No method raises an exception for a malformed URL, because posts can contain any URL."""
+    """The posts, pages and files of an export, which can be found by URL.
+
+    The URLs come from posts, so they may be malformed. No method raises an exception for a malformed URL.
+    """
 
     hosts: set[str] = field(default_factory=set)
-    # The ids of posts, pages and files, keyed by normalized URL, guid, slug or file name. If several posts have the
-    # same guid or slug, the value is None. `stems` contains file names without the suffixes that WordPress appends.
+    # The ids of posts, pages and files, keyed by normalized URL, guid, slug, or URL of the file. In `stems`, the URLs
+    # of files don't contain the suffixes that WordPress appends. The value is None if a guid, slug or stem is not
+    # unique.
     pages: dict[str, int] = field(default_factory=dict)
     guids: dict[str, int | None] = field(default_factory=dict)
     ids: set[int] = field(default_factory=set)
     slugs: dict[str, int | None] = field(default_factory=dict)
     files: dict[str, int] = field(default_factory=dict)
     stems: dict[str, int | None] = field(default_factory=dict)
-    # The ids of files, keyed by the normalized URL of the file's page.
+    # The ids of files, keyed by the normalized URL of the page that showed the file.
     file_pages: dict[str, int] = field(default_factory=dict)
     by_id: dict[int, File] = field(default_factory=dict)
     by_parent: dict[int, list[int]] = field(default_factory=dict)
@@ -58,7 +62,7 @@ class OldSite:
     patterns: dict[int, str] = field(default_factory=dict)
 
     def add_site(self, url: str) -> None:
-        """Add the host of the site's own URL."""
+        """Add the host of a URL to the hosts of the old site."""
         if host := host_of(url):
             self.hosts.add(host)
 
@@ -69,13 +73,13 @@ class OldSite:
             self.slugs[slug] = number if self.slugs.get(slug, number) == number else None
         if normalized := _normalize(link):
             self.pages.setdefault(normalized, number)
-        # Some guids are the URL of the front page. These guids don't identify a post.
+        # Skip guids that are just the URL of the front page, because they don't identify a post.
         if "/" in (normalized := _normalize(guid)) or "?" in normalized:
             self.guids[normalized] = number if self.guids.get(normalized, number) == number else None
 
     def add_file(self, attachment: Attachment) -> None:
         """Add a file of the media library."""
-        # A file without an id can only be found by its URL, so it gets a negative number.
+        # Give a file without an id a negative number. It can be found only by its URL.
         number = attachment.id or -1 - len(self.by_id)
         if number not in self.by_id:
             self.by_id[number] = File(attachment.url, attachment.alt or attachment.title)
@@ -88,7 +92,7 @@ class OldSite:
             self.stems[stem] = number if self.stems.get(stem, number) == number else None
 
     def set_file(self, attachment: Attachment, src: str, page: str) -> None:
-        """Store the location of a media library file on the new site.
+        """Record where a file of the media library is on the new site.
 
         Args:
             attachment: The file on the old site.
@@ -100,7 +104,7 @@ class OldSite:
             self.by_id[number] = replace(file, src=src, page=page)
 
     def photo(self, number: int) -> ObjectId | None:
-        """Return the id of the photo created from a media library file, or None if there is none."""
+        """Return the id of the photo that replaces the file `number`, or None if there is no such photo."""
         file = self.by_id.get(number)
         name = file.src.removeprefix(PHOTO) if file and file.src.startswith(PHOTO) else ""
         return ObjectId(name) if ObjectId.is_valid(name) else None
@@ -112,20 +116,20 @@ class OldSite:
             return None
         if host_of(url) in self.hosts:
             if match := re.search(r"\?(?:p|page_id)=([0-9]{1,18})\Z", normalized):
-                # In a URL of the old site itself, the number is the post's id. A guid with the same number may belong
-                # to a copied post.
+                # In a URL of the old site itself, the number is the id of the post. A guid that contains this number
+                # may belong to a post that was copied from another site.
                 return int(match[1]) if int(match[1]) in self.ids else self.guids.get(normalized)
-            # A URL of the front page with any other query is an archive or a search.
+            # If the URL of the front page has any other query, it is the URL of an archive or a search.
             if "/" not in normalized and urlsplit(url).query:
                 return None
         number = self.pages.get(normalized) or self.guids.get(normalized)
-        # WordPress finds a post by its slug if the date in the URL is outdated.
+        # If the date in a URL is outdated, WordPress finds the post by its slug, so do the same.
         if number is None and host_of(url) in self.hosts and (match := DATED.search(normalized)):
             return self.slugs.get(match[1])
         return number
 
     def find_file_of_page(self, url: str) -> File | None:
-        """Return the media library file whose page had this absolute URL, or None if there is none."""
+        """Return the file that the page with this absolute URL showed, or None if there is no such file."""
         normalized = _normalize(url)
         number = self.file_pages.get(normalized)
         if number is None and host_of(url) in self.hosts and (match := ATTACHMENT.search(url)):
@@ -133,13 +137,13 @@ class OldSite:
         return self.by_id.get(number) if number else None
 
     def find_file(self, url: str, number: int = 0) -> File | None:
-        """Return the media library file with this absolute URL, or None if there is none.
+        """Return the file of the media library with this absolute URL, or None if there is no such file.
 
-        For a scaled, rotated or edited copy, return the original.
+        If the URL is that of a scaled, rotated or edited copy, return the original.
 
         Args:
             url: The absolute URL.
-            number: The id of the file as given in the post, or 0. This id is used if no file matches the URL.
+            number: The id of the file according to the post, or 0. It is used if no file has the URL.
         """
         normalized = _normalize_file(url)
         file_id = (
@@ -148,8 +152,8 @@ class OldSite:
             or self.stems.get(CHANGED.sub("", normalized))
         )
         if not file_id and number in self.by_id:
-            # Text that was copied from another site contains the ids of that site, so the file name or the host must
-            # also match.
+            # Text that was copied from another site contains ids of that site. Therefore, accept the id only if the
+            # file name or the host matches too.
             same = _stem(url) == _stem(self.by_id[number].url)
             file_id = number if same or host_of(url) in self.hosts else None
         return self.by_id[file_id] if file_id else None
@@ -157,11 +161,11 @@ class OldSite:
 
 @dataclass(frozen=True, slots=True)
 class PostLibrary:
-    """The old site from the perspective of one post. This class implements `content.Library`.
+    """The old site, as one of its posts refers to it. This class implements `content.Library`.
 
     Attributes:
         paths: The new paths of public posts and pages, keyed by id.
-        unresolved: The URLs of links that still point to the old site.
+        unresolved: The URLs of links that could not be replaced, so that they still point to the old site.
     """
 
     site: OldSite
@@ -170,9 +174,10 @@ class PostLibrary:
     unresolved: dict[str, None] = field(default_factory=dict)
 
     def page(self, url: str) -> str:
-        """Return the new URL of an old page or of a picture's page. For any other URL, return "".
+        """Return the new URL for the old URL of a page, a picture or a picture's page. For any other URL, return "".
 
-        Only URLs of pages that readers can see are returned. The fragment of the URL is kept.
+        Also return "" if readers can't see the page. If the URL of a post or page has a fragment, the new URL has the
+        corresponding fragment.
         """
         page_id = self.site.find_page(url)
         file = None
@@ -189,26 +194,27 @@ class PostLibrary:
         return f"{path}#{DISCUSSION if fragment in DISCUSSIONS else anchors.prefix_id(unquote(fragment))}"
 
     def file(self, url: str, number: int = 0) -> File:
-        """Return the picture at `url`. `number` is the picture's id if the post contains it, or 0."""
+        """Return the picture at `url`. `number` is the picture's id according to the post, or 0."""
         return self.site.find_file(url, number) or File(url)
 
     def gallery(self, ids: Sequence[int]) -> Sequence[File]:
-        """Return the pictures with these ids. If `ids` is empty, return the pictures of the post."""
+        """Return the pictures with these ids. If `ids` is empty, return the pictures that were uploaded to the post."""
         if not ids:
             own = [self.site.by_id[number] for number in self.site.by_parent.get(self.number, [])]
             return [file for file in own if file.url.split("?")[0].lower().endswith(tuple(importing.EXTENSIONS))]
         return [self.site.by_id[number] for number in ids if number in self.site.by_id]
 
     def pattern(self, number: int) -> str | None:
-        """Return the content of a synced pattern, or None if it is unknown."""
+        """Return the content of a synced pattern, or None if the export doesn't contain it."""
         return self.site.patterns.get(number)
 
 
 def locate(directory: Path, attachment: Attachment) -> Path | None:
     """Return the path of an attachment's file in `directory`, or None if the file is missing.
 
-    The longest trailing part of the attachment's path that exists is used. Therefore, `directory` can be a copy of the
-    uploads folder, a copy of one month's folder, or a single flat folder.
+    First search for the complete path of the attachment, and then leave out one leading folder after the other.
+    Therefore, `directory` can be a copy of the uploads folder, a copy of one month's folder, or a single folder with
+    all files.
     """
     path = attachment.file or unquote(_normalize(attachment.url.split("?")[0]).partition("/")[2])
     parts = [part for part in path.split("/") if part not in ("", ".", "..")]
@@ -220,14 +226,14 @@ def locate(directory: Path, attachment: Attachment) -> Path | None:
 
 
 def may_be_in_another_file(url: str) -> bool:
-    """Return whether another file of the same export may contain the post, page or picture with this URL."""
+    """Return whether the post, page or picture with this URL may be in another file of the same export."""
     path = _normalize(url).partition("?")[0]
     is_file = "/wp-content/" in path and not path.lower().endswith(tuple(importing.EXTENSIONS))
     return "/" in _normalize(url).replace("?", "/") and not is_file and not LISTS.search(url)
 
 
 def host_of(url: str) -> str:
-    """Return the host of a URL without "www.", or "" if the URL has no host."""
+    """Return the host in a URL without "www.", or "" if the URL contains no host."""
     try:
         return (urlsplit(url).hostname or "").removeprefix("www.")
     except ValueError:
@@ -235,7 +241,7 @@ def host_of(url: str) -> str:
 
 
 def _normalize(url: str) -> str:
-    """Return the normalized form of a URL: the host, the path, and the id if there is one."""
+    """Return the normalized form of a URL, which consists of the host, the path, and the post's id if there is one."""
     try:
         parts = urlsplit(url.strip())
         query = parse_qs(parts.query)
@@ -252,10 +258,10 @@ def _normalize(url: str) -> str:
 
 
 def _normalize_file(url: str) -> str:
-    """Return the normalized form of a file's URL."""
+    """Return the normalized form of the URL of a file."""
     return _normalize(url.split("?")[0].split("#")[0])
 
 
 def _stem(url: str) -> str:
-    """Return a file name without the suffixes that WordPress appends."""
+    """Return the file name in a URL, without the suffixes that WordPress appends."""
     return CHANGED.sub("", _normalize_file(url)).rsplit("/", 1)[-1]

@@ -1,8 +1,8 @@
 """A reader for WordPress eXtended RSS files (WXR 1.0, 1.1 and 1.2) that yields one record at a time.
 
-Memory use depends on the largest item, not on the size of the file, because the SAX parser stores only the text of the
-current record. The parser is protected against malicious files: it rejects entity declarations and references to
-anything outside the file.
+Memory use depends on the largest record, not on the size of the file, because only the text of the current record is
+kept in memory. To protect against malicious files, the parser rejects entity declarations and references to anything
+outside the file.
 """
 
 import re
@@ -24,10 +24,11 @@ from wordpress.export.source import AFTER, Repairs, pieces
 __all__ = ["MAX_RECORD", "VERSIONS", "read"]
 
 VERSIONS = ("1.0", "1.1", "1.2")
-# Limits that no real export exceeds. A file that exceeds a limit is rejected, so that it can't use up all memory.
-# MAX_RECORD limits the number of characters in one record. MAX_TAG limits the number of characters in one tag or
-# comment, because the parser reads an incomplete tag again with each chunk. MAX_DEPTH limits how deeply elements can be
-# nested. MAX_PREFIXES limits the number of namespace prefixes that are declared at any one point.
+# Limits that no real export exceeds. A file that exceeds a limit is rejected, so that it can't use up all memory or
+# time. MAX_RECORD is the maximum number of characters in one record. MAX_TAG is the maximum number of characters in one
+# tag or comment: the parser would read a longer tag again with each chunk, until it is complete. MAX_DEPTH is the
+# maximum nesting depth of elements. MAX_PREFIXES is the maximum number of namespace prefixes that are declared at any
+# one point.
 MAX_RECORD = 64 * 1024 * 1024
 MAX_TAG = 1024 * 1024
 MAX_DEPTH = 100
@@ -40,7 +41,7 @@ XMLNS = re.compile(r"xmlns(?::|\Z)")
 UNDECLARED = "undeclared"
 
 CHANNEL = {"title", "link", "wp:wxr_version", "wp:base_site_url", "wp:base_blog_url"}
-# The elements to read in each kind of record. All other elements are skipped, including authors' email addresses and IP
+# The elements to read in each kind of record. All others are skipped, including email addresses of post authors, and IP
 # addresses.
 RECORDS = {
     "wp:author": {"wp:author_login", "wp:author_display_name"},
@@ -62,12 +63,13 @@ PARTS = {
     },
 }
 META = {"_wp_attached_file", "_wp_attachment_image_alt", "_thumbnail_id", "footnotes"}
-# Names of custom fields to report. WordPress hides names with a leading underscore from editors, but plugins store
-# descriptions in some of these fields. WordPress itself creates "enclosure".
+# Matches the names of custom fields to report. WordPress doesn't show editors fields whose names begin with an
+# underscore, so only those in which popular plugins store titles and descriptions are reported. "enclosure" is not
+# reported, because WordPress itself creates this field.
 CUSTOM = re.compile(
     r"\s*(?:(?!enclosure\s*\Z)[^_\s]|_yoast_wpseo_(?:title|metadesc)|_aioseo_(?:title|description)|rank_math_(?:title|description))"
 )
-# The expected format of RSS dates. Without this check, the standard library would parse the year -0001 as 2000.
+# The expected format of RSS dates. It is checked because the standard library would parse the year -0001 as 2000.
 RSS_DATE = re.compile(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}\Z")
 COMMENT_STATUS = {
     **dict.fromkeys(("1", "approve", "approved"), "approved"),
@@ -84,20 +86,20 @@ TRUNCATION_ERRORS = {
 
 
 def read(stream: BinaryIO, repairs: Repairs | None = None) -> Iterator[Record]:
-    """Yield the records of an export in file order, beginning with the Site.
+    """Yield the records of an export in the order of the file, beginning with the Site.
 
     Args:
         stream: The file, which is read once, in chunks.
-        repairs: An object that counts the repairs that were necessary to read the file.
+        repairs: An object that counts the repairs that are necessary to read the file.
 
     Raises:
-        WxrError: The file is damaged or truncated, is not a WXR file of a known version, declares entities, or
-            refers to anything outside itself. All complete records before the error are yielded first.
+        WxrError: The file is damaged or truncated, is not a WXR file of a known version, declares entities, or refers
+            to something outside the file. All complete records before the error are yielded first.
     """
     repairs = Repairs() if repairs is None else repairs
     handler = _Handler()
-    # The handler resolves namespace prefixes itself, because the parser rejects undeclared prefixes, such as `atom` in
-    # exports from 2012.
+    # Let the handler resolve namespace prefixes instead of the parser. The parser would reject undeclared prefixes,
+    # such as `atom` in exports from 2012.
     parser = DefusedExpatParser()
     parser.setContentHandler(handler)
     handler.setDocumentLocator(parser)
@@ -124,7 +126,7 @@ def read(stream: BinaryIO, repairs: Repairs | None = None) -> Iterator[Record]:
 
 
 def _explain(error: SAXParseException | DefusedXmlException, line: int) -> WxrError:
-    """Return a WxrError with the line and the reason for a parser error."""
+    """Convert an error of the parser to a WxrError, which contains the line and the reason."""
     if isinstance(error, EntitiesForbidden):
         return WxrError(line, f"it declares the entity {error.name!r}, so it is not a WordPress export")
     if isinstance(error, DefusedXmlException):
@@ -141,17 +143,18 @@ class _Handler(ContentHandler):
     def __init__(self) -> None:
         super().__init__()
         self.done: deque[Record] = deque()
-        # Number of characters passed to the parser since its last event.
+        # How many characters have been passed to the parser since its last event.
         self.unprocessed = 0
-        # For each open element, a dictionary of namespaces by prefix, with the innermost element last. Elements without
-        # declarations share the dictionary of their parent.
+        # One dictionary for each open element, with the innermost element last. It contains the namespaces, keyed by
+        # prefix. An element that declares no namespaces shares the dictionary of its parent.
         self.prefixes: list[dict[str, str]] = [{}]
-        # True after the end of the root element.
+        # Whether the root element has ended.
         self.ended = False
         self.channel: dict[str, str] = {}
         self.namespace_version = ""
         self.site: Site | None = None
-        # The current record and its current part (a comment or a metadata field), and their names.
+        # The current record and its element name, and the current part of this record (a comment or a metadata field)
+        # and its element name.
         self.record: dict[str, Any] | None = None
         self.record_name = ""
         self.part: dict[str, str] | None = None
@@ -161,7 +164,7 @@ class _Handler(ContentHandler):
         self.leaf_attributes: tuple[str, str] = ("", "")
         self.text: list[str] = []
         self.size = 0
-        # The site's offset from UTC, computed from the last time that was given both in UTC and as local time.
+        # The site's offset from UTC, which is updated whenever the file contains a time both in UTC and as local time.
         self.offset = timedelta()
 
     @property
@@ -170,7 +173,7 @@ class _Handler(ContentHandler):
         return len(self.prefixes) - 1
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:
-        """Start a record, a part of a record, or an element whose text is needed."""
+        """Begin a record, a part of a record, or an element whose text is needed."""
         self.unprocessed = 0
         declared = {key.partition(":")[2]: attrs[key] for key in attrs.getNames() if XMLNS.match(key)}
         self.prefixes.append(self.prefixes[-1] | declared if declared else self.prefixes[-1])
@@ -199,7 +202,7 @@ class _Handler(ContentHandler):
             self._open_leaf(key, attrs)
 
     def endElement(self, name: str) -> None:
-        """Finish the element that `startElement` has started."""
+        """Finish the element that `startElement` has begun."""
         self.unprocessed = 0
         if self.leaf and self.depth == self.leaf_depth:
             self._close_leaf()
@@ -215,7 +218,7 @@ class _Handler(ContentHandler):
         self.ended = not self.depth
 
     def characters(self, content: str) -> None:
-        """Store the text of the current element, if the text is needed."""
+        """Store `content` if the text of the current element is needed."""
         self.unprocessed = 0
         if self.leaf and self.depth == self.leaf_depth:
             self.text.append(content)
@@ -228,7 +231,7 @@ class _Handler(ContentHandler):
         return locator.getLineNumber() or 1
 
     def _key(self, name: str) -> str:
-        """Return an element's name with WordPress's usual prefix for the namespace, whatever prefix the file uses."""
+        """Return an element's name with the usual prefix of its namespace, even if the file uses another prefix."""
         prefix, _colon, local = name.rpartition(":")
         namespace = self.prefixes[-1].get(prefix, UNDECLARED if prefix else "")
         if not namespace:
@@ -255,8 +258,8 @@ class _Handler(ContentHandler):
             domain, slug = self.leaf_attributes
             target["terms"].append(Term(TAXONOMIES.get(domain, domain), slug.strip(), text.strip()))
         else:
-            # Keep the first value, so that plugins can't replace WordPress's value by appending an element with the
-            # same name.
+            # If there are several elements with this name, use the first, which is WordPress's own. The others come
+            # from plugins.
             target.setdefault(self.leaf, text)
         self.leaf = ""
         self.text = []
@@ -272,10 +275,10 @@ class _Handler(ContentHandler):
         self.part = None
 
     def _open_site(self) -> None:
-        """Add the Site to `done` before all other records, unless it has already been added.
+        """Add the Site to `done`, unless it has already been added. It must come before all other records.
 
         Raises:
-            WxrError: The file is not from WordPress.
+            WxrError: The file is not a WXR file, or has an unsupported version.
         """
         if self.site is not None:
             return
@@ -368,8 +371,8 @@ class _Handler(ContentHandler):
     def _moment(self, gmt: str, local: str, published: str = "") -> datetime | None:
         """Return a time in UTC.
 
-        The time is read from `gmt`, from the RSS date `published`, or from the time `local`, using the latest known
-        offset.
+        Use the first of these that is valid: `gmt`, the RSS date `published`, and the time `local` with the latest
+        known offset.
         """
         moment = _timestamp(gmt)
         local_time = _timestamp(local)
@@ -388,7 +391,8 @@ class _Handler(ContentHandler):
 def _timestamp(text: str) -> datetime | None:
     """Parse an SQL timestamp in UTC.
 
-    The result is None if the timestamp is invalid or "0000-00-00 00:00:00", WordPress's empty value.
+    The result is None if the timestamp is invalid. This includes "0000-00-00 00:00:00", which WordPress uses as an
+    empty value.
     """
     try:
         return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
@@ -399,7 +403,7 @@ def _timestamp(text: str) -> datetime | None:
 def _rss_date(text: str) -> datetime | None:
     """Parse an RFC 2822 date, and return it in UTC.
 
-    The result is None if the date is invalid or "Mon, 30 Nov -0001 00:00:00 +0000", the date of drafts.
+    The result is None if the date is invalid. This includes "Mon, 30 Nov -0001 00:00:00 +0000", which drafts have.
     """
     if not RSS_DATE.match(text):
         return None
@@ -424,7 +428,8 @@ def _term(taxonomy: str, slug: str, name: str) -> Term:
 def _unique_terms(terms: list[Term]) -> tuple[Term, ...]:
     """Return the terms in order, without duplicates.
 
-    WXR 1.0 files contain each term twice, first without a slug. The term with a slug is returned.
+    WXR 1.0 files contain each term twice, first without and then with a slug. Of the two, return the term with the
+    slug.
     """
     names_with_slug = {term.name for term in terms if term.slug}
     return tuple(dict.fromkeys(term for term in terms if term.name and (term.slug or term.name not in names_with_slug)))

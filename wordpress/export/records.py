@@ -1,6 +1,6 @@
 """The records of a WordPress export, as immutable values.
 
-repr() omits email addresses, so that logs never contain them.
+repr() leaves out email addresses, so that logs never contain them.
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ class WxrError(ValueError):
 
     Attributes:
         line: The line number, beginning with 1.
-        reason: The reason, worded as a clause.
+        reason: The reason, as a clause such as "the file is empty".
     """
 
     def __init__(self, line: int, reason: str) -> None:
@@ -23,7 +23,7 @@ class WxrError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The exported site.
+    """The site that was exported.
 
     Attributes:
         url: The URL of the front page, without a trailing slash.
@@ -36,7 +36,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class ExportedAuthor:
-    """An author of posts, identified by login. The reader skips the exported email address."""
+    """An author of posts, identified by login. The author's email address is not read."""
 
     login: str
     name: str
@@ -61,7 +61,7 @@ class Comment:
 
     Attributes:
         status: "approved", "pending", "spam" or "trash".
-        kind: "comment", or WordPress's name for another kind, such as "pingback" or "trackback".
+        kind: "comment", or another kind with the name that WordPress uses, such as "pingback" or "trackback".
         posted: The time in UTC, or None if there is no valid date.
     """
 
@@ -77,22 +77,22 @@ class Comment:
 
     @property
     def is_ping(self) -> bool:
-        """Return whether the comment is a notification from another site instead of a reader's comment."""
+        """Return whether this is a notification from another site, not a reader's comment."""
         return self.kind in ("pingback", "trackback")
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A post, a page, or any other item except attachments. All times are in UTC.
+    """A post, a page, or any other item that is not an attachment. All times are in UTC.
 
     Attributes:
         type: WordPress's name for the type.
         status: WordPress's name for the status.
         posted: The time of publication, or None if there is no valid date.
-        protected: Whether WordPress required a password.
+        protected: Whether WordPress required a password to show the item.
         picture: The id of the featured image, or 0 if there is none.
-        footnotes: The footnotes of the block editor, as JSON.
-        custom: The names of custom fields that have a value.
+        footnotes: The footnotes that the block editor stored, as JSON.
+        custom: The names of those custom fields that have a value and should be reported.
     """
 
     id: int
@@ -120,7 +120,7 @@ class Item:
 
     @property
     def is_public(self) -> bool:
-        """Return whether all visitors of the old site could read the item."""
+        """Return whether all visitors to the old site could read the item."""
         return self.status == "publish" and not self.protected
 
 
@@ -129,8 +129,9 @@ class Attachment:
     """A file in the media library.
 
     Attributes:
-        file: The path below the uploads folder, or "" if the export does not contain it.
-        status: WordPress's name for the status. "inherit" means the status of the post that the file was uploaded to.
+        file: The path of the file below the uploads folder, or "" if the export does not contain this path.
+        status: WordPress's name for the status. "inherit" means that the file has the status of the post that it was
+            uploaded to.
     """
 
     id: int

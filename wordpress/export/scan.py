@@ -1,6 +1,6 @@
-"""The first scan of an export, which reads everything except the text of posts and pages.
+"""The first scan of an export, which collects everything except the text of posts and pages.
 
-The scan collects all links and parents before the import begins.
+The import needs all URLs and parents before it can convert the first post.
 """
 
 import hashlib
@@ -24,12 +24,13 @@ from wordpress.texts.content import make_slug, plain
 
 __all__ = ["Entry", "Export", "identifier", "scan", "add_file"]
 
-# This site's names for WordPress's statuses. Items with any other status become drafts.
+# This site's names for WordPress's statuses. An item with any other status becomes a draft.
 STATES = {"publish": "published", "future": "scheduled", "private": "private"}
 # Statuses of items that are in the trash or were never saved.
 DELETED = {"trash", "auto-draft"}
 NOT_IMPORTED = {*DELETED, "inherit"}
-# Types of items that readers never see as pages or posts. These items are left out without a note in the report.
+# Types of items that WordPress never showed to visitors as posts or pages. They are left out without a note in the
+# report.
 INTERNAL = {
     *(
         "nav_menu_item",
@@ -44,11 +45,13 @@ INTERNAL = {
 }
 # The type of synced patterns ("reusable blocks"), whose content is inserted into the posts that use them.
 PATTERN = "wp_block"
-# References to pictures in posts: classes, blocks and galleries. The "id" of other blocks may belong to a category.
+# Matches references to pictures in posts: classes, blocks and galleries. Only image and cover blocks are matched,
+# because the "id" of another block may refer to something else, such as a category.
 _PICTURES = re.compile(
     r'\bwp-image-(\d{1,18})\b|<!-- wp:(?:image|cover) \{[^<>]*?"id":(\d{1,18})\b|\bids="([\d, ]{1,10000})"'
 )
-# Statuses of visible files. For "inherit", the status of the post to which the file was uploaded applies.
+# Statuses of files that visitors could see. A file with the status "inherit" was visible if the post that it was
+# uploaded to was public.
 VISIBLE = {"inherit", "publish"}
 
 
@@ -56,7 +59,7 @@ VISIBLE = {"inherit", "publish"}
 class Entry:
     """A post or page in the export.
 
-    The fields from `kind` on describe the entry's place on this site, which is determined once all entries are known.
+    The fields from `kind` on describe the entry's place on this site. It is determined when all entries are known.
     """
 
     number: int
@@ -74,9 +77,9 @@ class Entry:
     approved: int
     guid: str = ""
     old_slug: str = ""
-    # The ids of pictures that the entry showed to all visitors, as they are written in the export.
+    # The ids of the pictures that the entry showed to all visitors, spelled as in the export.
     shown: tuple[str, ...] = ()
-    # Whether this run has read the entry. If not, only a previous run has read the entry.
+    # Whether this run has read the entry. If not, a previous run has read it from another file.
     in_this_file: bool = True
 
     id: ObjectId = field(default_factory=ObjectId)
@@ -86,15 +89,15 @@ class Entry:
     path: str = ""
     is_live: bool = False
     known: ExistingNode | None = None
-    # The number of the parent page, if no run has read that page yet.
+    # The number of the parent page if no run has read this page yet, and otherwise 0.
     missing_parent: int = 0
-    # Whether a page from a previous run moves to `parent_id` now, or becomes a folder.
+    # Whether a page that a previous run imported now moves to `parent_id`, or becomes a folder.
     moves: bool = False
     becomes_folder: bool = False
 
     @property
     def label(self) -> str:
-        """Return the name of the entry in reports."""
+        """Return the text that identifies the entry in reports."""
         return f"{self.type} {self.number}" + (f" “{self.title}”" if self.title else "")
 
     @property
@@ -105,8 +108,8 @@ class Entry:
     def publish_time(self, moment: datetime) -> datetime | None:
         """Return the time of publication on this site, or None for drafts.
 
-        A future publication time is kept. If a scheduled time has passed, the entry becomes a draft, so that an editor
-        can decide when to publish the entry.
+        A scheduled entry keeps its time if this time is in the future. Otherwise, the entry becomes a draft, so that an
+        editor can decide when to publish it.
         """
         if self.is_public:
             return self.posted or moment
@@ -119,7 +122,7 @@ class Export:
     """The result of the first scan.
 
     Attributes:
-        error: The error that ended the scan early, or None.
+        error: The error that ended the scan early, or None if there was no error.
     """
 
     site: Site
@@ -127,15 +130,15 @@ class Export:
     authors: dict[str, str] = field(default_factory=dict)
     entries: dict[int, Entry] = field(default_factory=dict)
     old: OldSite = field(default_factory=OldSite)
-    # The attachments whose files exist, and the paths of these files.
+    # The attachments whose files have been found, each with the path of its file.
     files: list[tuple[Attachment, Path]] = field(default_factory=list)
-    # Attachments that have a URL, but whose files are missing.
+    # The attachments that have a URL, but whose files are missing.
     missing_files: list[Attachment] = field(default_factory=list)
-    # The ids of all items that were not public, and the ids of pictures in public items, as they are written in the
+    # The ids of all items that were not public, and the ids of the pictures that public items showed, spelled as in the
     # export.
     hidden_items: set[int] = field(default_factory=set)
     public_pictures: set[str] = field(default_factory=set)
-    # The missing parts of posts and pages from previous runs, keyed by number of the post or page.
+    # The missing parts of posts and pages that previous runs imported, keyed by the number of the post or page.
     incomplete: dict[int, set[str]] = field(default_factory=dict)
     error: WxrError | None = None
 
@@ -143,8 +146,8 @@ class Export:
         """Return the time of publication of a picture, or None if the picture is not published.
 
         As in WordPress, a picture is not published before the post that it was uploaded to, unless a public post shows
-        the picture. If a complete export does not contain the post that the picture was uploaded to, that post was
-        deleted, and the picture is published.
+        it. If the export is complete but doesn't contain the post, the post must have been deleted, and the picture is
+        published.
         """
         own_time = attachment.posted or moment
         if attachment.status not in VISIBLE:
@@ -159,22 +162,23 @@ class Export:
 
 
 def identifier(site_key: str, kind: str, number: int) -> ObjectId:
-    """Return the id for an object from an old site. The id is the same in each run and in each export of the site."""
+    """Return the id for an object from an old site, which is the same in each run and for each export of the site."""
     return ObjectId(hashlib.sha256(f"wordpress {site_key} {kind} {number}".encode()).digest()[:12])
 
 
 def scan(path: Path, media: Path | None, report: Report, step: Callable[[int], object], *, source: str = "") -> Export:
-    """Read an export, return its contents, and count them in `report`.
+    """Read an export, and return its contents. Count them in `report`.
 
     Args:
         path: The path of the export.
         media: The folder that contains the files of the media library, or None.
         report: The report of the import.
         step: A function that is called with the number of bytes read.
-        source: A name for the old site, for sites whose URL is not unique. The default is the URL.
+        source: A name that identifies the old site, or "" to use its URL. Specify a name if the URL is not unique.
 
     Returns:
-        The contents. If the export is damaged after the description of the site, `error` contains the error.
+        The contents. If an error in the file ended the scan, `error` contains the error, and the contents are those
+        before it.
 
     Raises:
         WxrError: The description of the site can't be read.
@@ -210,7 +214,11 @@ def scan(path: Path, media: Path | None, report: Report, step: Callable[[int], o
 
 
 def _key(url: str) -> str:
-    """Return the key of the old site: its URL without the parts that change when the site switches to https."""
+    """Return the key that identifies the old site.
+
+    This is the site's URL in lowercase, without the scheme and "www.", so that the key stays the same if the site
+    switches to https.
+    """
     return url.split("://")[-1].removeprefix("www.").rstrip("/").lower() or "unknown"
 
 
@@ -224,7 +232,7 @@ def _add_attachment(export: Export, attachment: Attachment, media: Path | None, 
 
 
 def add_file(export: Export, attachment: Attachment, media: Path | None, report: Report) -> Path | None:
-    """Add an attachment to `export`. Return the path of its file, or None if the file is missing."""
+    """Add an attachment to `export`, and return the path of its file, or None if the file is missing."""
     export.old.add_file(attachment)
     path = locate(media, attachment) if media else None
     if path:

@@ -1,8 +1,8 @@
-"""Conversion of the bytes of an export to text that an XML parser accepts.
+"""Conversion of an export's bytes to text that an XML parser accepts.
 
-WordPress, its plugins and PHP can write exports that no XML parser accepts. Such exports contain PHP notices before or
-after the document, forbidden characters, bytes in another encoding, or HTML entities. This module repairs, counts and
-reports all of these faults.
+Some exports contain PHP notices before or after the document, forbidden characters, bytes in another encoding, or HTML
+entities. No XML parser accepts such a file. This module repairs all of these faults, and counts the repairs for the
+report.
 """
 
 import codecs
@@ -28,16 +28,16 @@ _OTHER_ENCODINGS = re.compile(
     re.IGNORECASE,
 )
 
-# Invalid UTF-8 in real exports: a character above U+FFFF as two surrogates, a zero byte as two bytes, and sequences
-# that are overlong or encode no character.
+# Matches invalid UTF-8 that occurs in real exports: a character above U+FFFF encoded as two surrogates, a zero byte
+# encoded as two bytes, and sequences that are overlong or don't encode a character.
 _WRONG = re.compile(
     rb"(?P<pair>\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf])|(?P<zero>\xc0\x80)"
     rb"|(?P<odd>[\xc0\xc1][\x80-\xbf]|\xe0[\x80-\x9f][\x80-\xbf]|\xf0[\x80-\x8f][\x80-\xbf]{2}"
     rb"|\xed[\xa0-\xbf][\x80-\xbf])|[\x80-\xff]"
 )
-# The characters to which Python decodes bytes that are not UTF-8.
+# Matches the characters to which Python decodes bytes that are not valid UTF-8.
 _ESCAPED = re.compile("[\udc80-\udcff]+")
-# A character at the end of a chunk that may continue in the next chunk.
+# Matches an incomplete character at the end of a chunk, which may continue in the next chunk.
 _CUT = re.compile(rb"(?:\xed[\xa0-\xaf][\x80-\xbf])?[\xc0-\xff][\x80-\xbf]{0,3}\Z")
 _UNFINISHED = re.compile(r"(?:&[#\w]{0,40}|<[!\[A-Z]{0,8}|\]{1,2})\Z")
 
@@ -55,7 +55,7 @@ AFTER = "Skipped after the end of the document"
 
 @dataclass(slots=True)
 class Repairs:
-    """The number of repairs of each kind, and the line of the first repair of each kind."""
+    """How many repairs of each kind were made, and on which line the first of them was made."""
 
     counts: Counter[str] = field(default_factory=Counter)
     lines: dict[str, int] = field(default_factory=dict)
@@ -65,9 +65,9 @@ class Repairs:
 
         Args:
             kind: The kind of repair.
-            line: The line on which `text` begins.
+            line: The number of the line on which `text` begins.
             text: The text that contains the first repair.
-            position: The index of the first repair in `text`.
+            position: The position of the first repair in `text`.
             number: The number of repairs.
         """
         self.counts[kind] += number
@@ -75,16 +75,16 @@ class Repairs:
             self.lines[kind] = line + text.count("\n", 0, position)
 
     def notes(self) -> Iterator[tuple[str, str]]:
-        """Yield a heading and a note for each kind of repair."""
+        """Yield a heading and a note for each kind of repair that was made."""
         for kind, number in self.counts.items():
             times = f"{number} times, first on" if number > 1 else "on"
             yield kind, f"{times} line {self.lines[kind]}"
 
 
 def pieces(stream: BinaryIO, repairs: Repairs) -> Iterator[str]:
-    """Yield the text of `stream` in chunks that a parser accepts. Line numbers don't change.
+    """Yield the text of `stream` in chunks, repaired so that a parser accepts it. Line numbers don't change.
 
-    The XML declaration is removed, because the text no longer has the declared encoding.
+    The XML declaration is removed, because it would specify an encoding that the decoded text no longer has.
 
     Raises:
         WxrError: The encoding is unknown.
@@ -122,7 +122,7 @@ def _decoder(head: bytes, reader: "_Reader") -> Callable[[bytes, bool], str]:
 
 
 def _beginning(text: str, repairs: Repairs) -> str:
-    """Return `text` with everything before the document removed, except line breaks."""
+    """Return `text` without anything that precedes the document, except line breaks. Remove the XML declaration too."""
     text = text.lstrip("\ufeff")
     start = _START.search(text)
     if not start:
@@ -138,14 +138,17 @@ def _beginning(text: str, repairs: Repairs) -> str:
 
 
 class _Reader:
-    """A reader that repairs the text of one file. An unfinished end of a chunk is kept for the next chunk."""
+    """A reader that repairs the text of one file.
+
+    If a character or a reference is incomplete at the end of a chunk, it is processed with the next chunk.
+    """
 
     def __init__(self, repairs: Repairs) -> None:
         self.repairs = repairs
         self.bytes = b""
         self.text = ""
         self.in_cdata = False
-        # The line on which the current text begins.
+        # The number of the line on which the current text begins.
         self.line = 1
 
     def utf_8(self, chunk: bytes, final: bool) -> str:
@@ -159,7 +162,7 @@ class _Reader:
         return _ESCAPED.sub(lambda match: self._decode_invalid(match, text), text)
 
     def _decode_invalid(self, match: re.Match[str], text: str) -> str:
-        """Return the intended text for bytes that are not valid UTF-8."""
+        """Return the text that bytes were probably meant to be, although they are not valid UTF-8."""
         line = self.line + self.text.count("\n")
 
         def letter(sequence: re.Match[bytes]) -> str:
@@ -175,7 +178,7 @@ class _Reader:
         return "".join(letter(sequence) for sequence in _WRONG.finditer(data))
 
     def repaired(self, text: str, *, final: bool) -> str:
-        """Return `text` without the characters, references and entities that a parser rejects."""
+        """Return `text`, with the characters, references and entities that a parser rejects repaired or removed."""
         text = self.text + text
         end = len(text)
         if not final and (unfinished := _UNFINISHED.search(text, max(end - 50, 0))):
@@ -190,7 +193,7 @@ class _Reader:
         return repaired
 
     def _repair_markup(self, text: str) -> Iterator[str]:
-        """Yield `text` with repaired references. CDATA sections are not changed."""
+        """Yield the parts of `text`, with references repaired. CDATA sections are not changed."""
         position = 0
         while position < len(text):
             if self.in_cdata:

@@ -1,1 +1,1 @@
-"""The old site's pictures: find them in a folder, download them, and store them in a gallery."""
+"""Import of pictures: find them in a folder or download them from the old site, and store them in a gallery."""

@@ -1,4 +1,7 @@
-"""Downloads from the old site. Only its own hosts are allowed, and time and size are limited per file and per run."""
+"""Downloads from the old site.
+
+Only the site's own hosts are allowed. Time and size are limited, per file and per run.
+"""
 
 import http.client
 import socket
@@ -16,25 +19,26 @@ from wordpress.export.old_site import host_of
 
 __all__ = ["DownloadError", "DownloadsStopped", "Downloader", "Limits", "is_public"]
 
-# Timeout in seconds if no bytes arrive.
+# A connection is given up if no bytes arrive for this many seconds.
 STALL_SECONDS = 20
 PIECE = 64 * 1024
-# Maximum number of redirects per file. Redirects must stay on the same host, but can switch to https, and can add or
-# remove "www.".
+# How many redirects are followed per file. They must lead to one of the site's own hosts, but can switch to https, and
+# can add or remove "www.".
 MAX_REDIRECTS = 3
 LIMIT_REACHED = "the limit for one run was reached"
-# The assigned part of the IPv6 address space, and the prefix of addresses that represent IPv4 addresses (RFC 6052).
+# The part of the IPv6 address space from which public addresses are assigned, and the prefix of IPv6 addresses that
+# represent IPv4 addresses (RFC 6052).
 _UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 SAFE = "/%:@!$&'()*+,;=~-._"
 
 
 class DownloadError(Exception):
-    """A file can't be downloaded. The message is the reason, worded as a clause."""
+    """A file can't be downloaded. The message is the reason, as a clause such as "it is incomplete"."""
 
 
 class DownloadsStopped(Exception):
-    """No more files can be downloaded in this run. The message is the reason."""
+    """No more files can be downloaded in this run. The message contains the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ class Limits:
     """Limits on downloads in bytes and seconds, per file and per run.
 
     Attributes:
-        failures: The number of consecutive requests without a response after which the run ends.
+        failures: How many requests in a row can fail without a response before the run ends.
     """
 
     file_bytes: int = 200 * 1024 * 1024
@@ -53,16 +57,16 @@ class Limits:
 
 
 class Downloader:
-    """A downloader for files of the site whose front page is `site`.
+    """A downloader for files of an old site. `site` is the URL of its front page.
 
-    Hosts on private networks are allowed only if `private` is True.
+    If the site is on a private network, nothing is downloaded unless `private` is True.
     """
 
     def __init__(self, site: str, limits: Limits, *, private: bool = False) -> None:
         host = host_of(site)
         self.hosts = {host}
         if host.endswith(".wordpress.com"):
-            # WordPress.com stores the site's files on this host.
+            # WordPress.com stores the files of a site on this host.
             self.hosts.add(f"{host.removesuffix('.wordpress.com')}.files.wordpress.com")
         self.ports = {None, 80, 443, _port(site)}
         self.limits = limits
@@ -71,7 +75,7 @@ class Downloader:
         self.started = time.monotonic()
 
     def fetch(self, url: str, into: BinaryIO) -> None:
-        """Download a URL into a file.
+        """Download `url` and write the bytes to the file `into`.
 
         Raises:
             DownloadError: This file can't be downloaded.
@@ -99,7 +103,7 @@ class Downloader:
         raise DownloadError("it has too many redirects")
 
     def _fetch(self, url: str, into: BinaryIO, deadline: float) -> str:
-        """Download the file and return "". If the response is a redirect, return its target URL instead."""
+        """Download a file and return "", or, if the response is a redirect, return the URL to which it redirects."""
         parts = self._check_url(url)
         with closing(_Connection(parts, private=self.private)) as connection, _until(deadline, connection):
             query = f"?{quote(parts.query, safe=SAFE + '?')}" if parts.query else ""
@@ -142,7 +146,7 @@ class Downloader:
 
 
 def is_public(address: str) -> bool:
-    """Return whether an IP address belongs to a single host on the public internet.
+    """Return whether an IP address is the address of a single host on the public internet.
 
     If an IPv6 address represents an IPv4 address (mapped, 6to4 or NAT64), the IPv4 address is checked.
     """
@@ -156,7 +160,7 @@ def is_public(address: str) -> bool:
 
 
 class _Connection(http.client.HTTPConnection):
-    """A connection whose address is checked before anything is sent. The connection uses no proxy."""
+    """A connection that checks the IP address of the host before anything is sent. It uses no proxy."""
 
     def __init__(self, parts: SplitResult, *, private: bool) -> None:
         super().__init__(
@@ -170,7 +174,7 @@ class _Connection(http.client.HTTPConnection):
         """Connect to the host.
 
         Raises:
-            DownloadsStopped: The host's name resolves to a private address.
+            DownloadsStopped: The host's name resolves to a private address, and private networks aren't allowed.
         """
         results = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(address[0]) for *_kind, address in results))
@@ -181,12 +185,12 @@ class _Connection(http.client.HTTPConnection):
             raise TimeoutError
         if self.secure:
             context = ssl.create_default_context()
-            # Start the handshake only after the socket is stored, so that a deadline can shut down the socket.
+            # Store the socket before the handshake begins, so that `interrupt` can shut it down during the handshake.
             self.sock = context.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
             self.sock.do_handshake()
 
     def interrupt(self) -> None:
-        """Shut down the connection. This interrupts all threads that are waiting for the connection."""
+        """Shut down the connection, so that a thread that is waiting for data gets an error."""
         self.is_interrupted = True
         with suppress(OSError):
             if self.sock is not None:
@@ -194,7 +198,7 @@ class _Connection(http.client.HTTPConnection):
 
 
 def _connect_first(addresses: list[str], port: int) -> socket.socket:
-    """Return a socket connected to the first address that accepts the connection."""
+    """Return a socket that is connected to the first of the addresses that accepts a connection."""
     for address in addresses[:-1]:
         with suppress(OSError):
             return socket.create_connection((address, port), STALL_SECONDS)
@@ -203,9 +207,9 @@ def _connect_first(addresses: list[str], port: int) -> socket.socket:
 
 @contextmanager
 def _until(deadline: float, connection: _Connection) -> Iterator[None]:
-    """Shut down the connection at the deadline.
+    """Shut down the connection if the `with` block is still running at the deadline.
 
-    Without a deadline, a server could keep sending single bytes for days.
+    The timeout of the connection isn't enough: a server that keeps sending single bytes never reaches it.
     """
     timer = threading.Timer(max(deadline - time.monotonic(), 0), connection.interrupt)
     timer.daemon = True

@@ -1,4 +1,4 @@
-"""Conversion of the old site's pictures to photos. Pictures are imported before the posts and pages that show them."""
+"""Import of the old site's pictures as photos. They are imported before the posts and pages that show them."""
 
 import re
 from collections.abc import Callable
@@ -33,12 +33,12 @@ MAX_NAME_BYTES = 200
 
 
 def with_file(export: Export) -> list[tuple[Attachment, Path]]:
-    """Return the attachments that are pictures and whose files exist."""
+    """Return the attachments that are pictures and whose files have been found, each with the path of its file."""
     return [(attachment, path) for attachment, path in export.files if path.suffix.lower() in importing.EXTENSIONS]
 
 
 def without_file(export: Export) -> list[Attachment]:
-    """Return the attachments whose URLs look like pictures and whose files are missing."""
+    """Return the attachments whose files are missing, but which are pictures according to their URLs."""
     return [
         attachment
         for attachment in export.missing_files
@@ -54,9 +54,9 @@ def _file_name(attachment: Attachment) -> PurePosixPath:
 
 
 class PictureImporter:
-    """An importer that creates photos in `gallery`, and registers them in `export` for the posts that show them.
+    """An importer that creates photos in `gallery`, and registers them in `export`, where posts find them.
 
-    If `dry_run` is true, photos are registered but not created.
+    If `dry_run` is true, photos are registered, but not created.
     """
 
     def __init__(
@@ -77,19 +77,19 @@ class PictureImporter:
         self.dry_run = dry_run
 
     def upload(self, attachment: Attachment, path: Path) -> ObjectId | None:
-        """Upload a picture to the gallery if the gallery doesn't contain it yet.
+        """Upload a picture to the gallery, unless the gallery already contains it. Return the photo's id.
 
         If the picture is rejected, add a note to the report and return None.
         """
         assert self.gallery.id is not None
         title = plain(attachment.title)[:MAX_TITLE]
         fields: dict[str, Any] = {"summary": plain(attachment.caption)}
-        # WordPress does not require alternative text. A picture without any description remains a draft, but posts that
-        # show the picture still refer to it.
+        # WordPress does not require alternative text, but this site does. Use the caption or the title instead. If a
+        # picture has none of them, its photo remains a draft, to which posts nevertheless refer.
         if alt := (plain(attachment.alt) or fields["summary"] or title)[:MAX_ALT]:
             fields |= {"detail.alt": alt, "published": self.export.publish_time(attachment, self.moment)}
         try:
-            # The gallery is created along with the first valid picture.
+            # Create the gallery only if there is a picture to store in it.
             photo_id = importing.find_imported(self.gallery.id, path)
             if photo_id is None:
                 self.sections.create(self.gallery.id)
@@ -120,7 +120,7 @@ class PictureImporter:
         return photo_id
 
     def register_planned(self, attachments: list[Attachment]) -> None:
-        """For a dry run, register the pictures that would be downloaded."""
+        """Register the pictures that would be downloaded, in a dry run."""
         for attachment in attachments:
             register_at(self.export, attachment, ObjectId(), "", self.report)
         if attachments:
@@ -151,9 +151,9 @@ class PictureImporter:
 
 
 def register_known(export: Export, report: Report, moment: datetime) -> set[int]:
-    """Register pictures from previous runs, so that posts and pages can show them.
+    """Register pictures that were imported in previous runs, so that posts and pages can show them. Return their ids.
 
-    Return the ids of these pictures. None of the pictures has a file in this run.
+    Only pictures whose files are missing from this run are looked up. The others are registered when they are uploaded.
     """
     existing = importing.existing(
         old_links.find_numbers(export, [attachment.id for attachment in export.missing_files])
@@ -165,7 +165,7 @@ def register_known(export: Export, report: Report, moment: datetime) -> set[int]
 
 
 def register(export: Export, attachment: Attachment, photo_id: ObjectId, report: Report, moment: datetime) -> None:
-    """Register the photo that replaces a picture of the old site."""
+    """Register the photo that replaces a picture of the old site. Look up the path of the photo's page."""
     photo = stored_photos.get(photo_id)
     register_at(
         export, attachment, photo_id, photo.get_absolute_url() if photo and photo.is_live(moment) else "", report
@@ -173,9 +173,9 @@ def register(export: Export, attachment: Attachment, photo_id: ObjectId, report:
 
 
 def register_at(export: Export, attachment: Attachment, photo_id: ObjectId, page: str, report: Report) -> None:
-    """Register the photo that replaces a picture of the old site, and the photo's page.
+    """Register the photo that replaces a picture of the old site, with the path of the photo's page.
 
-    `page` is the path of this page, or "" if readers can't see it.
+    `page` is this path, or "" if readers can't see the page.
     """
     export.old.set_file(attachment, f"{PHOTO}{photo_id}", page)
     if attachment.url in report.missing:

@@ -1,1 +1,1 @@
-"""The places (sections and slugs) of imported posts and pages, including those from previous runs."""
+"""Determine the places (sections and slugs) of imported posts and pages, including those from previous runs."""

@@ -1,4 +1,7 @@
-"""The place of each post and page: its section, slug and URL. All places are determined before anything is written."""
+"""Determine the place of each post and page: its section, slug and URL.
+
+All places are determined before the first post or page is written.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -17,12 +20,12 @@ from wordpress.report import Report
 
 __all__ = ["TargetSection", "arrange", "missing_parent_label"]
 
-# The maximum length of a slug. This length is lower than the site's limit, so that a number can be appended.
+# The maximum length of a slug. It is less than the site's limit, so that a number can be appended to the slug.
 MAX_SLUG = slugs.LONGEST - 10
 
 
 class TargetSection:
-    """A section for imported posts or pages.
+    """A section into which posts or pages are imported.
 
     Attributes:
         id: The id of the section, or None for the top level.
@@ -37,9 +40,9 @@ class TargetSection:
 
 
 def arrange(export: Export, top: TargetSection, blog: TargetSection, report: Report, moment: datetime) -> None:
-    """Determine the place of each entry: posts in `blog`, and pages in their hierarchy below `top`.
+    """Determine the place of each entry. Posts are placed in `blog`, and pages in their old hierarchy below `top`.
 
-    Nodes from previous runs keep their current places.
+    Nodes from previous runs keep their current places, unless this run has read a parent page that was missing before.
     """
     pages = {number: entry for number, entry in export.entries.items() if entry.is_page}
     order = list(_parents_first(pages, report))
@@ -67,14 +70,14 @@ def arrange(export: Export, top: TargetSection, blog: TargetSection, report: Rep
 
 
 def known_entries(export: Export) -> Iterator[Entry]:
-    """Yield the entries that a previous run has imported."""
+    """Yield the entries whose nodes already exist, because a previous run has imported them."""
     return (entry for entry in export.entries.values() if entry.known)
 
 
 def _parents_first(pages: dict[int, Entry], report: Report) -> Iterator[Entry]:
     """Yield the pages, each after its parent.
 
-    A page is placed at the top level if its parent is not in the export, or if the page is part of a cycle.
+    If the parent of a page is not in the export, or if a page is its own ancestor, the page is placed at the top.
     """
     below: dict[int, list[Entry]] = {}
     for entry in pages.values():
@@ -103,8 +106,8 @@ def _is_cycle(entry: Entry, pages: dict[int, Entry]) -> bool:
 def _choose_kinds(pages: dict[int, Entry], export: Export) -> None:
     """Determine which pages become folders.
 
-    Also determine which pages from previous runs have a parent that this run has read. These pages move below their
-    parent. All other pages from previous runs keep their place and type.
+    Also determine which pages from previous runs move, because their parent page was missing then and is known now.
+    Pages from previous runs only move or become folders if nobody has edited them since.
     """
     for entry in pages.values():
         waits = missing_parent_label(entry.above) in export.incomplete.get(entry.number, ())
@@ -121,14 +124,15 @@ def _is_untouched(entry: Entry) -> bool:
 
 
 def missing_parent_label(number: int) -> str:
-    """Return the phrase for a missing parent page in the list of missing parts."""
+    """Return how a missing parent page is described in the list of missing parts."""
     return f"page {number} above it"
 
 
 def _parent(entry: Entry, pages: dict[int, Entry], top: TargetSection) -> ObjectId | None:
-    """Return the id of a page's section, which is its parent page.
+    """Return the id of the section of a page, which is usually its parent page.
 
-    If the parent is in the trash, or is a plain page, return the parent's section. Plain pages can't contain pages.
+    If the parent page is in the trash, or isn't a folder and won't become one, return the nearest ancestor that can
+    contain the page.
     """
     while entry.above:
         entry = pages[entry.above]
@@ -147,10 +151,10 @@ def _choose_slugs(entries: list[Entry], top: TargetSection, blog: TargetSection,
     for parent_id, group in groups.items():
         used = imports.taken_slugs(parent_id, [_stem(entry) for entry in group])
         if parent_id == top.id and any(entry.parent_id == blog.id for entry in entries):
-            # Reserve the slug of a blog that will be created.
+            # Reserve the slug of the blog, which may not have been created yet.
             used.add(blog.slug)
         counts: Counter[str] = Counter()
-        # First process the entries that have a slug from WordPress, so that they keep this slug.
+        # Begin with the entries that had a slug in WordPress, so that the other entries can't take their slugs.
         for entry in sorted(group, key=lambda entry: not entry.has_slug):
             stem = _stem(entry)
             entry.slug = _free(stem, parent_id, sections.get(parent_id), used, counts)
@@ -169,7 +173,7 @@ def _stem(entry: Entry) -> str:
 
 
 def _free(stem: str, parent_id: ObjectId | None, section: str | None, used: set[str], counts: Counter[str]) -> str:
-    """Return the first of `stem`, stem-2, stem-3… that is free and is not a route of the site."""
+    """Return the first of `stem`, stem-2, stem-3 and so on that is free and not reserved by a route of the site."""
     while True:
         counts[stem] += 1
         candidate = stem if counts[stem] == 1 else f"{stem}-{counts[stem]}"
@@ -184,7 +188,7 @@ def _free(stem: str, parent_id: ObjectId | None, section: str | None, used: set[
 
 
 def _set_path(entry: Entry, targets: dict[ObjectId | None, TargetSection], report: Report, moment: datetime) -> None:
-    """Set the path of an entry, and whether readers can see it."""
+    """Set the path of an entry, and whether readers can see the entry."""
     if entry.known and not entry.moves:
         sections = tree.current()
         published = entry.known.published

@@ -1,4 +1,4 @@
-"""Detect nodes from previous runs, and check that they came from the same site."""
+"""Find nodes from previous runs, and check that they came from the same site."""
 
 from datetime import timedelta
 
@@ -7,7 +7,8 @@ from wordpress.export.scan import Export
 
 __all__ = ["SourceError", "find_known"]
 
-# Maximum difference between two exports' local times, which have no time zone.
+# How much the dates of a post can differ between two exports. Dates can be local times, for which the export doesn't
+# specify a time zone.
 TOLERANCE = timedelta(days=1)
 
 
@@ -16,16 +17,17 @@ class SourceError(Exception):
 
 
 def find_known(export: Export) -> None:
-    """Find the entries of `export` that already exist.
+    """Find out for which entries of `export` a node already exists.
 
-    Two sites that were developed at the same URL (such as http://localhost) use the same numbers for different posts.
-    Therefore, the dates of entries are compared with the dates of existing nodes.
+    Different sites that were developed at the same URL (such as http://localhost) use the same numbers for different
+    posts. To detect this, the dates of entries are compared with the dates of the existing nodes.
 
     Raises:
         SourceError: Most of the dates differ.
     """
     known = imports.existing_nodes([entry.id for entry in export.entries.values()])
-    # A previous run has read these entries, but could not import them, or their nodes have since been deleted.
+    # Leave out entries that only a previous run has read, but for which no node exists. Either they could not be
+    # imported, or their nodes have since been deleted.
     missing = [number for number, entry in export.entries.items() if not entry.in_this_file and entry.id not in known]
     for number in missing:
         del export.entries[number]

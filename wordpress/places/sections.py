@@ -1,4 +1,7 @@
-"""The sections of an import. Sections are planned first, and created along with their first page, post or photo."""
+"""The sections of an import.
+
+Sections are planned first, and not created until there is a page, post or photo to store in them.
+"""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -26,14 +29,14 @@ TOP = TargetSection(None, "", is_live=True)
 
 
 class SectionError(Exception):
-    """The target section can't be used. The message is the reason."""
+    """The section into which to import can't be used. The message contains the reason."""
 
 
 class Sections:
     """The existing and the planned sections of an import.
 
-    A planned section doesn't exist until `create` is called, so an import that fails before that leaves no empty
-    section. If `dry_run` is true, sections are counted but not created.
+    A planned section doesn't exist until `create` is called, so if an import fails earlier, it leaves no empty section
+    behind. If `dry_run` is true, sections are counted, but not created.
     """
 
     def __init__(self, export: Export, report: Report, moment: datetime, *, dry_run: bool) -> None:
@@ -44,7 +47,7 @@ class Sections:
         self.planned: dict[ObjectId, Callable[[], None]] = {}
 
     def top(self, slug: str) -> TargetSection:
-        """Return the top-level folder with this slug. If `slug` is "", return the top level itself.
+        """Return the top-level folder with this slug, or, if `slug` is "", the top level itself.
 
         Raises:
             SectionError: The folder can't be used.
@@ -56,25 +59,26 @@ class Sections:
         return self._find(f"section {slug}", Folder.type_name, slug, title, TOP)
 
     def blog(self, top: TargetSection) -> TargetSection:
-        """Return the blog for posts in `top`."""
+        """Return the blog in `top` into which posts are imported."""
         return self._find(f"blog {top.id}" if top.id else "blog", Blog.type_name, "blog", _("Blog"), top)
 
     def gallery(self, top: TargetSection) -> TargetSection:
-        """Return the gallery for pictures in `top`."""
+        """Return the gallery in `top` into which pictures are imported."""
         return self._find(
             f"gallery {top.id}" if top.id else "gallery", Gallery.type_name, "pictures", _("Pictures"), top
         )
 
     def create(self, id: ObjectId | None) -> None:
-        """Create a planned section and its parent. Do nothing if the section exists."""
+        """Create a planned section, and its parent if necessary. Do nothing if the section already exists."""
         if id in self.planned:
             self.planned.pop(id)()
 
     def _find(self, name: str, kind: str, slug: str, title: str, parent: TargetSection) -> TargetSection:
-        """Return the section from a previous run, an existing section with this slug, or a planned section.
+        """Return the section that a previous run created, an existing section with this slug, or a new planned section.
 
         Raises:
-            SectionError: The section is in the trash, has the wrong type, or its slug is invalid.
+            SectionError: The section from a previous run is in the trash, the existing section isn't a folder, or the
+                slug is invalid.
         """
         id = identifier(self.export.key, name, 0)
         sections = tree.fresh()

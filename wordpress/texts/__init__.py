@@ -1,1 +1,1 @@
-"""Convert posts and comments from WordPress's HTML and shortcodes to this site's HTML and Markdown."""
+"""Conversion of posts and comments: from WordPress's HTML and shortcodes to this site's HTML and Markdown."""

@@ -1,8 +1,8 @@
-"""Blocks from WordPress's editor. A block marker is an HTML comment with the name and the attributes of a block.
+"""Blocks from WordPress's editor. A block marker is an HTML comment that contains a block's name and attributes.
 
-The content of a block is between its markers. However, WordPress inserts the content of some blocks only when it shows
-the post. This module expands two kinds of such blocks, synced patterns and footnotes, if the export contains their
-content. It reports all other blocks without content.
+The content of a block is usually between its markers. However, WordPress generates the content of some blocks only when
+it shows the post. If the export contains the content of two kinds of such blocks, synced patterns and footnotes, this
+module inserts it. All other blocks without content are reported.
 """
 
 import json
@@ -25,12 +25,12 @@ __all__ = [
     "render_footnotes",
 ]
 
-# Maximum number of synced patterns in one post, and maximum nesting depth of patterns.
+# How many synced patterns are inserted into one post at most, and how deeply they can be nested.
 MAX_PATTERNS = 200
 MAX_DEPTH = 5
-# Prefixes for blocks and synced patterns in the list of lost parts.
+# Prefixes in the list of lost parts, for blocks and for synced patterns.
 LOST_BLOCK, LOST_PATTERN = "the block ", "the synced pattern "
-# Maximum number of characters in a post. No real post is longer.
+# The inserted patterns can have at most this many characters in one post. No real post is longer.
 MAX_LENGTH = 16 * 1024 * 1024
 
 _PATTERN = re.compile(r"<!--\s*wp:block\s+(\{[^<>]{0,20000}\})\s*/?-->")
@@ -44,7 +44,7 @@ class Block:
     """A block marker.
 
     Attributes:
-        is_empty: Whether the block has no content.
+        is_empty: Whether the block consists of only one marker, without content.
     """
 
     name: str
@@ -62,14 +62,14 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Footnote:
-    """A footnote of a post: the id that its mark in the post refers to, and its HTML."""
+    """A footnote of a post: the id to which its mark in the text refers, and its HTML."""
 
     id: str
     html: str
 
 
 def parse(token: Token) -> Block | None:
-    """Return the block that a block marker describes, or None for other comments."""
+    """Return the block that a block marker describes, or None if the HTML comment isn't a block marker."""
     match = _BLOCK.match(token.source)
     if not match:
         return None
@@ -81,9 +81,9 @@ def parse(token: Token) -> Block | None:
 
 
 def expand_patterns(source: str, pattern: Callable[[int], str | None], lost: dict[str, None]) -> str:
-    """Insert the contents of synced patterns into the body of a post.
+    """Insert the content of synced patterns into the body of a post.
 
-    Patterns that can't be inserted are added to `lost`.
+    If a pattern can't be inserted, add it to `lost`.
     """
     patterns_left = MAX_PATTERNS
     characters_left = MAX_LENGTH
@@ -124,7 +124,7 @@ def read_footnotes(stored: str) -> list[Footnote] | None:
 
 
 def link_footnotes(text: str, notes: list[Footnote], lost: dict[str, None]) -> str:
-    """Link the footnote marks in `text` to the footnotes. The mark of a missing footnote becomes a plain number."""
+    """Link the footnote marks in `text` to the footnotes. If a footnote is missing, its mark becomes a plain number."""
     numbers = {note.id: number for number, note in enumerate(notes, 1)}
     seen: set[int] = set()
 
@@ -144,7 +144,7 @@ def link_footnotes(text: str, notes: list[Footnote], lost: dict[str, None]) -> s
 
 
 def render_footnotes(notes: list[str]) -> str:
-    """Return the HTML of the footnote list. `notes` contains the HTML of each footnote."""
+    """Return the HTML of a list of footnotes. `notes` contains the HTML of each footnote."""
     items = "".join(
         f'<li id="fn.{number}"><p>{note} <a class="footnote-back" href="#fnref.{number}">{_BACK_LINK}</a></p></li>\n'
         for number, note in enumerate(notes, 1)

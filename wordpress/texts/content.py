@@ -1,8 +1,8 @@
-"""Conversion of the body of a WordPress post to plain HTML that doesn't depend on WordPress.
+"""Conversion of the body of a WordPress post to HTML that doesn't depend on WordPress.
 
-The conversion resolves block markers and shortcodes, adds paragraphs, and replaces links to the old site with links to
-the new URLs. Some content becomes inserts (wordpress/texts/inserts.py). Content that can't be shown, such as missing
-pictures and unknown players, becomes a link. The result is not sanitized yet.
+The conversion resolves block markers and shortcodes, adds paragraphs, and replaces the URLs of links to the old site
+with new URLs. Some content becomes inserts (wordpress/texts/inserts.py). Content that can't be shown, such as missing
+pictures and unknown players, becomes a link. The resulting HTML still has to be sanitized.
 """
 
 import re
@@ -24,7 +24,7 @@ __all__ = ["Body", "File", "Library", "convert", "plain", "make_slug"]
 
 NEXT_PAGE = re.compile(r"<!--\s*nextpage\s*-->")
 BLOCK_MARKER = re.compile(r"<!--\s*wp:")
-# A URL on its own line. WordPress embeds the content of such a URL.
+# Matches a URL on a line of its own, which WordPress replaces with the content at this URL.
 LONE_URL = re.compile(r"^[ \t]*(https?://[^\s<>\"\[\]]+)[ \t]*$", re.MULTILINE)
 BLANK_LINES = re.compile(r"\n\s*\n")
 EMOJI = re.compile(r"\b(?:wp-smiley|emoji)\b")
@@ -33,32 +33,33 @@ SLIDESHARE = re.compile(r"https?://(?:www\.)?slideshare\.net/slideshow/embed_cod
 GIST = re.compile(r"(https://gist\.github\.com/[\w/-]+)\.js(?:\?|\Z)")
 VIMEO = re.compile(r"https?://player\.vimeo\.com/video/(\d+)")
 PLAYERS = {"audio", "video", "iframe", "object", "embed"}
-# Parameters of an <object> that contain the URL of its content.
+# The names of parameters of an <object> that contain the URL of its content.
 MOVIE = {"movie", "src", "url"}
 NEVER_SHOWN = {"script", "style", "template", "noscript"}
-# Elements that the sanitizer removes along with their content.
+# Elements that the sanitizer removes completely, including their content.
 LOST = {"form", "input", "select", "textarea", "svg", "canvas", "math"}
-# Attributes with the URL of a picture. All except `src` are used by plugins that put a placeholder in `src`.
+# Attributes that can contain the URL of a picture. Plugins that store a placeholder in `src` use the others.
 SOURCES = ("src", "data-src", "data-lazy-src", "data-original", "data-orig-file")
 PICTURE_CLASS = re.compile(r"\bwp-image-(\d{1,18})\b")
 NUMBER = re.compile(r"(\d{1,18})\Z")
-# The URL of a background picture, for example of a cover or a group. If one of the BACKED elements has such a picture,
-# the import shows it before the element's content.
+# Matches the URL of a background picture, for example in the style of a cover or a group. If an element that is in
+# BACKED has such a picture, the converted post shows it before the content of the element.
 BACKGROUND = re.compile(r"""\bbackground(?:-image)?\s*:[^;]*?\burl\(\s*["']?([^"')]+)""", re.IGNORECASE)
 BACKED = {"div", "section", "figure", "header", "footer", "aside", "article", "main", "td", "p", "span"}
 FOOTNOTES = re.compile(r"<!--\s*wp:footnotes\s*/?-->")
-# Blocks that have no visible content, or whose content is inserted elsewhere.
+# Blocks that lose nothing if they are empty, because they have no visible content, or because this module inserts it
+# elsewhere.
 EMPTY_BLOCKS = {"paragraph", "footnotes", "nextpage", "more", "spacer", "separator"}
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of the old site.
+    """A file on the old site.
 
     Attributes:
         url: The old URL.
-        src: The value for `src` on the new site, or "" if the new site doesn't have the file.
-        page: The URL of the file's page on the new site, or "" if readers can't see this page.
+        src: The value that the attribute `src` needs on the new site, or "" if the file isn't on the new site.
+        page: The URL of the page that shows the file on the new site, or "" if readers can't see such a page.
     """
 
     url: str
@@ -68,22 +69,22 @@ class File:
 
 
 class Library(Protocol):
-    """The interface that the converter uses to access other posts and files of the export."""
+    """The interface through which the converter finds other posts, pages and files of the export."""
 
     def page(self, url: str) -> str:
-        """Return the new URL for a page of the old site, or "" if readers can't see it. `url` is absolute."""
+        """Return the new URL for an absolute URL of the old site, or "" if readers can't see such a page."""
 
     def file(self, url: str, number: int = 0) -> File:
-        """Return the picture at an absolute URL, on the old site or elsewhere.
+        """Return the picture at an absolute URL, which may be on the old site or elsewhere.
 
         `number` is the picture's id on the old site, or 0 if the id is unknown.
         """
 
     def gallery(self, ids: Sequence[int]) -> Sequence[File]:
-        """Return the pictures with these ids. If `ids` is empty, return the pictures of the post."""
+        """Return the pictures with these ids. If `ids` is empty, return the pictures that were uploaded to the post."""
 
     def pattern(self, number: int) -> str | None:
-        """Return the content of a synced pattern, or None if it is missing."""
+        """Return the content of a synced pattern, or None if the export doesn't contain it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Body:
 
     Attributes:
         missing: The URLs of pictures and players that became links.
-        lost: Descriptions of the shortcodes, blocks, elements and footnotes that were lost.
+        lost: Descriptions of the shortcodes, blocks, elements and footnotes that are missing from the converted body.
     """
 
     html: str
@@ -104,9 +105,9 @@ def convert(source: str, base: str, library: Library, footnotes: str = "") -> Bo
     """Convert the body of a post.
 
     Args:
-        source: The body as WordPress stores it.
+        source: The body, as WordPress stores it.
         base: The absolute URL of the post.
-        library: The other posts and files of the export.
+        library: The other posts, pages and files of the export.
         footnotes: The footnotes that WordPress stored with the post, as JSON.
     """
     source = source.replace("\r\n", "\n").replace("\r", "\n")
@@ -117,7 +118,7 @@ def convert(source: str, base: str, library: Library, footnotes: str = "") -> Bo
 
 
 def plain(html: str) -> str:
-    """Convert a title or an excerpt to a single line of text. Remove tags and resolve character references.
+    """Convert the HTML of a title or an excerpt to a single line of text, without tags or character references.
 
     A "<" that does not start a tag is kept.
     """
@@ -129,7 +130,7 @@ def plain(html: str) -> str:
 def make_slug(text: str) -> str:
     """Convert `text` to a slug: lowercase letters and digits of any script, joined with hyphens.
 
-    URL escapes such as %ce%b5 are resolved. The result is "" if the text has no letters or digits.
+    URL escapes such as %ce%b5 are decoded. The result is "" if the text contains no letters or digits.
     """
     text = unicodedata.normalize("NFC", unquote(text, errors="ignore")).lower()
     characters = "".join(letter if _is_word(letter) else "-" for letter in unicodedata.normalize("NFC", text))
@@ -145,7 +146,7 @@ def _html(
 ) -> str:
     """Return the converted HTML of `source`.
 
-    Content that became a link is added to `missing`, and lost content is added to `lost`.
+    Add content that becomes a link to `missing`, and content that is lost to `lost`.
     """
     gallery_count = 0
 
@@ -159,11 +160,11 @@ def _html(
         if gallery_inserts and gallery_count + len(gallery_inserts) <= Gallery.most:
             gallery_count += len(gallery_inserts)
             return "\n".join(gallery_inserts)
-        # Use the old URLs, as for all pictures in the post. The rewriter replaces these URLs.
+        # Use the old URLs here. The rewriter will replace them, like the URLs of all other pictures in the post.
         rows = "".join(f'<li><img src="{escape(file.url)}" alt="{escape(file.title)}"></li>\n' for file in files)
         return f"<ul>\n{rows}</ul>" if rows else ""
 
-    # Blocks already contain paragraphs. WordPress does not add paragraphs to posts with blocks either.
+    # Posts with blocks already contain paragraphs, so don't add any. WordPress doesn't do so either.
     has_blocks = bool(BLOCK_MARKER.search(source))
     expanded = expand(NEXT_PAGE.sub("\n\n<hr>\n\n", source), gallery)
     lost |= dict.fromkeys(f"[{name}]" for name in expanded.dropped)
@@ -182,8 +183,8 @@ def _html(
 def _without_markers(text: str, lost: dict[str, None]) -> str:
     """Return `text` without HTML comments.
 
-    The ids in block markers are added to the pictures as attributes. Blocks whose content is not in `text` are added to
-    `lost`.
+    If a block marker contains the id of a picture, the id is added to the picture as an attribute. Blocks without
+    content are added to `lost`.
     """
     parts: list[str] = []
     number = 0
@@ -205,8 +206,8 @@ def _without_markers(text: str, lost: dict[str, None]) -> str:
 def _picture(file: File, missing: dict[str, None], alt: str = "", *, linked: bool = False) -> str:
     """Return the HTML of a picture.
 
-    If the picture is missing, return a link to its old URL. If `linked` is true, the missing picture is already inside
-    a link, so return only the text.
+    If the picture is missing, return a link to its old URL instead. If `linked` is true, the picture is already inside
+    a link, so return only the text for this link.
     """
     text = alt or file.title or label_of(file.url)
     if file.src:
@@ -216,7 +217,7 @@ def _picture(file: File, missing: dict[str, None], alt: str = "", *, linked: boo
 
 
 class _Rewriter:
-    """A rewriter for the links, pictures and players in the body of a post."""
+    """A rewriter that replaces the links, pictures and players in the body of a post."""
 
     def __init__(self, base: str, library: Library, missing: dict[str, None], lost: dict[str, None]) -> None:
         self.base = base
@@ -226,7 +227,7 @@ class _Rewriter:
         self.in_link = False
 
     def rewrite(self, html: str) -> str:
-        """Return `html` with new URLs in links, and with pictures and players that can be shown."""
+        """Return `html`, with URLs in links and pictures replaced with new URLs, and with links instead of players."""
         rewriters: dict[str, Callable[[Token], str]] = {"a": self.anchor, "img": self.image}
         parts: list[str] = []
         for token in tokens(html):
@@ -236,7 +237,7 @@ class _Rewriter:
                 parts.append(self.gist(token))
                 continue
             if token.kind == "text" and token.source.isspace():
-                # Block markers on their own lines leave blank lines behind.
+                # Reduce the blank lines that block markers on lines of their own have left behind.
                 parts.append(BLANK_LINES.sub("\n\n", token.source))
             elif token.kind == "text":
                 parts.append(token.source if self.in_link else LONE_URL.sub(_lone_link, token.source))
@@ -252,7 +253,7 @@ class _Rewriter:
         return "".join(parts)
 
     def absolute(self, address: str) -> str:
-        """Return the absolute form of a URL in the post, or "" if it is not an http or https URL."""
+        """Return a URL in the post as an absolute URL, or "" if it is not an http or https URL."""
         if not address:
             return ""
         try:
@@ -264,15 +265,15 @@ class _Rewriter:
     def anchor(self, token: Token) -> str:
         """Return the start tag of a link.
 
-        The URL of an old page is replaced with its new URL, and other URLs are kept.
+        If the link leads to a page of the old site that readers can see here, replace the URL. Otherwise, keep it.
         """
         self.in_link = True
         values = attributes(token.rest)
         if name := values.pop("name", ""):
-            # Before HTML 4, `name` identified a position in a page.
+            # In old HTML, `name` instead of `id` identifies a position in a page.
             values.setdefault("id", name)
         address = values.get("href", "")
-        # Don't change links such as mailto:. The sanitizer decides which of them are allowed.
+        # Don't change other links, such as mailto: links. The sanitizer decides which of them are allowed.
         if address and not address.startswith("#") and (url := self.absolute(address)):
             values["href"] = self.library.page(url) or url
         elif not name:
@@ -280,9 +281,10 @@ class _Rewriter:
         return "<a" + "".join(f' {name}="{escape(value)}"' for name, value in values.items()) + ">"
 
     def image(self, token: Token) -> str:
-        """Return a picture with its new URL.
+        """Return the HTML of a picture, with its new URL.
 
-        If the picture is missing, return a link to its old URL, because this site's pages show no external pictures.
+        If the picture is missing, return a link to its old URL, because this site doesn't show pictures from other
+        sites.
         """
         values = attributes(token.rest)
         alt = values.get("alt", "").strip()
@@ -297,7 +299,7 @@ class _Rewriter:
         return _picture(file, self.missing, alt or values.get("title", "").strip(), linked=self.in_link)
 
     def background(self, token: Token) -> str:
-        """Return the background picture of an element as HTML to show before its content, or "" if there is none."""
+        """Return the HTML that shows an element's background picture, or "" if the element has none."""
         values = attributes(token.rest)
         match = BACKGROUND.search(values.get("style", ""))
         url = self.absolute(match[1]) if match else ""
@@ -308,12 +310,12 @@ class _Rewriter:
 
     @staticmethod
     def number(values: dict[str, str]) -> int:
-        """Return the id that the picture in an element had on the old site, or 0 if there is none."""
+        """Return the old site's id of the picture in an element, or 0 if the attributes don't contain an id."""
         match = PICTURE_CLASS.search(values.get("class", "")) or NUMBER.match(values.get("data-id", ""))
         return int(match[1]) if match else 0
 
     def player(self, token: Token) -> str:
-        """Return a link that replaces a player or an embedded page."""
+        """Return the link that replaces a player or an embedded page."""
         url = next((piece for piece in self.sources(token) if piece), "")
         if not url:
             self.lost.setdefault(f"<{token.name}>")
@@ -329,7 +331,7 @@ class _Rewriter:
         return escape(label_of(url), quote=False) if self.in_link else link(url, label_of(url))
 
     def sources(self, token: Token) -> list[str]:
-        """Return the URLs in a player and in the elements inside it."""
+        """Return the URLs in the attributes of a player and of the elements inside it."""
         inner = token.source[len(token.name) + 1 :] if token.name in ("audio", "video", "object") else ""
         elements = [attributes(token.rest)]
         elements += [attributes(piece.rest) for piece in tokens(inner) if piece.name in ("source", "embed", "param")]
@@ -340,7 +342,7 @@ class _Rewriter:
         return [self.absolute(value) for value in values if value]
 
     def gist(self, token: Token) -> str:
-        """Return a link to the gist that a script would show, or "" for other scripts."""
+        """Return a link to the gist that a script shows, or "" for all other scripts."""
         match = GIST.match(self.absolute(attributes(token.rest).get("src", ""))) if token.name == "script" else None
         if match and not self.in_link:
             return link(match[1], match[1])

@@ -1,4 +1,4 @@
-"""Convert URLs, galleries and buttons from WordPress to inserts."""
+"""Conversion of lone URLs, galleries and buttons from WordPress to inserts."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -9,12 +9,12 @@ from marginalia.markup.html import inserts
 from marginalia.markup.inserts import players
 from marginalia.markup.inserts.shipped import Button, Embed
 
-# Maximum number of photos in a gallery insert.
+# How many photos a gallery insert can show.
 MAX_PHOTOS = 48
 PHOTO = "photo:"
 
 _LINK = r'<a href="([^"<>]*+)">([^<>]*+)</a>'
-# A URL that is the only content of a paragraph, or of a block (a figure with an optional caption).
+# Match a link that is the only content of a paragraph, or of a block (a figure with an optional caption).
 _LONE_LINK = re.compile(rf"<p>\s*+{_LINK}\s*+</p>")
 _BLOCK = re.compile(
     rf"<figure(?: [^<>]*+)?>\s*+<div(?: [^<>]*+)?>\s*+{_LINK}\s*+</div>\s*+"
@@ -27,9 +27,12 @@ _HREF = re.compile(r'(?:^|\s)href="([^"<>]*+)"')
 
 
 def place_inserts(html: str) -> str:
-    """Replace buttons, and lone URLs of videos and posts, with inserts.
+    """Replace buttons and embedded URLs with inserts.
 
-    The number of inserts of each type is limited to the maximum that is allowed in one body text.
+    A URL is embedded if it is the only content of a paragraph or block and refers to a video or post that can be
+    embedded.
+
+    Inserts of each type are added only up to the maximum number that is allowed in one body text.
     """
     embed = _at_most(Embed.most, _embed)
     html = _LONE_LINK.sub(embed, _BLOCK.sub(embed, html))
@@ -37,9 +40,9 @@ def place_inserts(html: str) -> str:
 
 
 def gallery_inserts(sources: Sequence[str]) -> list[str]:
-    """Return gallery inserts that show photos.
+    """Return gallery inserts that show the photos in `sources`.
 
-    The result is empty if one of the `sources` is not a photo of this site (`photo:ID`).
+    The result is empty if any of `sources` is not a photo on this site (`photo:ID`).
     """
     if not all(source.startswith(PHOTO) for source in sources):
         return []
@@ -48,9 +51,9 @@ def gallery_inserts(sources: Sequence[str]) -> list[str]:
 
 
 def _at_most(limit: int, make: Callable[[re.Match[str]], str]) -> Callable[[re.Match[str]], str]:
-    """Return a function that replaces the first `limit` matches with inserts.
+    """Return a function that replaces matches with inserts, but not more than `limit` matches.
 
-    `make` returns an insert, or "" if a match can't be replaced.
+    `make` returns the insert for a match, or "" if this match must not be replaced.
     """
     remaining = limit
 
@@ -66,7 +69,7 @@ def _at_most(limit: int, make: Callable[[re.Match[str]], str]) -> Callable[[re.M
 def _embed(match: re.Match[str]) -> str:
     url = unescape(match[1])
     label = unescape(match[2]).strip()
-    # A link whose text differs from its URL is an ordinary link by the author.
+    # If the text of a link isn't its URL, the author wrote an ordinary link, so keep it.
     if players.find_player(url) is None or label != url:
         return ""
     caption = " ".join(unescape(match[3] or "").split()) if match.re is _BLOCK else ""

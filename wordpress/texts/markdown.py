@@ -1,7 +1,7 @@
-"""Conversion of WordPress comments to Markdown, which commenters on this site can edit.
+"""Conversion of WordPress comments to Markdown, the format of comments on this site.
 
-WordPress comments are HTML with line breaks. Formatting that Markdown can't express reliably is removed, for example
-emphasis next to punctuation inside a word. The text itself is always kept.
+WordPress comments are HTML in which line ends become line breaks. Formatting that Markdown can't express reliably is
+removed, for example emphasis next to other special characters. The text itself is always kept.
 """
 
 import re
@@ -15,17 +15,17 @@ __all__ = ["to_markdown"]
 
 SPECIAL = re.compile(r"[\\`*_\[\]<>~|#]|&(?=#?\w+;)")
 LINE_START = re.compile(r"^(\d{1,9})(?=[.)])|^(?=[-+=:])")
-# A URL of up to 2,000 characters. Longer URLs do not become links.
+# Matches a URL of up to 2,000 characters. Longer URLs do not become links.
 URL = re.compile(r"https?://[^\s<>]{1,2000}+(?![^\s<>])")
 NESTING = {"blockquote", "ul", "ol"}
 MARKS = {"b": "**", "strong": "**", "em": "*", "i": "*", "cite": "*"}
 BREAK = "\\\n"
-# Maximum nesting depth of quotations and lists.
+# How deeply quotations and lists can be nested. Deeper ones are not marked.
 MAX_DEPTH = 12
 
 
 def to_markdown(html: str) -> str:
-    """Convert HTML with a few tags and line breaks to Markdown."""
+    """Convert the HTML of a comment, with a few tags and line breaks, to Markdown."""
     writer = _Writer()
     for token in tokens(paragraphs(html)):
         writer.feed(token)
@@ -43,9 +43,8 @@ class _Frame:
     holds_blocks: bool = False
 
     def flush(self) -> None:
-        """Add the current line to the blocks."""
-        # Each line end here is a hard break. A block must not end with a hard break, because its backslash would be
-        # visible.
+        """End the current line, and add it to the blocks."""
+        # Remove hard breaks from the end. At the end of a block, the backslash of a hard break would be visible.
         text = re.sub(r"(?:\\\n|\s)+\Z", "", "".join(self.line)).lstrip()
         self.line = []
         if text:
@@ -53,14 +52,14 @@ class _Frame:
 
 
 class _Writer:
-    """A writer of Markdown that uses a stack of frames, one per open element.
+    """A writer of Markdown that uses a stack of frames, one for each open element.
 
-    The text of a closed element is added to its parent's frame.
+    When an element is closed, its text is added to the frame of its parent.
     """
 
     def __init__(self) -> None:
         self.frames = [_Frame("")]
-        # The number of open elements that add a prefix to each of their lines.
+        # How many of the open elements add a prefix to each of their lines.
         self.depth = 0
         self.links = 0
 
@@ -99,7 +98,7 @@ class _Writer:
         return "\n\n".join(self.top.blocks)
 
     def text(self, source: str) -> None:
-        """Add text, with Markdown's special characters escaped. URLs become links."""
+        """Add text. Escape Markdown's special characters, and convert URLs to links."""
         text = re.sub(r"\s+", " ", unescape(source).replace("\xa0", " "))
         at_start = not self.written()
         if at_start:
@@ -113,7 +112,10 @@ class _Writer:
         self.top.line.append(_escaped(text[position:], at_start and not position))
 
     def written(self) -> str:
-        """Return the last part of the current line, including open inline elements, or "" at the start of a line."""
+        """Return what was last written to the current line, or "" at the start of a line.
+
+        The text of inline elements that are still open is included.
+        """
         for frame in reversed(self.frames):
             for part in reversed(frame.line):
                 if part:
@@ -123,7 +125,7 @@ class _Writer:
         return ""
 
     def void(self, token: Token) -> None:
-        """Add a line break, a horizontal rule or the alternative text of a picture."""
+        """Add a line break, a horizontal rule, or a picture's alternative text."""
         values = attributes(token.rest)
         if token.name == "br":
             if self.written():
@@ -134,7 +136,7 @@ class _Writer:
             self.text(values.get("alt", "") or values.get("title", ""))
 
     def close(self, frame: _Frame, *, block: bool) -> None:
-        """Add the content of a closed element to the surrounding frame."""
+        """Add the content of an element that has ended to the frame of its parent."""
         self.links -= frame.name == "a"
         if not block:
             self.top.line.append(self.inline(frame))
@@ -145,16 +147,17 @@ class _Writer:
             return
         if self.depth < MAX_DEPTH:
             self.lay_out(frame)
-        # Reuse the list instead of copying it, because copying would be slow for deeply nested elements.
+        # If possible, reuse the list instead of copying it, because repeated copying would be slow in deeply nested
+        # elements.
         if self.top.blocks:
             self.top.blocks.extend(frame.blocks)
         else:
             self.top.blocks = frame.blocks
 
     def lay_out(self, frame: _Frame) -> None:
-        """Add Markdown markers to the lines of a finished block."""
+        """Add the Markdown that marks the lines of a finished block."""
         name = frame.name
-        # A table cell with one line of text can share a line with other cells.
+        # Only a table cell that contains a single line of text can be on the same line as other cells.
         self.top.holds_blocks |= frame.holds_blocks or name not in ("td", "th") or len(frame.blocks) > 1
         is_line = len(frame.blocks) == 1 and "\n" not in frame.blocks[0] and not frame.holds_blocks
         if is_line and re.fullmatch("h[1-6]", name):
@@ -181,15 +184,15 @@ class _Writer:
         before = text[:start]
         inner = text[start:end]
         after = text[end:]
-        # A Markdown character next to another Markdown character, or around only one half of a pair, could be matched
-        # with the wrong character.
+        # Leave out the marks if there are other special characters around the text or directly before it, because the
+        # marks could then be matched with the wrong characters.
         if re.search(r"[*_`\[\]<>\\]", self.written()[-1:] + before + after):
             return text
         return f"{before}{mark}{inner}{mark}{after}"
 
 
 def _without_punctuation(url: str) -> str:
-    """Return a URL without trailing punctuation, which belongs to the sentence.
+    """Return a URL without punctuation at its end, which belongs to the sentence around it.
 
     A closing parenthesis is kept if the URL contains the opening parenthesis.
     """
@@ -201,7 +204,7 @@ def _without_punctuation(url: str) -> str:
 
 
 def _edge(text: str) -> int:
-    """Return the number of characters before the first letter or digit."""
+    """Return how many characters precede the first letter or digit."""
     return len(text) if (match := re.search(r"\w", text)) is None else match.start()
 
 
@@ -211,13 +214,13 @@ def _escaped(text: str, at_start: bool) -> str:
 
 
 def _inner(token: Token) -> str:
-    """Return the text inside an element."""
+    """Return the text inside an element, without tags."""
     inner = token.source[token.source.index(">") + 1 : token.source.rindex("</")]
     return unescape(TAG.sub("", re.sub(r"<br\s*/?>\n?", "\n", inner)))
 
 
 def _code(text: str) -> str:
-    """Return an inline code span."""
+    """Return `text` as an inline code span."""
     text = " ".join(text.split())
     if not text:
         return ""
@@ -227,7 +230,7 @@ def _code(text: str) -> str:
 
 
 def _fenced(text: str) -> str:
-    """Return a fenced code block."""
+    """Return `text` as a fenced code block."""
     fence = "`" * max(3, max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     return f"{fence}\n{text.strip(chr(10))}\n{fence}"
 
@@ -238,7 +241,7 @@ def _item(kind: str, number: int, text: str) -> str:
 
 
 def _link(url: str, text: str) -> str:
-    """Return a link, or only its text if the URL can't be written in Markdown."""
+    """Return a link, or only `text` if the URL can't be written in Markdown."""
     if not re.fullmatch(r"(?:https?|mailto):[^\s<>\\]+", url):
         return text
     return f"[{text}](<{url}>)" if text.strip() else f"<{url}>"

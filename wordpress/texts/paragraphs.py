@@ -1,10 +1,9 @@
-"""Add paragraphs to posts from WordPress's classic editor.
+"""Conversion of posts from WordPress's classic editor, which don't contain tags for paragraphs.
 
-Blank lines separate paragraphs, and line ends become line breaks.
+Text between blank lines becomes a paragraph, and other line ends become line breaks.
 
-WordPress does this whenever it shows a post, but the import does it only once. The code in this module is not derived
-from WordPress. The code processes one tag after another, and checks what each element can contain, so the result is
-always well nested.
+WordPress does this whenever it shows a post. The import does it only once. The code is not derived from WordPress. It
+processes one tag after another, and keeps track of what each element can contain, so the result is always well nested.
 """
 
 import re
@@ -14,9 +13,10 @@ from wordpress.texts.tokens import WHOLE, Token, attributes, end_tag, is_block, 
 
 __all__ = ["paragraphs"]
 
-# The layout of text directly inside an element. "all": Each run of text becomes a paragraph. "many": If there are
-# several runs, each becomes a paragraph. "lines": Line ends become line breaks. "none": No text is expected. The key ""
-# is for the body itself.
+# How text directly inside an element is laid out. A run is text without blank lines. "all": Each run becomes a
+# paragraph. "many", which is the default: If there are several runs, each becomes a paragraph. "p": The element is
+# itself a paragraph, and is repeated for each run. "lines": Line ends become line breaks. "none": No text is expected.
+# The key "" stands for the body itself.
 LAYOUT = {
     **dict.fromkeys(("", "blockquote"), "all"),
     **dict.fromkeys(("caption", "dt", "figcaption", "h1", "h2", "h3", "h4", "h5", "h6", "hgroup", "legend"), "lines"),
@@ -24,7 +24,8 @@ LAYOUT = {
     **dict.fromkeys(("colgroup", "dl", "menu", "ol", "table", "tbody", "tfoot", "thead", "tr", "ul"), "none"),
     "p": "p",
 }
-# For each element: the open elements that its start tag closes, and the ancestors at which the search for them stops.
+# For each element, the names of open elements that its start tag closes, and of elements at which the search for them
+# stops.
 ENDS = {
     "li": ({"li"}, {"ul", "ol", "menu"}),
     "dt": ({"dt", "dd"}, {"dl"}),
@@ -35,13 +36,13 @@ ENDS = {
 }
 BLANK_LINE = re.compile(r"\n[ \t]*\n\s*")
 BREAK = "<br>\n"
-# Maximum nesting depth of formatting. Deeper formatting is dropped, because unclosed formatting is repeated in each
-# following paragraph.
+# How deeply formatting can be nested. Deeper formatting is dropped. The depth is limited, because formatting that is
+# never closed is repeated in each following paragraph.
 MAX_DEPTH = 16
 
 
 def paragraphs(source: str) -> str:
-    """Convert HTML in which blank lines separate paragraphs to HTML with paragraph elements."""
+    """Convert HTML in which blank lines separate paragraphs to HTML with <p> elements."""
     writer = _Writer()
     for token in tokens(source.replace("\r\n", "\n").replace("\r", "\n")):
         writer.feed(token)
@@ -54,17 +55,17 @@ class _Writer:
     def __init__(self) -> None:
         self.out: list[str] = []
         self.run: list[Token] = []
-        # Open blocks are stored as (name, start tag), and open formatting as (name, start tag, number of surrounding
+        # The open blocks as (name, start tag), and the open formatting as (name, start tag, number of surrounding
         # blocks).
         self.blocks: list[tuple[str, str]] = []
         self.inline: list[tuple[str, str, int]] = []
-        # The number of open blocks with each name. If the number is 0, no search is needed.
+        # How many blocks with each name are open. If there are none, `blocks` doesn't have to be searched.
         self.open: Counter[str] = Counter()
 
     def feed(self, token: Token) -> None:
         """Process the next token of the body."""
-        # Skip start tags without an end tag, for example of <code>. Otherwise, the element would contain the rest of
-        # the post.
+        # Skip the start tag of an element such as <code> if there is no end tag. Otherwise, the element would contain
+        # the rest of the post.
         if token.kind == "comment" or (token.kind == "open" and token.name in WHOLE):
             return
         if not is_block(token):
@@ -84,7 +85,7 @@ class _Writer:
         return "".join(self.out).strip("\n")
 
     def begin(self, token: Token) -> None:
-        """Open a block after closing elements that can't contain it."""
+        """Close the open blocks that can't contain a new block, and begin this block."""
         if self.blocks and self.blocks[-1][0] == "p":
             self.pop()
         closed_by, stop_at = ENDS.get(token.name, (set(), set()))
@@ -102,13 +103,13 @@ class _Writer:
             self.out.append(token.source + ("\n" if ends_line else ""))
 
     def close(self, name: str) -> None:
-        """Close the innermost element `name`, and all elements inside it. End tags without a start tag are dropped."""
+        """Close the innermost open block `name`, and all blocks inside it. If there is no such block, do nothing."""
         if self.open[name]:
             while self.pop() != name:
                 continue
 
     def pop(self) -> str:
-        """Close the innermost block and the formatting opened inside it. Return the block's name."""
+        """Close the innermost block, and the formatting that began inside it. Return the name of the block."""
         name, _ = self.blocks.pop()
         self.open[name] -= 1
         self.inline = [entry for entry in self.inline if entry[2] <= len(self.blocks)]
@@ -117,7 +118,7 @@ class _Writer:
         return name
 
     def flush(self) -> None:
-        """Write the collected inline tokens."""
+        """Write the inline tokens that have been collected."""
         name, source = self.blocks[-1] if self.blocks else ("", "")
         layout = LAYOUT.get(name, "many")
         pieces = self.pieces(split=layout in ("all", "many", "p"))
@@ -130,11 +131,11 @@ class _Writer:
             self.out.extend(pieces)
 
     def pieces(self, *, split: bool) -> list[str]:
-        """Return the HTML of the collected inline tokens as a list.
+        """Return the HTML of the inline tokens that have been collected, as a list of pieces.
 
         If `split` is true, a new piece begins after each blank line.
 
-        Each piece is well nested, and invisible pieces are omitted.
+        Each piece is well nested. Pieces in which nothing is visible are left out.
         """
         pieces = []
         piece = _Piece(self.inline)
@@ -159,7 +160,7 @@ class _Writer:
         return [text for text in pieces if text]
 
     def close_inline(self, name: str, piece: "_Piece") -> None:
-        """Close formatting. Any formatting that was opened later is closed and opened again."""
+        """Close the formatting `name`. Formatting that was opened later is closed first, and then opened again."""
         names = [entry[0] for entry in self.inline]
         if name not in names:
             return
@@ -178,14 +179,14 @@ class _Piece:
     def __init__(self, inline: list[tuple[str, str, int]]) -> None:
         self.parts = [source for _, source, _ in inline]
         self.is_visible = False
-        # The index after the last visible part. Line breaks after this index are dropped.
+        # The index after the last visible part. Line breaks from this index on are dropped.
         self.tail = len(self.parts)
         self.ends_with_break = False
 
     def text(self, text: str) -> None:
         """Add text.
 
-        Line ends become line breaks, except at the start, at the end, and next to an existing line break.
+        Line ends become line breaks, except at the start or end of a piece, and next to an existing line break.
         """
         lines = text.split("\n")
         for number, line in enumerate(lines):
@@ -222,13 +223,13 @@ class _Piece:
         self.parts.append(source)
 
     def mark_visible(self) -> None:
-        """Record that the last part is visible."""
+        """Record that the part that was just added is visible."""
         self.is_visible = True
         self.ends_with_break = False
         self.tail = len(self.parts)
 
     def close(self, inline: list[tuple[str, str, int]]) -> str:
-        """Return the HTML of the piece with its formatting closed, or "" if nothing in it is visible."""
+        """Return the HTML of the piece, with its formatting closed, or "" if nothing in the piece is visible."""
         if not self.is_visible:
             return ""
         tail = [part for part in self.parts[self.tail :] if part != BREAK and part.strip()]

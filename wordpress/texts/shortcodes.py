@@ -1,9 +1,9 @@
-"""Expansion of WordPress's shortcodes. Shortcodes become HTML if possible, and are removed otherwise.
+"""Expansion of WordPress's shortcodes, which become HTML if possible, and are removed otherwise.
 
-All other brackets are kept as text.
+Text in brackets that is not a shortcode is kept.
 
-Shortcodes are defined by a site's plugins, and the export does not list them. Therefore, in addition to WordPress's own
-names, the following count as shortcodes:
+Plugins can define shortcodes, and the export does not list their names. Therefore, in addition to the names that this
+module lists, the following are treated as shortcodes:
 
 - brackets with an end tag
 - brackets that contain only name=value pairs
@@ -26,14 +26,16 @@ MEDIA = words(
     "tweet twitter video vimeo vine wpvideo youtube"
 )
 CODE = words("bash c code cpp csharp css html java javascript js php python ruby source sourcecode sql xml")
-# Shortcodes from WordPress and common plugins. Their content is not part of the post, so it can't be imported.
+# Shortcodes from WordPress and common plugins that are removed. What they show is not part of the post, so it can't be
+# imported.
 DROPPED = words(
     "archives contact contact-field contact-form contact-form-7 display-posts googlemaps jetpack_subscription_form "
     "polldaddy poll recent_posts sitemap slideshow toc wp_sitemap_page"
 )
 CAPTIONS = words("caption wp_caption")
 KNOWN = MEDIA | DROPPED | CAPTIONS | {"gallery"}
-# URLs of content that a shortcode identifies by number. The number replaces "{}".
+# For shortcodes that can identify content by a number or name instead of a URL, the URL of this content. The number or
+# name replaces "{}".
 URLS_BY_NUMBER = {
     "dailymotion": "https://www.dailymotion.com/video/{}",
     "gist": "https://gist.github.com/{}",
@@ -49,19 +51,19 @@ URLS_BY_NUMBER = {
 SOURCES = ("src", "url", "mp3", "m4a", "ogg", "wav", "mp4", "m4v", "webm", "ogv", "wmv", "flv")
 
 URL = re.compile(r"""https?://[^\s"'<>\[\]“”″]+""")
-# All quantifiers are possessive. Otherwise, ambiguous input would be matched in every possible combination, which would
-# take too long.
+# The outer quantifiers are possessive. Otherwise, all possible ways of matching ambiguous input would be tried, which
+# would take too long.
 PAIR = r"""\s++[\w-]++\s*+=\s*+(?>"[^"]*"|'[^']*'|[“”″][^“”″]*[“”″]|&quot;.*?&quot;|[^\s"']+)"""
 ONLY_PAIRS = re.compile(rf"(?:{PAIR})++\s*+/?\s*+\Z", re.DOTALL)
-# Matches the number that identifies the content. WordPress.com writes "id=12&doc=a-b". In a gist shortcode, the
-# author's name may precede the number.
+# Matches the number or name that identifies content. WordPress.com writes "id=12&doc=a-b". In a gist shortcode, the
+# author's name can precede the number.
 NUMBER = re.compile(r"[\w-]+(?:/\w+)?(?=[&\s\"']|\Z)", re.ASCII)
 WORD = re.compile(r"[a-z][a-z0-9_-]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """The text without shortcodes, and the names of lost shortcodes in their original order."""
+    """The text with its shortcodes expanded, and the names of lost shortcodes in their original order."""
 
     text: str
     dropped: tuple[str, ...]
@@ -70,8 +72,8 @@ class Expanded:
 def expand(source: str, gallery: Callable[[dict[str, str]], str]) -> Expanded:
     """Expand the shortcodes in `source`, except inside code, comments and tags.
 
-    `gallery` is a function that accepts the attributes of a gallery and returns its HTML, or "" if its pictures are
-    unknown.
+    `gallery` is a function that accepts the attributes of a gallery shortcode, and returns the HTML of the gallery, or
+    "" if its pictures are unknown.
     """
     expander = _Expander(list(tokens(source)), gallery)
     text = expander.between(0, len(expander.tokens))
@@ -79,26 +81,27 @@ def expand(source: str, gallery: Callable[[dict[str, str]], str]) -> Expanded:
 
 
 def label_of(url: str) -> str:
-    """Return the link text for a URL: the file name if there is one, otherwise the URL itself."""
+    """Return the text of a link to a URL: the file name in the URL if there is one, or the URL itself."""
     name = unquote(urlsplit(url).path.rsplit("/", 1)[-1])
     return name if re.search(r"\.\w{2,5}\Z", name) else url
 
 
 class _Expander:
-    """An expander for the shortcodes of a post. It uses the indexes of the post's tokens."""
+    """An expander for the shortcodes in a post. A position is the index of a token of the post."""
 
     def __init__(self, tokens: list[Token], gallery: Callable[[dict[str, str]], str]) -> None:
         self.tokens = tokens
         self.gallery = gallery
         self.dropped: list[str] = []
-        # A caption inside a caption does not become a figure. Authors never nest captions, and a thousand nested
-        # captions would exceed the recursion limit.
+        # Whether a caption is being expanded. Captions inside it don't become figures: authors never nest captions, and
+        # a thousand nested captions would exceed the recursion limit.
         self.in_caption = False
-        # The index of the end tag for each opening shortcode, and of the opening shortcode for each end tag.
+        # The position of the end tag of each opening shortcode, and the position of the opening shortcode of each end
+        # tag.
         self.partner = _partners(tokens)
 
     def between(self, start: int, end: int) -> str:
-        """Return the expanded text of the tokens from `start` up to `end`, excluding `end`."""
+        """Return the expanded text of the tokens from `start` to `end` (exclusive)."""
         parts: list[str] = []
         position = start
         while position < end:
@@ -112,7 +115,7 @@ class _Expander:
         return "".join(parts)
 
     def shortcode(self, token: Token, position: int, end: int) -> tuple[str, int]:
-        """Return the replacement of the shortcode at `position`, and the position after it."""
+        """Return what replaces the shortcode at `position`, and the position after it."""
         name = token.name.lower()
         partner = self.partner.get(position, -1)
         closed = position < partner < end
@@ -141,10 +144,11 @@ class _Expander:
         return token.source, position + 1
 
     def escaped(self, token: Token, position: int, end: int) -> tuple[str, int]:
-        """Return the replacement of a shortcode with doubled brackets, and the position after it.
+        """Return what replaces a shortcode with doubled brackets, and the position after it.
 
-        If both ends are doubled, the shortcode is shown with single brackets. The two ends can belong to a single
-        shortcode, or to an opening and a closing shortcode. Otherwise, the additional bracket is text.
+        Doubled brackets at both ends, as in [[name]] or [[name]…[/name]], mean that the shortcode is shown as text,
+        with single brackets. If only one bracket is doubled, the additional bracket is text, and the shortcode is
+        expanded.
         """
         is_front_doubled = token.source.startswith("[[")
         is_back_doubled = token.source.endswith("]]")
@@ -161,12 +165,12 @@ class _Expander:
         return "[" * is_front_doubled + text + "]" * is_back_doubled, after
 
     def drop(self, name: str) -> str:
-        """Record that a shortcode was lost, and return ""."""
+        """Record that a shortcode is lost. Return "", which replaces it."""
         self.dropped.append(name)
         return ""
 
     def caption(self, token: Token, inner: str) -> str:
-        """Return a figure: the picture with its link, followed by the caption."""
+        """Return a figure that contains the picture, with its link if it has one, and the caption."""
         pieces = list(tokens(inner))
         has_picture = False
         in_link = False
@@ -184,7 +188,7 @@ class _Expander:
         return f"\n\n<figure>{picture}{f'<figcaption>{text}</figcaption>' if text else ''}</figure>\n\n"
 
     def media(self, name: str, rest: str, inner: str) -> str:
-        """Return a link to the media of a shortcode, or "" if it has no URL."""
+        """Return a link to the content that a media shortcode shows, or "" if its URL is unknown."""
         values = attributes(rest)
         match = URL.search(unescape(rest)) or URL.search(unescape(inner))
         url = match[0] if match else next((values[key] for key in SOURCES if values.get(key)), "")
@@ -194,7 +198,7 @@ class _Expander:
         return link(url, label_of(url)) if url else ""
 
     def is_alone(self, position: int) -> bool:
-        """Return whether the shortcode at `position` is the only content of its paragraph or element."""
+        """Return whether a paragraph or an element contains only the shortcode at `position`."""
         return all(self.is_edge(position, step) for step in (-1, 1))
 
     def is_edge(self, position: int, step: int) -> bool:
@@ -212,9 +216,9 @@ class _Expander:
 
 
 def _partners(tokens: list[Token]) -> dict[int, int]:
-    """Return the pairs of opening and closing shortcodes, by index.
+    """Return the index of the end tag for each opening shortcode, and the other way round.
 
-    An end tag closes the last open shortcode with its name.
+    An end tag belongs to the last opening shortcode with the same name that has no end tag yet.
     """
     partners: dict[int, int] = {}
     open_shortcodes: dict[str, list[int]] = {}

@@ -1,7 +1,7 @@
 """A tokenizer for the bodies of WordPress posts, which yields text, tags, comments and shortcodes.
 
-The tokenizer accepts any input and runs in linear time. Nothing is lost: the sources of all tokens, joined together,
-are the original text.
+The tokenizer accepts any input, and runs in linear time. Nothing is lost: if the sources of all tokens are joined, the
+result is the original text.
 """
 
 import re
@@ -23,12 +23,13 @@ BLOCKS = words(
     "summary table tbody td tfoot th thead tr ul"
 )
 VOID = words("area base br col embed hr img input link meta param source track wbr")
-# Elements that become a single token, because their content is not ordinary text.
+# Elements that become a single token, including their content, because the content is not ordinary text.
 WHOLE = words("audio canvas code iframe math noscript object pre script style svg template textarea video xmp")
 
 TAG = re.compile(r"""<(/?)([a-zA-Z][a-zA-Z0-9:-]*)((?:[^<>"']|"[^"]*+"|'[^']*+')*+)>""")
 ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'=<>`]+))?""")
-# Matches a shortcode. A quoted value can contain tags, but no bracket. As in WordPress, a bracket ends the shortcode.
+# Matches a shortcode. A quoted value can contain tags, but no brackets: as in WordPress, a bracket always ends the
+# shortcode.
 SHORTCODE = re.compile(
     r"""(\[?)\[(/?)([a-zA-Z][\w-]*)((?:[\s=/](?:"[^"\[\]]*+"|'[^'\[\]]*+'|[^\[\]<>])*+)?)\](\]?)""", re.ASCII
 )
@@ -37,14 +38,14 @@ TEXT = re.compile(r"[^<\[]+")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token of a body.
+    """A token in the body of a post.
 
     Attributes:
         kind: "text", "comment", "open", "close", "void", "whole" (an element with its content) or "shortcode".
         name: The name of the element, in lowercase, or of the shortcode.
-        rest: The source after the name.
-        closing: Whether the shortcode is an end tag, [/name].
-        escaped: Whether the shortcode's opening bracket, closing bracket or both are doubled.
+        rest: The part of the source that follows the name.
+        closing: Whether the token is the end tag of a shortcode, [/name].
+        escaped: Whether the opening bracket or the closing bracket of the shortcode is doubled, or both are.
     """
 
     kind: str
@@ -56,10 +57,10 @@ class Token:
 
 
 def tokens(source: str) -> Iterator[Token]:
-    """Yield the tokens of `source`. A "<" or "[" that doesn't start a token is text."""
+    """Yield the tokens of `source`. If a "<" or "[" doesn't begin a token, it is text."""
     position = 0
-    # Names of elements that have no end tag in the rest of the text. They are stored so that each name is searched for
-    # only once.
+    # Names of elements for which the rest of the text contains no end tag. They are remembered, so that the text is
+    # searched only once for each name.
     unclosed: set[str] = set()
     while position < len(source):
         token = _token(source, position, unclosed)
@@ -75,7 +76,7 @@ def _token(source: str, position: int, unclosed: set[str]) -> Token:
             doubled = bool(match[1] or match[5])
             if not (match[5] and not match[1]) or match[2]:
                 return Token("shortcode", match[0], match[3], match[4], bool(match[2]), doubled)
-            # In "[name]]", the second closing bracket is text.
+            # In "[name]]", the second closing bracket is text, not part of the shortcode.
             return Token("shortcode", match[0][:-1], match[3], match[4], False, False)
         return Token("text", "[")
     if source.startswith("<!--", position):
@@ -100,25 +101,26 @@ def _token(source: str, position: int, unclosed: set[str]) -> Token:
 
 
 def _end_of(source: str, position: int, name: str) -> int:
-    """Return the end index of the next end tag of `name` after `position`, or -1 if there is none."""
+    """Return where the next end tag of `name` after `position` ends, or -1 if there is no such end tag."""
     match = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(source, position)
     return match.end() if match else -1
 
 
 def to_html(token: Token) -> str:
-    """Return a token as HTML. Any "<" in text is escaped, because another parser might interpret it as a tag."""
+    """Return a token as HTML. In text, escape each "<", because another parser might take it for the start of a tag."""
     return token.source.replace("<", "&lt;") if token.kind == "text" else token.source
 
 
 def is_block(token: Token) -> bool:
-    """Return whether a token is a tag of an element that ends a paragraph."""
+    """Return whether a token is a tag of a block element, or a whole block element, which ends a paragraph."""
     return token.kind in ("open", "close", "void", "whole") and token.name in BLOCKS
 
 
 def attributes(rest: str, *, decode: bool = True) -> dict[str, str]:
     """Return the attributes of a tag or shortcode as a dict, with names in lowercase and values without quotes.
 
-    The first of several attributes with the same name is used. If `decode` is true, character references are resolved.
+    If there are several attributes with the same name, the first is used. If `decode` is true, character references in
+    the values are resolved.
     """
     values: dict[str, str] = {}
     for name, value in ATTRIBUTE.findall(rest):
@@ -134,5 +136,5 @@ def end_tag(name: str) -> str:
 
 
 def link(url: str, text: str) -> str:
-    """Return an HTML link. The URL and the text are escaped."""
+    """Return a link as HTML. Escape the URL and the text."""
     return f'<a href="{escape(url)}">{escape(text, quote=False)}</a>'

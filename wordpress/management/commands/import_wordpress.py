@@ -16,7 +16,7 @@ from wordpress.media.download import DownloadsStopped, Limits
 from wordpress.places.existing import SourceError
 from wordpress.places.sections import SectionError
 
-# Number of seconds between progress messages if the output is not a terminal.
+# How many seconds to wait between two progress messages if the output is not a terminal.
 LINE_INTERVAL = 10.0
 INTERRUPTED = 130
 
@@ -105,7 +105,7 @@ class Command(MongoCommand):
 
 
 class Progress:
-    """A progress display: a bar on a terminal, or messages at regular intervals in any other output."""
+    """A display of the progress: a bar on a terminal, or messages at regular intervals otherwise."""
 
     def __init__(self, stdout: Any, *, quiet: bool) -> None:
         self.stdout = stdout
@@ -116,7 +116,7 @@ class Progress:
         self.last_line = time.monotonic()
 
     def begin(self, total: int, unit: str) -> None:
-        """Start counting up to `total`. Any previous count ends."""
+        """Begin a new count up to `total`."""
         self.end()
         self.total = total
         self.done = 0
@@ -136,7 +136,7 @@ class Progress:
             self.stdout.write(f"{self.done} of {self.total} {self.unit or 'posts and pages'}")
 
     def end(self) -> None:
-        """Remove the progress bar."""
+        """Remove the progress bar, if there is one."""
         if self.bar is not None:
             self.bar.close()
             self.bar = None
