@@ -83,7 +83,7 @@ class ModerationAdmin(admin.ModelAdmin):
         return checked_view
 
     def queue(self, request: HttpRequest) -> HttpResponse:
-        """Show the pending comments that no other moderator has leased, or the comments with the requested verdict.
+        """Show the pending comments that no other moderator has leased, or, if requested, those with another verdict.
 
         Viewing comments doesn't lease them to the moderator.
         """

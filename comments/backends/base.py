@@ -43,7 +43,7 @@ from marginalia.comments.types import (
 
 
 class Backend(Protocol):
-    """Storage for discussions, their comments, and the moderation queue."""
+    """Storage for discussions, their comments, the moderation queue, and data about comments."""
 
     flags: Flags
     subscriptions: Subscriptions
@@ -239,7 +239,7 @@ class Backend(Protocol):
         """Return the number of queued comments with this verdict, but at most `limit`."""
 
     def lease(self, by: str, until: datetime) -> HeldComment | None:
-        """Lease the oldest pending comment that isn't leased yet to the moderator `by`.
+        """Lease to the moderator `by` the oldest pending comment that isn't leased yet.
 
         Args:
             by: The primary key of the moderator.
@@ -265,11 +265,13 @@ class Backend(Protocol):
 
         Args:
             target: The target of the discussion.
-            **wanted: The requested page. `order` is the order of the comments. If it is not given, the discussion's
-                default order is used. `size` is the number of comments per page. The default is 50. `number` is the
-                page number (orders OLDEST and NEWEST). 0 is the first page in reading order. Numbers beyond the last
-                page select the last page. `after` and `before` are cursors from a Page (order THREADED). `at` is the
-                slug of a comment on the requested page.
+            **wanted: The requested page.
+                `order` is the order of the comments. If it is not given, the discussion's default order is used.
+                `size` is the number of comments per page. The default is 50.
+                `number` is the page number (orders OLDEST and NEWEST). 0 is the first page in reading order. Numbers
+                beyond the last page select the last page.
+                `after` and `before` are cursors from a Page (order THREADED).
+                `at` is the slug of a comment on the requested page.
 
         Returns:
             The page. If the page is empty, the next page in reading order is returned instead. At most 20 pages are
@@ -363,9 +365,10 @@ class Backend(Protocol):
             target: The target of the discussion.
             layout: The name of the new layout.
             order: The new order.
-            **how: Options. `renumber` specifies whether to renumber the comments by `(posted, slug)`. `patience` is the
-                maximum number of seconds to wait until no writer is active. None means no limit. `progress` is called
-                with the number of comments copied so far.
+            **how: Options.
+                `renumber` specifies whether to renumber the comments by `(posted, slug)`.
+                `patience` is the maximum number of seconds to wait until no writer is active. None means no limit.
+                `progress` is called with the number of comments copied so far.
 
         Returns:
             The number of copied comments, or None if the discussion already has this layout and order.
@@ -421,13 +424,13 @@ class Backend(Protocol):
         """
 
     def claimed_before(self, moment: datetime, limit: int) -> list[Target]:
-        """Return up to `limit` discussions with a claim that is older than `moment`."""
+        """Return the targets of up to `limit` discussions that have a claim older than `moment`."""
 
     def moving_before(self, moment: datetime, limit: int) -> list[Discussion]:
         """Return up to `limit` discussions whose conversion has made no progress since `moment`."""
 
     def sample(self, size: int, *, longest: int) -> list[Target]:
-        """Return up to `size` random discussions with at most `longest` comments each."""
+        """Return the targets of up to `size` random discussions that have at most `longest` comments."""
 
     def without_discussion(self, sample: int) -> dict[str, list[str]]:
         """Return targets that have comments but no discussion document.

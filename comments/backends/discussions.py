@@ -119,7 +119,7 @@ class Discussions:
         self.committing = self.collection.with_options(write_concern=PRIMARY_ONLY)
 
     def find(self, target: Target, *, whole: bool = False) -> Document | None:
-        """Return the document of a discussion. Unless `whole` is True, the document contains at most one claim."""
+        """Return the document of a discussion. Unless `whole` is True, read only the first of its claims."""
         return self.collection.find_one({"_id": target.id}, {"touched": 0} if whole else BRIEF_PROJECTION)
 
     def begin(self, target: Target) -> bool:
@@ -282,7 +282,7 @@ def label_filter(label: str) -> Document:
 
 
 def is_dead() -> Document:
-    """Return an expression that is true if no conversion is in progress, or if it has no recent heartbeat."""
+    """Return an expression that is true unless there is a conversion with a recent heartbeat."""
     return {"$lt": [{"$ifNull": ["$moving.beat", BEGINNING]}, {"$subtract": ["$$NOW", int(DEAD_AFTER * 1000)]}]}
 
 

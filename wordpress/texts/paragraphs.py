@@ -50,7 +50,10 @@ def paragraphs(source: str) -> str:
 
 
 class _Writer:
-    """A writer that collects inline tokens until a block starts or ends, and writes them in their element's layout."""
+    """A writer of HTML with paragraphs.
+
+    It collects inline tokens until a block begins or ends, and then writes them in the layout of their element.
+    """
 
     def __init__(self) -> None:
         self.out: list[str] = []

@@ -110,7 +110,7 @@ class Layout(ABC):
         return None
 
     def outgrown(self, place: Place, lookup: Lookup, *documents: Document) -> str:
-        """Return the layout to which a write requires converting the discussion, or "" if its layout is still suitable.
+        """Return the layout that a discussion needs after a write, or "" if its current layout is still suitable.
 
         Args:
             place: The place of the copy.
@@ -141,7 +141,7 @@ class Layout(ABC):
         """Yield all comments in `order`, which must be one of `orders`. Only one batch is in memory at a time."""
 
     def sorted(self, place: Place, order: Order) -> Iterator[Document]:
-        """Yield all comments in any `order`. If `order` is not one of `orders`, the comments are sorted in memory."""
+        """Yield all comments in `order`. If it is not one of `orders`, the comments are sorted in memory."""
         if order in self.orders:
             return self.iterate(place, order)
         return iter(sorted(self.iterate(place, self.orders[0]), key=lambda item: sort_key(item, order)))

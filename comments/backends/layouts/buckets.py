@@ -28,7 +28,7 @@ from marginalia.comments.backends.stored import Document, Place
 from marginalia.comments.types import Order
 from marginalia.mongo.connection import non_duplicate_errors
 
-# Number of buckets per query.
+# How many buckets each query reads.
 BATCH = 20
 BY_NUMBER = {"number": ASCENDING, "posted": ASCENDING, "slug": ASCENDING}
 
