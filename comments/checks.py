@@ -131,8 +131,9 @@ def _bounds() -> Iterator[CheckMessage]:
     if "MAX_BYTES" in wrong:
         return
     for name, entry in _entries():
-        # A bucket can exceed its size, because an approved comment can have the same number as another comment, and
-        # because several posts may be in progress when the bucket becomes full.
+        # Assume that a bucket contains twice as many comments as its size. It can exceed its size, because an approved
+        # comment can have the same number as another comment, and because several posts may be in progress when the
+        # bucket becomes full.
         size = entry.get("OPTIONS", {}).get("SIZE", bucket_size(""))
         if size * 2 * conf.get("MAX_BYTES") > MAX_DOCUMENT_BYTES:
             yield Error(

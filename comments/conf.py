@@ -40,7 +40,7 @@ DEFAULTS: dict[str, Any] = {
     # Import path of a function that accepts an object and returns the primary keys of its authors' accounts, as
     # strings. When these accounts comment on the object, their comments have the badge “Author”.
     "AUTHORS": "marginalia.comments.targets.no_authors",
-    # For how many minutes after posting a comment its author can edit or delete it.
+    # Authors can edit or delete a comment for this many minutes after they posted it.
     "EDIT_MINUTES": 15,
     # A form expires after FORM_HOURS. A form that is sent within less than MIN_SECONDS is refused, because a person
     # couldn't have filled it in so fast.
@@ -61,7 +61,7 @@ DEFAULTS: dict[str, Any] = {
     "ADDRESS": "marginalia.comments.posting.ip_hash.remote",
     # Import path of a function that accepts a request and returns the scheme and host for links in emails and feeds.
     "ORIGIN": "marginalia.comments.reading.links.requested",
-    # For how many seconds a conversion keeps the old copy, for readers that have already started to read it.
+    # After a conversion, the old copy is kept for this many seconds, for readers that have already started to read it.
     "KEEP_OLD_COPY": 3_600,
 }
 

@@ -1,9 +1,9 @@
 """Slugs, which identify comments and determine their order.
 
-A slug is a path that consists of one part for each comment from the root comment down. In a full slug, each part is
-preceded by the time of the comment: "2026.11.21.10.07.03.512:abcdefghijklmnop/…". All parts have the same length, and
-none of them contains "/". Therefore, the descendants of the path p are exactly the slugs in the range [p + "/", p +
-"0").
+A slug is a path. It contains a part for each comment from the root of the thread down to the comment itself. In a full
+slug, each part is preceded by the time of the comment: "2026.11.21.10.07.03.512:abcdefghijklmnop/…". All parts have the
+same length, and none of them contains "/". Therefore, the paths below the path p are exactly those that sort from p +
+"/" up to, but not including, p + "0".
 """
 
 import base64
@@ -44,7 +44,7 @@ def _early(posted: datetime) -> str:
 
 
 def join(parent: str, own: str) -> str:
-    """Return the path that consists of the path `parent`, which can be "", and the part `own`."""
+    """Return the path of the part `own` below the path `parent`. If `parent` is "", this is `own` itself."""
     return f"{parent}/{own}" if parent else own
 
 

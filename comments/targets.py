@@ -20,7 +20,7 @@ def register(model: type[Model], visible: Visible) -> None:
 
     Args:
         model: The model to register.
-        visible: A function that accepts primary keys, and returns those of the objects that all readers can see.
+        visible: A function that accepts primary keys, and returns the objects with these keys that all readers can see.
             Comments on other objects are never shown.
 
     Raises:

@@ -324,7 +324,7 @@ class PostResult:
     """The result of sending a comment: either a public comment or a held comment.
 
     Attributes:
-        new: Whether the comment was stored just now. It was not if the token had already been used.
+        new: Whether the comment was stored by this request. This is False if the token had already been used.
     """
 
     comment: Comment | None

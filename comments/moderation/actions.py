@@ -1,6 +1,6 @@
-"""Moderator actions. Each checks the permission, makes the change, and sends notices and signals if there are any.
+"""Moderator actions, used by the admin, the API, and the page that emails to moderators link to.
 
-They are used by the admin, by the API, and by the page that emails to moderators link to.
+Each action checks the permission and makes the change. Some actions also notify subscribers and send signals.
 """
 
 from collections.abc import Iterable

@@ -200,7 +200,7 @@ def reject(held_id: str, *, by: str = "", verdict: Verdict = Verdict.REJECTED) -
 
 
 def counts() -> dict[str, int]:
-    """Return how many comments are waiting, spam, rejected and flagged.
+    """Return the number of comments in each group: waiting, spam, rejected and flagged.
 
     The number of flagged comments is an estimate. The other counts use an index, and stop at MAX_COUNTED.
     """

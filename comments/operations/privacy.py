@@ -87,7 +87,7 @@ def erase(author: Person) -> Erased:
 
 
 def erase_author(*, id: str = "", email: str = "") -> int:
-    """Erase the text and author data of all comments by an account (`id`), or with an email address, or both.
+    """Erase the text and author data of all comments that match an account (`id`) or an email address.
 
     Returns:
         The number of comments that were erased or deleted.

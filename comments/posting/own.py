@@ -19,7 +19,7 @@ from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, HeldComment, Target
 from marginalia.mongo.clock import now
 
-# An account's comments that can still be changed are searched for only among this many of its newest comments.
+# To find the comments that an account can still change, only this many of its newest comments are read.
 MAX_SEARCHED = 10
 # How often the author of a comment can change it. There is a limit, because every previous version is stored.
 MAX_CHANGES = 20
@@ -134,7 +134,7 @@ def may_revise(rev: int) -> bool:
 
 
 def is_recent(comment: Comment | HeldComment) -> bool:
-    """Return whether the author of a comment could still change it.
+    """Return whether a comment can still be changed by its author.
 
     The comment must not be older than EDIT_MINUTES. It must not have been removed and, if it is in the queue, no
     moderator must have approved it.

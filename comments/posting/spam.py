@@ -141,7 +141,7 @@ def words(submission: Submission) -> SpamHit | None:
 
 
 def rate(submission: Submission) -> SpamHit | None:
-    """Refuse a comment or a change if its network or account has reached the rate limit for both."""
+    """Refuse a comment or a change if its network or its account has reached the rate limit."""
     if _count(_keys("rate", submission.ip_hash, submission.user), submission.token.nonce):
         return None
     return SpamHit(
@@ -195,7 +195,7 @@ def uncount(submission: Submission, *, rate: bool = True) -> None:
     Args:
         submission: The submitted data.
         rate: Whether to undo the count for the rate limit too. Use False if another comment has already been stored
-            with the form, because both comments have the same count.
+            with the form, because the two comments were counted only once.
     """
     rates = _keys("rate", submission.ip_hash, submission.user) if rate else []
     for key in (*rates, _repeat_key(submission)):

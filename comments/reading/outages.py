@@ -15,11 +15,11 @@ from django.http import HttpRequest, HttpResponse
 from marginalia.comments import conf
 from marginalia.mongo.servers import Outage, outage_after
 
-# How many seconds a page waits for comments.
+# A page waits at most this many seconds for comments.
 PATIENCE = 2.0
-# How many seconds a reader who has sent a form has to wait at most.
+# A reader who has sent a form has to wait at most this many seconds.
 FORM_PATIENCE = 10.0
-# For how many seconds after an outage is detected this process doesn't try to read comments.
+# After an outage, this process doesn't try to read comments for this many seconds.
 PAUSE = 5.0
 AWAY = "comments_are_away"
 # The time, on the monotonic clock, at which this process tries again, keyed by connection alias.
@@ -57,7 +57,7 @@ def limit_waiting(shared: MutableMapping[Any, Any], seconds: float = PATIENCE) -
 
 
 def limited(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Return `view`, changed so that it raises Outage if the comments database does not respond in time."""
+    """Wrap `view` so that it raises Outage if the comments database does not respond in time."""
 
     @wraps(view)
     def limited_view(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

@@ -1,6 +1,6 @@
 """The query parameter that selects which part of a discussion is shown.
 
-A page cache has to take only this parameter into account.
+There are no other such parameters, so a page cache has to take only this one into account.
 
     ?comments=newest             the first page, newest first
     ?comments=oldest.3           page 3

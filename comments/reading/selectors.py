@@ -33,7 +33,7 @@ def discussion(target: Model | Target) -> Discussion:
 
 @tracked_reads()
 def discussions(wanted: Iterable[Model | Target]) -> dict[Target, Discussion]:
-    """Return the discussions of many targets, using one query. Lists that show the number of comments need them."""
+    """Return the discussions of many targets, using one query, for example to show the number of comments on each."""
     by_target = backend().discussions([targets.target_for(target) for target in wanted])
     for found in by_target.values():
         versions.note(found)

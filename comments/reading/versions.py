@@ -34,7 +34,7 @@ recorded = _recorder.recorded
 
 
 def reliable_version(version: object, *, writing: object) -> str | None:
-    """Return a version as a str, or None if it isn't reliable because there is an open claim (`writing`).
+    """Return the version of a discussion, or None if it is unreliable because there is an open claim (`writing`).
 
     If a commit is lost in a server failure, the claim remains, and the version doesn't reflect the comment, although
     readers may already see it.
