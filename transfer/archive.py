@@ -28,8 +28,8 @@ from transfer.lines import BadLine, decode
 FORMAT = "marginalia-site"
 VERSION = 1
 MANIFEST = "manifest.json"
-# The files, in the order in which they are imported. The documents in a file refer only to documents in files before
-# it, or in the same file.
+# The files, in the order in which they are imported. Before a document can be stored, only documents from earlier
+# files, or from the same file, have to be stored.
 FILES = (
     REVISIONS := "revisions.jsonl",
     SECTIONS := "sections.jsonl",

@@ -58,7 +58,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class ImportResult:
-    """The result of importing a document. In a dry run, the result that an import would have.
+    """The result of importing a document, or, in a dry run, the result that an import would have.
 
     Attributes:
         label: A description of the document.

@@ -21,7 +21,7 @@ DEEPEST = 90
 # bytes could contain up to 2,600,000 signs, but real documents contain few of them outside their body text.
 _SIGNS = (b"{", b"[", b",")
 MOST_SIGNS = 1_000_000
-# The accepted types. Subclasses are rejected. One of them is bson.Code, a subclass of str.
+# The accepted types. Subclasses of these types are rejected, because bson.Code, for example, is a subclass of str.
 _VALUES = frozenset({str, bool, int, Int64, float, datetime, ObjectId, Decimal128, type(None)})
 
 

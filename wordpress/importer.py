@@ -132,7 +132,7 @@ class Importer:
         return self.report
 
     def _import_pictures(self, export: Export, sections: Sections, top: TargetSection) -> None:
-        """Create photos in a gallery. The posts and pages that show these photos must be converted later."""
+        """Create photos in a gallery, before the posts and pages that show them are converted."""
         known = pictures.register_known(export, self.report, self.moment)
         available = pictures.with_file(export)
         downloadable = pictures.without_file(export) if self.options.download else []

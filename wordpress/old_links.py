@@ -55,8 +55,8 @@ def store(export: Export, links: Iterable[tuple[int, str, ObjectId]]) -> None:
 def find(host: str, path: str, query: Mapping[str, str]) -> ObjectId | None:
     """Return the id of the node that an old URL now refers to.
 
-    If several imported sites used the path, the site with this host counts. The result is None if no site used the
-    path, or if several sites used it for different nodes and the host doesn't decide between them.
+    If several imported sites used the path, return the node from the site with this host. Return None if no site used
+    the path, or if several sites used it for different nodes and none of them has this host.
     """
     number = next((query[name] for name in NUMBER_PARAMETERS if name in query), None)
     query_path = _normalize(path)

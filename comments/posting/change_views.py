@@ -70,8 +70,8 @@ def delete(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse
         except Refused as error:
             raise Http404(error.sentence) from error
         except CommentNotFound:
-            # A moderator has just approved the comment. Ignore the error, because the author can now delete the
-            # published comment.
+            # The pending comment is gone, perhaps because a moderator has just approved it. Ignore the error, because
+            # the author can still delete the published comment.
             if not isinstance(comment, HeldComment):
                 raise
         return HttpResponseRedirect(_url_after_deletion(comment, obj))

@@ -71,7 +71,7 @@ class Refused(Exception):
 
     @classmethod
     def from_error(cls, error: CommentError) -> "Refused":
-        """Return the `Refused` exception that corresponds to `error`."""
+        """Convert `error` to a `Refused` exception."""
         return cls(
             type(error).__name__, error.sentence, is_unsure=isinstance(error, DiscussionBusy | DiscussionDamaged)
         )

@@ -149,7 +149,7 @@ class CommentView:
 
 
 class Presenter:
-    """A presenter of comments from one discussion that are shown together."""
+    """An object that prepares comments that are shown together, such as one page of a discussion, for templates."""
 
     def __init__(
         self,

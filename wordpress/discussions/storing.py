@@ -18,8 +18,8 @@ from wordpress.report import Report
 __all__ = ["Discussions"]
 
 # If a post was imported longer ago than this, later runs don't add its pending comments to the queue again. The queue
-# deletes a comment 30 days after it was approved or rejected, so a later run can't tell any longer whether a comment
-# was rejected.
+# deletes a comment 30 days after it was approved or rejected, so a later run can no longer tell whether a comment was
+# rejected.
 QUEUE_MEMORY = timedelta(days=29)
 KINDS = {"pingback": Kind.PINGBACK, "trackback": Kind.TRACKBACK}
 # At most this many queued comments with each verdict are compared with the comments of a post.

@@ -26,9 +26,9 @@ __all__ = ["MAX_RECORD", "VERSIONS", "read"]
 VERSIONS = ("1.0", "1.1", "1.2")
 # Limits that no real export exceeds. A file that exceeds a limit is rejected, so that it can't use up all memory or
 # time. MAX_RECORD is the maximum number of characters in one record. MAX_TAG is the maximum number of characters in one
-# tag or comment: the parser would read a longer tag again with each chunk, until it is complete. MAX_DEPTH is the
-# maximum nesting depth of elements. MAX_PREFIXES is the maximum number of namespace prefixes that are declared at any
-# one point.
+# tag or comment. With each chunk, the parser reads an incomplete tag again from its beginning, so a very long tag would
+# take too much time. MAX_DEPTH is the maximum nesting depth of elements. MAX_PREFIXES is the maximum number of
+# namespace prefixes that are declared at any one point.
 MAX_RECORD = 64 * 1024 * 1024
 MAX_TAG = 1024 * 1024
 MAX_DEPTH = 100

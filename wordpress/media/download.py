@@ -19,7 +19,7 @@ from wordpress.export.old_site import host_of
 
 __all__ = ["DownloadError", "DownloadsStopped", "Downloader", "Limits", "is_public"]
 
-# A connection is given up if no bytes arrive for this many seconds.
+# How many seconds to wait for the next bytes from the server.
 STALL_SECONDS = 20
 PIECE = 64 * 1024
 # How many redirects are followed per file. They must lead to one of the site's own hosts, but can switch to https, and

@@ -120,7 +120,7 @@ class PictureImporter:
         return photo_id
 
     def register_planned(self, attachments: list[Attachment]) -> None:
-        """Register the pictures that would be downloaded, in a dry run."""
+        """Register the pictures that a real run would download. This method is used in dry runs."""
         for attachment in attachments:
             register_at(self.export, attachment, ObjectId(), "", self.report)
         if attachments:

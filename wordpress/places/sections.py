@@ -59,11 +59,11 @@ class Sections:
         return self._find(f"section {slug}", Folder.type_name, slug, title, TOP)
 
     def blog(self, top: TargetSection) -> TargetSection:
-        """Return the blog in `top` into which posts are imported."""
+        """Return the blog in `top` that receives the imported posts."""
         return self._find(f"blog {top.id}" if top.id else "blog", Blog.type_name, "blog", _("Blog"), top)
 
     def gallery(self, top: TargetSection) -> TargetSection:
-        """Return the gallery in `top` into which pictures are imported."""
+        """Return the gallery in `top` that receives the imported pictures."""
         return self._find(
             f"gallery {top.id}" if top.id else "gallery", Gallery.type_name, "pictures", _("Pictures"), top
         )

@@ -25,7 +25,7 @@ MAX_DEPTH = 12
 
 
 def to_markdown(html: str) -> str:
-    """Convert the HTML of a comment, with a few tags and line breaks, to Markdown."""
+    """Convert simple HTML, in which line breaks are significant, to Markdown."""
     writer = _Writer()
     for token in tokens(paragraphs(html)):
         writer.feed(token)

@@ -237,7 +237,7 @@ def sort_key(document: Mapping[str, Any], order: Order) -> Any:
 
 
 def pushes(document: Document, order: Mapping[str, int]) -> list[tuple[Document, Any]]:
-    """Return two ways to insert a comment into the sorted array `comments`.
+    """Return two ways to insert a comment into the sorted array `comments`, to be tried in this order.
 
     Each way is a pair: a condition on the array, and a value for $push. The first way appends the comment. Its
     condition is that the comment sorts after all others, as it usually does. Only the new comment is then logged and

@@ -21,7 +21,7 @@ BATCH = 100
 
 
 class Across(Erasing):
-    """Read operations across all discussions."""
+    """The part of the backend that reads or searches all discussions, whatever their layouts."""
 
     def recent(self, limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
         # The time `newest` of a discussion is never earlier than that of its newest public comment. Read the

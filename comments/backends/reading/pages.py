@@ -32,7 +32,7 @@ Read = Callable[[Discussion, Place, Layout], T]
 
 
 class Reading(Part):
-    """Read operations on a single discussion."""
+    """The part of the backend that reads a single discussion."""
 
     def discussion(self, target: Target) -> Discussion:
         return self._find(target)[0]

@@ -111,7 +111,7 @@ def _count_unique(store: Store, document: Document, layout: Layout, epoch: int) 
 
 
 class Repairing(Part):
-    """Audits and repairs of discussions."""
+    """The part of the backend that audits and repairs discussions."""
 
     def repair_claims(self, target: Target, *, older_than: float | None = None) -> int:
         return repair_claims(self.store, target, older_than=older_than)

@@ -41,7 +41,7 @@ class Change:
 
 
 class Changing(Part):
-    """Write operations that change a comment."""
+    """The part of the backend that changes comments."""
 
     def edit(self, target: Target, slug: str, *, source: str, html: str, rev: int, token: str, by: str = "") -> Comment:
         fields = {"source": source, "html": html, "edited": now()}

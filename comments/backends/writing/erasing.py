@@ -25,7 +25,7 @@ LASTING = timedelta(seconds=2 * LEASE)
 
 
 class Erasing(Changing):
-    """Operations that read or erase all data about an author."""
+    """The part of the backend that reads or erases all data about an author."""
 
     def written_by(self, *, id: str = "", email: str = "") -> Iterator[Comment | HeldComment | ReplacedComment]:
         query = _query(id, email)

@@ -24,7 +24,7 @@ BATCH = 250
 
 
 class Importing(Changing):
-    """Write operations that import comments."""
+    """The part of the backend that imports comments."""
 
     def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
         new = 0

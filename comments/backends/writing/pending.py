@@ -29,7 +29,10 @@ OLDEST_FIRST = [("created", 1), ("_id", 1)]
 
 
 class Pending(Posting):
-    """The moderation queue. Each change is a single update, whose filter checks the state of the queued comment."""
+    """The part of the backend that manages the moderation queue.
+
+    Each change to a queued comment is a single update, whose filter checks that the comment is in the expected state.
+    """
 
     def hold(self, target: Target, new: NewComment, reasons: tuple[str, ...] = ()) -> PostResult:
         slug = slug_of(new)

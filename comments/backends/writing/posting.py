@@ -30,7 +30,7 @@ Make = Callable[[Claim, Mapping[str, Document]], Document]
 
 
 class Posting(Changing):
-    """Write operations that create a comment."""
+    """The part of the backend that creates comments."""
 
     def post(self, target: Target, new: NewComment) -> PostResult:
         content = content_document(new)
