@@ -147,8 +147,8 @@ def compare(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collect
     if not present <= known:
         return skip(record, "it has been changed here")
     if (record["metadata"]["nonce"], _draft_nonce(record)) == (stored["metadata"]["nonce"], _draft_nonce(stored)):
-        # Only the tags or the position can differ. Changing them doesn't set a new nonce, so it is unknown on which
-        # site they were changed last.
+        # The nonces are equal, so the difference was caused by a change that doesn't set a nonce, for example to the
+        # tags or to the position. It is unknown on which site this change was made.
         return skip(record, "it has the same version, but other tags or another position")
     if stored["metadata"]["tags"] not in (record["metadata"]["tags"], _saved_tags(stored)):
         return skip(record, "its tags have been changed here")
