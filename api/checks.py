@@ -16,7 +16,8 @@ def check_extensions(**kwargs: Any) -> list[CheckMessage]:
     - api.E003: a router isn't a Router from api.extensions.
     - api.E004: two schemas or two operations have the same name.
     """
-    # These modules import ninja, which commands without checks and background processes don't need.
+    # Import these modules only here, because they import ninja. Background processes, and commands that don't run
+    # system checks, don't need ninja.
     from api import extensions
     from api.schemas import openapi
     from api.urls import api

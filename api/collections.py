@@ -9,7 +9,7 @@ TOKENS = "api.tokens"
 RESPONSES = "api.answers"
 CHANGES = "cms.changes"
 DAY = 24 * 60 * 60
-# How long responses are stored. If a client repeats a request with the same key within a day, it gets the stored
+# Responses are stored for two days. If a client repeats a request with the same key within one day, it gets the stored
 # response. The second day allows for differences between clocks.
 RESPONSE_LIFETIME_SECONDS = 2 * DAY
 UPLOADS, PARTS = "api.uploads", "api.upload_parts"
@@ -66,8 +66,8 @@ def collections() -> tuple[Collection, ...]:
         (
             Index("by_key", (("key", 1),), unique=True),
             Index("public_by_shown", (("public", 1), ("shown", 1))),
-            # While the relay is running, it updates `marked` in the last entry, so this index never deletes the last
-            # entry.
+            # MongoDB deletes the entries whose `marked` time is too old. While the relay is running, it updates this
+            # time in the last entry, so the last entry is never deleted.
             Index("horizon", (("marked", 1),), expire_after_seconds=settings.API["CHANGES_DAYS"] * DAY),
         ),
         validator=document(

@@ -19,7 +19,8 @@ HOT_QUERIES = (
         },
     ),
 )
-# If the relay's progress is older than this, the relay has stopped, because it records its progress every 15 seconds.
+# If the relay's progress is older than this, the relay is assumed to have stopped. A running relay records its progress
+# every 15 seconds.
 MAX_DELAY = timedelta(minutes=3)
 
 

@@ -68,7 +68,7 @@ def mount(api: Api) -> None:
         for operation in _operations(router):
             function = operation.view_func.__name__
             operation.operation_id = f"{name.replace('-', '_')}_{operation.operation_id or function}"
-            # ninja sets `url_name` only if the app does.
+            # An operation has the attribute `url_name` only if the app has set it.
             operation.url_name = f"x-{name}-{getattr(operation, 'url_name', function)}"
         api.add_router(PREFIX + name, router)
 

@@ -114,7 +114,8 @@ def problem_response(problem: Problem) -> HttpResponse:
 def read_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Restrict a view to GET and HEAD.
 
-    Requests with other methods get a problem response, even if they have no CSRF token.
+    Requests with other methods get a problem response. The view doesn't check CSRF tokens, because Django would return
+    an HTML page for a request without a valid token.
     """
 
     @wraps(view)

@@ -104,7 +104,7 @@ def _clean(patch: Mapping[str, Any]) -> dict[str, Any]:
     defaults = asdict(StoredSettings())
     for name, value in patch.items():
         try:
-            # A form field for a photo accepts the photo's id.
+            # If the setting is a photo, the value is the photo's id, which the form field also accepts.
             cleaned[name] = defaults[name] if value is None else setting_fields.FIELDS[name].clean(value)
         except ValidationError as error:
             errors.append((f"body.{name}", " ".join(error.messages)))

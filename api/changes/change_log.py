@@ -1,8 +1,9 @@
 """The change feed as stored in cms.changes: one document per change, with consecutive numbers.
 
-The last entry stores the relay's position: `resume` for the change stream, and `until` for scheduled changes. Numbers
-are unique, and a new entry has the number after the last entry that the relay has read. A relay that hasn't read the
-last entry therefore can't append anything, so several relays can run without a lock.
+The last entry stores the relay's position: `resume` for the change stream, and `until` for scheduled changes.
+
+A relay gives a new entry the number after the last entry that it has read. Because numbers are unique, a relay that
+hasn't read the newest entry can't append anything. Several relays can therefore run without a lock.
 
 Readers see different numbers (`shown`), which count only the public entries. If readers saw the actual numbers, gaps
 would reveal how often hidden pages are saved.
@@ -39,7 +40,7 @@ class Entry:
     Attributes:
         key: The id of the event or scheduled change, which ensures that the change is appended only once.
         is_public: Whether readers can see the entry.
-        resume: The change stream's resume token, or None if the history is lost.
+        resume: The change stream's resume token, or None if the list can't be continued after this entry.
         until: The time up to which scheduled changes have been appended.
     """
 
@@ -146,8 +147,8 @@ def existing_keys(keys: Sequence[str]) -> set[str]:
 def bounds(*, public_only: bool) -> tuple[int, int] | None:
     """Return the numbers of the first and last entries, or None if the list is empty.
 
-    The last entry also stores the number of the last public entry. If all public entries have expired, the first number
-    is one higher than the last.
+    Every entry also stores the number that readers see for the last public entry. If all public entries have expired,
+    the first number that is returned is one higher than the last.
     """
     newest = next(iter(_read(0, -1, 1, public_only=False)), None)
     last = newest.get("shown" if public_only else "_id") if newest else None
@@ -176,6 +177,6 @@ def _read(after: int, direction: int, limit: int, *, public_only: bool) -> list[
 
 
 def _last_entry(stored: dict[str, Any]) -> LastEntry:
-    # Entries from older releases have no `shown` number, so the list starts again after these entries.
+    # Entries from older releases have no `shown` number. Without a resume token, the relay starts a new list.
     shown, resume = (stored["shown"], stored["resume"]) if "shown" in stored else (0, None)
     return LastEntry(stored["_id"], shown, resume, stored["until"], stored["at"], stored["marked"])

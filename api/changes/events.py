@@ -24,7 +24,7 @@ class DetectedChange:
     """A change whose visibility has not been determined yet.
 
     Attributes:
-        collection: The collection of a node or photo, or "" for other kinds.
+        collection: The collection of the changed node or photo, or "" for other kinds of changes.
         affects_subtree: Whether the change also affects everything in the node, because the node's path or visibility
             changed.
         is_draft_only: Whether only the draft changed.
@@ -58,18 +58,19 @@ def parse_changes(events: Iterable[Document]) -> list[DetectedChange]:
 
 
 def lacks_site_version(events: Iterable[Document]) -> bool:
-    """Return whether the site's version has not been renewed since the latest changes.
+    """Return whether `events` contain a change after which the site didn't get a new version.
 
-    Until the site gets a new version, cached pages may show the state before these changes.
+    Until the site gets a new version, cached pages may show the state before the change.
     """
     unversioned = 0
     for event in events:
         if event["ns"].get("coll") == SITE and "texts" in event["fields"]:
-            # Each save renews the `texts` version once, so this event accounts for only one change.
+            # A new `lists` version applies to all pages. Each save renews the `texts` version once, so a new `texts`
+            # version accounts for only one change.
             unversioned = 0 if "lists" in event["fields"] else max(unversioned - 1, 0)
         elif (change := _parse_event(event)) and change.kind in (NODE, SETTINGS):
-            # Ignore drafts, because pages never show them. Scheduled drafts count, because cached pages expire when the
-            # next scheduled draft is due.
+            # Ignore changes to drafts, because pages never show drafts. However, count changes to scheduled drafts,
+            # because cached pages expire when the next scheduled draft is due.
             unversioned += not change.is_draft_only or "due" in event
     return unversioned > 0
 

@@ -62,7 +62,8 @@ def relay(moment: datetime | None = None) -> int:
             if entries := visibility.entries(events.parse_changes(batch.events), last.until, fixed_moment or now()):
                 if events.lacks_site_version(batch.events):
                     # The process that saved the change is about to store a new version of the site, or has died.
-                    # Clients that receive the change must not get pages that were cached before the change.
+                    # Store a new version now, because clients that receive the change must not get pages that were
+                    # cached before the change.
                     site.invalidate()
                 last = change_log.append(last, entries)
                 appended += len(entries)
@@ -77,9 +78,10 @@ def relay(moment: datetime | None = None) -> int:
 def _resume_or_start(moment: datetime) -> LastEntry:
     """Return the last entry of the list. If the list can't be continued, start a new list.
 
-    If there is no list, or its history is lost, the new list begins with two entries. The first entry has no resume
-    token, so relays that continue from an earlier entry stop. The second entry's number is its time in milliseconds.
-    This number is higher than any number that clients have ever seen, even if the database was restored from a backup.
+    A new list begins with two entries. The first entry has no resume token. After it is stored, relays that have read
+    only earlier entries can't append anything. The second entry contains the current position in the change stream. Its
+    number is a time in milliseconds, which is higher than any number that clients have ever seen, even if the database
+    was restored from a backup.
     """
     last = change_log.last() or change_log.append(None, [_reset_entry("first", 0, None, moment - GRACE)])
     if last.resume is None:

@@ -122,8 +122,8 @@ def _was_visible(
         if version is None:
             return True
         if version:
-            # If the node expired after `until`, the list doesn't contain the expiry yet, and _due_entries would no
-            # longer find the node.
+            # If the node expired after `until`, the list doesn't contain the expiry yet, and _due_entries can no longer
+            # find the node. Therefore, check whether readers could see the node immediately before its expiry.
             expires = version["metadata"].get("expires")
             last_moment = (
                 expires - _MILLISECOND if isinstance(expires, datetime) and until < expires <= moment else moment

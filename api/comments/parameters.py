@@ -1,4 +1,4 @@
-"""Shared parts of the comment endpoints: the router, path and header parameters, and the target."""
+"""Parts that the comment endpoints share: the router, parameters, and a function that loads the discussed node."""
 
 from typing import Annotated
 

@@ -72,10 +72,11 @@ def post(request: HttpRequest, node_id: NodeId, data: shapes.NewComment, key: Ke
 
 
 def _nonce(target: Target, parent: str, principal: Principal, key: str) -> str:
-    """Return the nonce for a new comment. This nonce is used instead of the nonce that a form would contain.
+    """Return the nonce for a new comment, which has the same purpose as the nonce in a comment form.
 
-    The nonce is derived from the Idempotency-Key, the account, and the comment's position in the discussion. Visitors
-    can't be identified, so only random keys distinguish their comments.
+    The nonce is derived from the discussion, the parent comment, the account and the Idempotency-Key, so a repeated
+    request doesn't post the comment again. Visitors can't be identified, so the nonces of two visitors differ only if
+    their keys are random.
     """
     intent = "\0".join((str(target), parent, user_key(principal), key))
     return salted_hmac("api.comments.key", intent, algorithm="sha256").hexdigest()
@@ -135,7 +136,7 @@ def change(
     """
     rev = if_match_rev(request)
     sender, comment, obj = _load_for_change(request, node_id, slug)
-    # The nonce is derived from the version, so a repeated request makes the same change.
+    # The nonce is derived from `rev`, so a repeated request is recognized as the same change.
     form = EditForm({"text": data.text, "rev": rev, "nonce": f"api {rev}"})
     _check_form(form)
     try:

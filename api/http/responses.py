@@ -51,7 +51,9 @@ def json_response(request: HttpRequest, data: Any, *, nonce: ObjectId | None = N
 
 
 def add_cache_headers(request: HttpRequest, response: HttpResponse, nonce: ObjectId | None = None) -> HttpResponse:
-    """Add an ETag to a response, and prevent shared caches from storing the responses of accounts. Return the response.
+    """Add an ETag and a Cache-Control header to a response. Return the response.
+
+    If an account sent the request, shared caches must not store the response.
 
     Args:
         request: The request.

@@ -63,7 +63,7 @@ def create(principal: Principal, request_id: ObjectId | None, data: Mapping[str,
     # Reject users without permission before parsing the fields that they sent.
     action = actions.CreateNode(user=principal, type=type, fields={})
     action.check()
-    # An account without permission to list nodes isn't allowed to see the new node in the response.
+    # The response contains the new node, so reject accounts that aren't allowed to list nodes.
     if not access.may_list(principal):
         raise PermissionDenied
     if request_id and editable_nodes.load(request_id):
@@ -203,7 +203,7 @@ def _check_trashed_version(context: WriteContext, trashed: Editable) -> None:
 def _base_version(context: WriteContext, editable: Editable) -> Version:
     """Return the version that a change is based on, or the current version if that version no longer exists.
 
-    The returned version has the current tags, because the nonce doesn't change when the tags change.
+    A version's nonce stays the same when the tags change, so the returned version always has the current tags.
     """
     present = editable.draft if context.is_draft and editable.draft else editable.live
     if present.nonce == context.seen:
@@ -223,5 +223,5 @@ def _is_draft_published(context: WriteContext, node_id: ObjectId) -> bool:
     type = present.node.metadata.type
     drafted = {path: value for path, value in draft.fields.items() if path not in NOT_DRAFTED}
     merge = merging.merge(base.fields if base else None, drafted, live, type)
-    # If the draft was published, merging it into the live version again doesn't change anything.
+    # If merging the draft into the live version again wouldn't change anything, the draft has been published.
     return not merge.conflicts and all(merging.same(live.get(path), value) for path, value in merge.changes.items())

@@ -153,7 +153,7 @@ def _apply_patch(target: Any, patch: Any) -> Any:
 
 
 def _with_ids(field: models.Field, value: Any, text: str) -> Any:
-    """Return a value with ids for the new parts in its lists, at any depth. The ids are derived from `text`."""
+    """Return a value in which new parts have ids, including parts in nested lists. The ids are derived from `text`."""
     if isinstance(field, EmbeddedModelArrayField) and isinstance(value, list):
         parts = [_with_nested_ids(field, part, f"{text}:{number}") for number, part in enumerate(value)]
         return [_with_id(part, f"{text}:{number}") for number, part in enumerate(parts)]

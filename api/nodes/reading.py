@@ -126,7 +126,7 @@ def by_path(
 
     If the node has moved, the response is 308 and contains the current path.
     """
-    # `path` in responses is percent-encoded if it contains non-ASCII letters.
+    # Clients can send a `path` from a response, which is percent-encoded if it contains non-ASCII letters.
     wanted_path = unquote(path).strip("/")
     moment = now()
     sections = tree.current()

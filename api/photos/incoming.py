@@ -113,8 +113,8 @@ def check_wanted_place(description: PhotoDescription) -> None:
 def derive_photo_id(request: HttpRequest, principal: Principal) -> ObjectId | None:
     """Return the photo id derived from the Idempotency-Key and the account, or None if there is no key.
 
-    A repeated request gets the same id, so it doesn't create a second photo. The response therefore doesn't have to be
-    stored, and the body, which may be large, isn't read twice.
+    A repeated request gets the same id, so it doesn't create a second photo. Uploads therefore don't need
+    idempotency.run_once, which would have to read the whole body to compute its hash.
 
     Raises:
         Problem: 400 if the key is empty or too long.
@@ -216,7 +216,7 @@ def add_photo(
 
 
 def under_way() -> Problem:
-    """Return the problem for a repeated request whose first attempt is still running."""
+    """Return the problem for a request that repeats an upload while the first attempt is still running."""
     return Problem("conflict", "This upload is already in progress.", headers={"Retry-After": RETRY_LATER})
 
 

@@ -224,7 +224,7 @@ def _finish(request: HttpRequest, principal: Principal, upload: StagedUpload, an
 
 
 def _finished_response(request: HttpRequest, principal: Principal, upload_id: ObjectId) -> HttpResponse:
-    """Return the response for the photo that was created from an upload of the principal.
+    """Return the response for the photo that was created from one of the principal's uploads.
 
     Raises:
         Http404: There is no such photo.

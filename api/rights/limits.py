@@ -26,7 +26,7 @@ JSON_TYPES = frozenset({"application/json", "application/merge-patch+json"})
 
 @dataclass(frozen=True)
 class CountedRequest:
-    """A counted request: its key, the number of requests that it counts as, the limit, and the result of counting."""
+    """A counted request: its key, how many requests it counts as, the limit, and the result of counting."""
 
     key: str
     cost: int

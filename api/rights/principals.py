@@ -122,7 +122,7 @@ class BearerToken(HttpBearer):
 
 
 def for_writing(request: HttpRequest) -> Principal | None:
-    """Return the principal of a request, with write permissions, or None for visitors and invalid tokens.
+    """Return the principal that the sender would have in an unsafe request, or None for visitors and invalid tokens.
 
     The request is not counted toward a rate limit.
     """
@@ -161,7 +161,7 @@ class Session(APIKeyCookie):
         return Principal(request.user, is_reading=is_reading)
 
     def authenticate(self, request: HttpRequest, key: str | None) -> Principal | None:
-        """Return None, because the cookie by itself proves nothing. Django's own middleware reads the session."""
+        """Return None. ninja requires this method, but `__call__` uses the user that Django has already logged in."""
         return None
 
 

@@ -28,7 +28,7 @@ class ComputedField:
         name: The name of the property or method.
         kind: The type of the field's values.
         description: The first line of the docstring.
-        is_batched: Whether a class method returns the values for all nodes of a response at once.
+        is_batched: Whether a class method returns the values for all nodes in a response at once.
     """
 
     name: str

@@ -43,10 +43,10 @@ _PROBLEM = {
 
 
 class _Document(OpenAPISchema):
-    """An OpenAPI document that records which names are used twice.
+    """An OpenAPI document that records which names and operation ids are used twice.
 
     Attributes:
-        conflicts: The names of different schemas, and of different operations, that have the same name.
+        conflicts: The names that different schemas share, and the ids that different operations share.
     """
 
     def __init__(self, api: Api) -> None:
@@ -68,7 +68,7 @@ class _Document(OpenAPISchema):
 
 
 def conflicts(api: Api) -> set[str]:
-    """Return the names that different schemas or operations of the API share."""
+    """Return the names that different schemas of the API share, and the ids that different operations share."""
     return _Document(api).conflicts
 
 
@@ -91,7 +91,8 @@ def _schema(api: Api, types: tuple[type[Content], ...]) -> dict[str, Any]:
     node_shapes = node_schema.pop("$defs")
     for shape in node_shapes.values():
         for field in shape.get("properties", {}).values():
-            # Remove the default, because a field is missing from a response only if it wasn't requested.
+            # Remove the default, which clients would use for missing fields. A field is missing from a response only if
+            # it wasn't requested.
             field.pop("default", None)
     known |= node_shapes
     known["Node"] = {"title": "Node", "description": getdoc(shapes.Node), **node_schema}
@@ -113,16 +114,17 @@ def _schema(api: Api, types: tuple[type[Content], ...]) -> dict[str, Any]:
 
 
 def _complete(operation: dict[str, Any]) -> None:
-    """Add the problem response to an operation, allow visitors if no token is required, and complete the parameters."""
+    """Complete an operation: add the problem response, correct the parameters, and show whether a token is required."""
     problem_content = {problems.CONTENT_TYPE: {"schema": {"$ref": REF_TEMPLATE.format(model="Problem")}}}
     operation["responses"] = {str(status): response for status, response in operation["responses"].items()}
     for status, response in operation["responses"].items():
-        # ninja declares only application/json.
+        # ninja declares all responses as application/json, but problems have their own content type.
         if status >= "400" and "content" in response:
             response["content"] = {problems.CONTENT_TYPE: response["content"].pop("application/json")}
     operation["responses"]["default"] = {"description": "A problem", "content": problem_content}
     for parameter in operation["parameters"]:
-        # OpenAPI expects `examples` to be an object here. The parameter's schema also contains the examples.
+        # Remove ninja's list of examples, because OpenAPI expects an object here. The parameter's schema also contains
+        # the examples.
         parameter.pop("examples", None)
         if parameter["name"] == "If-Match":
             # The view functions declare this header as optional. If they declared it as required, ninja would return

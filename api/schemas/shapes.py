@@ -162,7 +162,7 @@ def shape_name(content_type: type[Content]) -> str:
 
 @cache
 def detail_shape(content_type: type[Content]) -> Any:
-    """Return the shape of the fields of a type, such as BlogEntryDetail."""
+    """Return the shape of a type's fields, such as BlogEntryDetail."""
     return create_model(
         f"{shape_name(content_type)}Detail",
         __base__=Shape,
@@ -173,7 +173,7 @@ def detail_shape(content_type: type[Content]) -> Any:
 
 @cache
 def computed_shape(content_type: type[Content]) -> Any:
-    """Return the shape of the computed fields of a type, such as RecipeComputed."""
+    """Return the shape of a type's computed fields, such as RecipeComputed."""
     return create_model(
         f"{shape_name(content_type)}Computed",
         __base__=Shape,

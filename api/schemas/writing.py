@@ -95,7 +95,7 @@ def _make_new_node_shapes(types: tuple[type[Content], ...]) -> tuple[type[NewNod
 
 
 def any_new_node() -> Any:
-    """Return the union of the shapes of new nodes of all installed types, with `type` as the discriminator.
+    """Return the union of the shapes for new nodes, one per installed type, with `type` as the discriminator.
 
     The union is only for the OpenAPI document. Requests are validated with NewNode and with the type's form fields,
     whose messages name the field that is invalid.
