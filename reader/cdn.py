@@ -9,7 +9,7 @@ from django.http import HttpResponse
 
 from marginalia.mongo.clock import now
 
-# Maximum time for which the CDN caches a page. This time is short because without a worker, pages aren't purged.
+# Maximum time for which the CDN caches a page. The time is short, because pages aren't purged if no worker is running.
 MAX_AGE = timedelta(seconds=60)
 # How long the CDN can serve an expired page while it fetches the new page, in seconds.
 STALE_WHILE_REVALIDATE = 10

@@ -85,7 +85,7 @@ def read(position: Document | None, limit: int) -> Batch:
 def follow(position: Document | None, stopping: threading.Event, batch_time: float) -> Generator[Batch, None, None]:
     """Yield the changes after a position until `stopping` is set.
 
-    The first batch is empty.
+    Whenever the stream has been opened or reopened, the first batch is empty and contains only the position.
 
     Args:
         position: The position from an earlier Batch, or None for the current position.
@@ -115,7 +115,7 @@ def follow(position: Document | None, stopping: threading.Event, batch_time: flo
 def _opened(
     position: Document | None, max_await_ms: int, batch_size: int | None = None
 ) -> Iterator[ChangeStream[Document]]:
-    """Open the change stream. When it is closed, wait only briefly for the server, which may be shutting down."""
+    """Open the change stream. When closing it, wait only briefly for the server, which may be shutting down."""
     try:
         stream = database().watch(PIPELINE, start_after=position, max_await_time_ms=max_await_ms, batch_size=batch_size)
         try:

@@ -80,8 +80,8 @@ def outdated_keys(event: Document) -> set[str]:
         is_outdated = is_whole or any(name == "metadata.nonce" or name.startswith("metadata.tags") for name in fields)
         return {_node_key(id)} if is_outdated else set()
     if collection == DISCUSSIONS:
-        # A page is also outdated if a write to the discussion has begun (`claims`), because the version that is written
-        # at the end can be lost if a server fails.
+        # A write to a discussion changes `claims` when it begins, and `version` when it ends. Pages are outdated after
+        # either change, because the second one can be lost if a server fails.
         is_outdated = is_whole or any(name.partition(".")[0] in ("version", "claims") for name in fields)
         return {_discussion_key(id)} if is_outdated else set()
     return set()
@@ -121,7 +121,7 @@ def purge(stopping: threading.Event) -> None:
 
 
 class Purger:
-    """A follower of the change stream that purges one cache.
+    """Follows the change stream, and purges one cache.
 
     The function in the CDN_PURGER setting sends the purges. Its arguments are the cache's URL and the keys. It can
     raise any exception to report that a purge failed.

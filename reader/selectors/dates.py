@@ -26,8 +26,7 @@ from nodes.selectors.listing import (
 )
 from nodes.types import NEVER
 
-# Cursors in the list of past pages begin with this prefix. Without a position, the prefix is the cursor of the list's
-# beginning.
+# Cursors in the list of past pages begin with this prefix. The prefix by itself is the cursor of the list's first page.
 PAST = "past"
 
 
@@ -76,7 +75,7 @@ def by_date(
         documents.reverse()
     if not documents:
         return DateListing((), is_past=is_past)
-    # If there is a cursor, the reader came from another page of the list, so there are nodes on the side of that page.
+    # If there is a cursor, the reader came from another page of the list, so there are nodes in that page's direction.
     has_earlier, has_later = (edge is not None, has_more) if ascending else (has_more, edge is not None)
     first, last = (documents[-1], documents[0]) if is_past else (documents[0], documents[-1])
     nodes = readable_nodes(NODES, documents)
@@ -143,6 +142,6 @@ def _details(types: Sequence[Any]) -> dict[str, int]:
 
 
 def _cursor(document: Document, is_past: bool, *, newer: bool) -> str:
-    # The cursor contains the stored sort key. The date of the page can differ if scheduled changes are due but haven't
-    # been published yet. The date can also be missing, if the running code can't read it.
+    # The cursor contains the stored sort key instead of the page's date. The date can differ from the key if scheduled
+    # changes are due but haven't been published yet. The date can also be missing, if the running code can't read it.
     return f"{PAST if is_past else ''}{Cursor(newer, (document['derived']['date'],), document['_id'])}"

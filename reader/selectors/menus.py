@@ -25,7 +25,7 @@ class MenuLink:
 
 
 def resolve_links(links: Sequence[Mapping[str, str]], moment: datetime) -> list[MenuLink]:
-    """Resolve stored links, {label, target}, in the same order. Leave out links to pages that readers can't see.
+    """Convert stored links, {label, target}, to MenuLinks, in order. Leave out links to pages that readers can't see.
 
     One query reads all linked pages. Its result is cached in memory.
     """

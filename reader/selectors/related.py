@@ -21,7 +21,7 @@ from nodes.selectors.listing import LISTED, NEWEST_FIRST, for_readers, public_fi
 # related pages to show.
 MAX_COMPARED = 50
 MAX_SHOWN = 4
-# A shared tag counts as much as this many shared words in the titles.
+# How many shared title words count as much as one shared tag.
 TAG_WEIGHT = 3
 
 
@@ -37,7 +37,8 @@ def find_related(sections: Tree, node: Node, moment: datetime) -> Related:
     """Return up to MAX_SHOWN live nodes that share tags with `node`, most similar first.
 
     Only the newest MAX_COMPARED nodes are compared. The rarer the tags and title words that a node shares with `node`,
-    the more similar it is. All other tags are removed from the returned nodes. The result is cached in memory.
+    the more similar it is. The returned nodes contain only the tags that they share with `node`. The result is cached
+    in memory.
     """
 
     def read() -> tuple[Related, datetime | None]:
@@ -60,7 +61,7 @@ def find_related(sections: Tree, node: Node, moment: datetime) -> Related:
         )
         shown = list(islice(candidates, MAX_SHOWN))
         for other in shown:
-            # The other tags are removed, so that changing them doesn't invalidate the cached result.
+            # Keep only the shared tags, so that changes to other tags don't invalidate the cached result.
             other.metadata.tags = [tag for tag in other.metadata.tags if tag in own_tags]
         tags = Counter(tag for other in shown for tag in other.metadata.tags)
         return Related(tuple(shown), tags.most_common(1)[0][0] if tags else ""), due.next_due(moment)

@@ -19,7 +19,7 @@ TIME_LIMIT_MS = 100
 
 
 def suggest(sections: Tree, typed: str, moment: datetime) -> list[str]:
-    """Return titles of live pages with words that begin with the typed words, and tags that begin with `typed`.
+    """Return titles of live pages that contain words beginning with the typed words, and tags that begin with `typed`.
 
     Up to MAX_TITLES titles and MAX_TAGS tags are returned, without duplicates. Suggestions that take longer than
     TIME_LIMIT_MS are omitted.
@@ -64,7 +64,10 @@ def _tags(typed: str, public: dict[str, Any]) -> list[str]:
 
 
 def _next_tag(query: dict[str, Any], tag: str, end: str) -> str | None:
-    """Return the first tag between `tag` and `end`, from the first matching document, or None if none matches."""
+    """Find one document with `query`, and return its alphabetically first tag between `tag` and `end`.
+
+    Return None if there is no such document or tag.
+    """
     collection = database()[NODES]
     documents = read_with_hint(
         keys_of("by_tag"), lambda hint: collection.find(query, {"metadata.tags": 1}).hint(hint).limit(1)

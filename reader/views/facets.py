@@ -77,7 +77,7 @@ class FacetFilter:
         return [group for type in types for group in self._groups(type.type_name)]
 
     def _shown_fields(self, type: str) -> list[models.Field]:
-        """Return the fields of a type, without those that are shown for a type that it extends."""
+        """Return the facet fields of a type, except those that are already shown for a type that it extends."""
         names = [] if self.wanted else [other.type_name for other in self.types if other.type_name != type]
         return [field for field in facets.fields(type) if facets.owner(type, field.name) not in names]
 

@@ -72,7 +72,8 @@ def search_page(request: HttpRequest) -> HttpResponse:
     if not 1 <= number <= last:
         raise Http404(_("This page of results doesn't exist."))
     results = search.search(tree.current(), query, now(), page=number, size=RESULTS)
-    # If a later page is empty, redirect to the first page. The search may have stopped early this time.
+    # If a later page is empty, redirect to the first page. This search may have stopped earlier than the search whose
+    # results linked to this page.
     if number > 1 and results.total and not results.hits:
         return HttpResponseRedirect(f"{reverse('search')}?{urlencode({'q': query})}")
     pictures.attach(hit.node for hit in results.hits)

@@ -305,7 +305,7 @@ def _upcoming(request: HttpRequest, section: Node, moment: datetime) -> dict[str
 
 
 def byline_context(request: HttpRequest, slugs: Collection[str], moment: datetime) -> dict[str, Any]:
-    """Return the posts at ?from=CURSOR by authors with these slugs. The first page also has the authors' photos."""
+    """Return the posts at ?from=CURSOR by authors with these slugs. Include the authors' photos on the first page."""
     sections = tree.current()
     names = bylines.names(slugs, moment)
     posts = paginate(request, bylines.posts, sections, names, moment)
