@@ -74,7 +74,7 @@ def mount(api: Api) -> None:
 
 
 def registered() -> tuple[tuple[str, ninja.Router], ...]:
-    """Return the name and router of each registration."""
+    """Return the name and the router of each call to `register`."""
     return tuple(_registered)
 
 

@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 
 
 def page_keys(nodes: Dependencies, discussions: Iterable[str]) -> list[str]:
-    """Return the keys of a page with these dependencies.
+    """Return the purge keys of a page that depends on `nodes` and `discussions`.
 
     Each change that affects the page purges at least one of these keys.
     """

@@ -61,7 +61,7 @@ def page(request: HttpRequest, kind: str, number: int) -> HttpResponse:
 
 
 def _with_routes(type: str, url: str, changed: datetime) -> Iterator[tuple[str, datetime | None]]:
-    """Yield the path and last change of a node, then the path of each of its routes in the sitemap, with None."""
+    """Yield the path and last change of a node and of its routes in the sitemap. A route's last change is None."""
     yield url, changed
     for route in content.get(type).declared_routes:
         if route.in_sitemap:

@@ -38,7 +38,7 @@ class Entry:
     """An entry to append.
 
     Attributes:
-        key: The id of the event or scheduled change, which ensures that the change is appended only once.
+        key: The id of the event or scheduled change. A unique index on it prevents a second entry for the change.
         is_public: Whether readers can see the entry.
         resume: The change stream's resume token, or None if the list can't be continued after this entry.
         until: The time up to which scheduled changes have been appended.

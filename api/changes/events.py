@@ -106,7 +106,7 @@ def _parse_node_event(
         trashed = {"_id": key, "metadata": metadata}
         return DetectedChange(token, NODE, key, home_of(metadata["type"]), affects_subtree=True, trashed=trashed)
     if operation != "update":
-        # A version that replaces another version may hide the node from readers.
+        # If the whole document was replaced, the new version may hide the node from readers.
         hiding_nonces = (nonce,) if operation == "replace" else ()
         return DetectedChange(token, NODE, key, collection, nonce, affects_subtree=True, hiding_nonces=hiding_nonces)
     fields = {name for name in event["fields"] if _is_api_field(collection, name)}

@@ -52,7 +52,7 @@ def relay(moment: datetime | None = None) -> int:
             try:
                 batch = change_stream.read(resume, BATCH)
             except change_stream.HistoryLost:
-                # Some changes are lost, so clients have to start again.
+                # Some changes are lost. Append an entry that tells clients to start again.
                 change_log.append(last, [_reset_entry("lost", last.number, None, last.until)])
                 last = _resume_or_start(moment)
                 resume = last.resume

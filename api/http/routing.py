@@ -50,7 +50,7 @@ class StrictParser(Parser):
                 request.body.decode(), parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_object
             )
             if rb"\u" in request.body:
-                # An escape sequence can represent an unpaired surrogate, which can't be encoded.
+                # Reject unpaired surrogates, which escape sequences can represent, but which can't be encoded.
                 json.dumps(data, ensure_ascii=False).encode()
             return data
         except (ValueError, RecursionError) as error:

@@ -132,7 +132,7 @@ def bulk(request: HttpRequest, batch: Body[Operations]) -> HttpResponse:
             results.append(_run(principal, operation, derive_id(f"{request_id}:{number}") if request_id else None))
         response = responses.json_response(request, {"results": results})
         if any(result["status"] >= 500 for result in results):
-            # This response must not be stored, because the request may succeed if the client repeats it.
+            # The request may succeed if the client repeats it. Responses with this header aren't stored.
             response["Retry-After"] = problems.RETRY_AFTER
         return response
 

@@ -40,7 +40,7 @@ def parse_fields(
     seen: Mapping[str, Any],
     request_id: ObjectId | None = None,
 ) -> dict[str, Any]:
-    """Return the changes in a request body as fields, keyed by path, without tags.
+    """Return the changes in a request body as fields, keyed by path. Tags are left out.
 
     Args:
         principal: The principal that sent the request.

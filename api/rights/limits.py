@@ -74,7 +74,7 @@ def _length(request: HttpRequest) -> int:
 
 @contextmanager
 def exclusive(operation: str) -> Iterator[None]:
-    """Prevent other processes and threads from running the same operation while the block runs.
+    """Prevent other processes and threads from running the same operation during the `with` block.
 
     The lock expires after a minute, even if the block is still running or its process has died.
 

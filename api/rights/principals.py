@@ -84,7 +84,7 @@ def current(request: HttpRequest) -> Principal:
 
 
 def require_scope(request: HttpRequest, scope: Scope) -> Principal:
-    """Return a request's principal if it has a scope. Endpoints that change something call this function first.
+    """Return a request's principal if it has the given scope. Endpoints that change something call this first.
 
     Raises:
         Problem: 403 if the principal's token does not have the scope.

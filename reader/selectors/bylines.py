@@ -131,7 +131,7 @@ def authors(sections: Tree, moment: datetime) -> dict[str, tuple[str, datetime]]
     """
 
     def read() -> tuple[dict[str, tuple[str, datetime]], datetime | None]:
-        # The top level (None) is excluded. To match None, the server would have to read documents.
+        # Leave out the top level (None), because the server would have to read documents to match None.
         ids = [section_id for section_id in sections.live_ids(moment) if section_id is not None]
         query = {
             "metadata.author.name": {"$gt": ""},

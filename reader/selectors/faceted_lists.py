@@ -26,7 +26,7 @@ Values = Sequence[tuple[str, str]]
 # field. The most frequent values are chosen, because free text can have any number of values.
 MAX_VALUES_READ = 1_000
 MAX_VALUES_SHOWN = 20
-# Counts are cached for at most this many chosen values, because more values have too many combinations.
+# Counts are cached only if at most this many values are chosen, because more values have too many combinations.
 MAX_CHOSEN_CACHED = 2
 
 

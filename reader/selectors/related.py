@@ -17,8 +17,8 @@ from nodes.models.tree import Tree
 from nodes.selectors import due, search
 from nodes.selectors.listing import LISTED, NEWEST_FIRST, for_readers, public_filter, readable_nodes
 
-# Maximum number of pages with shared tags to compare (only the newest pages are compared), and maximum number of
-# related pages to show.
+# Maximum number of pages with shared tags that are compared, newest first, and maximum number of related pages that are
+# shown.
 MAX_COMPARED = 50
 MAX_SHOWN = 4
 # How many shared title words count as much as one shared tag.

@@ -72,7 +72,7 @@ def newest_by_section(sections: Tree, moment: datetime) -> dict[ObjectId, dateti
     """
 
     def read() -> tuple[dict[ObjectId, datetime], datetime | None]:
-        # The top level (None) is excluded. To match None, the server would have to read documents.
+        # Leave out the top level (None), because the server would have to read documents to match None.
         ids = [section_id for section_id in sections.live_ids(moment) if section_id is not None]
         newest: dict[ObjectId, datetime] = {}
         for name in (NODES, ASSET_FILES):

@@ -88,7 +88,7 @@ class _Rss(Rss201rev2Feed):
         super().add_item_elements(handler, item)
         handler.addQuickElement("content:encoded", item["html"])
         if picture := item["picture"]:
-            # <enclosure> can't be used, because it requires the file's size.
+            # Use <media:content>, because <enclosure> requires the file's size, which may be unknown.
             size = {"width": str(picture.width), "height": str(picture.height)}
             handler.addQuickElement(
                 "media:content", None, {"url": picture.url, "type": _JPEG, "medium": "image", **size}
