@@ -66,7 +66,7 @@ class BulkForm(forms.Form):
 
     def __init__(self, user: Any, data: Any = None, *, type: str = "") -> None:
         super().__init__(data, auto_id="bulk-%s")
-        # The actions that projects add to lists of this type.
+        # The bulk actions that the project has registered for this content type.
         self.own = extensions.actions(listed_type(type), user)
         may_publish = user.has_perm("nodes.publish_node")
         actions = [
@@ -94,7 +94,7 @@ class BulkForm(forms.Form):
 
 
 def listed_type(name: str) -> type[content.Content]:
-    """Return the content type by which a list is filtered, or Content if the list contains different types."""
+    """Return the content type `name` by which a list is filtered, or Content if the list isn't filtered by type."""
     found = content.get(name)
     return found if found.is_installed else content.Content
 
@@ -134,7 +134,10 @@ def run(request: HttpRequest) -> HttpResponse:
 def _check_own(
     user: Any, own: type[extensions.BulkAction], rows: list[SelectedNode]
 ) -> tuple[list[tuple[SelectedNode, NodeAction]], list[Refused]]:
-    """Check a project's action. It is refused for nodes of other types, which a forged request can contain."""
+    """Check a project's action for each row, and return the permitted and the refused ones.
+
+    The action is refused for nodes of types for which it isn't registered. Only forged requests contain such nodes.
+    """
     allowed, refused = check_all((row, own().make_action(user, row)) for row in rows)
     name = extensions.name_of(own)
     fitting = [(row, action) for row, action in allowed if name in extensions.actions(content.get(row.type), user)]

@@ -18,7 +18,7 @@ from nodes.types import Refused, SelectedNode, Summary
 
 # The fields that the script sends: whether more batches follow, and the outcome of the earlier batches.
 MORE, SO_FAR = "more", "so_far"
-# Number of seconds that the signed outcome of the earlier batches is valid.
+# How long the signed outcome of the earlier batches is valid, in seconds.
 LONGEST = 60 * 60
 
 

@@ -34,9 +34,9 @@ def check_extensions(**kwargs: Any) -> list[CheckMessage]:
     - editor.E003: a form class changes a field that the content type doesn't declare.
     - editor.E004: a widget can't show all parts of its field's value.
     - editor.E005: a field group contains an unknown field, or a field is in two groups.
-    - editor.E006: a column reads an unknown field, or has no values.
+    - editor.E006: a column reads an unknown field, or defines neither `value` nor `values`.
     - editor.E007: a bulk action has no action class.
-    - editor.E008: a list in a ContentAdmin contains something else than the documented classes.
+    - editor.E008: a list in a ContentAdmin contains something other than the documented classes.
     - editor.E009: a label is missing, or a permission isn't the name of a permission.
     - editor.E010: the template of a panel or a tile doesn't exist or contains an error.
     - editor.E011: the URL of a navigation item doesn't exist, or its icon is missing.

@@ -112,7 +112,7 @@ def make_hidden_choice(node_id: ObjectId, ref: str, *, sees_all: bool, sees_phot
         node_id: The id of the node or photo.
         ref: The reference as it is written in the text or field.
         sees_all: Whether to include the title and the reason why the target is hidden.
-        sees_photos: Whether the titles of photos can also be included.
+        sees_photos: Whether to include the title even if the target is a photo. This requires `sees_all`, too.
     """
     state = states(tree.current(), [node_id], now())[node_id] if sees_all else State.HIDDEN
     title = titles([node_id], of_photos=sees_photos).get(node_id, "") if sees_all else ""

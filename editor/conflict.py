@@ -173,7 +173,11 @@ class ConflictForms:
 
 
 def _as_hidden(form: NodeForm, name: str) -> SafeString:
-    """Return hidden inputs for a field. A widget of a project may not understand the inputs of other widgets."""
+    """Return hidden inputs for a field.
+
+    If a project has replaced the field's widget, its inputs are used and hidden, because the widget may not understand
+    the values of Django's hidden inputs.
+    """
     if name in form.own_widgets:
         return format_html("<div hidden>{}</div>", form[name].as_widget())
     return form[name].as_hidden()

@@ -98,7 +98,7 @@ def _plain(field: models.Field) -> forms.Field:
 
 
 def form_values(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return stored fields, keyed by path, with the values that a form shows."""
+    """Convert stored fields, keyed by path, to the values that a form shows."""
     known = declared_fields.declared(type)
     return {path: values.from_stored(known[path], value) if path in known else value for path, value in fields.items()}
 
@@ -151,7 +151,7 @@ def part_fields(field: models.Field, value: Any) -> dict[str, str]:
 
     def text(inner: models.Field) -> str:
         shown = display(inner, values.attribute(value, inner))
-        # Parts in the part are on their own, indented lines.
+        # Nested parts begin on a new line, and all their lines are indented.
         return "\n" + indent(shown, "  ") if shown and values.is_parts(inner) else shown
 
     editable = (inner for inner in values.stored_fields(field.embedded_model) if inner.editable)

@@ -31,7 +31,7 @@ from nodes.services.editing import NEVER
 # References to photos in text: ![words](photo:…) and ::photo{photo=photo:…}.
 _PHOTO = re.compile(r"(?i)\bphoto:([^\s()\"'<>{}\[\],#]+)")
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
-# Number of unchanged rows shown before and after each difference, and the minimum number of rows that are folded.
+# How many unchanged rows are shown before and after each difference, and how many rows a fold hides at least.
 _CONTEXT, _LEAST_FOLDED = 1, 2
 
 
@@ -226,7 +226,7 @@ def _keyed_row(pair: Pair, olds: Sequence[_Item], news: Sequence[_Item], budget:
 
 
 def _value_row(olds: Sequence[_Item], news: Sequence[_Item], budget: Budget | None) -> Row:
-    """Return the row for a single value. If there is a `budget`, compare the value word by word."""
+    """Return the row for a single value. With a `budget`, compare the two versions of the value word by word."""
     before, after = (items[0].text if items else "" for items in (olds, news))
     pair = Pair(0 if olds else None, 0 if news else None)
     return alignment.make_row(

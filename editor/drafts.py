@@ -55,7 +55,7 @@ def _load_with_draft(request: HttpRequest, node_id: ObjectId, permission: NodePe
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def publish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the changes in a draft, or publish the draft as the live version."""
+    """Show the changes in a draft. If the form was submitted, publish the draft as the live version."""
     editable, draft = _load_with_draft(request, node_id, PublishDraft.needs)
     form = _form(request, draft)
     if request.method == "POST" and form.is_valid():
@@ -73,13 +73,13 @@ class ScheduleForm(DraftForm):
 
     due = MomentField(label=gettext_lazy("Publish changes on"))
 
-    # The path that errors from ScheduleDraft report for this field.
+    # ScheduleDraft reports errors in the field `due` with the path "at".
     paths = {"due": "at"}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def schedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the changes in a draft, or schedule the draft for publication at a time in the future."""
+    """Show the changes in a draft. If the form was submitted, schedule the draft for publication."""
     editable, draft = _load_with_draft(request, node_id, ScheduleDraft.needs)
     initial = {"draft": draft.nonce, "due": draft.due}
     form = ScheduleForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
@@ -93,14 +93,14 @@ def schedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def unschedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the scheduled changes, or cancel the schedule and keep the changes as a draft."""
+    """Show the scheduled changes. If the form was submitted, cancel the schedule and keep the changes as a draft."""
     message = _("The schedule was cancelled. The changes are saved as a draft.")
     return _run_confirmed(request, node_id, UnscheduleDraft, _("Cancel schedule"), message)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def discard(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the changes in a draft, or discard the draft."""
+    """Show the changes in a draft. If the form was submitted, discard the draft."""
     message = _("The draft was discarded. The live version is unchanged.")
     return _run_confirmed(request, node_id, DiscardDraft, _("Discard draft"), message)
 

@@ -180,7 +180,8 @@ def _confirm_takedown(request: HttpRequest, editable: Editable, form: NodeForm, 
     Return {} if saving the form doesn't hide the page, or if the editor has already confirmed this.
     """
     is_live = "_publish" in request.POST or not (drafting or _is_draft_sent(request, editable))
-    # If this editor didn't change a field, the field keeps the value that another editor may have saved.
+    # Saving writes only the fields that this editor changed. The others keep their stored values, which another editor
+    # may have changed since the form was opened.
     before = form.seen.fields if form.seen else {}
     submitted = _submitted_fields(request, form)
     changed = {path: value for path, value in submitted.items() if value != before.get(path)}
@@ -240,7 +241,7 @@ def _form_factory(request: HttpRequest, editable: Editable) -> Callable[..., Nod
 
 
 def _remove_undrafted(form: NodeForm, drafting: bool) -> NodeForm:
-    """Return the form. If it edits the draft, remove the fields that a draft can't change."""
+    """If the form edits the draft, remove the fields that a draft can't change. Return the form."""
     for path in NOT_DRAFTED if drafting else ():
         del form.fields[FIELDS[path]]
     return form
@@ -365,8 +366,8 @@ def _render_node(
     request: HttpRequest, editable: Editable, form: NodeForm, drafting: bool, **context: Any
 ) -> HttpResponse:
     can = {action.value: access.allowed(request.user, editable.node, action) for action in NodePermission}
-    # If a conflict page was shown while publishing a draft, the next page also publishes or schedules this draft,
-    # unless the draft has changed. Due times in the past are dropped.
+    # If the submitted form comes from a conflict page for publishing a draft, the page that is shown now still
+    # publishes or schedules this draft, unless the draft has changed. Due times in the past are dropped.
     draft_nonce = _id_or_none(request.POST.get("publishing", ""))
     if "publishing" not in context and draft_nonce and editable.draft and editable.draft.nonce == draft_nonce:
         due = sent_forms.parse_due(request.POST)

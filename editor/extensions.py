@@ -190,9 +190,9 @@ def unregister(extension: type) -> None:
 
 
 def content_admins(content_type: type[Content] | None = None) -> tuple[type[ContentAdmin], ...]:
-    """Return the registered admins of a content type, or of all content types.
+    """Return the registered admins that apply to a content type. If it is None, return all registered admins.
 
-    For `Content`, return only the admins for all types. These admins also apply to lists of different types.
+    For `Content`, return the admins that apply to all types. Lists that contain different types use only these admins.
     """
     admins = (extension for extension in _registered if issubclass(extension, ContentAdmin))
     return tuple(admin for admin in admins if content_type is None or admin.covers(content_type))

@@ -66,7 +66,7 @@ GROUPS: tuple[tuple[Any, tuple[str, ...], bool], ...] = (
     (_("Comments and format"), ("comments", "format"), False),
 )
 _GROUPED = frozenset(name for _heading, names, _is_open in GROUPS for name in names)
-# The attributes of a subclass's `Meta`. Each is a mapping from field names.
+# The attributes of a subclass's `Meta`. Each is a mapping whose keys are field names.
 META = ("widgets", "labels", "help_texts")
 
 
@@ -250,7 +250,10 @@ class NodeForm(forms.Form):
         }
 
     def _is_omitted(self, name: str) -> bool:
-        """Return whether the form doesn't change a field, because the field is disabled or its widget sent nothing."""
+        """Return whether the form leaves a field unchanged.
+
+        This is the case if the field is disabled, or if the request contains no value for the field's widget.
+        """
         if name in self._computed or name not in self.details:
             return False
         field = self.fields[name]
@@ -346,7 +349,7 @@ def _same(value: Any) -> Any:
 
 
 def _snapshot(value: Any) -> Any:
-    """Return a value that later changes of lists and mappings in `value` don't affect."""
+    """Return a copy of `value`, so that later changes to the lists and mappings in `value` don't affect the copy."""
     if isinstance(value, list):
         return [_snapshot(item) for item in value]
     if isinstance(value, dict):
@@ -412,7 +415,7 @@ def _form_class(
     attributes = {
         **fields,
         "paths": {**PATHS, **{field.name: path for path, field in own_fields.items()}},
-        # The fields that all types have come last.
+        # The fields that are common to all types come last.
         "details": tuple(sorted((field.name for field in own_fields.values()), key=lambda name: name in _GROUPED)),
         "own_widgets": frozenset({*replaced, *widgets}),
         "field_groups": tuple(

@@ -84,7 +84,7 @@ def _arrange(request: HttpRequest, section_id: ObjectId) -> HttpResponse:
 
 
 def _new_order(posted: QueryDict, seen: list[ObjectId]) -> list[ObjectId]:
-    """Return the ids in the order of the typed positions, and apply the button that was pressed.
+    """Apply the typed positions and the button that was pressed, and return the ids in the new order.
 
     A node moves to the position that was typed for it. If another node already has this position, the other node moves
     up or down, toward the first node's old position.

@@ -1,7 +1,7 @@
 """Form fields for a node's parts. Each part is a row of inputs, including its position and a checkbox for removing it.
 
-After the stored rows, the form contains some empty rows, and a script can add more rows. A row can contain the rows of
-the parts in its part.
+After the stored rows, the form contains some empty rows, and a script can add more rows. If a part contains other
+parts, its row contains their rows.
 """
 
 import json
@@ -17,7 +17,8 @@ from django.utils.translation import gettext as _
 
 from nodes.content.values import stored_fields
 
-# Number of empty rows after the stored rows, and after rows that contain or are in other rows. A script can add more.
+# How many empty rows follow the stored rows. EXTRA_NESTED applies to rows that contain other rows, and to the rows
+# inside them. A script can add more empty rows.
 EXTRA, EXTRA_NESTED = 3, 1
 # MOST is the maximum number of rows that can be saved, unless more rows are already stored. MOST_READ, the maximum
 # number of rows that are read, is higher, so that an error can be reported if there are too many rows.
@@ -224,9 +225,9 @@ def _is_checkbox(field: forms.Field) -> bool:
 
 
 def _parse_place(typed: str, number: int) -> float:
-    """Return the typed position.
+    """Return the position that was typed for a row.
 
-    If no position was typed, return a position after all typed positions, in the order of the rows.
+    Rows without a typed position come last, in their present order.
     """
     try:
         return float(typed)

@@ -38,7 +38,7 @@ from nodes.services.working_copies import mark_saved, store
 from nodes.types import NEVER, NO_TAGS, Actor
 from photos import addresses
 
-# Maximum number of requests per account in SECONDS. Each open tab sends a request every few seconds.
+# Each account can send LIMIT requests within SECONDS. Each open tab sends a request every few seconds.
 LIMIT, SECONDS = 120, 60
 # The largest integer that JavaScript represents exactly.
 _LAST = 2**53 - 1

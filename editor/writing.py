@@ -27,7 +27,7 @@ from nodes.services.rules import NOT_DRAFTED
 from photos import addresses, texts
 from reader.views import previews
 
-# Maximum number of previews per account in SECONDS, keyed by the minimum number of markup characters in the text.
+# How many previews an account can request within SECONDS, keyed by the minimum number of markup characters in the text.
 # Rendering takes about 10 µs per markup character, so an account can use at most 20 seconds of CPU time. The script
 # requests a preview whenever the editor pauses.
 SECONDS = 60

@@ -209,7 +209,7 @@ def _checked(user: Any, editable: Editable | None, permission: NodePermission) -
 
 
 def changes_unpublished_only(user: Any) -> bool:
-    """Return whether `user` can change only unpublished nodes. Services check this again when they write."""
+    """Return whether `user` can change only unpublished nodes. Services check again that the node is unpublished."""
     return not user.has_perm("nodes.publish_node")
 
 
@@ -221,8 +221,8 @@ def bound_to_unpublished(user: Any, node: Node | Photo) -> bool:
 def check_fields(user: Any, type: str, paths: Collection[str]) -> None:
     """Raise FieldForbidden if `user` can't set all of the fields in `paths` on a node of `type`.
 
-    Some fields need permission to publish. Users with permission to change photos can also publish photos, so they can
-    set the dates of photos. Only commands and imports can set fields that aren't in any form.
+    Setting some fields requires permission to publish. Users with permission to change photos can also publish photos,
+    so they can set the dates of photos. Only commands and imports can set fields that aren't in any form.
     """
     forbidden = set() if user.has_perm("nodes.publish_node") else PUBLISHER_FIELDS & set(paths)
     if type == PHOTO and may_change_photos(user):

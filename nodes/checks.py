@@ -30,7 +30,7 @@ _NOT_FACETS = (
 )
 # Maximum number of nodes on one page of a section's list.
 MOST_ON_A_PAGE = 100
-# Values for which the check of routes tries whether a path matches. At least one of them suits each common converter.
+# The check of routes inserts these values into paths. Each common converter matches at least one of the values.
 _PATH_VALUES = ("2026", "x", "01", "2026-01-01", "0" * 24, "00000000-0000-0000-0000-000000000000")
 # Maximum depth of parts that contain parts.
 MOST_NESTED = 3
@@ -175,7 +175,7 @@ def _unreachable(content_type: type[Content], route: Route) -> tuple[str, str]:
         for name, converter in converters.items()
     }
     if None in values.values():
-        return "", ""  # The values of the project's own converter are unknown.
+        return "", ""  # A converter of the project matches none of the values, so this route can't be checked.
     path = re.sub(r"<(?:[^<>:]*:)?([^<>]*)>", lambda found: str(values[found[1]]), route.path)
     match = routes.match(content_type.declared_routes, path)
     if match and match.func != route:

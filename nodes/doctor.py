@@ -42,7 +42,7 @@ def site_document(examination: Examination) -> Iterator[Finding]:
 
 @check
 def damaged_nodes(examination: Examination) -> Iterator[Finding]:
-    """Check for pages and photos that can't be read or that lack stored parts. Large collections are sampled."""
+    """Check for pages and photos that can't be read or whose data is incomplete. Large collections are sampled."""
     for name in examination.declared(NODES, ASSET_FILES, TRASH):
         pipeline: list[Document] = [
             *examination.sample_stages(name),
@@ -54,7 +54,7 @@ def damaged_nodes(examination: Examination) -> Iterator[Finding]:
         for document in examination.db[name].aggregate(pipeline):
             faults += [f"{document['_id']} {fault}" for fault in damage.faults(MODELS.get(name, Node), document)]
             if name == TRASH:
-                # Pages are moved to the trash before their section, but the section can be deleted before its pages.
+                # The section of a trashed page can be deleted before the page is, so a missing section is no defect.
                 continue
             if isinstance(metadata := document.get("metadata"), dict) and metadata.get("parent_id") is not None:
                 parents[document["_id"]] = metadata["parent_id"]
@@ -108,7 +108,7 @@ def missing_types(examination: Examination) -> Iterator[Finding]:
 def unique_values(examination: Examination) -> Iterator[Finding]:
     """Check combinations of fields that must be unique, but for which there is no unique index.
 
-    On a sharded cluster, there is never such an index.
+    On a sharded cluster, there is never such an index, because a unique index there must begin with the shard key.
     """
     for nodes in examination.declared(NODES):
         existing = list(examination.db[nodes].index_information().values())

@@ -118,8 +118,8 @@ class Duplicate(NodeAction):
         Raises:
             NodeGone: The node no longer exists.
             IdTaken: The id belongs to another document.
-            InvalidPlace: The section can't contain the node.
-            Published: The node was published, so the user can no longer change it.
+            InvalidPlace: The section can't contain the copy.
+            Published: The form has already created the copy, which was then published. The user can't change it.
             NewerVersion: The node was stored by a newer release.
             NotUpgraded: The node could not be upgraded to the current version of its type.
         """

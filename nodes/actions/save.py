@@ -177,7 +177,7 @@ class Move(SaveAction):
     def check(self) -> Editable:
         editable = super().check()
         if others := self.place.keys() - rules.NOT_DRAFTED:
-            # For example, a user who can move a node can't necessarily change its dates.
+            # Permission to move a node doesn't include permission to change its other fields, such as its dates.
             raise access.FieldForbidden(others)
         present = editable.live.fields["parent_id"]
         access.check_may_place(self.user, self.place.get("parent_id", present), present)

@@ -38,20 +38,20 @@ CHANGED = (("metadata.updated", -1), ("_id", -1))
 # aren't in order of creation.
 NEWEST = (("metadata.published", -1), ("metadata.created", -1), ("_id", -1))
 OWN_DATE = (("derived.date", 1), ("_id", 1), ("metadata.expires", 1), ("metadata.published", 1))
-# Nodes in sections that list their pages by a date field.
+# Matches nodes with a value in their type's date field, by which sections can list them.
 DATED = {"derived.date": {"$exists": True}}
-# Nodes that are pinned to the top of their section.
+# Matches nodes that are pinned to the top of their section.
 PINNED = {"metadata.detail.is_pinned": True}
 # The hint for the index on `_id`. Without this hint, the server also tries the index on section and slug if the filter
 # contains these fields.
 BY_ID = "_id_"
 POSITION = (("position", 1), ("metadata.slug", 1))
-# Nodes that refer to at least one other node, photo or insert.
+# Matches nodes that refer to at least one other node, photo or insert.
 REFERRING = {"derived.refs": {"$exists": True}}
 
 # The text index for searches. Words are stemmed as in English, which does little harm in other languages. `pairs`
 # contains pairs of characters from scripts that have no spaces between words. `language_override` names a field that no
-# document has. With its default, MongoDB would read the language from a content type's field called "language".
+# document has. By default, MongoDB would read the language from a content type's field called "language".
 # `derived.title` and `derived.tags` contain words from other fields that have the same weight as the title or the tags.
 _WEIGHTS = {
     "metadata.title": 10,
@@ -122,7 +122,7 @@ def unique_indexes() -> tuple[Index, ...]:
 
 
 def unique_index(type: str, fields: uniqueness.Combination) -> Index:
-    """Return the index that prevents equal values of `fields` in two nodes of a type in the same section."""
+    """Return the index that ensures that no two nodes of a type in a section have the same values in `fields`."""
     return Index(
         "_".join(("unique", type, *(field.name for field in fields))),
         (("metadata.parent_id", 1), *((f"metadata.detail.{field.column}", 1) for field in fields)),

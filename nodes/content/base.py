@@ -178,7 +178,8 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     # the same weight as the body text.
     searched_as_title: ClassVar[Sequence[str]] = ()
     searched_as_tags: ClassVar[Sequence[str]] = ()
-    # Combinations of fields, as tuples of names, in which two nodes of this type in one section can't be equal.
+    # Combinations of fields, as tuples of names. No two nodes of this type in a section can have the same values in all
+    # fields of a combination.
     unique_together_in_section: ClassVar[Sequence[Sequence[str]]] = ()
     # The names of the properties and methods whose values the API returns in `computed`.
     api_fields: ClassVar[Sequence[str]] = ()
@@ -291,7 +292,7 @@ class Written(Content):
         _("Format"), max_length=20, default=MARKDOWN, choices=[(MARKDOWN, "Markdown"), (HTML, "HTML")]
     )
     comments = models.CharField(_("Comments"), max_length=20, blank=True)
-    # The id of the photo above the text, in lists and in link previews. Lists read a copy of the id in
+    # The id of the photo that is shown above the text, in lists and in link previews. Lists read a copy of the id in
     # `derived.picture`.
     picture = PhotoField(
         _("Featured photo"),

@@ -67,7 +67,7 @@ def normalize(value: str) -> str:
 
 
 def query_text(field: models.Field, value: Any) -> str:
-    """Return a value in a query as it is stored in facets. Strings are used as they are, as in the URL of a list.
+    """Convert a value in a query to its form in stored facets. Strings, as in the URL of a list, are only normalized.
 
     Raises:
         ValidationError: The field doesn't accept the value.

@@ -61,7 +61,7 @@ class SortKey(NamedTuple):
 
 
 def types_of(model: type[Content]) -> tuple[type[Content], ...]:
-    """Return the registered types that are `model` or extend it. A type of files is only returned for `model` itself.
+    """Return `model`, if it is registered, and the registered types that extend it, except types of files.
 
     Raises:
         TypeError: No type is registered.
@@ -137,7 +137,7 @@ def index_keys(model: type[Content], names: str | Sequence[str]) -> tuple[tuple[
     The last keys let the server skip hidden pages without reading them.
 
     Raises:
-        FieldError: An index can't contain one of the fields, or not all of them.
+        FieldError: An index can't contain one of the fields, or can't contain all of them together.
     """
     keys: dict[str, int] = {}
     lists = 0
@@ -175,7 +175,7 @@ def id_of(value: Any) -> Any:
 
 
 def _resolve(model: type[Content], name: str) -> tuple[str, models.Field, str]:
-    """Return the path and the field that `name` begins with, and the remaining part of `name`."""
+    """Return the path of the field that `name` begins with, the field, and the rest of `name`, such as "gte"."""
     first, *rest = name.split("__")
     declared = {field.name: field for field in values.stored_fields(model)}
     if first in declared:

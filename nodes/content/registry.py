@@ -111,9 +111,10 @@ def extensions(type: str) -> tuple[str, ...]:
 
 @cache
 def listed_by_facets(section_type: str) -> tuple[type[Content], ...]:
-    """Return the types with facets that sections of `section_type` can contain and list by date.
+    """Return the types whose nodes can be filtered by facets in sections of `section_type`.
 
-    The section type determines whether this date is the publication date or the types' own date field.
+    Only sections that list nodes by date have such filters. The section type determines whether this date is the
+    publication date or the value of the `date_field` of the node's type.
     """
     if get(section_type).lists == UPCOMING:
         return tuple(type for type in listed_by_own_date(section_type) if type.facets)
@@ -125,7 +126,7 @@ def listed_by_facets(section_type: str) -> tuple[type[Content], ...]:
 
 @cache
 def listed_by_own_date(section_type: str) -> tuple[type[Content], ...]:
-    """Return the types that sections of `section_type` can contain and list by their `date_field`."""
+    """Return the types whose nodes are sorted by the type's own `date_field` in sections of `section_type`."""
     if get(section_type).lists != UPCOMING:
         return ()
     return tuple(type for type in types() if type.date_field and may_hold(section_type, type.type_name))

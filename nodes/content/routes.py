@@ -23,7 +23,7 @@ class Route:
 
     Attributes:
         path: The path in the syntax of django.urls.path(), without a slash at the beginning or end.
-        name: The name for reversing.
+        name: The name with which code and templates refer to the route.
         attribute: The name of the method.
         methods: The HTTP methods. HEAD is allowed if GET is.
         reads: PAGES if responses can be cached, or "".
@@ -80,7 +80,7 @@ def route(
         methods: The HTTP methods that the route accepts. GET includes HEAD.
         reads: "pages" if the response depends only on the URL, on pages and on photos. The page cache then stores the
             response. If the method reads anything else, leave this empty.
-        parameters: The query parameters that the method reads. Responses to other parameters aren't cached.
+        parameters: The query parameters that the method reads. If a request has others, the response isn't cached.
         template: The template for a context. The default is nodes/<type>-<name>.html.
         in_sitemap: Whether to list the URL in the sitemap. The path can't contain values.
     """
@@ -114,7 +114,7 @@ def declared(content_type: type) -> tuple[Route, ...]:
 
 
 def match(routes: Sequence[Route], rest: str) -> ResolverMatch | None:
-    """Return the match of the first of `routes` whose path is `rest`, or None. The match's `func` is the Route."""
+    """Return the ResolverMatch for the first route that matches the path `rest`, or None. Its `func` is the Route."""
     for route in routes:
         if found := route.pattern.resolve(rest):
             return found

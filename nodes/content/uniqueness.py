@@ -12,8 +12,8 @@ from django_mongodb_backend.fields import ObjectIdField
 from nodes.content import registry, values
 from nodes.content.declared_fields import MarkdownField
 
-# The conditions that match stored values of fields that aren't empty, by the class of the field. The first class that
-# matches a field determines its condition. Fields of other classes can't be unique.
+# For each class of fields, the condition that matches all stored values except empty ones. The first class that matches
+# a field determines its condition. Fields of other classes can't be unique.
 _FILLED: tuple[tuple[type[models.Field], dict[str, Any]], ...] = (
     (models.BooleanField, {"$type": "bool"}),
     (models.DecimalField, {"$type": "number"}),

@@ -1,4 +1,4 @@
-"""Find damage in a stored node or photo: data that can't be read, and missing parts."""
+"""Find damage in a stored node or photo: data that can't be read, and missing data."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,7 +11,10 @@ FIELDS = {"metadata": 1, "derived.excerpt": 1, "derived.minutes": 1}
 
 
 def faults(model: type[Node] | type[Photo], document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the faults of a document that was read with FIELDS. Messages show the document's id before each fault."""
+    """Yield the faults of a document that was read with FIELDS.
+
+    Each fault is a phrase, such as "has no detail". Callers put the document's id before it.
+    """
     try:
         node = model.from_document(document)
     except MALFORMED as error:

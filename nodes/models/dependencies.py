@@ -78,7 +78,7 @@ def note_texts() -> None:
 
 
 def record_orm_reads() -> None:
-    """In the rest of the response, let the ORM's reads of nodes and photos depend on any save."""
+    """Record the ORM's reads of nodes and photos in the rest of the response. Any save could change their result."""
 
     def record() -> None:
         note_texts()
@@ -90,7 +90,8 @@ def record_orm_reads() -> None:
 def note_node(stored: Mapping[str, Any]) -> None:
     """Record that a stored node was read with all its fields.
 
-    Only one node is recorded per response. If a second node is read, any save could change the response.
+    Only one node is recorded per response. If a second node is read, the response is assumed to depend on all nodes, so
+    any save invalidates it.
     """
     if (dependencies := _recorder.current) is None:
         return

@@ -149,7 +149,10 @@ class PhotoMetadata(CommonMetadata):
 
 @contextmanager
 def _naming_content_queries() -> Iterator[None]:
-    """If Django doesn't know a field because a content type declares it, raise an error that names the type's query."""
+    """Replace Django's error about an unknown field, if a content type declares this field.
+
+    The new error suggests the query of the content type, which can filter and sort by the field.
+    """
     try:
         yield
     except (FieldError, FieldDoesNotExist) as error:

@@ -165,7 +165,8 @@ class Tree:
     def url_below(url: str, rest: str) -> str:
         """Return the URL path of a route below a node. `rest` is the quoted path of the route.
 
-        The routes of the front page begin with its slug, like its former URL, because all pages are below "/".
+        The URL of the front page is "/", but its routes begin with its slug. Otherwise, the URLs of other pages, which
+        are all below "/", could clash with them.
         """
         return f"{f'/{HOME}' if url == '/' else url}/{rest}"
 

@@ -111,7 +111,7 @@ class ContentQuery(Generic[T]):
         """Return the query for the pages that also have these values in fields that the type declares in `facets`.
 
         Values are converted like the values of the field, or are strings as in the URL of a section's list, such as
-        "true". To require several values of a list, pass a list.
+        "true". To require several values of a list field, pass a list.
 
         Raises:
             FieldError: A field isn't a facet of the type.
@@ -191,7 +191,7 @@ class ContentQuery(Generic[T]):
         )
 
     def as_hot_query(self, name: str) -> HotQuery:
-        """Return the query for the HOT_QUERIES in a `doctor` module, which `manage.py doctor` explains.
+        """Return this query for use in HOT_QUERIES in a `doctor` module, so that `manage.py doctor` checks its index.
 
         Args:
             name: The name of the query in findings, such as "the upcoming events".
@@ -251,7 +251,8 @@ class ContentQuery(Generic[T]):
     ) -> list[Document]:
         """Return the stored documents, in order of `keys`. With an `edge`, return the documents beyond it."""
         if not all(type.date_field for type in lookups.types_of(self.type)):
-            # Saving a text field of another type doesn't update the version of lists (nodes.services.scope).
+            # If a type has no date field, saving its text doesn't update the `lists` version (nodes.services.scope), so
+            # the results depend on any save.
             note_texts()
         moment = now()
         condition = self._filter(moment, keys)
@@ -272,7 +273,7 @@ class ContentQuery(Generic[T]):
                 yield node.metadata.detail
 
     def _filter(self, moment: datetime, keys: Sequence[SortKey] = ()) -> dict[str, Any]:
-        """Return the filter, which is extended for results that are sorted by `keys`."""
+        """Return the filter of this query, extended so that an index can be used fully to sort the results by `keys`."""
         types = type_condition([type.type_name for type in lookups.types_of(self.type)])
         condition = {"metadata.type": types, **node_filter(self._home), **self._visible(moment)}
         wanted = [condition.filter for condition in self._conditions]
@@ -282,7 +283,7 @@ class ContentQuery(Generic[T]):
         return {**condition, "$and": wanted} if wanted else condition
 
     def _index(self) -> list[str]:
-        """Return the index that this query needs: exact conditions first, then the order, then ranges."""
+        """Return the names in the index that this query needs: exact conditions first, then the order, then ranges."""
         exact = [condition.name for condition in self._conditions if condition.is_exact]
         ranges = [condition.name for condition in self._conditions if not condition.is_exact]
         index: list[str] = []
@@ -349,7 +350,7 @@ def _parse(cursor: str, keys: Sequence[SortKey]) -> tuple[bool, Edge]:
 
 
 def _text(field: models.Field, stored: Any) -> str:
-    """Return a stored value as text that the field accepts, after "=". A missing value is empty."""
+    """Return "=" and a stored value, converted to text that the field accepts. For a missing value, return ""."""
     value = values.from_stored(field, stored)
     if value is None:
         return ""

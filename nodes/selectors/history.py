@@ -157,7 +157,7 @@ def _acts(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> tuple[A
     new = after["metadata"]
     acts = [Act(after["act"])] if "act" in after else []
     if after["parent"] is None:
-        # Imports have no account, or they store the node's source.
+        # If no account created the node, or if the node has a `source`, it was imported.
         is_typed = after["saved_by"]["_id"] and not (new.get("detail") or {}).get("source")
         acts.append(Act.CREATED if is_typed else Act.IMPORTED)
     if old or after["parent"] is None:
@@ -171,7 +171,7 @@ def _acts(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> tuple[A
 
 
 def _publishing(old: Mapping[str, Any], new: Mapping[str, Any], moment: datetime) -> list[Act]:
-    """Return whether a save published, scheduled or unpublished a node.
+    """If a save published, scheduled or unpublished a node, return this action in a list. Otherwise, return [].
 
     `old` and `new` are the metadata before and after the save, and `moment` is the time of the save.
     """

@@ -62,7 +62,7 @@ class Filters:
     exif: tuple[tuple[str, Any], ...] = ()
 
     def query(self, moment: datetime) -> dict[str, Any]:
-        """Return the filters as a query."""
+        """Return the database filter for the nodes that the list contains at `moment`."""
         wanted: dict[str, Any] = {}
         if self.section != ANY:
             wanted["metadata.parent_id"] = self.section
@@ -228,7 +228,7 @@ def _rows(documents: Iterable[Mapping[str, Any]], collection: str) -> tuple[Row,
 
 
 def sort_paths(order: str) -> tuple[str, ...]:
-    """Return the paths of the times by which a list is sorted. The order matches the indexes for public lists."""
+    """Return the paths of the times by which a list is sorted, in the order in which indexes contain these paths."""
     return (order, "metadata.created") if order == "metadata.published" else (order,)
 
 
@@ -275,7 +275,8 @@ def _moment(milliseconds: str) -> datetime | None:
 def count(filters: Filters, version: ObjectId | None, moment: datetime, collection: str = NODES) -> int:
     """Return the number of nodes, or COUNTED + 1 if there are more than COUNTED.
 
-    The count is cached for the site's version and `moment`, which callers must round.
+    The count is cached for the site's version and `moment`. Callers must round `moment`, so that later calls can use
+    the cached count.
     """
     if filters == Filters() and collection == NODES:
         return int(database()[NODES].estimated_document_count())

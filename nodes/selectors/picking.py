@@ -19,7 +19,7 @@ from nodes.selectors.lists import ANY, Filters
 
 # Maximum number of photos to suggest at once.
 OFFERED = 24
-# Number of newest photos that are searched for partial words. Older photos are found only by whole words.
+# How many of the newest photos are searched for partial words. Older photos are found only by whole words.
 LOOKED_THROUGH = 300
 TAGS_OFFERED = 10
 # Time limit for a title search, in milliseconds.

@@ -86,7 +86,8 @@ def find_uses(refs: Sequence[Ref]) -> list[Use]:
     either = {"live": _any_of("$derived.refs", refs), "drafted": _any_of("$draft.refs", refs)}
     documents = database()[NODES].find(_by_others(refs), LISTED | either).limit(LISTED_USES)
     if len(refs) == 1:
-        # The server merges two index scans in this order. If there were several refs, each would need two scans.
+        # For one ref, the server merges the scans of two indexes, which are both in this order. For several refs, it
+        # would have to merge two scans per ref, so these results aren't sorted on the server.
         documents = documents.sort(LATEST_FIRST)
     uses = list(read_documents(NODES, documents, lambda d: Use(Node.from_document(d), d["live"], d["drafted"])))
     return sorted(uses, key=lambda use: (use.node.metadata.updated, use.node.pk), reverse=True)
@@ -98,7 +99,7 @@ def count_uses(refs: Sequence[Ref]) -> int:
 
 
 def with_contents(sections: Tree, ids: Sequence[ObjectId]) -> list[ObjectId]:
-    """Return `ids`. For each id of a section, also return the ids of the nodes and photos in this section.
+    """Return `ids`, and the ids of all nodes and photos in the sections among `ids`.
 
     For all sections together, up to COUNTED_USES nodes and up to COUNTED_USES photos are returned.
     """

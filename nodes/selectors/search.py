@@ -188,7 +188,8 @@ def _of_several(
     with search_time_limit(milliseconds):
         for part in parts:
             lists = [list(database()[name].find(_query(part, public, name), READ).limit(size)) for name in COLLECTIONS]
-            # The index doesn't contain stop words, such as "the".
+            # If all documents that contain this word were read, none that contain all words were missed. A word without
+            # any documents is ignored, because it may be a stop word, such as "the", which the index doesn't contain.
             is_whole |= any(lists) and max(map(len, lists)) < size
             for name, documents in zip(COLLECTIONS, lists, strict=True):
                 for place, (key, missing) in enumerate(read_documents(name, documents, partial(_missing, plain))):

@@ -19,7 +19,7 @@ from nodes.errors import InvalidSlug
 from nodes.models import tree
 
 LONGEST = 200
-# Number of slugs with appended numbers that one query checks.
+# How many candidate slugs ("page", "page-2", "page-3" and so on) each query checks.
 TRIED = 50
 # The name of the catch-all route for nodes in the URL configuration.
 ROUTE = "node"

@@ -75,7 +75,8 @@ def save_draft(
         dates = {name: change.fields.get(name, version[name]) for name in ("published", "expires")}
         if change.fields.keys() & dates.keys():
             rules.check_dates(live, dates)
-        # A new publication time can't be scheduled, and changes can't go live after the page has expired.
+        # The draft remains scheduled only if it doesn't change the publication time, which a schedule can't do, and if
+        # the page won't expire before the draft goes live.
         keeps = may_publish and due and dates["published"] == live["published"] and dates["expires"] > due
         unchanged = {"draft.nonce": draft["nonce"], "draft.due": due} if draft else {"draft": {"$exists": False}}
         base = {
@@ -237,7 +238,10 @@ def _over_live(
     mine: Mapping[str, Any] | None,
     tags: TagChange,
 ) -> tuple[Merge, TagChange]:
-    """Merge the draft `seen_draft`, or `mine` instead, into the live version. Return the merge and the tag change.
+    """Merge the draft `seen_draft` into the live version. Return the merge and the tag change.
+
+    If `mine` and `seen_nonce` are given, `mine` is merged instead of the draft. It contains the values that the editor
+    chose to resolve a conflict.
 
     This function raises DraftGone, EditConflict and FieldRefused.
     """

@@ -25,8 +25,8 @@ def duplicate(
 ) -> Saved:
     """Copy a node, including the changes in its draft, into a section.
 
-    The copy is unpublished, and its author is `actor`. Sections are copied without their contents. Of fields that must
-    be unique together, the first that can be empty isn't copied.
+    The copy is unpublished, and its author is `actor`. Sections are copied without their contents. If fields must be
+    unique together, the first of them that is optional isn't copied.
 
     Args:
         actor: The author of the copy.

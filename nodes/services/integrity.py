@@ -88,7 +88,7 @@ def _to_its_end(defects: Iterator[Defect]) -> Iterator[Defect]:
 
 
 def _damaged(collection: str) -> Iterator[Defect]:
-    """Yield a defect for each node that can't be read or lacks parts. Such nodes must be restored from a backup."""
+    """Yield a defect for each node that can't be read or whose data is incomplete. Such nodes aren't repaired."""
     for document in database()[collection].find(node_filter(collection), damage.FIELDS):
         for fault in damage.faults(MODELS.get(collection, Node), document):
             yield Defect(DAMAGED, f"{document['_id']} of {collection} {fault}", False)

@@ -29,7 +29,7 @@ from nodes.types import NEVER, Act, Actor, Change, Expected, Submitted, TagChang
 LOOK_BACK = 200
 # The fields that must be read before a node is written.
 STORED = {"metadata": 1, "draft.due": 1, **scope.FIELDS}
-# Maximum number of earlier nodes that a redirect contains in addition to the last node.
+# How many earlier nodes a redirect remembers for its URL, in addition to the most recent node.
 MOST_EARLIER = 10
 
 
