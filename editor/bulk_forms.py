@@ -81,7 +81,7 @@ class BulkForm(forms.Form):
 
     @property
     def asks(self) -> list[str]:
-        """The names of the projects' actions that users have to confirm."""
+        """The names of the project's own bulk actions that users have to confirm."""
         return [name for name, action in self.own.items() if action.confirmation]
 
     def clean(self) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class Outcome:
 
 
 def so_far(request: HttpRequest) -> Outcome:
-    """Return the outcome of the batches before this request.
+    """Return the outcome of the batches that were processed before this request.
 
     Raises:
         PermissionDenied: The outcome was not signed for this user, or it has expired.

@@ -69,9 +69,10 @@ class Difference:
 
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any], type: str, user: Any) -> list[Difference]:
-    """Return the differences between two versions of a node. Each version is a mapping from paths to fields.
+    """Return the differences between two versions of a node.
 
-    Each difference includes the photos that only one of the versions refers to, if `user` can see them.
+    Each version is a mapping from the paths of fields to their values. A difference includes the photos to which only one
+    of the versions refers, if `user` can see them.
     """
     budget = Budget()
     differing = []
@@ -176,7 +177,7 @@ def _single_spaced(text: str | None) -> str:
 
 
 def _items(path: str, value: Any, type: str) -> Iterator[_Item]:
-    """Yield the items in a field's stored value. Items are paragraphs, parts, list items, tags, or the whole value."""
+    """Yield the items in a field's stored value: its paragraphs, parts, list items or tags, or the value as one item."""
     field = declared_fields.declared(type).get(path)
     strategy = declared_fields.merge_strategy(type, path)
     text = display(path, value, type)

@@ -98,7 +98,7 @@ def move(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def unpublish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Hide a public page from readers, or cancel its publication."""
+    """Hide a public page from readers. If the page's publication is scheduled, cancel the schedule."""
     editable = access.node(request.user, node_id, Unpublish.needs)
     form = Confirmation(request, editable)
     if request.method == "POST" and form.is_valid():

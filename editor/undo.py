@@ -24,7 +24,7 @@ from photos import addresses
 
 # The separator between a node's id and nonce, and the separator between nodes.
 INNER, OUTER = ":", " "
-# Maximum number of nodes restored by one request. Each page of a list shows fewer nodes than this.
+# Maximum number of nodes restored by one request. Each page of a list shows fewer nodes, so one request is enough.
 MOST = 100
 # The message about restored nodes whose scheduled time passed while they were in the trash.
 DUE_MESSAGE = gettext_lazy("Items whose publication date passed while they were in the trash are now drafts.")

@@ -58,7 +58,7 @@ class Uses:
 
     @property
     def has_more(self) -> bool:
-        """Return whether there are more uses than the site counts."""
+        """Return whether there are more uses than the maximum number that the site counts."""
         return self.count > references.COUNTED_USES
 
     @property

@@ -76,7 +76,7 @@ class PhotoFilterForm(forms.Form):
 
     @property
     def gallery(self) -> ObjectId | None:
-        """Return the id of the gallery that the library is filtered by, or None if there is no filter for a gallery."""
+        """Return the id of the gallery by which the library is filtered, or None if it isn't filtered by gallery."""
         gallery_id = self.cleaned_data.get("section")
         return ObjectId(gallery_id) if gallery_id else None
 

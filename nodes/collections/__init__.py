@@ -77,15 +77,16 @@ def node_indexes() -> tuple[Index, ...]:
     """Return the indexes that nodes and photos share, because the same code queries both."""
     return (
         Index("by_place", PLACE, unique=True),
-        # This index finds the newest nodes in a section, for lists, feeds, archives, and links to the previous and next
-        # node. It contains fields after _id, so the server can skip hidden nodes without reading their documents.
+        # This index is used to find the newest nodes in a section, for lists, feeds, archives, and links to the previous
+        # and next node. It contains fields after _id, so the server can skip hidden nodes without reading their
+        # documents.
         Index(
             "by_section",
             (("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1), ("metadata.type", 1)),
         ),
         Index("by_type", (("metadata.type", 1), *NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1))),
         Index("by_tag", (("metadata.tags", 1), *NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1))),
-        # This index finds public nodes by their author's name.
+        # This index is used to find public nodes by their author's name.
         Index(
             "by_byline",
             (
@@ -96,12 +97,13 @@ def node_indexes() -> tuple[Index, ...]:
                 ("metadata.type", 1),
             ),
         ),
-        # This index lists expired nodes in the admin, and finds the next expiry, which changes the public site.
+        # This index is used to list expired nodes in the admin, and to find the next expiry, which changes the public
+        # site.
         Index("by_expiry", (("metadata.expires", -1), ("_id", -1))),
-        # This index finds nodes by the beginning of a word in their title. Nodes with the same word are sorted by their
-        # last change, latest first.
+        # This index is used to find nodes by the beginning of a word in their title. Nodes with the same word are sorted
+        # by their last change, latest first.
         Index("by_title_word", (("derived.title_words", 1), *CHANGED)),
-        # This index lists the pages in a folder by name.
+        # This index is used to list the pages in a folder by name.
         Index(
             "by_name",
             (
@@ -204,8 +206,8 @@ def collections() -> tuple[Collection, ...]:
             (
                 *node_indexes(),
                 SEARCH,
-                # This index lists the nodes in a section that is sorted manually. Nodes without a position come first,
-                # sorted by slug.
+                # This index is used to list the nodes in a section that is sorted manually. Nodes without a position
+                # come first, sorted by slug.
                 Index(
                     "by_position",
                     (
@@ -226,9 +228,9 @@ def collections() -> tuple[Collection, ...]:
                 Index("by_published", (*NEWEST, ("metadata.expires", 1))),
                 Index("by_author", (("metadata.author._id", 1), *NEWEST, ("metadata.expires", 1))),
                 Index("by_draft", (("draft.saved_at", -1), ("_id", -1)), sparse=True),
-                # This index lists scheduled changes by publication time.
+                # This index is used to list scheduled changes by publication time.
                 Index("by_due", (("draft.due", -1), ("_id", -1)), sparse=True),
-                # These indexes filter lists by the facets of any type, such as "recipe.course=dessert".
+                # These indexes are used to filter lists by the facets of any type, such as "recipe.course=dessert".
                 Index(
                     "by_facet",
                     (("derived.facets", 1), ("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1)),
@@ -244,13 +246,13 @@ def collections() -> tuple[Collection, ...]:
                 Index("facet_by_date", (("derived.facets", 1), ("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
                 # These indexes are for the queries of content types, which declare them.
                 *type_indexes(),
-                # This index finds the pinned posts in a section. A section has only a few pinned posts.
+                # This index is used to find the pinned posts in a section. A section has only a few pinned posts.
                 Index("by_pin", (("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1)), partial=PINNED),
-                # These indexes find references to a node, photo or insert in live versions and in drafts. The server
-                # reads both indexes in parallel and merges the results in order.
+                # These indexes are used to find references to a node, photo or insert in live versions and in drafts.
+                # The server reads both indexes in parallel and merges the results in order.
                 Index("by_ref", (("derived.refs", 1), *CHANGED), partial=REFERRING),
                 Index("by_draft_ref", (("draft.refs", 1), *CHANGED), partial={"draft.refs": {"$exists": True}}),
-                # This index lists the nodes with references, newest first. The search for broken links uses it. When a
+                # The search for broken links uses this index to read the nodes with references, newest first. When a
                 # search resumes, the server reads only the index to skip the nodes that were already checked.
                 Index("referring", (*NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1)), partial=REFERRING),
                 *unique_indexes(),

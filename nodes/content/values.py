@@ -187,7 +187,7 @@ def _cleaned(field: models.Field, value: Any) -> Any:
             _ensure_unique_ids(items)
         else:
             items = [_cleaned_item(field.base_field, item, number) for number, item in enumerate(value, 1)]
-        # An empty list with a fixed size, such as a point or a crop, means no value.
+        # In a field for lists of a fixed size, such as points or crops, an empty list means that there is no value.
         if not items and field.size and field.null:
             return None
         if not items and not field.blank:

@@ -25,7 +25,7 @@ from nodes.models.tree import Tree
 from nodes.selectors import stored_photos
 from nodes.selectors.listing import LISTED, UNTAGGED, Cursor, find_live, is_public, live, public_among, readable_nodes
 
-# Maximum number of different nodes, and of different photos, that a page can link to. Other links have no URL.
+# A page can link to at most this many different nodes, and to as many different photos. Additional links have no URL.
 MOST_REFERENCES = 200
 # Maximum numbers of uses that are listed and that are counted.
 LISTED_USES = 100

@@ -135,7 +135,7 @@ def create(
 
 
 def _made_before(actor: Actor, node_id: ObjectId) -> Mapping[str, Any] | None:
-    """Return the metadata with which `actor` created the node, or None if the id isn't used yet.
+    """Return the metadata with which `actor` originally created the node, or None if the id isn't used yet.
 
     This function raises NodeGone and IdTaken.
     """

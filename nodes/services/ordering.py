@@ -25,7 +25,8 @@ from nodes.services.site import invalidate
 DIGITS = 12
 START = 1 << 47
 STEP = 1 << 20
-# If two editors fill the same gap at the same time, each gets a random number from a range of at least this size.
+# New positions between two nodes are random numbers from a range of about this size, so that two editors who fill the
+# same gap at the same time are unlikely to get the same position.
 ROOM = 1 << 16
 
 
