@@ -71,8 +71,8 @@ class Difference:
 def changes(old: Mapping[str, Any], new: Mapping[str, Any], type: str, user: Any) -> list[Difference]:
     """Return the differences between two versions of a node.
 
-    Each version is a mapping from the paths of fields to their values. A difference includes the photos to which only one
-    of the versions refers, if `user` can see them.
+    Each version is a mapping from the paths of fields to their values. A difference includes the photos to which only
+    one of the versions refers, if `user` can see them.
     """
     budget = Budget()
     differing = []
