@@ -134,7 +134,7 @@ def run(request: HttpRequest) -> HttpResponse:
 def _check_own(
     user: Any, own: type[extensions.BulkAction], rows: list[SelectedNode]
 ) -> tuple[list[tuple[SelectedNode, NodeAction]], list[Refused]]:
-    """Check a project's action for each row, and return the permitted and the refused ones.
+    """Check a project's action for each row. Return the permitted actions and the refused nodes.
 
     The action is refused for nodes of types for which it isn't registered. Only forged requests contain such nodes.
     """

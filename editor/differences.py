@@ -177,7 +177,7 @@ def _single_spaced(text: str | None) -> str:
 
 
 def _items(path: str, value: Any, type: str) -> Iterator[_Item]:
-    """Yield the items in a field's stored value: its paragraphs, parts, list items or tags, or the value as one item."""
+    """Yield the items in a field's stored value: paragraphs, parts, list items or tags, or the value as one item."""
     field = declared_fields.declared(type).get(path)
     strategy = declared_fields.merge_strategy(type, path)
     text = display(path, value, type)

@@ -87,7 +87,7 @@ class PartsWidget(forms.Widget):
         extra = EXTRA_NESTED if self.is_nested or contains_rows else EXTRA
         spare = [self.empty_row()] * (extra if self.many else 1 - len(rows))
         shown = [self._shown(name, str(number), row) for number, row in enumerate([*rows, *spare])]
-        # The template of an outer list contains the templates of inner lists, so their placeholders differ.
+        # The template of an outer list contains the templates of inner lists, so their placeholders must differ.
         placeholder = f"__n{name.count('__n')}__"
         return render_to_string(
             self.template_name,

@@ -181,7 +181,7 @@ def _render_offers(request: HttpRequest, type: str, node_id: ObjectId | None) ->
 
 
 def _own(request: HttpRequest, copy_id: ObjectId | None) -> WorkingCopy:
-    """Return one of the user's working copies.
+    """Return the user's working copy with the id `copy_id`.
 
     Raises:
         Http404: There is no such copy.

@@ -209,7 +209,10 @@ def _checked(user: Any, editable: Editable | None, permission: NodePermission) -
 
 
 def changes_unpublished_only(user: Any) -> bool:
-    """Return whether `user` can change only unpublished nodes. Services check again that the node is unpublished."""
+    """Return whether `user` can change only unpublished nodes.
+
+    For such users, services check again that the node is unpublished when they write it.
+    """
     return not user.has_perm("nodes.publish_node")
 
 

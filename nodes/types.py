@@ -194,7 +194,7 @@ class Saved:
 
 @dataclass(frozen=True)
 class SelectedNode:
-    """A node that a user selected in a list, as the list showed the node."""
+    """A node that a user selected in a list, with the data that the list showed."""
 
     id: ObjectId
     nonce: ObjectId

@@ -38,7 +38,7 @@ TEXT_FIELDS = ("title", "alt", "summary", "tags")
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """Show a photo's form, or save the submitted form.
+    """Show a photo's form. If the form was submitted, save it.
 
     After a conflict, show both versions, including the typed text.
     """

@@ -17,7 +17,7 @@ from photos.services import sweeping
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def stalled(request: HttpRequest) -> HttpResponse:
-    """List the stalled uploads, or delete them.
+    """List the stalled uploads. If the form was submitted, delete them.
 
     If the upload of a replacement stalls, the photo doesn't change.
     """

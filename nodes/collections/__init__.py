@@ -77,9 +77,9 @@ def node_indexes() -> tuple[Index, ...]:
     """Return the indexes that nodes and photos share, because the same code queries both."""
     return (
         Index("by_place", PLACE, unique=True),
-        # This index is used to find the newest nodes in a section, for lists, feeds, archives, and links to the previous
-        # and next node. It contains fields after _id, so the server can skip hidden nodes without reading their
-        # documents.
+        # This index is used to find the newest nodes in a section, for lists, feeds, archives, and links to the
+        # previous and next node. It contains fields after _id, so the server can skip hidden nodes without reading
+        # their documents.
         Index(
             "by_section",
             (("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1), ("metadata.type", 1)),
@@ -100,8 +100,8 @@ def node_indexes() -> tuple[Index, ...]:
         # This index is used to list expired nodes in the admin, and to find the next expiry, which changes the public
         # site.
         Index("by_expiry", (("metadata.expires", -1), ("_id", -1))),
-        # This index is used to find nodes by the beginning of a word in their title. Nodes with the same word are sorted
-        # by their last change, latest first.
+        # This index is used to find nodes by the beginning of a word in their title. Nodes with the same word are
+        # sorted by their last change, latest first.
         Index("by_title_word", (("derived.title_words", 1), *CHANGED)),
         # This index is used to list the pages in a folder by name.
         Index(
@@ -172,7 +172,7 @@ def node_filter(collection: str) -> dict[str, Any]:
     """Return the filter for the documents of `collection` that are nodes or photos.
 
     The filter excludes the previous and future files of photos, and photos whose first upload is in progress. Queries
-    combine this filter with a filter by id.
+    that read documents by id combine this filter with the ids.
     """
     return {"metadata.content_id": {"$type": "objectId"}} if collection == ASSET_FILES else {}
 

@@ -69,7 +69,7 @@ def attributes(model: Any, document: Mapping[str, Any]) -> dict[str, Any]:
 def valid_values(model: type[models.Model], document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values in `document` that the fields of `model` accept.
 
-    The document may have been stored by a newer release.
+    Use this function for documents that may have been stored by a newer release.
     """
     valid = {}
     for field in stored_fields(model):
@@ -198,12 +198,12 @@ def _cleaned(field: models.Field, value: Any) -> Any:
         return _cleaned_part(field.embedded_model, value)
     if isinstance(field, models.JSONField):
         _check_keys(value)
-        # bson.encode raises the same exceptions as the driver.
+        # Check that the value can be stored: bson.encode raises the same exceptions as the driver.
         bson.encode({"value": value})
         return value
     if isinstance(value, Mapping | list | tuple):
         raise ValidationError(invalid_value())
-    # The value can be a stored value from an older version.
+    # The value can be a stored value from an older version of the type.
     value = from_stored(field, value)
     # An empty value in a nullable field becomes null. Only text fields store "".
     if value == "" and field.null and not field.empty_strings_allowed:
@@ -267,7 +267,7 @@ def _cleaned_part(model: Any, value: Any, number: int = 0) -> dict[str, Any]:
 
 
 def _numbered(error: ValidationError, number: int) -> ValidationError:
-    """Return an error whose messages begin with `number`, or an unchanged error if `number` is 0."""
+    """Return the error with `number` at the beginning of its messages. If `number` is 0, return the error unchanged."""
     if not number:
         return error
     messages = [_("%(number)d: %(problem)s") % {"number": number, "problem": message} for message in error.messages]

@@ -273,7 +273,7 @@ class ContentQuery(Generic[T]):
                 yield node.metadata.detail
 
     def _filter(self, moment: datetime, keys: Sequence[SortKey] = ()) -> dict[str, Any]:
-        """Return the filter of this query, extended so that an index can be used fully to sort the results by `keys`."""
+        """Return the filter of this query, extended so that an index can be used in full for the order `keys`."""
         types = type_condition([type.type_name for type in lookups.types_of(self.type)])
         condition = {"metadata.type": types, **node_filter(self._home), **self._visible(moment)}
         wanted = [condition.filter for condition in self._conditions]
@@ -290,7 +290,7 @@ class ContentQuery(Generic[T]):
         for name in (*exact, *self._order, *ranges):
             if name.removeprefix("-") in {known.removeprefix("-") for known in index}:
                 continue
-            # An index can't contain two lists.
+            # Leave out fields that the index can't contain, such as a second list.
             with suppress(FieldError):
                 lookups.index_keys(self.type, [*index, name])
                 index.append(name)

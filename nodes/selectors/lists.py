@@ -44,7 +44,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Filters:
     """The filters of a list.
 
-    `section` is an id, None for the top level, or ANY. `author` is an id, None for authors without an account, or ANY.
+    `section` is an id, None for the top level, or ANY for all sections. `author` is an id, None for authors without an
+    account, or ANY for all authors.
     """
 
     section: ObjectId | str | None = ANY

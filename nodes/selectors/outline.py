@@ -50,7 +50,8 @@ def outline(section_id: ObjectId, moment: datetime) -> list[Entry]:
     return version_cache.get_or_set(("outline", section_id), moment, read)
 
 
-# The id of the parent section, the position in it, the slug, the title, and the line's own id if it is a section.
+# A line to arrange: the id of the parent section, the position in this section, the slug, the title, and, if the line
+# is itself a section, its own id.
 Line = tuple[ObjectId | None, str, str, str, ObjectId | None]
 
 

@@ -27,7 +27,7 @@ from nodes.selectors.listing import LISTED, UNTAGGED, Cursor, find_live, is_publ
 
 # A page can link to at most this many different nodes, and to as many different photos. Additional links have no URL.
 MOST_REFERENCES = 200
-# Maximum numbers of uses that are listed and that are counted.
+# How many uses are listed at most, and how many are counted at most.
 LISTED_USES = 100
 COUNTED_USES = 1_000
 # Number of pages or drafts that one query checks for broken links.
@@ -70,7 +70,7 @@ class Use:
 
 
 def uses_filter(refs: Sequence[Ref]) -> dict[str, Any]:
-    """Return the filter for pages and posts that use any of `refs`. The indexes are `by_ref` and `by_draft_ref`."""
+    """Return the filter for pages and posts that use any of `refs`. Queries use the indexes by_ref and by_draft_ref."""
     wanted = refs[0] if len(refs) == 1 else {"$in": list(refs)}
     return {"$or": [{"derived.refs": wanted}, {"draft.refs": wanted}]}
 
@@ -236,7 +236,8 @@ def check_batch(sections: Tree, moment: datetime, cursor: str = "") -> CheckedBa
 
 
 def _check_drafts(sections: Tree, moment: datetime, cursor: str) -> CheckedBatch:
-    # The index contains every node, but the nodes with a draft are next to each other in the index.
+    # The index contains every node, but the nodes with a draft are next to each other in it, so the server reads only
+    # these nodes.
     query: dict[str, Any] = {**REFERRING_DRAFTS, "draft.saved_at": {"$type": "date"}}
     if cursor:
         edge = Cursor.parse(cursor, times=1)
@@ -300,7 +301,7 @@ def _words(node_ids: Sequence[ObjectId], *, is_draft: bool) -> dict[ObjectId, di
     fields = {"metadata.type": 1, ("draft.metadata.detail" if is_draft else "metadata.detail"): 1}
     by_node: dict[ObjectId, dict[ObjectId, list[str]]] = {}
     for document in database()[NODES].find({"_id": {"$in": list(node_ids)}}, fields):
-        # The draft may have been published since it was checked.
+        # If the draft has been published since it was checked, it's missing here.
         version = document.get("draft", {}) if is_draft else document
         detail = version.get("metadata", {}).get("detail") or {}
         texts = [rendering.to_html(detail.get("text") or "", detail.get("format") or MARKDOWN)]

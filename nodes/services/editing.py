@@ -92,10 +92,11 @@ def create(
 
     def attempt() -> Saved | None:
         if node_id is not None and (made := _made_before(actor, node_id)):
-            # If no slug was given, the node keeps its slug, because concurrent calls may have found different slugs.
+            # If no slug was given, the node keeps the slug that the first call generated. A concurrent call may have
+            # generated a different slug.
             whole = {**({"slug": slug} if slug else {}), "parent_id": parent_id, "title": title, **fields}
             changed = TagChange.between(made["tags"], tags)
-            # The process of the first call may have crashed before it invalidated the caches.
+            # The process that created the node may have crashed before it invalidated the caches.
             invalidate()
             return save(actor, node_id, made["nonce"], whole, changed, form=node_id, only_unpublished=only_unpublished)
         if content.get(type).is_file:
@@ -211,8 +212,8 @@ def save(
         fields = change.fields
         rules.check_dates(version, fields)
         if not change.alters(version):
-            # The node already has these values. They come from this form or from another writer, which may have crashed
-            # before it invalidated the caches.
+            # The node already has these values, because this form or another writer stored them earlier. The earlier
+            # save may have crashed before it invalidated the caches.
             if change.tags or version["nonce"] != seen_nonce:
                 invalidate()
             return Saved(node_id, version["nonce"], merged=merged)
@@ -334,7 +335,10 @@ _COMMON = frozenset({"title", "slug", "parent_id", "summary", "published", "expi
 
 
 def empty_required_fields(type: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return empty values, which are rejected later, for required fields that have no default and aren't in `given`."""
+    """Return an empty value for each required field that has no default and isn't in `given`.
+
+    These values are rejected later, like required fields that are left empty in a form.
+    """
     return {
         path: None
         for path, field in declared_fields.own_fields(type)

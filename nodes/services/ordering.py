@@ -164,9 +164,10 @@ def assign_positions(section_id: ObjectId) -> None:
 def _put(
     section_id: ObjectId, node_id: ObjectId, *, behind: ObjectId | None = None, ahead_of: ObjectId | None = None
 ) -> bool:
-    """Move a node after `behind`, before `ahead_of`, or to the start of the section.
+    """Move a node directly after the node `behind`, or directly before the node `ahead_of`.
 
-    Return False if either node is no longer in the section.
+    If neither is given, move the node to the start of the section. Return False if one of the nodes is no longer in the
+    section.
     """
     others = {"_id": {"$ne": node_id}}
     anchor = behind or ahead_of

@@ -1,4 +1,4 @@
-"""Determine the scope of a save, which specifies the site versions to update (nodes.models.stored_site.Scope)."""
+"""Determine the scope of a save (nodes.models.stored_site.Scope). The scope specifies which versions to update."""
 
 from collections.abc import Mapping
 from typing import Any
