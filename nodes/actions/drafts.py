@@ -40,7 +40,7 @@ class SaveDraft(DraftAction):
         fields: The fields to save, keyed by path.
         tags: The tags to add and remove.
         form: The id of the form.
-        merges: Whether to merge changes that others have made. If False, such changes raise EditConflict.
+        merges: Whether to merge changes that others have made. If False, such changes cause an EditConflict.
         shows_draft: Whether the user saw the draft, not only the live version. If so, and if the user has permission to
             publish, a scheduled draft remains scheduled.
     """

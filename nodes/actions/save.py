@@ -26,7 +26,7 @@ class SaveAction(NodeAction):
     Attributes:
         seen: The nonce of the version that the user saw.
         form: The id of the form. If a form is saved again, its previous save is the base for merging.
-        merges: Whether to merge changes that others have made. If False, such changes raise EditConflict.
+        merges: Whether to merge changes that others have made. If False, such changes cause an EditConflict.
     """
 
     seen: ObjectId
@@ -77,7 +77,7 @@ class SaveNode(SaveAction):
     Attributes:
         seen: The nonce of the version that the user saw.
         form: The id of the form. If a form is saved again, its previous save is the base for merging.
-        merges: Whether to merge changes that others have made. If False, such changes raise EditConflict.
+        merges: Whether to merge changes that others have made. If False, such changes cause an EditConflict.
         fields: The fields to save, keyed by path.
         tags: The tags to add and remove.
         act: The kind of change that the history shows, if it can't be derived from the fields.

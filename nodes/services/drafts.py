@@ -54,7 +54,7 @@ def save_draft(
         tags: The tags to add and remove.
         form: The id of the form.
         may_publish: Whether the editor has seen the draft and has permission to publish it.
-        merges: Whether to merge changes that others have made. If False, such changes raise EditConflict.
+        merges: Whether to merge changes that others have made. If False, such changes cause an EditConflict.
 
     Raises:
         EditConflict: Both sides changed the same field or paragraph.

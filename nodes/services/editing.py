@@ -180,7 +180,7 @@ def save(
         only_unpublished: Whether the node must be unpublished, for authors who can't change published nodes.
         collection: The node's collection.
         act: The kind of change that the history shows.
-        merges: Whether to merge changes that others have made. If False, such changes raise EditConflict.
+        merges: Whether to merge changes that others have made. If False, such changes cause an EditConflict.
 
     Raises:
         EditConflict: Both sides changed the same field or paragraph.
