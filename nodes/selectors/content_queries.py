@@ -344,9 +344,12 @@ def _parse(cursor: str, keys: Sequence[SortKey]) -> tuple[bool, Edge]:
     if side not in ("<", ">") or len(parts) != len(keys):
         raise ValueError(cursor)
     try:
-        return side == "<", tuple(_parsed(key.field, unquote(part)) for key, part in zip(keys, parts, strict=True))
+        edge = tuple(_parsed(key.field, unquote(part)) for key, part in zip(keys, parts, strict=True))
     except ValidationError as error:
         raise ValueError(cursor) from error
+    if edge[-1] is None:
+        raise ValueError(cursor)  # The last key is the id, which no document lacks.
+    return side == "<", edge
 
 
 def _text(field: models.Field, stored: Any) -> str:

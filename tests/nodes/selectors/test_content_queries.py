@@ -1,5 +1,6 @@
 """Queries for the pages of a content type, by its declared fields."""
 
+from base64 import urlsafe_b64encode
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from urllib.parse import quote
@@ -480,6 +481,15 @@ def test_invalid_cursors_raise_value_error(mongo, cursor):
     event("a", starts=START)
     with pytest.raises(ValueError):
         Event.live.order_by("starts").page(cursor)
+
+
+@pytest.mark.parametrize("side", ["<", ">"])
+@pytest.mark.parametrize("order", ["starts", "-starts", "title", "id"])
+def test_cursor_without_an_id_is_invalid(mongo, side, order):
+    event("a", starts=START)
+    for count in (1, 2, 3):
+        with pytest.raises(ValueError):
+            Event.live.order_by(order).page(urlsafe_b64encode(f"{side}{',' * count}".encode()).decode())
 
 
 def test_cursor_of_another_order_or_with_another_value_is_invalid(mongo):
