@@ -249,6 +249,11 @@ def backend_on(database: str) -> MongoDBBackend:
     return next(backend for backend in backends() if backend.database == database)
 
 
+def backend_of(task: Task) -> MongoDBBackend:
+    """Return the backend of a task that `scheduled_tasks` returned."""
+    return next(backend for backend in backends() if backend.alias == task.backend)
+
+
 def databases() -> list[str]:
     """Return the aliases of the connections that have queues."""
     return list(dict.fromkeys(backend.database for backend in backends()))

@@ -13,6 +13,8 @@ from marginalia.mongo.connection import database
 from marginalia.mongo.schemas import DATE, ID, TEXT, document, optional
 
 COLLECTION = "schedules"
+# Minute, hour, day of the month, month, day of the week. CronSim also accepts seconds, but workers look too rarely.
+FIELDS = 5
 COLLECTIONS = (
     Collection(
         COLLECTION,
@@ -35,6 +37,8 @@ class LastRun:
 
 def problem(expression: str) -> str:
     """Return why a cron expression is invalid, or "" if it is valid."""
+    if len(expression.split()) != FIELDS:
+        return "Wrong number of fields"
     try:
         following(expression, datetime(2000, 1, 1, tzinfo=UTC), UTC)
     except CronSimError as error:

@@ -10,7 +10,7 @@ from django.utils.module_loading import autodiscover_modules
 
 from marginalia.mongo.clock import now
 from marginalia.tasks import queue, schedules
-from marginalia.tasks.backend import backend_on, scheduled_tasks
+from marginalia.tasks.backend import backend_of, scheduled_tasks
 from marginalia.tasks.queue import Job
 
 _time_zone: Callable[[], tzinfo] = timezone.get_default_timezone
@@ -58,7 +58,7 @@ def enqueue_due(alias: str = DEFAULT_DB_ALIAS) -> int:
         due = schedules.latest(task.schedule, moment, zone)
         if due > last_runs[name].due:
             # If this worker dies before it records the run, another worker finds the job by its key.
-            job = backend_on(alias).enqueue_due(task, due)
+            job = backend_of(task).enqueue_due(task, due)
             schedules.record(name, due, job.id, alias)
             count += 1
     return count

@@ -114,6 +114,17 @@ def test_schedule_follows_the_time_zone_and_its_clock_changes(begun, monkeypatch
     assert schedules.latest("30 2 * * *", datetime(2026, 10, 25, 12, tzinfo=UTC), BERLIN) == first
 
 
+def test_task_is_enqueued_by_its_own_backend(begun, mongo, settings, monkeypatch):
+    path = "marginalia.tasks.backend.MongoDBBackend"
+    settings.TASKS = {"default": {"BACKEND": path}, "slow": {"BACKEND": path, "QUEUES": ["slow"]}}
+    slow = Task(func=examples.nightly.func, backend="slow", queue_name="slow", schedule="30 3 * * *", stored_as="")
+    monkeypatch.setattr(backend, "_scheduled", {"tests.slow": slow, NAME: examples.nightly})
+    assert scheduling.enqueue_due() == 0
+    begun(DUE)
+    assert scheduling.enqueue_due() == 2
+    assert sorted(mongo.jobs.distinct("queue")) == ["default", "slow"]
+
+
 def test_site_setting_determines_the_time_zone(mongo):
     from nodes.models import stored_site
 
@@ -168,6 +179,7 @@ def with_default(n=1):
     ("function", "schedule", "text"),
     [
         (with_default, "30 3 * *", "Wrong number of fields: '30 3 * *'."),
+        (with_default, "0 30 3 * * *", "Wrong number of fields: '0 30 3 * * *'."),
         (with_default, "61 3 * * *", "Bad minute: '61 3 * * *'."),
         (with_default, "every day", "Wrong number of fields: 'every day'."),
         (with_argument, "30 3 * * *", "Scheduled tasks have no arguments: missing a required argument: 'n'."),
