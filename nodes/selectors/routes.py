@@ -16,6 +16,9 @@ from nodes.selectors import stored_nodes
 
 # Maximum number of slashes in a route's part of a URL, plus one. It limits the number of nodes to look for.
 MOST_PARTS = 8
+# Maximum length of a route's part of a URL. The time for matching several values in a path grows faster than the
+# length.
+MAX_LENGTH = 500
 
 
 @dataclass(frozen=True)
@@ -68,4 +71,6 @@ def _splits(path: str) -> Iterator[tuple[str, str]]:
     """Yield the ways to split a path into the path of a node and the path of a route, longest node path first."""
     parts = path.split("/")
     for length in range(len(parts) - 1, max(0, len(parts) - 1 - MOST_PARTS), -1):
-        yield "/".join(parts[:length]), "/".join(parts[length:])
+        rest = "/".join(parts[length:])
+        if len(rest) <= MAX_LENGTH:
+            yield "/".join(parts[:length]), rest

@@ -114,9 +114,15 @@ def is_shareable(request: HttpRequest, response: HttpResponse) -> bool:
         response.status_code == 200
         and not response.streaming
         and not response.cookies
-        and "cookie" not in response.get("Vary", "").lower()
-        and not {"private", "no-store"} & {part.strip() for part in response.get("Cache-Control", "").split(",")}
+        # The key contains no request headers, so a response that depends on one of them would be served to everyone.
+        and _names(response.get("Vary", "")) <= {"accept-encoding"}
+        and not {"private", "no-store"} & _names(response.get("Cache-Control", ""))
     )
+
+
+def _names(header: str) -> set[str]:
+    """Return the names in a comma-separated header, in lower case and without their values."""
+    return {part.partition("=")[0].strip().lower() for part in header.split(",")} - {""}
 
 
 _ALL_PARAMETERS = frozenset().union(*CACHED_ROUTES.values())

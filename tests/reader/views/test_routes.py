@@ -21,6 +21,7 @@ from nodes.checks import check_content
 from nodes.content import BlogEntry, Page, Section, register, route, unregister
 from nodes.models import Node, Photo, stored_site, tree
 from nodes.selectors import stored_nodes
+from nodes.selectors.routes import MAX_LENGTH
 from nodes.services import trash
 from nodes.setting_fields import _clean_path
 from reader import page_cache
@@ -184,6 +185,11 @@ class TestUrls:
     )
     def test_other_paths_return_404(self, festival, client, path):
         assert client.get(path).status_code == 404
+
+    def test_long_paths_return_404_before_they_are_matched(self, festival, client):
+        kind = "a" * (MAX_LENGTH - len("tickets/"))
+        assert client.get(f"/fest/opening/tickets/{kind}").status_code == 200
+        assert client.get(f"/fest/opening/tickets/{kind}a").status_code == 404
 
     def test_trailing_slash_and_other_spellings_redirect(self, festival, client):
         for path in ("/fest/calendar/2026/", "/Fest/calendar/2026"):
@@ -349,6 +355,16 @@ class TestCache:
     def test_shared_caches_store_only_declared_routes(self, festival, client):
         assert client.get("/fest/sign-up")["Cache-Control"] == "private, no-cache"
         assert client.get("/fest/calendar.ics")["Cache-Control"] == "no-cache"
+
+    def test_responses_that_depend_on_request_headers_are_not_cached(self, festival, client, monkeypatch):
+        def answer(self, request):
+            name = request.headers.get("HX-Request", "")
+            return HttpResponse(name, headers={name: "HX-Request"} if name == "Vary" else {"Cache-Control": "Private"})
+
+        monkeypatch.setattr(Festival, "people", route("people", reads="pages")(answer))
+        for name in ("Vary", ""):
+            assert client.get("/fest/people", headers={"HX-Request": name}).content.decode() == name
+            assert cached() == []
 
     def test_query_parameters_are_part_of_the_key_and_the_canonical_url(self, festival, client):
         for month in ("1", "2", "1"):
