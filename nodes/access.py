@@ -78,7 +78,7 @@ class FieldForbidden(PermissionDenied):
         return _("This field can't be changed here.")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class System:
     """A user that represents commands and imports.
 
@@ -89,6 +89,10 @@ class System:
     pk: None = None
     is_active = True
     is_staff = True
+
+    def __init__(self, actor: Actor | str) -> None:
+        """Create the user. `actor` is the author of its changes, or only the author's name."""
+        object.__setattr__(self, "actor", actor if isinstance(actor, Actor) else Actor(None, actor))
 
     def has_perm(self, permission: str) -> bool:
         return True

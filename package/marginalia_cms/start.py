@@ -51,10 +51,9 @@ def main() -> None:
         Start().handle(name=options.name, directory=options.folder)
     except CommandError as error:
         parser.exit(2, f"{error}\n")
-    folder = options.folder or options.name
+    folder = Path(options.folder or options.name).resolve()
+    enter = "" if folder == Path.cwd() else f"cd {options.folder or options.name} && "
     sys.stdout.write(
-        f"Created the site in {folder}.\n"
-        f"  start it:  cd {folder} && make run\n"
-        f"  test it:   cd {folder} && make test\n"
-        f"Read {folder}/README.md next.\n"
+        f"Created the site in {folder}.\n  start it:  {enter}make run\n  test it:   {enter}make test\n"
+        "Read README.md next.\n"
     )

@@ -42,8 +42,8 @@ def _upgrade_steps() -> Iterator[str]:
         FormerFormat: This release can't read the stored documents.
     """
     if migrations := examine(checks=[pending_migrations]):
-        yield f"{len(migrations)} migrations haven't been applied. Run manage.py migrate."
+        yield f"Unapplied migrations: {len(migrations)}. Run manage.py migrate."
     if changes := [change for change in indexes.plan() if not change.optional]:
-        yield f"{len(changes)} indexes, validators or collections differ. Run manage.py setup_indexes."
+        yield f"Missing or different indexes, validators and collections: {len(changes)}. Run manage.py setup_indexes."
     for finding in examine(checks=[versions]):
         yield f"{finding.message} {finding.fix}"

@@ -27,5 +27,5 @@ class Command(MongoCommand):
         for fault in faults:
             self.stdout.write(fault)
         if faults:
-            raise problems_error(f"{settings.THEME_DIR} has {len(faults)} problems.")
+            raise problems_error(f"Problems in {settings.THEME_DIR}: {len(faults)}.")
         self.stdout.write(f"{settings.THEME_DIR} has no problems.")

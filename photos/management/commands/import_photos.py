@@ -16,7 +16,6 @@ from nodes.access import System
 from nodes.content import PHOTO, may_hold
 from nodes.errors import NodeError, NotReady
 from nodes.models import tree
-from nodes.types import Actor
 from photos.actions import UploadPhoto
 from photos.services import importing
 
@@ -75,7 +74,7 @@ class Command(MongoCommand):
         if options["dry_run"]:
             return COUNTS[0]
         upload = UploadPhoto(
-            user=System(Actor(None, options["author"])),
+            user=System(options["author"]),
             gallery_id=gallery_id,
             filename=path.name,
             fields=fields | ({"published": now()} if options["publish"] else {}),
