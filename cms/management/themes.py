@@ -14,6 +14,8 @@ from django.template.base import FilterExpression
 from django.template.loader_tags import BlockNode, ExtendsNode, IncludeNode
 from django.templatetags.static import StaticNode
 
+from editor import extensions
+from marginalia.markup.inserts.base import registered_inserts
 from nodes.content import registry
 
 # The folders that contain the public style sheets. The admin's style sheets have their own custom properties.
@@ -109,9 +111,8 @@ class _Templates:
 
     def _unused_templates(self) -> Iterator[str]:
         """Yield a message for each template in the theme that neither the site nor another template uses."""
-        by_type = {name for type in registry.types() for name in type.templates()}
         referenced = {other for name in self.own for other in self._references(name) if other != name}
-        for name in sorted(self.own - self.shipped - by_type - referenced):
+        for name in sorted(self.own - self.shipped - _used_by_apps() - referenced):
             yield f"templates/{name}: the site has no such template, and the theme doesn't use it."
 
     def _references(self, name: str) -> set[str]:
@@ -169,6 +170,16 @@ class _Templates:
             current = parent
             seen.add((name, is_own))
             yield name, is_own, current
+
+
+def _used_by_apps() -> set[str]:
+    """Return the names of the templates that content types, routes, inserts and extensions of the admin use."""
+    names = {insert.template for insert in registered_inserts()} | {tile.template for tile in extensions.tiles()}
+    for type in registry.types():
+        names.update(type.templates(), *(type.route_templates(route) for route in type.declared_routes))
+    for admin in extensions.content_admins():
+        names.update(panel.template for panel in admin.panels if not isinstance(panel, extensions.FieldGroup))
+    return names
 
 
 class _StyleSheet:

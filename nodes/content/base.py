@@ -279,6 +279,15 @@ class Content(EmbeddedModel, metaclass=ContentBase):
         return [*cls._own_templates(), cls.template]
 
     @classmethod
+    def route_templates(cls, route: Route) -> Collection[str]:
+        """Return the names of the templates for the context of a route. The first existing template is used."""
+        return (
+            [route.template]
+            if route.template
+            else [f"nodes/{type.type_name}-{route.name}.html" for type in cls.lineage()]
+        )
+
+    @classmethod
     def _own_templates(cls) -> list[str]:
         """Return the names of the templates that belong to this type and the types that it extends."""
         return [f"nodes/{type.type_name}.html" for type in cls.lineage()]

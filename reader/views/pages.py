@@ -106,9 +106,7 @@ def _render_route(request: HttpRequest, found: FoundRoute, variables: Mapping[st
         "breadcrumbs": [*breadcrumbs(node), {"title": node.metadata.title, "url": node.get_absolute_url()}],
         "canonical": links.origin(request) + found.url + (f"?{query}" if query else ""),
     }
-    types = node.content_type.lineage()
-    templates = [route.template] if route.template else [f"nodes/{type.type_name}-{route.name}.html" for type in types]
-    return render(request, templates, {**context, **variables})
+    return render(request, node.content_type.route_templates(route), {**context, **variables})
 
 
 @require_safe

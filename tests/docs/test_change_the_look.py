@@ -10,9 +10,13 @@ from django.core.management import CommandError, call_command
 from cms.context_processors import site as shown_everywhere
 from cms.management import themes
 from cms.testing.build import node
+from editor import extensions
+from marginalia.markup.inserts.base import unregister
+from nodes.content import Insert, Section, insert, route
 from nodes.services.site import save_settings
 from reader import page_cache
 from tests.docs.pages import ROOT, blocks
+from tests.support.nodes.content import registered
 from tests.support.site_settings import run_python
 
 pytestmark = pytest.mark.slow
@@ -175,6 +179,48 @@ def test_problems_of_a_theme_are_reported(theme, capsys):
     (folder / "templates/binary.html").unlink()
     (folder / "templates/.DS_Store").write_bytes(b"\x00\xff")  # hidden files are ignored
     call_command("check_theme")
+
+
+def test_templates_that_apps_use_pass_the_check(theme, capsys):
+    class Fair(Section):
+        stands_in = ["folder"]
+
+        @route("calendar")
+        def calendar(self, request): ...
+
+        @route("stalls", template="fairs/stalls.html")
+        def stalls(self, request): ...
+
+    class Visitors(extensions.Panel):
+        template = "fairs/visitors.html"
+
+    class FairAdmin(extensions.ContentAdmin):
+        content_types = [Fair]
+        panels = [extensions.FieldGroup("Texts", ["text"]), Visitors]
+
+    class Sales(extensions.DashboardTile):
+        template = "fairs/sales.html"
+
+    class Stall(Insert):
+        template = "fairs/stall.html"
+
+    folder = followed(theme)
+    names = ["nodes/fair-calendar.html", *(f"fairs/{name}.html" for name in ("stalls", "visitors", "sales", "stall"))]
+    (folder / "templates/fairs").mkdir()
+    for name in names:
+        (folder / "templates" / name).write_text("x")
+    unused = [f"templates/{name}: the site has no such template, and the theme doesn't use it." for name in names]
+    assert set(unused) <= set(checked(capsys))
+    extensions.register(FairAdmin)
+    extensions.register(Sales)
+    insert("stall")(Stall)
+    try:
+        with registered(Fair):
+            call_command("check_theme")
+    finally:
+        unregister("stall")
+        extensions.unregister(FairAdmin)
+        extensions.unregister(Sales)
 
 
 def test_check_without_a_theme_exits_with_2(settings, tmp_path):
