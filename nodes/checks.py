@@ -3,12 +3,15 @@
 import inspect
 import re
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db import models
+from django.template import TemplateDoesNotExist, TemplateSyntaxError
+from django.template.loader import select_template
 from django.urls import Resolver404, resolve
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField, ObjectIdField
 
@@ -57,6 +60,7 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
     - nodes.E030: a declaration in `indexes` is invalid, or indexes are declared in `Meta`.
     - nodes.E040: requests never reach a route.
     - nodes.E041: the options or the method of a route are invalid.
+    - nodes.E042: the template of a route doesn't exist or is invalid.
     """
     messages: list[CheckMessage] = []
     for double in registry.duplicates():
@@ -156,6 +160,9 @@ def _routes(content_type: type[Content]) -> Iterator[CheckMessage]:
             continue
         for problem, hint in _invalid_options(content_type, route):
             yield Error(f"{name} {problem}.", hint=hint, obj=content_type, id="nodes.E041")
+        if problem := _template_problem(content_type, route):
+            hint = "Create the template in a `templates` folder of the app."
+            yield Error(f"{name} {problem}.", hint=hint, obj=content_type, id="nodes.E042")
 
 
 def _unreachable(content_type: type[Content], route: Route) -> tuple[str, str]:
@@ -204,6 +211,31 @@ def _invalid_options(content_type: type[Content], route: Route) -> Iterator[tupl
         yield "accepts POST, so its responses can't be cached", "Leave out `reads`."
     if route.in_sitemap and names:
         yield "can't be in the sitemap, because its path contains values", "Leave out `in_sitemap`."
+
+
+def _template_problem(content_type: type[Content], route: Route) -> str:
+    """Return the problem with the template that a route needs, or "" if it needs none."""
+    if not route.template and not _returns_context(getattr(content_type, route.attribute)):
+        return ""
+    names = content_type.route_templates(route)
+    try:
+        select_template(names)
+    except TemplateDoesNotExist:
+        return f"needs the template “{names[0]}”, which doesn't exist"
+    except TemplateSyntaxError as error:
+        return f"needs the template “{names[0]}”, which is invalid: {error}"
+    return ""
+
+
+def _returns_context(method: Any) -> bool:
+    """Return whether the annotation of a method's result is a mapping, or a union that contains a mapping."""
+    try:
+        result = get_type_hints(method).get("return")
+    except (NameError, TypeError):
+        return False  # The annotation uses a name that is imported only for type checkers.
+    results = get_args(result) if get_origin(result) in (Union, UnionType) else [result]
+    classes = (get_origin(one) or one for one in results)
+    return any(isinstance(one, type) and issubclass(one, Mapping) for one in classes)
 
 
 def _indexes(content_type: type[Content]) -> Iterator[CheckMessage]:

@@ -279,7 +279,7 @@ class Content(EmbeddedModel, metaclass=ContentBase):
         return [*cls._own_templates(), cls.template]
 
     @classmethod
-    def route_templates(cls, route: Route) -> Collection[str]:
+    def route_templates(cls, route: Route) -> list[str]:
         """Return the names of the templates for the context of a route. The first existing template is used."""
         return (
             [route.template]

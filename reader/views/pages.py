@@ -10,6 +10,8 @@ from urllib.parse import quote, unquote, urlencode
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponsePermanentRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.template import TemplateDoesNotExist
+from django.template.loader import select_template
 from django.urls import Resolver404, resolve
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -106,7 +108,12 @@ def _render_route(request: HttpRequest, found: FoundRoute, variables: Mapping[st
         "breadcrumbs": [*breadcrumbs(node), {"title": node.metadata.title, "url": node.get_absolute_url()}],
         "canonical": links.origin(request) + found.url + (f"?{query}" if query else ""),
     }
-    return render(request, node.content_type.route_templates(route), {**context, **variables})
+    try:
+        template = select_template(node.content_type.route_templates(route))
+    except TemplateDoesNotExist as error:
+        message = f"{error} (the template of the route “{route.path}” of {node.content_type.__name__})"
+        raise TemplateDoesNotExist(message, chain=error.chain) from error
+    return HttpResponse(template.render({**context, **variables}, request))
 
 
 @require_safe

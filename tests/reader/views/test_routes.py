@@ -3,6 +3,7 @@
 import copy
 import re
 import warnings
+from collections.abc import Mapping
 from datetime import timedelta
 from inspect import Parameter, Signature
 
@@ -10,7 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpResponse
-from django.template import Context, Template
+from django.template import Context, Template, TemplateDoesNotExist
 from django.test import Client
 from django.urls import NoReverseMatch
 
@@ -63,6 +64,10 @@ class Festival(Section):
     def people(self, request):
         return HttpResponse(User.objects.count())
 
+    @route("bare")
+    def bare(self, request):
+        return {}
+
     @route("nothing", reads="pages")
     def nothing(self, request):
         return None
@@ -111,6 +116,7 @@ TEMPLATES = {
     "nodes/festival-calendar.html": "{% extends 'nodes/base.html' %}{% load content %}{% block more %}"
     "{{ year }} {{ month }} {% for page in pages %}{{ page }} {% endfor %}"
     "<a href=\"{% route_url node 'ics' %}\">File</a>{% endblock %}",
+    "nodes/broken.html": "{% if %}",
     "nodes/festival.html": "{% extends 'nodes/base.html' %}{% block more %}{{ motto }}{% endblock %}",
 }
 
@@ -245,6 +251,11 @@ class TestUrls:
     def test_method_without_a_result_is_an_error(self, festival, client):
         with pytest.raises(TypeError, match="“nothing”.*returned None"):
             client.get("/fest/nothing")
+
+    def test_error_about_a_missing_template_names_the_route_and_the_type(self, festival, client):
+        expected = "nodes/festival-bare.html (the template of the route “bare” of Festival)"
+        with pytest.raises(TemplateDoesNotExist, match=re.escape(expected)):
+            client.get("/fest/bare")
 
 
 class TestRights:
@@ -431,13 +442,14 @@ class TestSitemap:
 
 
 class TestChecks:
-    def found(self, path, *, names=(), **options):
+    def found(self, path, *, names=(), result=None, **options):
         """Return the errors for a type with one route, whose method has parameters with these names."""
 
         def method(self, request): ...
 
         parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in ("self", "request", *names)]
         method.__signature__ = Signature(parameters)
+        method.__annotations__["return"] = result
         declared = route(path, name="shown", **options)(method)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # Each test declares a class with the same name.
@@ -500,6 +512,22 @@ class TestChecks:
     def test_sitemap_route_with_values_fails(self):
         (error,) = self.found("a/<int:year>", names=["year"], in_sitemap=True)
         assert (error.id, "can't be in the sitemap" in error.msg) == ("nodes.E041", True)
+
+    @pytest.mark.parametrize("result", [dict, dict[str, int], Mapping[str, int], HttpResponse | dict, "dict[str, int]"])
+    def test_missing_template_of_a_context_fails(self, result):
+        (error,) = self.found("a", result=result)
+        assert error.id == "nodes.E042"
+        assert error.msg.endswith("Shown needs the template “nodes/shown-shown.html”, which doesn't exist.")
+
+    @pytest.mark.parametrize("result", [None, HttpResponse, str, "Unknown"])
+    def test_route_that_returns_a_response_needs_no_template(self, result):
+        assert self.found("a", result=result) == []
+
+    def test_declared_template_must_exist_and_be_valid(self, templates):
+        for name, problem in (("nodes/none.html", "which doesn't exist"), ("nodes/broken.html", "which is invalid: ")):
+            (error,) = self.found("a", template=name)
+            assert (error.id, f"“{name}”, {problem}" in error.msg) == ("nodes.E042", True)
+        assert self.found("a", template="nodes/festival-calendar.html") == []
 
 
 class TestDeclaration:
