@@ -15,7 +15,7 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from nodes.content.values import stored_fields
+from nodes.content.values import MOST_PARTS, stored_fields
 
 # How many empty rows follow the stored rows. EXTRA_NESTED applies to rows that contain other rows, and to the rows
 # inside them. A script can add more empty rows.
@@ -23,7 +23,8 @@ EXTRA, EXTRA_NESTED = 3, 1
 # MOST is the maximum number of rows that can be saved, unless more rows are already stored. MOST_READ, the maximum
 # number of rows that are read, is higher, so that an error can be reported if there are too many rows.
 MOST, MOST_READ = 200, 10_000
-# Maximum number of rows that are read for a field in a part, because a form can contain many such fields.
+# Maximum number of rows that are read for a field in a part, and for a field whose parts contain parts. Such rows are
+# large, and a form can contain many of these fields.
 MOST_READ_NESTED = 500
 # A part as it was typed: the submitted values, keyed by field name, and the part's "id".
 Row = dict[str, Any]
@@ -50,6 +51,10 @@ class PartsWidget(forms.Widget):
         self.many = many
         self.is_nested = False
 
+    @property
+    def contains_rows(self) -> bool:
+        return any(isinstance(field, PartsField) for field in self.fields.values())
+
     def empty_row(self) -> Row:
         """Return the row for a new, empty part."""
         return self.row({name: field.initial for name, field in self.fields.items()})
@@ -62,10 +67,11 @@ class PartsWidget(forms.Widget):
         if name in data:
             return _parse_rows(data[name], self.fields)
         count = data.get(f"{name}-count", "")
-        most = MOST_READ_NESTED if self.is_nested else MOST_READ
+        most = MOST_READ_NESTED if self.is_nested or self.contains_rows else MOST_READ
         if not (count.isascii() and count.isdecimal() and len(count) < 6 and int(count) <= most):
             return None
         rows: list[tuple[float, Row]] = []
+        empty_row = self.empty_row()
         for number in range(int(count)):
             prefix = f"{name}-{number}"
             if data.get(f"{prefix}-DELETE") or (self.is_nested and f"{prefix}-id" not in data):
@@ -74,7 +80,7 @@ class PartsWidget(forms.Widget):
             for key, field in self.fields.items():
                 sent = field.widget.value_from_datadict(data, files, f"{prefix}-{key}")
                 row[key] = sent if isinstance(field, PartsField) else _normalize_sent(sent)
-            if row["id"] or row != self.empty_row():
+            if row["id"] or row != empty_row:
                 rows.append((_parse_place(data.get(f"{prefix}-ORDER", ""), number), row))
         return [row for _place, row in sorted(rows, key=lambda entry: entry[0])]
 
@@ -83,8 +89,7 @@ class PartsWidget(forms.Widget):
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         rows: list[Row] = list(value or ())
-        contains_rows = any(isinstance(field, PartsField) for field in self.fields.values())
-        extra = EXTRA_NESTED if self.is_nested or contains_rows else EXTRA
+        extra = EXTRA_NESTED if self.is_nested or self.contains_rows else EXTRA
         spare = [self.empty_row()] * (extra if self.many else 1 - len(rows))
         shown = [self._shown(name, str(number), row) for number, row in enumerate([*rows, *spare])]
         # The template of an outer list contains the templates of inner lists, so their placeholders must differ.
@@ -238,9 +243,18 @@ def _parse_place(typed: str, number: int) -> float:
 def _parse_rows(text: str, fields: Mapping[str, forms.Field]) -> list[Row] | None:
     """Return the rows in a hidden input's JSON, or None if the JSON isn't a list of rows or contains too many rows."""
     try:
-        return _read_rows(json.loads(text), fields)
+        rows = _read_rows(json.loads(text), fields)
     except (ValueError, RecursionError):
         return None
+    is_nested = any(isinstance(field, PartsField) for field in fields.values())
+    return None if rows is not None and is_nested and _count_rows(rows, fields) > MOST_PARTS else rows
+
+
+def _count_rows(rows: list[Row], fields: Mapping[str, forms.Field]) -> int:
+    """Return the number of rows, including rows in other rows."""
+    inner = {name: field.fields for name, field in fields.items() if isinstance(field, PartsField)}
+    nested = sum(_count_rows(row.get(name) or [], fields) for row in rows for name, fields in inner.items())
+    return len(rows) + nested
 
 
 def _read_rows(rows: Any, fields: Mapping[str, forms.Field]) -> list[Row] | None:

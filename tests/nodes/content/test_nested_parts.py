@@ -1,5 +1,7 @@
 """Parts that contain parts: storage, form, merge, differences, API, search and hostile input."""
 
+import json
+
 import pytest
 from bson import ObjectId
 from django.contrib.auth import get_user_model
@@ -166,6 +168,22 @@ def test_unreadable_inner_rows_are_rejected(project, editor, count):
     answer = ann.send(change(project), form)
     assert answer.status_code == 200
     assert "These rows couldn&#x27;t be read" in answer.content.decode()
+    assert stored(project) == before
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"phases-count": "501"},
+        {"phases": json.dumps([{"tasks": [{"tools": [{"name": "pen"}] * 200}]}] * (values.MOST_PARTS // 200))},
+    ],
+)
+def test_too_many_rows_are_rejected_before_they_are_rendered(project, editor, sent):
+    ann, before = editor(), stored(project)
+    answer = ann.send(change(project), ann.open(change(project)), **sent)
+    html = answer.content.decode()
+    assert "These rows couldn&#x27;t be read" in html
+    assert "phases-9-tasks-count" not in html
     assert stored(project) == before
 
 
