@@ -1,6 +1,7 @@
 """The command `marginalia start`, which creates a site."""
 
 import argparse
+import keyword
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ from django.core.management.commands import startproject
 from marginalia_cms import PACKAGES, __version__
 
 SITE = Path(__file__).parent / "site"
-# Names of folders that a site contains in addition to its package.
-FOLDERS = {"deploy", "tests", "theme", "var"}
+# Names of folders and modules that a site contains in addition to its package.
+TAKEN = {"conftest", "deploy", "manage", "tests", "theme", "var"}
 
 
 class Start(startproject.Command):
@@ -24,7 +25,7 @@ class Start(startproject.Command):
         Raises:
             CommandError: The name or the folder can't be used. Existing files were not changed.
         """
-        if options["name"] in FOLDERS:
+        if options["name"] in TAKEN or keyword.iskeyword(options["name"]):
             raise CommandError(f"A site's package can't have the name {options['name']}. Choose another name.")
         sys.path.append(str(PACKAGES))  # startproject rejects the names of packages that can be imported
         super().handle(

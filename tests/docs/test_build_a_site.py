@@ -128,6 +128,8 @@ def test_site_is_served_and_upgraded_with_its_content(site: Site, wheels: Path) 
         ("two-words", "'two-words' is not a valid project name"),
         ("nodes", "'nodes' conflicts with the name of an existing Python module"),
         ("tests", "A site's package can't have the name tests"),
+        ("conftest", "A site's package can't have the name conftest"),
+        ("class", "A site's package can't have the name class"),
     ],
 )
 def test_unusable_name_is_refused(site: Site, tmp_path: Path, name: str, said: str) -> None:
