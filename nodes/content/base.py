@@ -17,6 +17,7 @@ from django.db import models
 from django.db.models.base import ModelBase
 from django.http import HttpRequest
 from django.utils.functional import Promise, classproperty
+from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.fields import ObjectIdField
 from django_mongodb_backend.models import EmbeddedModel
@@ -217,8 +218,8 @@ class Content(EmbeddedModel, metaclass=ContentBase):
 
     @classproperty
     def label(cls) -> str | Promise:
-        """The label of the type."""
-        label: str | Promise = cls._meta.verbose_name
+        """The label of the type, with a capital letter. Django's default for `verbose_name` is in lower case."""
+        label: str | Promise = capfirst(cls._meta.verbose_name)
         return label
 
     @classmethod

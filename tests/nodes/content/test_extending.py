@@ -75,9 +75,9 @@ def season(mongo):
 
 
 def test_type_has_its_own_name_label_and_description():
-    assert (Festival.type_name, str(Festival.label)) == ("festival", "festival")
+    assert (Festival.type_name, str(Festival.label)) == ("festival", "Festival")
     assert Festival.description == "An event that lasts several days."
-    assert (Event.type_name, str(Event.label), Event._meta.abstract) == ("event", "event", False)
+    assert (Event.type_name, str(Event.label), Event._meta.abstract) == ("event", "Event", False)
 
 
 def test_type_has_the_fields_of_the_type_that_it_extends():

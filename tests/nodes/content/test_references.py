@@ -60,7 +60,7 @@ def test_chosen_node_is_shown_with_its_state(stew, recipes, editor):
 
     ann, hidden = editor(), node(slug="hidden", title="Plans", published=None)
     for chosen, said in (
-        (recipes, "Cooking cookbook · /cooking"),
+        (recipes, "Cooking Cookbook · /cooking"),
         (hidden, "Plans not public"),
         (GONE, " deleted"),
     ):

@@ -67,7 +67,8 @@ def test_abstract_section_class_allows_its_subclasses():
 
 
 def test_class_has_a_name_a_label_and_a_description():
-    assert (Recipe.type_name, str(Recipe.label)) == ("recipe", "recipe")
+    assert (Recipe.type_name, str(Recipe.label)) == ("recipe", "Recipe")
+    assert str(content.BlogEntry.label) == "Blog post"
     assert Recipe.description == "A dish with a recipe."
     assert content.BlogEntry.type_name == "blog-entry"
     assert list(Recipe.templates()) == ["nodes/recipe.html", "nodes/blog-entry.html"]
