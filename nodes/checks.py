@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error, Warning, register
 from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db import models
 from django.template import TemplateDoesNotExist, TemplateSyntaxError
@@ -16,7 +16,7 @@ from django.urls import Resolver404, resolve
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField, ObjectIdField
 
 from nodes.content import Content, Part, lookups, registry, routes, uniqueness, values
-from nodes.content.base import LISTED_BY, Written
+from nodes.content.base import LISTED_BY, UPCOMING, Written
 from nodes.content.declared_fields import RESERVED
 from nodes.content.routes import GET, PAGES, POST, Route
 from nodes.content.upgrading import FIRST
@@ -56,6 +56,7 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
     - nodes.E011: a name in `list_display`, `searched_as_title` or `searched_as_tags` isn't a field.
     - nodes.E012: parts are nested too deeply.
     - nodes.E013: `date_field` isn't a date field.
+    - nodes.W014: a type without a `date_field` can be in sections that list pages by date.
     - nodes.E020: `unique_together_in_section` contains a field whose values can't be unique, or isn't a list of tuples.
     - nodes.E030: a declaration in `indexes` is invalid, or indexes are declared in `Meta`.
     - nodes.E040: requests never reach a route.
@@ -134,6 +135,14 @@ def _date_field(content_type: type[Content]) -> Iterator[CheckMessage]:
         message = f"{_name(content_type)}.date_field is “{name}”, which is not a field with a date."
         hint = "Use a DateField or DateTimeField of the type."
         yield Error(message, hint=hint, obj=content_type, id="nodes.E013")
+    holders = [registry.get(holder) if isinstance(holder, str) else holder for holder in content_type.stands_in]
+    upcoming = [holder.__name__ for holder in holders if holder.lists == UPCOMING]
+    if upcoming and not name:
+        message = f"{_name(content_type)} has no date_field, so the list in a section of type {upcoming[0]} omits it."
+        hint = (
+            "Set `date_field` to the name of a date field. If the list should omit these pages, silence this warning."
+        )
+        yield Warning(message, hint=hint, obj=content_type, id="nodes.W014")
 
 
 def _unique_together(content_type: type[Content]) -> Iterator[CheckMessage]:

@@ -134,6 +134,20 @@ def test_lists_use_an_index(season, read, mongo, commands):
     assert [finding for finding in doctor.examine() if finding.name.startswith("query-")] == []
 
 
+def test_type_without_a_date_field_in_a_section_of_dates_warns(season):
+    class Rehearsal(Page):
+        stands_in = ["season"]
+
+    class Tour(Season):
+        pass
+
+    class Stop(Page):
+        stands_in = [Tour]
+
+    with registered(Tour, Rehearsal, Stop):
+        assert [(found.id, found.obj) for found in check_content()] == [("nodes.W014", Rehearsal), ("nodes.W014", Stop)]
+
+
 def test_invalid_date_field_and_listing_fail_the_checks(season):
     class Fair(Page):
         date_field = "place"
