@@ -10,16 +10,17 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 
 from django.apps.registry import Apps
-from django.db import models
+from django.db import NotSupportedError, models
 from django.db.models.base import ModelBase
 from django.http import HttpRequest
 from django.utils.functional import Promise, classproperty
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.fields import ObjectIdField
+from django_mongodb_backend.managers import EmbeddedModelManager
 from django_mongodb_backend.models import EmbeddedModel
 
 from nodes.content import routes, values
@@ -101,6 +102,25 @@ class Live:
     def __get__(self, instance: object, owner: type[T]) -> "ContentQuery[T]":
         # Selectors import content types, so importing them at the top would be a circular import.
         return import_module("nodes.selectors.content_queries").live(owner)
+
+
+class ContentManager(EmbeddedModelManager):
+    """The manager of content types, which raises errors that say how to read and write their pages."""
+
+    def _reject_query(self, *args: Any, **kwargs: Any) -> NoReturn:
+        name = self.model.__name__
+        raise NotSupportedError(f"{name}.objects doesn't support queries. Use {name}.live or {name}.visible_to(user).")
+
+    def _reject_write(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotSupportedError(_write_message(self.model))
+
+    all = get = filter = exclude = order_by = count = exists = first = _reject_query
+    create = update = delete = _reject_write
+
+
+def _write_message(type: type[models.Model]) -> str:
+    """Return the message for code that writes an instance of a content type with Django's methods."""
+    return f"{type.__name__} can't be written directly. Use actions, such as CreateNode and SaveNode in nodes.actions."
 
 
 class NodeField(ObjectIdField):
@@ -195,6 +215,8 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     # Templates need the class itself, so the template engine must not call it.
     do_not_call_in_templates: ClassVar[bool] = True
 
+    objects = ContentManager()
+
     # The page with these fields, or None if it hasn't been stored yet.
     node: "Node" = None  # type: ignore[assignment]
 
@@ -215,6 +237,12 @@ class Content(EmbeddedModel, metaclass=ContentBase):
         }
         cls.upgraders = tuple((f.upgrades_from, f) for f in functions.values() if hasattr(f, "upgrades_from"))
         cls.declared_routes = routes.declared(cls)
+
+    def save(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotSupportedError(_write_message(type(self)))
+
+    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotSupportedError(_write_message(type(self)))
 
     @classproperty
     def label(cls) -> str | Promise:

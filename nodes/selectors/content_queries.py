@@ -68,6 +68,10 @@ class ContentQuery(Generic[T]):
     _order: tuple[str, ...] = NEWEST_FIRST
     _limit: int | None = None
 
+    def all(self) -> "ContentQuery[T]":
+        """Return the same query, without cached results."""
+        return replace(self)
+
     def filter(self, **conditions: Any) -> "ContentQuery[T]":
         """Return the query for the pages that also match all these conditions, such as `starts__gte=moment`.
 

@@ -9,7 +9,7 @@ import pytest
 from bson import ObjectId
 from django.contrib.auth.models import AnonymousUser, Permission, User
 from django.core.exceptions import FieldError, ValidationError
-from django.db import models
+from django.db import NotSupportedError, models
 from django.db.models import Q
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
@@ -19,7 +19,7 @@ from marginalia.mongo.engine.read_tracking import watch_reads
 from nodes.content import Content, NodeField, Page, Part, PhotoContent
 from nodes.models import Node, dependencies, stored_site, tree
 from nodes.selectors import stored_nodes
-from nodes.services import drafts, editing
+from nodes.services import drafts, editing, trash
 from nodes.types import Actor
 from tests.support.nodes.content import Concert, Season, registered
 from tests.support.nodes.photo_build import gallery, upload
@@ -111,6 +111,24 @@ def test_results_are_instances_of_the_type_with_their_page(mongo):
     page = stored_nodes.find(section, "tea").metadata.detail
     assert (page.url, page.title, page.acts) == (found.url, found.title, found.acts)
     assert (Event().url, Event().title) == ("", "")
+
+
+def test_methods_of_django_name_the_queries_and_actions(mongo):
+    for read in (Event.objects.all, Event.objects.first, Event.objects.filter):
+        with pytest.raises(NotSupportedError, match=r"Event\.live or Event\.visible_to\(user\)"):
+            read()
+    for write in (Event.objects.create, Event().save, Event().delete):
+        with pytest.raises(NotSupportedError, match="Event can't be written directly.*CreateNode and SaveNode"):
+            write()
+
+
+def test_all_returns_the_query_without_cached_results(mongo):
+    event("tea")
+    query = Event.live.filter(slug="tea")
+    assert slugs(query.all()) == slugs(query) == ["tea"]
+    trash.trash(EDITOR, query[0].node.pk, query[0].node.metadata.nonce)
+    assert slugs(query) == ["tea"]
+    assert slugs(query.all()) == []
 
 
 def test_only_public_pages_are_returned(mongo):
