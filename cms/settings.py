@@ -227,9 +227,6 @@ REQUESTS_AT_ONCE = env.REQUESTS_AT_ONCE
 PAGE_CACHE_BYTES = 0 if DEBUG else env.PAGE_CACHE_MB * 1024 * 1024
 # Number of minutes that a cached page can be shown, marked as stale, while the database is unavailable.
 STALE_MINUTES = env.STALE_MINUTES
-# Number of milliseconds that a validated page is shown without querying the database again.
-PAGE_CACHE_TRUST_MS = env.PAGE_CACHE_TRUST_MS
-
 # CDN or reverse-proxy caches (docs/how-to/cdn.md): the URLs for purge requests, and the function that sends these
 # requests.
 CDN_PURGE_URLS = env.CDN_PURGE_URLS

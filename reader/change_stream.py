@@ -50,6 +50,8 @@ READ_TIMEOUT = 0.4
 CLOSE_TIMEOUT = 0.1
 # How long `read` waits for an event, in milliseconds. Existing events are returned without waiting.
 _READ_AWAIT_MS = 1
+# How long the page cache waits for an event, in milliseconds. It must be shorter than READ_TIMEOUT.
+_LISTEN_AWAIT_MS = 200
 
 
 class HistoryLost(Exception):
@@ -112,12 +114,45 @@ def follow(position: Document | None, stopping: threading.Event, batch_time: flo
 
 
 @contextmanager
+def listening(heartbeats: str) -> Iterator[ChangeStream[Document]]:
+    """Open the change stream at the current position. It also contains the heartbeats in the collection `heartbeats`.
+
+    Raises:
+        HistoryLost: The stream can't be resumed.
+        PyMongoError: The server failed.
+    """
+    with _opened(None, _LISTEN_AWAIT_MS, pipeline=_with_heartbeats(heartbeats)) as stream:
+        yield stream
+
+
+def next_event(stream: ChangeStream[Document]) -> Document | None:
+    """Return the next change, or None if there was none for a short time.
+
+    Raises:
+        PyMongoError: The server failed, or didn't answer in time.
+    """
+    with time_limit(READ_TIMEOUT):
+        return stream.try_next()
+
+
+def _with_heartbeats(collection: str) -> list[Document]:
+    match, project = (dict(stage) for stage in PIPELINE)
+    match["$match"] = {"$or": [*match["$match"]["$or"], {"ns.coll": collection}]}
+    beat = {"$ifNull": ["$fullDocument.beat", "$updateDescription.updatedFields.beat"]}
+    project["$project"] = {**project["$project"], "beat": beat}
+    return [match, project]
+
+
+@contextmanager
 def _opened(
-    position: Document | None, max_await_ms: int, batch_size: int | None = None
+    position: Document | None,
+    max_await_ms: int,
+    batch_size: int | None = None,
+    pipeline: list[Document] = PIPELINE,
 ) -> Iterator[ChangeStream[Document]]:
     """Open the change stream. When closing it, wait only briefly for the server, which may be shutting down."""
     try:
-        stream = database().watch(PIPELINE, start_after=position, max_await_time_ms=max_await_ms, batch_size=batch_size)
+        stream = database().watch(pipeline, start_after=position, max_await_time_ms=max_await_ms, batch_size=batch_size)
         try:
             yield stream
         finally:
@@ -132,16 +167,11 @@ def _opened(
 def _read_events(stream: ChangeStream[Document], batch_time: float) -> list[Document]:
     events: list[Document] = []
     until = time.monotonic() + batch_time
-    while (event := _next_event(stream)) is not None:
+    while (event := next_event(stream)) is not None:
         events.append(event)
         if time.monotonic() > until:
             break
     return events
-
-
-def _next_event(stream: ChangeStream[Document]) -> Document | None:
-    with time_limit(READ_TIMEOUT):
-        return stream.try_next()
 
 
 def _position(stream: ChangeStream[Document]) -> Document:

@@ -1,9 +1,10 @@
-"""The collection that stores, for each CDN or reverse-proxy cache, the position of the last purged change."""
+"""The collections for CDNs (the position of the last purged change) and for the page cache (heartbeats)."""
 
 from marginalia.mongo.collections import Collection
-from marginalia.mongo.schemas import DATE, TEXT, document
+from marginalia.mongo.schemas import DATE, INTEGER, TEXT, document
 
 PURGES = "cms.purges"
+HEARTBEATS = "cms.heartbeats"
 
 
 def collections() -> tuple[Collection, ...]:
@@ -13,5 +14,10 @@ def collections() -> tuple[Collection, ...]:
             PURGES,
             validator=document({"_id": TEXT, "resume": document({}), "at": DATE}),
             unsharded_because="One document per CDN or reverse-proxy cache.",
+        ),
+        Collection(
+            HEARTBEATS,
+            validator=document({"_id": TEXT, "beat": INTEGER}),
+            unsharded_because="One document per web server.",
         ),
     )

@@ -150,9 +150,6 @@ class Purger:
         with time_limit(READ_TIMEOUT):
             stored = None if self.is_lost else database()[PURGES].find_one(recent)
         start = stored["resume"] if stored else None
-        # PAGE_CACHE_TRUST_MS can allow the site to serve outdated pages for a while. The second purge is delayed by
-        # this time.
-        repeat_after = REPEAT_AFTER + settings.PAGE_CACHE_TRUST_MS / 1_000
         # For each purge that has been sent only once: the time, the keys, and the position after the purged changes.
         purged: deque[tuple[float, set[str], Document]] = deque()
         keys = set() if stored else {LISTS}
@@ -165,7 +162,7 @@ class Purger:
                     purged.append((time.monotonic(), keys, batch.position))
                     keys = set()
                 position = None if purged else batch.position
-                while purged and time.monotonic() > purged[0][0] + repeat_after:
+                while purged and time.monotonic() > purged[0][0] + REPEAT_AFTER:
                     _purged_at, repeated_keys, position = purged.popleft()
                     self._purge(repeated_keys)
                 if position and time.monotonic() > stored_at + STORE_INTERVAL:

@@ -1,5 +1,6 @@
 """ENGINE = "cms.database": the engine from `marginalia.mongo`, with the embedded server and command metrics."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,5 +25,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         scheme, _, folder = (params["host"] or "").partition(":")
         if scheme == "embedded":
             params["host"] = embedded.uri_for(Path(folder))
-        params["event_listeners"] = [*params.get("event_listeners", ()), CommandReporter(commands.watch)]
+        # This import must wait until the apps are loaded.
+        own_writes = import_module("reader.page_cache.own_writes")
+        listeners = [CommandReporter(commands.watch), own_writes.OwnWrites()]
+        params["event_listeners"] = [*params.get("event_listeners", ()), *listeners]
         return params

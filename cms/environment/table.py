@@ -48,7 +48,6 @@ class Environment(BaseModel):
     PAGE_CACHE_MB: int = Field(64, ge=0, le=65_536)
     STALE_MINUTES: int = Field(60, ge=0, le=10_080)
     READ_SECONDARIES: bool = False
-    PAGE_CACHE_TRUST_MS: int = Field(0, ge=0, le=1_000)
     CDN_PURGE_URLS: values.WebUrls = []
     CDN_PURGER: values.Importable = "reader.cdn.varnish"
     TEXT_MAX_KB: int = Field(1_000, ge=1, le=3_000)

@@ -29,6 +29,9 @@ from nodes.models.dependencies import Dependencies
 from nodes.models.stored_site import SLOTS, ExtraQuery, Site, Versions
 from nodes.selectors import stored_nodes
 from nodes.types import Expected
+from reader import purging
+from reader.page_cache import stamps
+from reader.page_cache.stamps import Proof, Snapshot
 
 # The template of the part of a page that can be rendered separately, and the part's delimiters. Text from editors and
 # readers never contains HTML comments.
@@ -41,6 +44,8 @@ DISCUSSION_END = b"<!-- end of discussion -->"
 MAX_AGE = timedelta(minutes=10)
 # The zlib compression level. Level 6 takes twice as long, but makes pages only 5% smaller.
 COMPRESSION_LEVEL = 4
+# The beginning of the API's URL paths.
+API_PREFIX = "/api/"
 _NO_GZIP = re.compile(r"gzip\s*;\s*q=0(\.0*)?\s*(,|$)")
 
 
@@ -85,6 +90,7 @@ class Entry:
     readings: int = 0
     checked_at: datetime = field(default_factory=now)
     is_compared: bool = False
+    proof: Proof | None = None
 
     @property
     def size(self) -> int:
@@ -117,10 +123,18 @@ class Entry:
             and now() < self.expires
         )
 
-    def is_trusted(self, moment: datetime) -> bool:
-        """Return whether PAGE_CACHE_TRUST_MS allows serving the page without comparing it again."""
-        trusted = timedelta(milliseconds=settings.PAGE_CACHE_TRUST_MS)
-        return self.is_compared and moment < min(self.checked_at + trusted, self.expires)
+    def is_known_current(self, moment: datetime, request: HttpRequest) -> bool:
+        """Return whether the page is current according to the stamps, so that it needn't be compared.
+
+        The API always compares, because its clients can send a write to one server and read from another.
+        """
+        return stamps.is_current(self.proof) and moment < self.expires and not request.path_info.startswith(API_PREFIX)
+
+    def add_proof(self, before: Snapshot) -> None:
+        """Store the proof for the page, whose data was read or compared after the snapshot `before`."""
+        # The listener follows only the changes in the site's own database.
+        if not self.discussions or conf.database_alias() == DEFAULT_DB_ALIAS:
+            self.proof = stamps.prove(purging.page_keys(self.nodes, self.discussions), before)
 
     def can_be_served_stale(self, site_version: ObjectId | None) -> bool:
         """Return whether readers can see the page, marked as stale, while the database is unavailable for comparison.
@@ -169,6 +183,7 @@ class Entry:
             etag=compute_etag(content),
             checked_at=now(),
             is_compared=False,
+            proof=None,
         )
 
     def response(self, request: HttpRequest) -> HttpResponse:

@@ -16,7 +16,7 @@ from marginalia.mongo.servers import outage_after
 from nodes.models import dependencies, stored_site
 from nodes.selectors import due
 from reader import cdn, purging
-from reader.page_cache import storage
+from reader.page_cache import stamps, storage
 from reader.page_cache.cacheable import cache_key, is_shareable
 from reader.page_cache.entries import MAX_AGE, Entry, compress, compute_etag, read_state
 from reader.page_cache.storage import cache
@@ -39,11 +39,16 @@ class FetchFromPageCacheMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         key = None if secondaries.is_reading() else cache_key(request)
-        entry = storage.find(key) if key is not None else None
-        if key is None or entry is None:
+        if key is None:
             return self.get_response(request)
+        entry = storage.find(key)
         moment = now()
-        if not entry.is_trusted(moment):
+        if entry is None or not entry.is_known_current(moment, request):
+            # This comes before all reads, so that a change during a read makes the proof invalid.
+            request.stamps = stamps.snapshot()
+        if entry is None:
+            return self.get_response(request)
+        if hasattr(request, "stamps"):
             with outage_after(COMPARISON_TIMEOUT):
                 state = read_state(entry.nodes.own, entry.discussions)
             cache.site_version = state.site.versions.site if state.site.versions else None
@@ -59,8 +64,9 @@ class FetchFromPageCacheMiddleware:
             if not entry.is_compared:
                 # This process hasn't compared the entry before, so the entry can come from another process.
                 cache.put(key, entry)
-            entry.checked_at = moment
             entry.is_compared = True
+            entry.add_proof(request.stamps)
+        entry.checked_at = moment
         response = _add_cdn_headers(entry.response(request), entry)
         request.page_cache = "304" if response.status_code == 304 else "hit"
         return response
@@ -88,6 +94,7 @@ class UpdatePageCacheMiddleware:
         outdated: Entry | None = getattr(request, "outdated_entry", None)
         if outdated and (renewed := outdated.with_current_discussion(request)):
             request.page_cache = "renewed"
+            renewed.add_proof(request.stamps)
             storage.put(key, renewed)
             return _add_cdn_headers(renewed.response(request), renewed)
         # This is the time before rendering. If scheduled changes become due during rendering, they can be missing from
@@ -120,6 +127,8 @@ class UpdatePageCacheMiddleware:
             seen.readings,
             moment,
         )
+        if not seen.writing:
+            entry.add_proof(request.stamps)
         storage.put(key, entry)
         # The CDN must not cache the page while a comment is being written. If the discussion's next version is lost,
         # the CDN doesn't receive a purge.

@@ -12,8 +12,7 @@ from marginalia.comments.backends.discussions import Intent
 from marginalia.comments.types import Target
 from marginalia.mongo.clock import now
 from nodes.models import Node
-from nodes.services.site import invalidate
-from reader import cdn, page_cache
+from reader import cdn
 from tests.support.site_settings import ROOT
 
 NAMES = ("Surrogate-Key", "Cache-Tag")
@@ -134,34 +133,3 @@ def test_varnish_uses_the_times_and_cookies_of_the_site(settings):
     text = (ROOT / "deploy/varnish.vcl").read_text()
     assert re.findall(r"set req\.grace = (\d+)s;", text) == [str(cdn.STALE_WHILE_REVALIDATE)]
     assert f"({settings.SESSION_COOKIE_NAME}|messages|just_sent)=" in text
-
-
-class TestTrustTime:
-    """PAGE_CACHE_TRUST_MS: a compared page is shown again for this time without a query."""
-
-    def commands_of(self, client, commands) -> list[str]:
-        with commands.recorded():
-            client.get("/blog/post")
-        return list(commands.names)
-
-    def test_every_page_is_compared_by_default(self, post, client, commands):
-        client.get("/blog/post")
-        assert [self.commands_of(client, commands) for _ in range(2)] == [["aggregate"]] * 2
-
-    def test_compared_page_is_trusted_for_the_time_set(self, post, client, commands, settings):
-        settings.PAGE_CACHE_TRUST_MS = 1_000
-        client.get("/blog/post")
-        assert self.commands_of(client, commands) == ["aggregate"]
-        invalidate()
-        assert self.commands_of(client, commands) == []
-        [entry] = page_cache.storage.cache.entries.values()
-        entry.checked_at -= timedelta(seconds=1)
-        assert self.commands_of(client, commands) != []
-
-    def test_trust_ends_at_the_next_due_time(self, post, client, commands, settings):
-        settings.PAGE_CACHE_TRUST_MS = 1_000
-        client.get("/blog/post")
-        assert self.commands_of(client, commands) == ["aggregate"]
-        [entry] = page_cache.storage.cache.entries.values()
-        entry.expires = now()
-        assert self.commands_of(client, commands) != []

@@ -1,0 +1,112 @@
+"""The thread that listens for changes in MongoDB and stamps the keys of outdated pages (reader.page_cache.stamps).
+
+Every worker process of the web server starts the thread, and a lock lets only one of them listen. If its process ends,
+the operating system releases the lock, and another process begins to listen.
+
+While cached pages are requested, the listener writes heartbeats. When a heartbeat comes back in the change stream, all
+changes before it have come back, too. Empty batches and operation times don't prove that.
+"""
+
+import fcntl
+import logging
+import secrets
+import socket
+import tempfile
+import threading
+import time
+from contextlib import suppress
+
+from pymongo.errors import PyMongoError
+from pymongo.write_concern import WriteConcern
+
+from marginalia.mongo.connection import database, time_limit
+from reader import change_stream, purging
+from reader.change_stream import HistoryLost
+from reader.collections import HEARTBEATS
+from reader.page_cache import stamps
+
+# The following constants are in seconds.
+HEARTBEAT_INTERVAL = 0.2
+HEARTBEAT_TIMEOUT = 1.0
+RETRY_AFTER = 0.5
+
+logger = logging.getLogger(__name__)
+# A POSIX lock belongs to a process, although all processes have inherited the file.
+_lock = tempfile.TemporaryFile()  # noqa: SIM115 - kept open as long as the process lives
+
+
+def start() -> None:
+    """Start the thread in this process."""
+    threading.Thread(target=run, args=(threading.Event(),), name="page-cache-listener", daemon=True).start()
+
+
+def run(stopping: threading.Event) -> None:
+    """Wait for the lock, and then listen until `stopping` is set. After an error, begin a new epoch."""
+    reason = ""
+    while not stopping.is_set():
+        try:
+            fcntl.lockf(_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            stopping.wait(RETRY_AFTER)
+            continue
+        try:
+            Listener().listen(stopping)
+        except (PyMongoError, HistoryLost) as error:
+            if str(error) != reason:
+                logger.warning("The page cache compares every page with MongoDB: %s", error)
+            reason = str(error)
+        finally:
+            stamps.end_epoch()
+            fcntl.lockf(_lock, fcntl.LOCK_UN)
+        stopping.wait(RETRY_AFTER)
+
+
+class Listener:
+    """A listener with one change stream."""
+
+    def __init__(self) -> None:
+        # The times at which heartbeats were sent, in nanoseconds of the monotonic clock, by their numbers.
+        self._sent: dict[int, int] = {}
+
+    def listen(self, stopping: threading.Event) -> None:
+        """Stamp keys until `stopping` is set or the primary changes.
+
+        Raises:
+            HistoryLost: A watched collection was dropped or renamed.
+            PyMongoError: The server failed.
+        """
+        ended = threading.Event()
+        with change_stream.listening(HEARTBEATS) as stream:
+            stamps.begin_epoch()
+            heart = threading.Thread(target=self._beat, args=(ended,), name="page-cache-heartbeats", daemon=True)
+            heart.start()
+            try:
+                primary = stamps.primary()
+                while not stopping.is_set() and stream.alive and stamps.primary() in (0, primary):
+                    event = change_stream.next_event(stream)
+                    if event is not None:
+                        self._handle(event)
+            finally:
+                ended.set()
+                heart.join()
+
+    def _handle(self, event: change_stream.Document) -> None:
+        if event["operationType"] in change_stream.ENDING_OPERATIONS:
+            raise HistoryLost(f"{event['operationType']} of a collection")
+        if event["ns"]["coll"] == HEARTBEATS:
+            if sent := self._sent.get(event.get("beat", 0)):
+                stamps.hear_until(sent)
+        else:
+            stamps.stamp(purging.outdated_keys(event))
+
+    def _beat(self, ended: threading.Event) -> None:
+        """Write heartbeats while cached pages are requested."""
+        name = socket.gethostname()
+        heartbeats = database().get_collection(HEARTBEATS, write_concern=WriteConcern("majority"))
+        while not ended.wait(HEARTBEAT_INTERVAL):
+            if not stamps.is_asked():
+                continue
+            beat = secrets.randbits(62)
+            self._sent = {beat: time.monotonic_ns(), **dict(list(self._sent.items())[:10])}
+            with suppress(PyMongoError), time_limit(HEARTBEAT_TIMEOUT):
+                heartbeats.update_one({"_id": name}, {"$set": {"beat": beat}}, upsert=True)

@@ -1,0 +1,163 @@
+"""The listener of the page cache: which pages are served without a command, and when they are compared again."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from bson import ObjectId
+from pymongo import MongoClient
+
+from cms.testing.build import node, nonce, save
+from marginalia.comments.posting import services as comments
+from marginalia.comments.types import CommentAuthor, Target
+from reader.page_cache import listener, stamps
+from tests.reader.page_cache.changing import LONG
+from tests.support.processes import until
+
+
+@pytest.fixture
+def listening(mongo) -> Iterator[threading.Event]:
+    """Listen during the test. The event stops the listener."""
+    stopping = threading.Event()
+    thread = threading.Thread(target=listener.run, args=(stopping,))
+    thread.start()
+    until(lambda: stamps._words[stamps._EPOCH])
+    yield stopping
+    stopping.set()
+    thread.join()
+
+
+@pytest.fixture
+def get(client, commands):
+    """Return a function that requests a page, and returns its text and the names of the commands that it needed."""
+
+    def request(path="/blog/post", **options):
+        with commands.recorded():
+            response = client.get(path, **options)
+        return response.content.decode(errors="replace"), list(commands.names)
+
+    return request
+
+
+@pytest.fixture
+def known(get, listening, post):
+    """Return a function that requests pages until they are served without a command."""
+
+    def serve(path="/blog/post"):
+        until(lambda: get(path)[1] == [], seconds=10)
+
+    serve()
+    return serve
+
+
+@pytest.fixture
+def another_server(mongo) -> Iterator:
+    """Return the database for writes of another server. They reach this process only through the change stream."""
+    with MongoClient(os.environ["TEST_MONGODB_URI"]) as client:
+        yield client[mongo.name]
+
+
+def test_without_a_listener_every_page_is_compared(post, get):
+    get()
+    assert [get()[1], get()[1]] == [["aggregate"]] * 2
+
+
+def test_unchanged_page_is_served_without_a_command(known, get):
+    assert get() == (get()[0], [])
+    assert get(headers={"Accept-Encoding": "gzip"})[1] == []
+
+
+def test_own_change_is_shown_by_the_next_request(known, get, post):
+    for number in range(5):
+        known()
+        save(post, nonce(post), detail__text=f"Text number {number}")
+        assert f"Text number {number}" in get()[0]
+
+
+def test_own_comment_is_shown_by_the_next_request(known, get, post):
+    for number in range(5):
+        known()
+        comments.post(
+            Target("nodes.node", str(post)), author=CommentAuthor("Bea"), source=f"No. {number}", token=f"{number}"
+        )
+        assert f"No. {number}" in get()[0]
+
+
+def test_change_by_another_server_is_shown_soon(known, get, post, another_server):
+    for number in range(3):
+        known()
+        text, sent = f"From elsewhere {number}", time.monotonic()
+        another_server["cms.nodes"].update_one(
+            {"_id": post}, {"$set": {"metadata.detail.text": text, "metadata.nonce": ObjectId()}}
+        )
+        until(lambda text=text: text in get()[0], seconds=5)
+        assert time.monotonic() - sent < 1
+
+
+def test_changes_to_other_pages_cause_no_command(known, get, post):
+    folder = node("folder", "folder")
+    other = node("basic-page", "about", parent=folder, text=LONG)
+    get()
+    known()
+    save(other, nonce(other), detail__text=LONG + "End.")
+    assert get()[1] == []
+
+
+def test_silent_listener_makes_pages_be_compared(known, get, listening, monkeypatch):
+    monkeypatch.setattr(stamps, "hear_until", lambda moment: None)
+    time.sleep(stamps.HEARD_WITHIN / 1e9)
+    assert get()[1] == ["aggregate"]
+
+
+def test_stopped_listener_makes_pages_be_compared(known, get, listening):
+    listening.set()
+    until(lambda: not stamps._words[stamps._EPOCH])
+    assert get()[1] == ["aggregate"]
+
+
+def test_new_epoch_makes_pages_be_compared(known, get):
+    stamps.begin_epoch()
+    assert get()[1] == ["aggregate"]
+    known()
+
+
+def test_page_of_another_primary_is_compared(known, get, monkeypatch):
+    monkeypatch.setattr(stamps, "primary", lambda: 7)
+    stamps.stamp(["lists"])  # compared, and its data now comes from another primary than the listener's
+    assert [get()[1], get()[1]] == [["aggregate"]] * 2
+
+
+def test_change_while_the_page_is_read_invalidates_its_proof(known, get, post, monkeypatch):
+    from reader.page_cache import middleware
+
+    read_state = middleware.read_state
+
+    def changed_meanwhile(*args):
+        state = read_state(*args)
+        stamps.stamp([f"node-{post}"])
+        return state
+
+    monkeypatch.setattr(middleware, "read_state", changed_meanwhile)
+    stamps.stamp(["lists"])
+    assert [get()[1], get()[1]] == [["aggregate"]] * 2
+
+
+def test_api_is_always_compared(known, get):
+    get("/api/v1/nodes")
+    assert all(get("/api/v1/nodes")[1] for _ in range(3))
+
+
+def test_heartbeats_stop_without_requests(known, mongo, monkeypatch):
+    monkeypatch.setattr(stamps, "ASKED_WITHIN", 0)
+    time.sleep(2 * listener.HEARTBEAT_INTERVAL)
+    beat = mongo["cms.heartbeats"].find_one()["beat"]
+    time.sleep(2 * listener.HEARTBEAT_INTERVAL)
+    assert mongo["cms.heartbeats"].find_one()["beat"] == beat
+
+
+def test_dropped_collection_begins_a_new_epoch(known, get, another_server):
+    epoch = stamps._words[stamps._EPOCH]
+    another_server["cms.site"].drop()
+    until(lambda: stamps._words[stamps._EPOCH] not in (0, epoch), seconds=10)
