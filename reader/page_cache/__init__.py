@@ -1,10 +1,12 @@
 """The page cache. It stores pages for readers without a session, together with the versions of the pages' data.
 
-A cached page is never outdated unless it is marked as stale. Before a page is rendered, the site's versions are read
-(SiteMiddleware), and before a discussion's comments are read, its version is read. Writers set new versions once
-readers can see their change. Therefore, a page whose versions are current is as new as the data. On each request, the
-cached page is compared with the database, using one command that reads all versions of the page. Processes skip this
-comparison only if PAGE_CACHE_TRUST_MS allows it, and only for the time that this setting allows.
+Before a page is rendered, the site's versions are read (SiteMiddleware), and before a discussion's comments are read,
+its version is read. Writers set new versions once readers can see their change. Therefore, a page whose versions are
+current is as new as the data. One command reads all versions of a page and compares the page with the database.
+
+This comparison isn't needed while stamps in shared memory show that nothing has changed. A listener in one process
+follows MongoDB's change stream and writes the stamps. If it hasn't heard from MongoDB for half a second, every page is
+compared. Pages are therefore never older than a second, and changes made by the same web server are shown immediately.
 
 Every page depends on the site's `site` and `lists` versions. A node's page also depends on the node's nonce and tags. A
 page that shows tags of other nodes depends on the versions of these tags. A page that shows text from other nodes
@@ -22,5 +24,8 @@ stale (StaleMiddleware).
 cacheable.py   Decides which responses can be cached, and computes their keys.
 entries.py     Contains a cached page, and compares it with the database.
 storage.py     Stores pages in each process, and in memory that all processes share.
+stamps.py      Shows in shared memory which data has changed.
+listener.py    Writes the stamps of changes that it reads from the change stream.
+own_writes.py  Writes the stamps of changes by this process.
 middleware.py  Reads and fills the cache.
 """
