@@ -11,7 +11,6 @@ import fcntl
 import logging
 import secrets
 import socket
-import tempfile
 import threading
 import time
 from contextlib import suppress
@@ -31,8 +30,6 @@ HEARTBEAT_TIMEOUT = 1.0
 RETRY_AFTER = 0.5
 
 logger = logging.getLogger(__name__)
-# A POSIX lock belongs to a process, although all processes have inherited the file.
-_lock = tempfile.TemporaryFile()  # noqa: SIM115 - kept open as long as the process lives
 
 
 def start() -> None:
@@ -45,7 +42,7 @@ def run(stopping: threading.Event) -> None:
     reason = ""
     while not stopping.is_set():
         try:
-            fcntl.lockf(_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(stamps.listener_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             stopping.wait(RETRY_AFTER)
             continue
@@ -57,7 +54,7 @@ def run(stopping: threading.Event) -> None:
             reason = str(error)
         finally:
             stamps.end_epoch()
-            fcntl.lockf(_lock, fcntl.LOCK_UN)
+            fcntl.lockf(stamps.listener_lock, fcntl.LOCK_UN)
         stopping.wait(RETRY_AFTER)
 
 

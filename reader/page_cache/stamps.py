@@ -10,6 +10,7 @@ heard from MongoDB. The memory is shared by all processes that are forked from t
 
 import mmap
 import secrets
+import tempfile
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -53,6 +54,9 @@ class Proof:
     stamps: tuple[tuple[int, int], ...]
 
 
+# The file whose lock chooses the process that listens. All processes inherit the file, but a POSIX lock belongs to one
+# process, and ends with it.
+listener_lock = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process lives
 _memory = mmap.mmap(-1, (_FIRST_SLOT + SLOTS) * _WORD)
 # Writing one aligned word is atomic, so no lock is needed.
 _words = memoryview(_memory).cast("Q")

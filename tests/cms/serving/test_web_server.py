@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -167,3 +168,17 @@ def test_response_to_head_has_no_body(web, mongo):
         assert more == b"", path
     connection.close()
     assert found["200"] > 20, found
+
+
+def test_cached_pages_need_no_command_in_any_worker(mongo, tmp_path):
+    node(title="Ours")
+    with served(tmp_path, WEB_CONCURRENCY="2", LOG_FORMAT="json") as web:
+        for _ in range(60):
+            web.get("/page")
+            time.sleep(0.05)
+        is_stream = {"cursor.originatingCommand.pipeline.$changeStream": {"$exists": True}}
+        cursors = mongo.client.admin.aggregate([{"$currentOp": {"idleCursors": True}}, {"$match": is_stream}])
+        streams = [cursor for cursor in cursors if cursor["ns"].startswith(f"{mongo.name}.")]
+    lines = [json.loads(line) for line in web.log.read_text().splitlines() if '"path": "/page"' in line]
+    assert [line["commands"] for line in lines[-20:]] == [0] * 20
+    assert len(streams) == 1  # of one worker
