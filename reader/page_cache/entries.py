@@ -97,7 +97,7 @@ class Entry:
         """Return the approximate size in bytes of the page and the data stored with it."""
         # In each process, all pages that depend on every tag share a single set of slots, so this set isn't counted.
         slots = () if self.nodes.slots is SLOTS else self.nodes.slots
-        return len(self.compressed) + 2_500 + 150 * len(self.site_versions.tags) + 100 * len(slots)
+        return len(self.compressed) + 3_500 + 150 * len(self.site_versions.tags) + 250 * len(slots)
 
     @property
     def content(self) -> bytes:
