@@ -125,13 +125,13 @@ def listening(heartbeats: str) -> Iterator[ChangeStream[Document]]:
         yield stream
 
 
-def next_event(stream: ChangeStream[Document]) -> Document | None:
+def next_event(stream: ChangeStream[Document], timeout: float = READ_TIMEOUT) -> Document | None:
     """Return the next change, or None if there was none for a short time.
 
     Raises:
-        PyMongoError: The server failed, or didn't answer in time.
+        PyMongoError: The server failed, or didn't answer within `timeout` seconds.
     """
-    with time_limit(READ_TIMEOUT):
+    with time_limit(timeout):
         return stream.try_next()
 
 

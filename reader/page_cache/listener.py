@@ -27,6 +27,8 @@ from reader.page_cache import stamps
 # The following constants are in seconds.
 HEARTBEAT_INTERVAL = 0.2
 HEARTBEAT_TIMEOUT = 1.0
+# Timeout for reading the stream. It can be long, because pages are compared as soon as heartbeats are missing.
+STREAM_TIMEOUT = 2.0
 RETRY_AFTER = 0.5
 
 logger = logging.getLogger(__name__)
@@ -80,7 +82,7 @@ class Listener:
             try:
                 primary = stamps.primary()
                 while not stopping.is_set() and stream.alive and stamps.primary() in (0, primary):
-                    event = change_stream.next_event(stream)
+                    event = change_stream.next_event(stream, STREAM_TIMEOUT)
                     if event is not None:
                         self._handle(event)
             finally:
