@@ -57,11 +57,13 @@ control_socket_disable = True
 
 
 def on_starting(server: Any) -> None:
-    """Load views and templates. Exit with a message if MongoDB can't satisfy the write concern."""
+    """Load the modules and templates that workers share. Exit with a message if MongoDB can't satisfy the write concern."""
     if reason := import_module("marginalia.mongo.servers").unmet_write_concern(_settings.DATABASES["default"]):
         sys.stderr.write(f"{reason}\n")
         sys.exit(2)
     import_module("cms.serving.loading").load_all()
+    # This import creates the lock of the listener, which all workers must inherit.
+    import_module("reader.page_cache.listener")
 
 
 def post_worker_init(worker: Any) -> None:

@@ -18,7 +18,7 @@ from django.urls import reverse
 from cms.testing.build import node
 from tests.fuzz.requests import routes
 from tests.support.nodes import photo_build, pictures
-from tests.support.processes import peak_memory
+from tests.support.processes import peak_memory, until
 from tests.support.raw_posts import POST
 from tests.support.running import Web, served
 
@@ -52,6 +52,18 @@ def test_files_of_the_site_are_private_to_its_user(web, mongo):
         for path in metrics.parent.rglob("*")
         if path != web.log and path.stat().st_mode & 0o77
     } == set()
+
+
+def test_one_worker_listens_for_changes(mongo, tmp_path):
+    def count_locks() -> int:
+        workers = {str(worker.pid) for worker in psutil.Process(web.process.pid).children(recursive=True)}
+        locks = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+        return sum("POSIX" in lock and bool(workers & set(lock)) for lock in locks)
+
+    with served(tmp_path, WEB_CONCURRENCY="2") as web:
+        until(count_locks)
+        time.sleep(2)  # until the other worker would also have a lock
+        assert count_locks() == 1
 
 
 @pytest.mark.parametrize("value", ["https", "gopher"])
