@@ -75,12 +75,13 @@ class Listener:
             PyMongoError: The server failed.
         """
         ended = threading.Event()
+        # If the primary changes after this line, this method ends, even if the stream isn't open yet.
+        primary = stamps.primary()
         with change_stream.listening(HEARTBEATS) as stream:
-            stamps.begin_epoch()
+            stamps.begin_epoch(primary)
             heart = threading.Thread(target=self._beat, args=(ended,), name="page-cache-heartbeats", daemon=True)
             heart.start()
             try:
-                primary = stamps.primary()
                 while not stopping.is_set() and stream.alive and stamps.primary() in (0, primary):
                     event = change_stream.next_event(stream, STREAM_TIMEOUT)
                     if event is not None:

@@ -43,13 +43,12 @@ def written_keys(name: str, command: Mapping[str, Any]) -> Iterator[str]:
     """Yield the keys of the pages that a command can make outdated."""
     if name == "commitTransaction":
         yield purging.LISTS
-    elif command.get(name) in _COLLECTIONS:
-        if name == "findAndModify":
-            yield from _keys(command[name], command["query"], command.get("update"))
-        elif name in _WRITES:
-            for write in command[_WRITES[name]]:
-                query = write if name == "insert" else write["q"]
-                yield from _keys(command[name], query, write["u"] if name == "update" else None)
+    elif name == "findAndModify" and command[name] in _COLLECTIONS:
+        yield from _keys(command[name], command["query"], command.get("update"))
+    elif name in _WRITES and command[name] in _COLLECTIONS:
+        for write in command[_WRITES[name]]:
+            query = write if name == "insert" else write["q"]
+            yield from _keys(command[name], query, write["u"] if name == "update" else None)
 
 
 def _keys(collection: str, query: Mapping[str, Any], update: Any) -> Iterable[str]:

@@ -100,10 +100,13 @@ def stamp(keys: Iterable[str]) -> None:
         _words[_number(key)] = secrets.randbits(64)
 
 
-def begin_epoch() -> None:
-    """Begin a new epoch, so that every page is compared again. The change stream must already be open."""
+def begin_epoch(primary: int) -> None:
+    """Begin a new epoch, so that every page is compared again. The change stream must already be open.
+
+    `primary` is the primary before the stream was opened.
+    """
     _words[_HEARD_UNTIL] = 0
-    _words[_PRIMARY] = primary()
+    _words[_PRIMARY] = primary
     _words[_EPOCH] = secrets.randbits(63) + 1
 
 

@@ -12,7 +12,9 @@ from pymongo import MongoClient
 from cms.testing.build import node, nonce, save
 from marginalia.comments.posting import services as comments
 from marginalia.comments.types import CommentAuthor, Target
-from reader.page_cache import listener, stamps
+from reader import change_stream
+from reader.collections import HEARTBEATS
+from reader.page_cache import listener, own_writes, stamps
 from tests.reader.page_cache.changing import LONG
 from tests.support.processes import until
 
@@ -85,6 +87,18 @@ def test_own_comment_is_shown_by_the_next_request(known, get, post):
         assert f"No. {number}" in get()[0]
 
 
+def test_own_change_does_not_wait_for_the_stream(known, get, post, monkeypatch):
+    handle = listener.Listener._handle
+
+    def handle_heartbeats(self, event):
+        if event["ns"]["coll"] == HEARTBEATS:
+            handle(self, event)
+
+    monkeypatch.setattr(listener.Listener, "_handle", handle_heartbeats)
+    save(post, nonce(post), detail__text="New text")
+    assert "New text" in get()[0]
+
+
 def test_change_by_another_server_is_shown_soon(known, get, post, another_server):
     for number in range(3):
         known()
@@ -118,7 +132,8 @@ def test_stopped_listener_makes_pages_be_compared(known, get, listening):
 
 
 def test_new_epoch_makes_pages_be_compared(known, get):
-    stamps.begin_epoch()
+    stamps.begin_epoch(stamps.primary())
+    stamps.hear_until(time.monotonic_ns())
     assert get()[1] == ["aggregate"]
     known()
 
@@ -142,6 +157,65 @@ def test_change_while_the_page_is_read_invalidates_its_proof(known, get, post, m
     monkeypatch.setattr(middleware, "read_state", changed_meanwhile)
     stamps.stamp(["lists"])
     assert [get()[1], get()[1]] == [["aggregate"]] * 2
+
+
+def test_primary_that_changes_while_the_stream_is_opened_ends_the_epoch(mongo, monkeypatch):
+    opened = change_stream.listening
+
+    def changed_meanwhile(heartbeats):
+        monkeypatch.setattr(stamps, "primary", lambda: 7)
+        return opened(heartbeats)
+
+    monkeypatch.setattr(change_stream, "listening", changed_meanwhile)
+    before = stamps.primary()
+    listener.Listener().listen(threading.Event())  # ends at once
+    assert stamps._words[stamps._PRIMARY] == before
+    stamps.end_epoch()
+
+
+def test_changes_while_no_process_listens_are_shown(known, get, listening, post, another_server):
+    listening.set()
+    until(lambda: not stamps._words[stamps._EPOCH])
+    another_server["cms.nodes"].update_one(
+        {"_id": post}, {"$set": {"metadata.detail.text": "Unheard", "metadata.nonce": ObjectId()}}
+    )
+    stopping = threading.Event()
+    thread = threading.Thread(target=listener.run, args=(stopping,))
+    thread.start()
+    try:
+        until(lambda: get("/")[0] and stamps._words[stamps._HEARD_UNTIL])
+        assert "Unheard" in get()[0]
+    finally:
+        stopping.set()
+        thread.join()
+
+
+def test_stamp_never_returns_to_an_old_value(mongo, monkeypatch):
+    """A process that writes a stamp late must not restore the stamp of a page that was read between two changes."""
+    number, proofs, inside = stamps._number, [], []
+
+    def interrupted(key):
+        if not inside:
+            inside.append(key)
+            stamps.stamp([key])
+            proofs.append(stamps.prove([key], stamps.snapshot()))
+            stamps.stamp([key])
+            inside.clear()
+        return number(key)
+
+    monkeypatch.setattr(stamps, "_number", interrupted)
+    stamps.stamp(["node-1"])
+    current = stamps._words[number("node-1")]
+    assert proofs
+    assert current not in [value for proof in proofs for _number, value in proof.stamps]
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [("endSessions", {"endSessions": [{"id": 1}]}), ("aggregate", {"aggregate": 1}), ("find", {"find": "cms.nodes"})],
+)
+def test_commands_that_write_no_page_have_no_keys(name, command):
+    assert list(own_writes.written_keys(name, command)) == []
 
 
 def test_api_is_always_compared(known, get):
