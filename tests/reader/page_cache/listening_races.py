@@ -403,8 +403,16 @@ def _late_stamps() -> None:
 
 
 def _no_own_stamps() -> None:
+    from reader.page_cache.listener import Listener
     from reader.page_cache.own_writes import OwnWrites
 
+    handle = Listener._handle
+
+    def late(self: Any, event: Any) -> None:
+        hold_up(1)  # otherwise, the stream is often fast enough
+        handle(self, event)
+
+    Listener._handle = late  # type: ignore[method-assign]
     OwnWrites._ended = lambda self: None  # type: ignore[method-assign]
 
 
