@@ -62,7 +62,7 @@ def on_starting(server: Any) -> None:
         sys.stderr.write(f"{reason}\n")
         sys.exit(2)
     import_module("cms.serving.loading").load_all()
-    # This import creates the lock of the listener, which all workers must inherit.
+    # This import creates the stamps and the lock of the listener, which all workers must inherit.
     import_module("reader.page_cache.listener")
 
 

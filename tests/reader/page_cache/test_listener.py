@@ -12,6 +12,7 @@ from pymongo import MongoClient
 from cms.testing.build import node, nonce, save
 from marginalia.comments.posting import services as comments
 from marginalia.comments.types import CommentAuthor, Target
+from marginalia.mongo import indexes
 from reader import change_stream
 from reader.collections import HEARTBEATS
 from reader.page_cache import listener, own_writes, stamps
@@ -233,5 +234,8 @@ def test_heartbeats_stop_without_requests(known, mongo, monkeypatch):
 
 def test_dropped_collection_begins_a_new_epoch(known, get, another_server):
     epoch = stamps._words[stamps._EPOCH]
-    another_server["cms.site"].drop()
-    until(lambda: stamps._words[stamps._EPOCH] not in (0, epoch), seconds=10)
+    another_server["cms.trash"].drop()
+    try:
+        until(lambda: stamps._words[stamps._EPOCH] not in (0, epoch), seconds=10)
+    finally:
+        indexes.ensure()
