@@ -247,7 +247,7 @@ MUTANTS = (
     Mutant(
         "leaving a server that fell silent",
         "reader/change_stream.py::next_event",
-        "with time_limit(READ_TIMEOUT):",
+        "with time_limit(timeout):",
         "if True:",
         "tests/reader/test_purging.py::test_purge_takes_a_second_after_the_primary_hung",
         marked="slow",
