@@ -1,5 +1,6 @@
 """Public pages: what readers see at a URL, and the response for other URLs."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -430,10 +431,19 @@ def test_empty_site_shows_the_first_steps(mongo, client):
     page = client.get("/").content.decode()
     assert "<h1>Welcome</h1>" in page
     assert 'href="/admin/"' in page
-    node("blog", "news")
+
+
+def test_front_page_without_posts_lists_the_sections_and_pages_at_the_top_level(mongo, client):
+    news = node("blog", "news", title="News")
+    node(slug="about", title="About us")
     page = client.get("/").content.decode()
     assert "<h1>Welcome</h1>" not in page
-    assert "Nothing has been published here yet." in page
+    assert "Nothing has been published here yet." not in page
+    assert re.findall(r'<h2><a href="(.*?)">(.*?)</a></h2>', page) == [("/news", "News"), ("/about", "About us")]
+    node("blog-entry", "first", parent=news, title="First")
+    page = client.get("/").content.decode()
+    assert "First" in page
+    assert 'class="contents"' not in page
 
 
 @pytest.mark.parametrize(("type", "leads_to"), [("blog", "node/add/?section="), ("gallery", "photo/?section=")])
