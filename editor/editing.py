@@ -44,18 +44,27 @@ def add(request: HttpRequest) -> HttpResponse:
     if not chosen.is_installed:
         if not any(access.may_create(request.user, type.type_name) for type in content.types()):
             raise PermissionDenied
-        types = [type for type in content.types() if _can_add(request.user, type.type_name)]
+        types = [type for type in content.types() if access.may_add(request.user, type.type_name)]
         return render_page(request, "choose_type", _("Add"), types=types, section=request.GET.get("section", ""))
     type = chosen.type_name
     if not access.may_create(request.user, type):
         raise PermissionDenied
     working_copies.restore(request, None)
     if request.method != "POST":
+        if not section_choices(request.user, type):
+            return _show_missing_section(request, type)
         initial: dict[str, Any] = {"author": get_actor(request).as_document()}
         if "section" in request.GET:
             initial["section"] = _id_or_none(request.GET["section"])
         return _show_new(request, type, form_class(type)(user=request.user, type=type, initial=initial))
     return _save_new(request, type)
+
+
+def _show_missing_section(request: HttpRequest, type: str) -> HttpResponse:
+    """Offer to add a section that can contain nodes of `type`."""
+    types = [section for section in content.types() if content.may_hold(section.type_name, type)]
+    types = [section for section in types if access.may_add(request.user, section.type_name)]
+    return render_page(request, "choose_type", _("Add a section first"), types=types, wanted=content.get(type))
 
 
 def _save_new(request: HttpRequest, type: str) -> HttpResponse:
@@ -101,10 +110,6 @@ def _renumber_form(request: HttpRequest, type: str) -> NodeForm:
     form = form_class(type)(data, user=request.user, type=type)
     form.is_valid()
     return form
-
-
-def _can_add(user: Any, type: str) -> bool:
-    return access.may_create(user, type) and bool(section_choices(user, type))
 
 
 def _submitted_fields(request: HttpRequest, form: NodeForm) -> dict[str, Any]:

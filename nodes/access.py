@@ -349,6 +349,11 @@ def section_choices(user: Any, type: str = "", seen: ObjectId | None = None) -> 
     return choices
 
 
+def may_add(user: Any, type: str) -> bool:
+    """Return whether `user` can create nodes of `type`, and a section that can contain them exists."""
+    return may_create(user, type) and bool(section_choices(user, type))
+
+
 def may_see_photos(user: Any) -> bool:
     """Return whether `user` can see photos that aren't public."""
     return _is_staff(user) and any(user.has_perm(f"nodes.{name}") for name in _PHOTO_VIEW_PERMISSIONS)

@@ -38,7 +38,7 @@ def context(user: Any) -> dict[str, Any]:
     moment = now()
     may_write = _may_write(user)
     own = ANY if access.sees_all(user) else user.pk
-    types = [type for type in content.types() if access.may_create(user, type.type_name) and not type.is_section]
+    types = [type for type in content.types() if not type.is_section and access.may_add(user, type.type_name)]
     return {
         "sections": [f"admin/dashboard/_{name}.html" for name in _sections(user)],
         "cards": list(_cards(user, moment)),

@@ -15,6 +15,7 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.services.site import save_settings
 from nodes.types import NEVER
+from tests.support.nodes.content import Concert, Season, registered
 from tests.support.nodes.edit_form import last_message
 from tests.support.nodes.photo_build import gallery, upload
 
@@ -35,6 +36,17 @@ def test_double_click_on_save_creates_one_node(mongo, editor):
     assert mongo["cms.nodes"].count_documents({}) == 1
     assert (made["slug"], made["title"], made["tags"], made["published"]) == ("hello", "Hello", ["a", "b"], None)
     assert made["author"] == {"_id": ann.user.pk, "name": "ann"}
+
+
+def test_form_without_a_possible_section_offers_to_add_one(mongo, editor):
+    ann = editor()
+    add = "/admin/nodes/node/add/?type=concert"
+    with registered(Season, Concert):
+        html = ann.client.get(add).content.decode()
+        assert "no section yet that can contain content of the type “Concert”" in html
+        assert re.findall(r'href="\?type=([\w-]+)"', html) == ["season"]
+        node("season", "season")
+        assert 'name="title"' in ann.client.get(add).content.decode()
 
 
 def test_unchanged_form_changes_nothing(mongo, editor):

@@ -20,6 +20,7 @@ from marginalia.tasks import backend, queue, scheduling, worker
 from nodes.selectors import waiting
 from nodes.services import drafts, editing, working_copies
 from nodes.types import Actor, TagChange
+from tests.support.nodes.content import Concert, Season, registered
 from tests.support.nodes.photo_build import document, gallery, upload
 from tests.tasks.examples import nightly
 
@@ -269,6 +270,20 @@ def test_empty_site_explains_the_first_steps(person):
     node()
     assert "There is nothing here yet" not in root.get("/admin/").content.decode()
     assert "Nothing needs your attention" in root.get("/admin/").content.decode()
+
+
+def test_types_are_offered_after_a_section_can_contain_them(person):
+    root = person()
+    with registered(Season, Concert):
+        html = root.get("/admin/").content.decode()
+        assert "Add page" in html
+        assert "Add blog post" not in html
+        assert "Add concert" not in html
+        node("blog", "news")
+        node("season", "season")
+        html = root.get("/admin/").content.decode()
+        assert "Add blog post" in html
+        assert "Add concert" in html
 
 
 def test_dashboard_costs_the_same_at_any_size(person, commands):
