@@ -35,7 +35,8 @@ def test_example_shows_a_calendar_and_a_file(mongo, client, settings, tmp_path):
         html = client.get("/season/calendar/2026").content.decode()
         assert '<a href="/season/one">Bach; Brahms, Bruch</a>, May 1, 2026' in html
         assert "/season/two" not in html
-        assert "<title>Season 2026 · Marginalia</title>" in html
+        assert re.search(r"<title>\s*Season 2026 · Marginalia\s*</title>", html)
+        assert '<meta property="og:title" content="Season 2026">' in html
         file = client.get(re.search(r'href="(/[^"]*\.ics)"', html)[1])
         assert file["Content-Type"] == "text/calendar"
         events = file.content.decode().split("BEGIN:VEVENT\r\n")
