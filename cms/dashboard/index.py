@@ -92,7 +92,7 @@ def _cards(user: Any, moment: datetime) -> Iterator[Card]:
             _("Stalled uploads"), format_count(stalled), reverse("admin:nodes_photo_stalled"), text, is_trouble=True
         )
     if access.may_set_up(user) and (failed := queue.failed_count(lists.COUNTED + 1)):
-        text = _("Emails could not be sent, or other background jobs failed permanently. See the reasons.")
+        text = _("Some background jobs, such as sending emails, failed permanently. Open the list to see why.")
         yield Card(_("Failed jobs"), format_count(failed), reverse("admin:jobs"), text, is_trouble=True)
     if is_moderator(user):
         yield from _comments()
