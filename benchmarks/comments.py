@@ -40,7 +40,7 @@ def main() -> None:
 COLUMNS = ["Comments", "Layout", "Post", "× raw", "Reply", "× raw", "First page", "Middle", "Last", "Permalink"]
 COLUMNS += ["Sub-thread", "Data, MB", "Indexes, MB"]
 COSTS = f"""These are the times of the comments backend in milliseconds (medians of {ROUNDS} calls, or of 20 calls for
-posts to the short discussion). A page has 100 comments in the order in which the layout stores them. The times don't
+posts to the short discussion). Each page contains 100 comments, in the layout's storage order. The times don't
 include rendering the text. *× raw* compares the time with a single `insert_one` of a comment's text into a collection
 that has only the `_id` index. The sizes are `storageSize` and `totalIndexSize` (compressed)."""
 MOVES = f"""This table shows the number of comments that are converted per second. During each conversion, another
