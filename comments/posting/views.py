@@ -29,7 +29,7 @@ from marginalia.comments.types import Comment, PostResult, Target
 from marginalia.comments.views import GONE, error_page, get_target_or_404, page, personal
 
 TOO_OLD = gettext_lazy(
-    "You logged in again after you opened this form, or your browser blocks cookies. Please send the form again."
+    "You logged in again after you opened this form, or your browser blocks cookies. Please submit the form again."
 )
 
 
