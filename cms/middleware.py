@@ -291,7 +291,8 @@ class SiteMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        # The page cache may have already read the site document to validate a cached page.
+        # The page cache may have already read the site document to validate a cached page. In that case, don't read it
+        # again.
         site = stored_site.begin_request(getattr(request, "site", None))
         try:
             with timezone.override(ZoneInfo(site.settings.time_zone)), translation.override(site.settings.language):

@@ -95,7 +95,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "api.middleware.ApiMiddleware",
     "cms.requests.stale.StaleMiddleware",
-    # This middleware comes before the gate, so that requests waiting for their turn don't count toward its limit.
+    # This middleware comes before the gate, so that heavy requests don't count toward the gate's limit while they wait.
     "cms.middleware.HeavyMiddleware",
     "cms.middleware.GateMiddleware",
     "reader.page_cache.middleware.FetchFromPageCacheMiddleware",

@@ -12,7 +12,8 @@ import re
 from datetime import UTC, datetime
 
 _PART = re.compile(r"[a-z2-7]{16}", re.ASCII)
-# The character that follows the separator "/" in sort order.
+# The character that follows the separator "/" in sort order. Appended to a path, it gives an upper bound for the path's
+# descendants.
 AFTER_DESCENDANTS = "0"
 
 

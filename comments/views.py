@@ -26,7 +26,7 @@ GONE = gettext_lazy("The page that you commented on no longer exists. Your text:
 
 
 class _ErrorMiddleware:
-    """View middleware that converts exceptions to responses."""
+    """Middleware that converts exceptions to responses. `handle_comment_errors` applies it to single views."""
 
     def __init__(self, view: Callable[..., HttpResponse]) -> None:
         self.view = view

@@ -339,7 +339,8 @@ class Archive:
         assert self._zip
         seen = set()
         entries = self._zip.infolist()
-        # The sizes that a zip specifies can be forged. Their sum can't exceed the size of the zip itself.
+        # The sizes in a zip can be forged. In a genuine zip, the sum of the compressed sizes never exceeds the size of
+        # the zip itself.
         if sum(entry.compress_size for entry in entries) > self.path.stat().st_size:
             raise BadArchive("it claims more content than its size allows")
         for entry in entries:

@@ -20,16 +20,16 @@ from nodes.content import CONTENT, registry
 from nodes.models import tree
 
 BATCH = 200
-# How much earlier than its node a revision can be stored. A revision is always stored before its node.
+# A revision is always stored before its node. This is the longest possible time between the two.
 BEFORE = timedelta(minutes=1)
 # The earliest and the latest time that an ObjectId can contain.
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST = datetime(2106, 1, 1, tzinfo=UTC)
 _NODE = ("_id", "metadata", "position", "draft")
 _FILE = ("_id", "metadata", "filename", "length", "uploadDate")
-# The derived fields of a draft.
+# The derived fields of a draft, which aren't exported.
 _DERIVED_OF_DRAFT = frozenset({"refs", "derived"})
-# Fields of a file that are needed only for locking and cleanup.
+# Fields of a file that are needed only for locking and cleanup, and aren't exported.
 _UPKEEP = frozenset({"locked"})
 
 

@@ -139,8 +139,8 @@ class Export:
 
     def _photos(self) -> Iterator[dict[str, Any]]:
         """Write the bytes of photos and of their additional files. Yield each document after its bytes are written."""
-        # Descriptions of photos whose current file, which follows the photo, has not been read yet. The key is the id
-        # of the file.
+        # Descriptions of photos, keyed by the id of the photo's current file. A photo is removed once this file, which
+        # comes later, has been read. The files of the remaining photos are missing.
         shown: dict[ObjectId, str] = {}
         for record in exported.photos(self.selection):
             is_content = record["metadata"]["type"] == CONTENT

@@ -1,7 +1,7 @@
 """Import an archive, or do a dry run. If an import is interrupted, run it again to resume it.
 
-If a document is already stored, it is kept. If an earlier version of it is stored, this version is replaced. If it has
-been changed on this site as well, it is skipped and reported.
+A document that is already stored is kept. If an earlier version of a document is stored, it is replaced. If a document
+has been changed on this site as well, it is skipped and reported.
 """
 
 import hashlib

@@ -250,8 +250,8 @@ def import_redirect(record: Mapping[str, Any], *, dry_run: bool = False) -> Impo
     """Store a redirect from a former path of a node, unless this site already has a redirect from this path."""
     label = f"the former URL {_format_place(record['_id'])}"[:200]
     if stored := database()[REDIRECTS].find_one({"_id": record["_id"]}):
-        # If both redirect to the same node, they are the same redirect, even if their times differ or the node has
-        # since been deleted.
+        # If the stored redirect and the imported one lead to the same node, they count as the same redirect, even if
+        # their times differ or the node has since been deleted.
         is_same = stored["node_id"] == record["node_id"]
         if is_same:
             return ImportResult(Outcome.SAME, label)
@@ -397,7 +397,7 @@ def _replace(stored: Document, document: Document) -> None:
 
 
 def _update(stored: Mapping[str, Any], document: Mapping[str, Any]) -> Document:
-    """Return the update that replaces a stored node with another version. It keeps comments embedded in the node."""
+    """Return the update that replaces a stored node with another version, but keeps the node's embedded comments."""
     changes = {f"metadata.{name}": value for name, value in document["metadata"].items()}
     removed = {f"metadata.{name}": "" for name in stored["metadata"].keys() - document["metadata"].keys()}
     for name in ("draft", "discarded", "position", "derived"):

@@ -94,7 +94,11 @@ def import_photo(
 
 
 def has_shown_picture(record: Mapping[str, Any], exported_ids: Container[ObjectId]) -> bool:
-    """Return whether a photo's current file is stored or exported. For an additional file, always return True."""
+    """Return whether a photo's current file is stored or exported.
+
+    The result is always True for an additional file, and for a photo whose first file is its current file, because the
+    record describes this file itself.
+    """
     shown = _replaced_by(record)
     return shown is None or shown in exported_ids or contents.find(record["_id"], shown) is not None
 
@@ -198,7 +202,7 @@ def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
 def _delete_unfinished(stored: Mapping[str, Any]) -> None:
     """Delete an incomplete file, which was left behind by an interrupted import.
 
-    If another process is still writing the file, it loses its lock.
+    If another process is still writing the file, that process loses its lock and can't complete the file.
     """
     files = database()[ASSET_FILES]
     lock = now()

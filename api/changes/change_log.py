@@ -40,7 +40,7 @@ class Entry:
     Attributes:
         key: The id of the event or scheduled change. A unique index on it prevents a second entry for the change.
         is_public: Whether readers can see the entry.
-        resume: The change stream's resume token, or None if the list can't be continued after this entry.
+        resume: The change stream's resume token, or None if the relay has to start a new list after this entry.
         until: The time up to which scheduled changes have been appended.
     """
 
@@ -147,8 +147,9 @@ def existing_keys(keys: Sequence[str]) -> set[str]:
 def bounds(*, public_only: bool) -> tuple[int, int] | None:
     """Return the numbers of the first and last entries, or None if the list is empty.
 
-    Every entry also stores the number that readers see for the last public entry. If all public entries have expired,
-    the first number that is returned is one higher than the last.
+    If `public_only` is true, only public entries count, and the numbers are those that readers see (`shown`). Each
+    entry stores the `shown` of the latest public entry, so the last number is known even after all public entries have
+    expired. In this case, the first number is last + 1.
     """
     newest = next(iter(_read(0, -1, 1, public_only=False)), None)
     last = newest.get("shown" if public_only else "_id") if newest else None

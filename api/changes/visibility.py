@@ -96,7 +96,7 @@ def kind_of(type: str, collection: str, *, affects_subtree: bool) -> str:
 
 def _is_visible(document: Document, collection: str, sections: Tree | None, moment: datetime) -> bool:
     """Return whether readers can see the node or photo in `document` at `moment`."""
-    # A photo has no content until its first upload is finished.
+    # A photo has no content until its first upload is finished, so readers can't see it before then.
     is_complete = collection == NODES or isinstance(document["metadata"].get("content_id"), ObjectId)
     node = (
         read_document(collection, document, partial(MODELS[collection].from_document, fields=VISIBILITY_FIELDS))

@@ -132,7 +132,8 @@ def bulk(request: HttpRequest, batch: Body[Operations]) -> HttpResponse:
             results.append(_run(principal, operation, derive_id(f"{request_id}:{number}") if request_id else None))
         response = responses.json_response(request, {"results": results})
         if any(result["status"] >= 500 for result in results):
-            # The request may succeed if the client repeats it. Responses with this header aren't stored.
+            # The request may succeed if the client repeats it. Responses with a Retry-After header aren't stored for
+            # its Idempotency-Key.
             response["Retry-After"] = problems.RETRY_AFTER
         return response
 

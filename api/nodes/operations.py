@@ -99,7 +99,8 @@ def publish(context: WriteContext, node_id: ObjectId) -> None:
     if not context.is_draft:
         actions.Publish(**context.saving(node_id)).execute()
         return
-    # The dates come from the draft that is being published, not from the request.
+    # The dates come from the draft, not from the request, so errors about them refer to the parameter `version`, which
+    # selects the draft.
     with as_problems({"published": "query.version", "expires": "query.version"}):
         try:
             actions.PublishDraft(**context.target(node_id)).execute()

@@ -11,8 +11,8 @@ class TokenRevoker:
     """A password validator that accepts any password, and revokes the account's tokens when a new password is stored.
 
     Django calls password_changed() whenever a password is set: in forms, resets and the admin, with `manage.py
-    changepassword`, and in code. Django doesn't call this method when a user logs in and Django only hashes
-    the same password again with a newer hasher.
+    changepassword`, and in code. If Django rehashes the same password with a newer hasher at login, it doesn't call
+    this method.
     """
 
     def validate(self, password: str, user: Any = None) -> None:

@@ -54,7 +54,7 @@ class Item:
         return content.get(self.type).is_section
 
     def published(self, moment: datetime) -> datetime | None:
-        """Return the node's publication time if the demo is loaded at `moment`, or None for a draft."""
+        """Return the time at which the node counts as published in a demo loaded at `moment`, or None for a draft."""
         return None if self.days is None else moment - timedelta(days=self.days)
 
 

@@ -45,7 +45,7 @@ class DemoPhoto:
         return FOLDER / self.path.with_suffix(".webp")
 
     def published(self, moment: datetime) -> datetime:
-        """Return the photo's publication time if the demo is loaded at `moment`."""
+        """Return the time at which the photo counts as published in a demo loaded at `moment`."""
         return moment - timedelta(days=self.days)
 
 

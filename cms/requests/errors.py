@@ -135,7 +135,8 @@ def _textarea_rows(value: str) -> int:
 
     Values with 0 lines are hidden.
     """
-    # Always show values with non-ASCII characters, because some scripts don't use spaces between words.
+    # Always show values with non-ASCII characters, because in scripts without spaces between words, a long text can
+    # look like a single word.
     if len(value.split()) < 2 and value.isascii() and len(value) <= MAX_TOKEN_LENGTH:
         return 0
     return min(sum(1 + len(line) // LINE_LENGTH for line in value.splitlines()), MAX_LINES)

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 
 from api.middleware import PREFIX
 
-# A request is heavy if its body is longer than this. Rendering, merging or storing a long body can take seconds.
+# A request is heavy if its body has more bytes than this. Rendering, merging or storing a long body can take seconds.
 LONG_BODY_BYTES = 10_000
 # The path for bulk requests. These requests are always heavy, because even a short body can contain many changes.
 BULK_PATH = f"{PREFIX}v1/bulk"

@@ -79,7 +79,7 @@ def public_path(request: HttpRequest) -> str:
 def _secret_url_prefixes() -> tuple[str, ...]:
     """Return the public prefixes of all URLs that have a secret parameter.
 
-    Prefixes also match malformed URLs, which don't match any route.
+    The caller compares prefixes instead of resolving the URL, because malformed URLs don't match any route.
     """
 
     def prefixes(patterns: Iterable[URLPattern | URLResolver], parent: str) -> Iterator[str]:

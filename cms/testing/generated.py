@@ -125,7 +125,7 @@ def _texts(length: int, *, blank: bool, lines: bool) -> st.SearchStrategy[str]:
 
 
 def _string(field: models.Field) -> st.SearchStrategy[str]:
-    # Saving a single line removes surrounding spaces.
+    # Saving a single-line field removes the spaces around its value.
     return _texts(field.max_length or 1_000, blank=field.blank, lines=False).map(str.strip)
 
 

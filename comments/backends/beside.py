@@ -16,7 +16,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Flags:
-    """Flags set by readers, with one document per comment. `who` identifies a reader, who is counted only once."""
+    """Readers' flags, with one document per comment. `who` identifies a reader, so that each reader is counted once."""
 
     def __init__(self, db: Database[Any]) -> None:
         self.stored = db["comments.flags"]

@@ -94,5 +94,5 @@ def erase(email: str) -> int:
 
 
 def id_for(target: Target, email: str) -> str:
-    """Return the id that the subscription of an email address to a discussion has."""
+    """Return the id of an email address's subscription to a discussion."""
     return salted_hmac(SALT, f"{target}\x00{email.casefold()}", algorithm="sha256").hexdigest()[:40]

@@ -260,8 +260,8 @@ def _comment(row: dict[str, Any], number: int) -> NewComment:
         answers = texts["answers"]
         if not slugs.is_slug(slug) or (answers and not slugs.is_slug(answers)):
             raise ValueError("a slug is invalid")
-        # The slug doesn't have to be below the comment itself that it replies to. If this comment is at the maximum
-        # depth of threads, the reply is at the same level.
+        # A reply's slug isn't always below the slug of the comment that it replies to. If that comment is at the
+        # maximum depth of threads, the reply is at the same level.
         if not f"{answers}/".startswith(slugs.join(slugs.parent_of(slug), "")):
             raise ValueError("its slug isn't below the comment that it replies to")
         return NewComment(

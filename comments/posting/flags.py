@@ -35,7 +35,7 @@ def flagged_by(user: str) -> list[FlaggedComment]:
 
 
 def erase(*, user: str = "", ip_hash: str = "") -> int:
-    """Remove an account, or the readers with an IP hash, from all flags. The flags themselves are still counted.
+    """Remove an account, or the readers with an IP hash, from all flags. Their flags still count.
 
     Returns:
         How many documents were changed.

@@ -136,8 +136,8 @@ def may_revise(rev: int) -> bool:
 def is_recent(comment: Comment | HeldComment) -> bool:
     """Return whether a comment can still be changed by its author.
 
-    The comment must not be older than EDIT_MINUTES. It must not have been removed and, if it is in the queue, no
-    moderator must have approved it.
+    A comment can be changed for EDIT_MINUTES, unless it has been removed. A comment in the queue can't be changed once
+    a moderator has begun to approve it.
     """
     is_locked = comment.settled if isinstance(comment, HeldComment) else comment.removed
     return not is_locked and now() - comment.posted < timedelta(minutes=conf.get("EDIT_MINUTES"))

@@ -163,7 +163,7 @@ def delete(sender: Sender, comment: Comment | HeldComment, *, rev: int | None = 
 def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: str, rev: int, nonce: str) -> None:
     """Replace the text of a comment.
 
-    If the comment is public, the new text is rejected if a spam rule would hold a new comment with this text.
+    The new text of a public comment is rejected if a spam rule would hold the same text in a newly posted comment.
 
     Args:
         sender: The sender of the request.
@@ -277,7 +277,7 @@ def find_earlier(submission: Submission) -> PostResult | None:
         try:
             preparation.check_same_text(first, submission.token.nonce, submission.source)
         except TokenUsed as error:
-            # Let the author send this text with another form.
+            # Undo the counts for this text, so that the author can send it with another form.
             spam.uncount(submission, rate=False)
             raise Refused("used", error.sentence) from error
     return posted

@@ -101,8 +101,8 @@ def judge(submission: Submission) -> Judgement:
 def _hits(submission: Submission) -> Iterator[SpamHit]:
     rules = conf.load_all("RULES")
     if submission.edited:
-        # Changes always count toward the rate limit, whether or not the rule is configured. The other rules left out
-        # here need data that edit forms don't contain.
+        # Changes always count toward the rate limit, whether or not `rate` is among the configured rules. The rules
+        # `trap`, `speed` and `repeat` don't apply to changes, because they need data that edit forms don't contain.
         rules = (rate, *(rule for rule in rules if rule not in (trap, speed, rate, repeat)))
     for rule in rules:
         if hit := rule(submission):

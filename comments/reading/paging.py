@@ -71,7 +71,7 @@ class PageLinks:
 
 
 def url_without_part(request: HttpRequest) -> str:
-    """Return the URL of the requested page without PARAMETER."""
+    """Return the URL of the requested page without the query parameter PARAMETER."""
     query = request.GET.copy()
     query.pop(PARAMETER, None)
     path = escape_uri_path(request.path)

@@ -110,7 +110,7 @@ class CommentUrls:
         )
 
 
-# Names of attributes that templates for Django's comments framework use, and the current names.
+# Maps attribute names that templates for Django's comments framework use to the current names.
 OLD_NAMES = {"user_name": "name", "user_url": "url", "submit_date": "posted", "is_removed": "removed"}
 
 
@@ -120,7 +120,7 @@ class CommentView:
     The view also has the attributes of the comment itself (see `types.Comment`).
     """
 
-    # The object of the discussion, or None if only comments from one discussion are shown.
+    # The discussed object. It is set only in lists of comments from several discussions, and is otherwise None.
     obj: Model | None = None
 
     def __init__(self, comment: Comment, presenter: "Presenter", flags: Flags) -> None:
@@ -339,8 +339,8 @@ _forms: WeakKeyDictionary[Template, dict[tuple[str, Flags], Form]] = WeakKeyDict
 def _build_form(template: Template, flags: Flags) -> Form:
     marks = {name: SafeString(f"\x00{name}\x01") for name in VALUES}
     form = template.render(Context({"comment": {**marks, **flags._asdict()}})).replace("%", "%%")
-    # Use positional placeholders, because they are faster than named ones. itemgetter returns a tuple, because every
-    # form contains more than one value.
+    # Use positional placeholders, because they are faster than named ones. itemgetter returns a tuple if it has more
+    # than one name, and every form contains more than one value.
     return _MARK.sub("%s", form), itemgetter(*_MARK.findall(form))
 
 

@@ -54,6 +54,9 @@ def note(discussion: Discussion) -> None:
 
 
 def note_unversioned() -> None:
-    """Record a read that is not covered by the version of a discussion."""
+    """Record a read that is not covered by the version of a discussion.
+
+    A response that includes such a read can't be cached by version.
+    """
     if (reads := _recorder.current) is not None:
         reads.lasting = False

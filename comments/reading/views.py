@@ -55,7 +55,7 @@ def permalink(request: HttpRequest, label: str, pk: str, slug: str) -> HttpRespo
 def comment_url(target: Target, obj: Model, slug: str) -> str:
     """Return the URL of a comment on the page that contains it.
 
-    If it can't be determined at the moment which page that is, return the permalink.
+    If the page can't be determined at the moment, return the permalink.
     """
     try:
         return _page_url(obj, selectors.permalink(target, slug), slug)

@@ -144,7 +144,7 @@ class Embedded:
         return State(uri=uri, pid=server.pid, port=server.port, owner=self._owner)
 
     def _key(self) -> Path:
-        """Return the path of the key file. If the file doesn't exist, create it."""
+        """Create the key file if it doesn't exist, and return its path."""
         key = self.var / "mongod.key"
         if not key.exists():
             unfinished = key.with_suffix(".part")

@@ -18,7 +18,8 @@ from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, St
 
 MAX_LENGTH: Final = 3_000  # characters per code block
 _SLOW_TO_LEX: Final = re.compile(r"\s{50}|[^\n]{301}")
-# Maps the word after ``` to the name of a Pygments lexer. Java is missing, because its lexer took 0.5 s.
+# Maps the word after ``` to the name of a Pygments lexer. Java is missing, because its lexer took up to 0.5 s per test
+# input.
 LANGUAGES: Final = {
     **{name: name for name in ("bash", "c", "css", "diff", "go", "html", "javascript", "json", "python", "rust")},
     **{name: name for name in ("sql", "toml", "xml", "yaml")},

@@ -110,7 +110,7 @@ def _note(element: str, reference: re.Match[str], note: str) -> str:
 
 
 def _list_for_paper(html: str) -> str:
-    """Return the footnote list for print without back links, and without ids, which the notes for screens have."""
+    """Return the footnote list for print, without back links and ids. The notes for screens already use the ids."""
     bare = _TAG.sub(lambda tag: _ATTRIBUTE.sub(_unless_id, tag[0]), _BACK.sub("", html))
     return bare.replace(START, '<div class="footnotes for-paper">', 1)
 

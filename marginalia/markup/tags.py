@@ -1,7 +1,8 @@
 """A tokenizer that splits HTML into tags and text in one linear pass, following the HTML standard (§13.2.5).
 
-The tokenizer doesn't build a tree. If a closing ">" or "-->" is missing, the standard hides the rest of the input. This
-tokenizer treats the rest as text, so everything that the author typed remains visible and no input is read twice.
+The tokenizer doesn't build a tree. If a closing ">" or "-->" is missing, a parser that follows the standard hides the
+rest of the input. This tokenizer treats the rest as text, so everything that the author typed remains visible and no
+input is read twice.
 """
 
 import re

@@ -83,7 +83,7 @@ def insert_new(collection: Collection[Document], documents: Sequence[Document]) 
 
 
 def non_duplicate_errors(error: BulkWriteError) -> list[Document]:
-    """Return the errors in a bulk write ({index, code, …}), except duplicate key errors."""
+    """Return the errors from a bulk write ({index, code, …}), except duplicate key errors."""
     return [failure for failure in error.details["writeErrors"] if failure["code"] != DUPLICATE_KEY]
 
 

@@ -51,5 +51,6 @@ class KeyedEmbeddedModel(EmbeddedModel):
     @classmethod
     def check(cls, **kwargs: Any) -> list[CheckMessage]:
         """Return the messages of the checks, without the warning that embedded primary keys have no unique index."""
-        # django-mongodb-backend has reported this warning since 6.1. The values of these keys don't have to be unique.
+        # django-mongodb-backend has reported this warning since 6.1. Leave it out, because the values of these keys
+        # don't have to be unique.
         return [found for found in super().check(**kwargs) if found.id != "mongodb.fields.embedded_model.W005"]

@@ -104,5 +104,5 @@ def reset(key: str, alias: str = DEFAULT_DB_ALIAS) -> int:
 
 
 def _literal(value: str) -> dict[str, Any]:
-    # In a pipeline, a string that begins with $ would be treated as an expression.
+    # Without $literal, a string that begins with $ would be treated as an expression in a pipeline.
     return {"$literal": value}

@@ -14,7 +14,7 @@ TEXT: Schema = {"bsonType": "string"}
 ID: Schema = {"bsonType": "objectId"}
 DATE: Schema = {"bsonType": "date"}
 BOOLEAN: Schema = {"bsonType": "bool"}
-# The driver stores an int as 32 bits if the value fits.
+# The driver stores an int as 32 bits if the value fits, and as 64 bits otherwise, so both types are allowed.
 INTEGER: Schema = {"bsonType": ["int", "long"]}
 NUMBER: Schema = {"bsonType": ["int", "long", "double", "decimal"]}
 BYTES: Schema = {"bsonType": "binData"}

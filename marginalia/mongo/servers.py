@@ -199,8 +199,8 @@ def report_outage(alias: str = DEFAULT_DB_ALIAS) -> None:
 def is_cut_off() -> bool:
     """Return whether MongoDB rejects the login, or this process didn't find a primary within FIRST_SECONDS.
 
-    A process that has already found a primary has to wait only until an election has ended. A process that has never
-    found a primary might have to wait for hours.
+    A process that has already found a primary isn't considered cut off, because it has to wait only until an election
+    has ended. A process that has never found a primary might have to wait for hours.
     """
     known = client().topology_description
     if _refuses_log_in(known):
@@ -214,7 +214,7 @@ def is_cut_off() -> bool:
 def _refuses_log_in(known: TopologyDescription) -> bool:
     """Return whether a server rejected the login.
 
-    Until the next heartbeat, the driver treats the type of such a server as unknown.
+    The driver's description of such a server contains the error, and its type is unknown until the next heartbeat.
     """
     return any(
         getattr(server.error, "code", None) == AUTHENTICATION_FAILED for server in known.server_descriptions().values()

@@ -134,7 +134,7 @@ def _run_if_allowed(db: Database[Document], command: str, value: Any = 1, **argu
 
 
 def scratch_prefix(own: str) -> str:
-    """Return the start of the names, up to the id, of scratch databases that commands create alongside `own`."""
+    """Return the prefix, without the id, of the names of scratch databases that commands create alongside `own`."""
     return f"{own[:_MAX_NAME_LENGTH]}{_SCRATCH}"
 
 

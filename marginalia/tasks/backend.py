@@ -19,7 +19,7 @@ from marginalia.tasks import queue, schedules
 from marginalia.tasks.compat import InvalidTask, normalize_json, signals, tasks
 from marginalia.tasks.queue import Job
 
-# Default number of retries. The last of the eight attempts takes place after about an hour.
+# Default number of retries. The last of the eight attempts takes place about an hour after the first.
 RETRIES = 7
 # Number of retries for emails. The retries continue for a day, so emails aren't lost if the mail server is down
 # overnight.
@@ -66,7 +66,7 @@ class Task(tasks.base.Task):
         if self.stored_as and _paths.setdefault(self.stored_as, self.module_path) != self.module_path:
             raise InvalidTask(f"{self.module_path} and {_paths[self.stored_as]} are both stored as {self.stored_as!r}.")
         if self.schedule:
-            # Copies of a task, which `using` returns, don't replace it.
+            # Use setdefault, so that the copies that `using` returns don't replace the task itself.
             _scheduled.setdefault(_name(self), self)
 
     def using(self, *, key: str | None = None, **changes: Any) -> Any:

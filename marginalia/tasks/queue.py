@@ -407,7 +407,11 @@ def _leased(job: Job) -> Document:
 
 
 def _job(stored: Document, alias: str) -> Job:
-    """Return the Job for a stored document. In older releases, documents had fewer fields, and ids weren't strings."""
+    """Return the Job for a stored document.
+
+    The document may come from an older release, in which documents had fewer fields, and ids in the payload weren't
+    strings.
+    """
     return Job(
         id=stored["_id"],
         name=stored["kind"],

@@ -13,7 +13,8 @@ from marginalia.mongo.connection import database
 from marginalia.mongo.schemas import DATE, ID, TEXT, document, optional
 
 COLLECTION = "schedules"
-# Minute, hour, day of the month, month, day of the week. CronSim also accepts seconds, but workers look too rarely.
+# Minute, hour, day of the month, month, day of the week. CronSim also accepts seconds, but workers look for due tasks
+# too rarely for that.
 FIELDS = 5
 COLLECTIONS = (
     Collection(

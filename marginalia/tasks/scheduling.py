@@ -57,7 +57,8 @@ def enqueue_due(alias: str = DEFAULT_DB_ALIAS) -> int:
     for name, task in tasks.items():
         due = schedules.latest(task.schedule, moment, zone)
         if due > last_runs[name].due:
-            # If this worker dies before it records the run, another worker finds the job by its key.
+            # If this worker dies before it records the run, another worker finds the job by its key, and doesn't store
+            # it again.
             job = backend_of(task).enqueue_due(task, due)
             schedules.record(name, due, job.id, alias)
             count += 1

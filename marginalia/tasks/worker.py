@@ -141,7 +141,7 @@ def begin_beside(stopping: threading.Event) -> None:
 
 
 def tend(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:
-    """Report that a worker is running, and do the regular work.
+    """Report that a worker is running, and do the regular work that apps have registered.
 
     If any of it fails, log the error and retry in the next round.
 

@@ -30,7 +30,7 @@ class MarginaliaTestMixin:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # A mixin that inherits from this class has no `databases` attribute.
+        # If the subclass is itself a mixin, it has no `databases` attribute, and there is nothing to extend.
         databases = getattr(cls, "databases", "__all__")
         if databases != "__all__":
             cls.databases = {*databases, *mongodb_aliases()}  # type: ignore[attr-defined]

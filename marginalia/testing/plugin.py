@@ -24,7 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Add pytest-django's `django_db` marker to tests with this marker or fixture, so they can use the databases."""
+    """Add pytest-django's `django_db` marker to tests that use `marginalia_db`, so that they can use the databases."""
     if NAME not in getattr(item, "fixturenames", ()) and not item.get_closest_marker(NAME):
         return
     existing = item.get_closest_marker("django_db")

@@ -40,8 +40,8 @@ SHUT_GATE = {"moving.gate": {"$add": ["$$NOW", GATE_MS]}}
 OPEN_GATE = {"moving.gate": None}
 NO_CHANGES: Mapping[str, Any] = {}
 FEW_TOUCHED = 5
-# How many touched comments are copied at a time. This number is small, so that they are copied before the gate opens by
-# itself.
+# How many touched comments are copied at a time. This number is small, so that each batch is copied before the gate,
+# which blocks new claims, opens by itself.
 CHUNK = 50
 # Maximum number of seconds for which the gate is kept shut while touched comments are copied again.
 LONGEST_GATE = 10
@@ -198,7 +198,7 @@ class LiveConversion:
         return {**document, "number": Int64(self.numbers.new(document))} if self.renumber else document
 
     def compare(self) -> None:
-        """Compare all comments in both copies, and copy those that differ again.
+        """Compare all comments in both copies. If a comment differs, copy it again.
 
         Both copies are read as streams, in the same order.
         """

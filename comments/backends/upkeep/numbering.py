@@ -28,5 +28,6 @@ class Numbers:
             return rank
         if document["number"] > self.highest:
             return int(document["number"]) + self.shift
-        # The comment shares its new number with the last comment that was not posted later.
+        # The comment was stored after the numbering was computed, but has an old number. It gets the same new number as
+        # the last comment that was posted at the same time or earlier.
         return max(1, bisect_right(self.times, document["posted"]))

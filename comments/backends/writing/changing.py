@@ -1,6 +1,6 @@
 """Change comments.
 
-Each change is made exactly once. Like a post, it needs a claim and a commit.
+Each change is made exactly once. Like a post, it is recorded in a claim before it is made, and committed afterwards.
 
 The update that makes a change finds the comment by its slug and by the revision that the user saw, and increases the
 revision by one. Before the update, the old version is stored in comments.history, from which it can be restored. If the

@@ -192,8 +192,8 @@ class Pending(Posting):
 
     def _decide(self, waiting: Document, verdict: Verdict, by: str) -> HeldComment:
         """Record a verdict, unless the comment has been approved or withdrawn. Return the stored comment."""
-        # A TTL index deletes comments some time after the decision. A comment that is returned to the queue must not
-        # expire, so it has no such time.
+        # A TTL index deletes queued comments some time after `decided`. A comment that is returned to the queue must
+        # not expire, so its `decided` is None.
         decided = None if verdict is Verdict.WAITING else now()
         query = {**_key(waiting), "state": {"$nin": [Verdict.APPROVED.value, Verdict.WITHDRAWN.value]}}
         update = {"$set": {"state": verdict.value, "decided": decided, "decided_by": by}}

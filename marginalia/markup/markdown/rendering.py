@@ -95,7 +95,7 @@ def _html(source: str, profile: Profile) -> str:
     try:
         return str(_PARSERS[profile].render(source, env))
     except RecursionError:
-        # This can happen even though nesting is limited, because the caller's stack may already be deep.
+        # Nesting is limited, but the parser can still run out of stack if the caller's stack is already deep.
         return _as_typed(source)
 
 

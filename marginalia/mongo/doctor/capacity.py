@@ -29,7 +29,7 @@ def replication(examination: Examination) -> Iterator[Finding]:
             )
             fix = "Check its disk, its load and its network."
             yield Finding(WARNING, "replication-lag", name, message, fix)
-    # In a replica set without secondaries, no member has to catch up after downtime.
+    # In a replica set without secondaries, no member has to catch up after downtime, so a short oplog does no harm.
     if members and members.lag and oplog and oplog.filled > FULL_OPLOG and oplog.seconds < MIN_OPLOG_SECONDS:
         hours = oplog.seconds / 3600
         message = f"The oplog covers only {hours:,.1f} hours. A member that is down for longer has to copy all data."

@@ -14,7 +14,8 @@ from marginalia.mongo.sharding.targeting import is_targeted
 
 # Maximum number of documents that a query can read per returned document.
 READS_PER_RESULT = 2
-# If a query reads fewer documents than this, the number of documents read per returned document is meaningless.
+# If a query reads at most this many documents, the number of documents read per returned document is meaningless, and
+# isn't checked.
 _MIN_READS = 20
 # Maximum number of stored documents to try when building a query from a stored document.
 _MAX_EXAMPLES = 5

@@ -39,7 +39,7 @@ class DatabaseIntrospection(BaseIntrospection):
 
 
 class DatabaseSchemaEditor(BaseSchemaEditor):
-    """A schema editor that accepts existing collections."""
+    """A schema editor that uses a collection if it already exists. Django's migrations would otherwise fail."""
 
     def get_database(self) -> Any:
         database = super().get_database()
@@ -47,7 +47,7 @@ class DatabaseSchemaEditor(BaseSchemaEditor):
 
 
 class _AdoptingDatabase:
-    """A database whose create_collection method accepts existing collections."""
+    """A database whose create_collection method does nothing if the collection already exists."""
 
     def __init__(self, database: Any) -> None:
         self._database = database

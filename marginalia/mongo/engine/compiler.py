@@ -70,7 +70,7 @@ class SQLCompiler(stock.SQLCompiler):
         """Return the columns that build_query() projects before it sorts, or None if it can project them afterwards.
 
         django-mongodb-backend has called this method since 6.0.1. Its own method also returns the columns of only() and
-        defer(), so that a sort by these columns couldn't use an index.
+        defer(), which would prevent a sort by these columns from using an index.
         """
         if self.query.default_cols and not self.query.annotations and not self.query.distinct:
             return None
@@ -96,7 +96,10 @@ class SQLCompiler(stock.SQLCompiler):
                 yield converted
 
     def _own_columns(self) -> list[tuple[int, models.Field]]:
-        """Return (index, field) for each of the model's own columns whose values must have a certain class."""
+        """Return (index, field) for each of the model's own columns whose values are checked.
+
+        These are the columns whose field determines a Python class for the values.
+        """
         columns = [column for column, *_rest in self.select[: self.col_count]]
         return [
             (index, column.target)
