@@ -35,7 +35,7 @@ from reader.views.finding import not_found
 
 logger = logging.getLogger("cms.requests")
 
-# A request whose body is longer than this counts as an upload.
+# A request whose body has more bytes than this counts as an upload.
 UPLOAD_BYTES = 1_000_000
 
 

@@ -257,7 +257,8 @@ API = {
 }
 
 FILE_UPLOAD_HANDLERS = ["cms.requests.uploads.RefusingUploadHandler"]
-# The maximum size of a form. A form for resolving a conflict contains the text three times.
+# The maximum size of a form in bytes. It is at least four times the maximum text size, because a form for resolving a
+# conflict contains the text three times.
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(5 * 1024 * 1024, 4 * TEXT_MAX_BYTES)
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 
@@ -266,7 +267,7 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 METRICS_NETWORKS = env.METRICS_NETWORKS
 METRICS_TOKEN = env.METRICS_TOKEN or ""
 
-# MongoDB commands that take longer than this are logged, with the request id. To turn off this log, use 0.
+# MongoDB commands that take more milliseconds than this are logged, with the request id. To turn off this log, use 0.
 SLOW_COMMAND_MS = env.SLOW_COMMAND_MS
 
 LOG_LEVEL = env.LOG_LEVEL

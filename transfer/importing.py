@@ -77,7 +77,7 @@ class ImportSummary:
         return self.count(Outcome.NEW) + self.count(Outcome.NEWER) + newly_skipped
 
     def count(self, outcome: Outcome) -> int:
-        """Return how many documents had this outcome."""
+        """Return how many documents had the outcome `outcome`."""
         return sum(counts[outcome] for counts in self.counts.values())
 
 

@@ -25,7 +25,7 @@ router = Router(tags=["Photos"])
 # Values for Cache-Control. A photo's file can be replaced at any time, so caches must revalidate the file for every
 # request. The ETag identifies the file's content.
 CACHE_PUBLIC, CACHE_PRIVATE = "public, no-cache", "private, no-cache"
-# The schema of a body that consists of bytes.
+# The OpenAPI schema of a binary body.
 BINARY = {"type": "string", "format": "binary"}
 IMAGE_TYPES = tuple(image_format.content_type for image_format in FORMATS)
 FILE_RESPONSE = {

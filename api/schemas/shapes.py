@@ -120,7 +120,7 @@ class Page(Shape):
 
 
 LIVE, DRAFT = "live", "draft"
-# The name of a node's version.
+# The type of a parameter that selects a node's live version or its draft.
 VersionName = Annotated[str, Field(pattern=f"^({LIVE}|{DRAFT})$")]
 
 DETAIL, BODY, COMPUTED = "detail", "body_html", "computed"

@@ -282,7 +282,7 @@ def label_filter(label: str) -> Document:
 
 
 def is_dead() -> Document:
-    """Return an expression that is true unless there is a conversion with a recent heartbeat."""
+    """Return an aggregation expression that is true unless a conversion is in progress and has a recent heartbeat."""
     return {"$lt": [{"$ifNull": ["$moving.beat", BEGINNING]}, {"$subtract": ["$$NOW", int(DEAD_AFTER * 1000)]}]}
 
 

@@ -14,8 +14,8 @@ from marginalia.comments.posting.preparation import MAX_NAME
 from marginalia.comments.posting.tokens import FormToken
 from marginalia.comments.types import Comment, CommentAuthor, HeldComment, Target
 
-# Maximum number of digits in a revision number. No comment is changed that often, and the database can store these
-# numbers.
+# Maximum number of digits in a revision number. Real revision numbers are much shorter, and longer numbers could be too
+# large for the database.
 MAX_DIGITS = 9
 _EMPTY_MESSAGE = _("Enter a comment.")
 

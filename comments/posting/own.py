@@ -21,7 +21,7 @@ from marginalia.mongo.clock import now
 
 # To find the comments that an account can still change, only this many of its newest comments are read.
 MAX_SEARCHED = 10
-# How often the author of a comment can change it. There is a limit, because every previous version is stored.
+# How many times the author of a comment can change it. There is a limit, because every previous version is stored.
 MAX_CHANGES = 20
 
 

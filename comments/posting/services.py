@@ -197,7 +197,8 @@ def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: 
                 )
         _replace(sender, comment, text, rev, nonce)
     except Refused:
-        # If the stored revision was already higher than `rev`, the change was not counted.
+        # If the stored revision was already higher than `rev`, the change was not counted, so there is no count to
+        # undo.
         if rev >= comment.rev:
             spam.uncount(submission)
         raise

@@ -52,7 +52,7 @@ def document(fields: dict[str, Schema], also: dict[str, Schema] | None = None) -
     The schema also allows any other fields.
     """
     known = {name: schema for name, schema in (fields | (also or {})).items() if schema}
-    # The server rejects an empty list.
+    # Leave out `required` if it would be empty, because the server rejects an empty list.
     required = {"required": list(fields)} if fields else {}
     return {"bsonType": "object", **required, "properties": known}
 
@@ -70,7 +70,7 @@ def several_types(schema: Schema, path: str) -> bool:
     return len(kinds - {"null"} - _NUMBERS_BUT_INT) > 1
 
 
-# For comparisons, all numbers count as one type.
+# MongoDB compares numbers of different types by value, so all of these types count as "int".
 _NUMBERS_BUT_INT = {"long", "double", "decimal"}
 
 

@@ -17,7 +17,7 @@ from pymongo import monitoring
 
 # Fields that the driver adds to commands.
 _DRIVER_FIELDS = {"lsid", "$db", "$clusterTime", "$readPreference", "txnNumber", "maxTimeMS", "readConcern"}
-# Maximum length of a command's text. Commands that store photos or long texts are cut.
+# Maximum number of characters shown of a command. Commands that store photos or long texts are truncated.
 MAX_LENGTH = 5_000
 
 

@@ -248,7 +248,8 @@ def pushes(document: Document, order: Mapping[str, int]) -> list[tuple[Document,
     return [(above_all, document), ({}, {"$each": [document], "$sort": dict(order)})]
 
 
-# An expression for the comments in a document, which is [] if the document is damaged and `comments` is not an array.
+# An aggregation expression that returns the comments in a document, or [] if the document is damaged and `comments` is
+# not an array.
 PRESENT: Document = {"$cond": [{"$isArray": "$comments"}, "$comments", []]}
 
 

@@ -130,7 +130,8 @@ class Buckets(InBuckets):
                     {"$push": {"comments": pushed}, "$inc": {"count": 1}},
                     upsert=True,
                 )
-            # The bucket already contains this slug or a higher number, or another writer has just created the bucket.
+            # No bucket matched the filter, and another one couldn't be inserted. Either the bucket already contains
+            # this slug or a higher number, or another writer has just created the bucket.
             except DuplicateKeyError:
                 if not condition and (stored := self.look(place, [slug]).comments.get(slug)):
                     return stored

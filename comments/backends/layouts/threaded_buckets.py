@@ -110,7 +110,8 @@ class ThreadedBuckets(InBuckets):
 
         try:
             return transaction(split_leaf, conf.database_alias())
-        # Another process has already split the bucket, and has created the same new buckets.
+        # Another process has already split the bucket, and has created the same new buckets. The caller looks the
+        # bucket up again.
         except DuplicateKeyError:
             return False
 

@@ -25,7 +25,7 @@ from marginalia.comments.types import Comment, Discussion, Order, Page, PageQuer
 
 # A string that sorts after every full slug, because all full slugs begin with a digit.
 LAST = "~"
-# How many pages are tried, in reading order, until one with comments is found.
+# If the requested page is empty, at most this many pages are tried, in reading order, to find one with comments.
 PASSED_OVER = 20
 T = TypeVar("T")
 Read = Callable[[Discussion, Place, Layout], T]

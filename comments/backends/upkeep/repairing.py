@@ -58,8 +58,8 @@ def _repair(store: Store, claim: Claim, *, is_abandoned: bool) -> bool:
     stored = store.layouts.of(claim.place).look(claim.place, [claim.slug]).comments.get(claim.slug)
     if stored and store.was_written_under(claim, stored):
         return store.discussions.commit(claim, newest=claim.posted if claim.kind in ("post", "approve") else None)
-    # Whether this claim can no longer be used. A post fails if its slug is already stored, and a change fails if the
-    # comment already has a higher revision.
+    # Whether no write can succeed with this claim any longer. A post fails if its slug is already stored, and a change
+    # fails if the comment already has a higher revision.
     is_past = stored is not None and (claim.kind in ("post", "approve") or stored["rev"] > claim.rev)
     if is_abandoned or is_past:
         store.discussions.drop(claim)

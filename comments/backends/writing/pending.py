@@ -45,7 +45,7 @@ class Pending(Posting):
         if new.posted is None and discussion["state"] != "open":
             raise DiscussionClosed(str(target))
         answered = existing.get(new.parent)
-        # Imported comments can reply to tombstones.
+        # Imported comments, which have a `posted` time, can reply to tombstones. New comments can't.
         if new.parent and (answered is None or (answered["state"] != State.PUBLIC.value and new.posted is None)):
             raise InvalidParent(new.parent)
         posted = new.posted or max(now(), discussion["last_posted"] + timedelta(milliseconds=1))

@@ -130,7 +130,7 @@ def _lines(state: StateBlock) -> tuple[list[int], list[int]]:
     """
     known = state.env.get("lines")
     if known is None:
-        # The last entry is a sentinel.
+        # The last entry of bMarks and eMarks is a sentinel, not a line, so leave it out.
         lines = [state.src[begin:end] for begin, end in zip(state.bMarks[:-1], state.eMarks[:-1], strict=True)]
         empty = [len(lines)] * (len(lines) + 1)
         for number in range(len(lines) - 1, -1, -1):

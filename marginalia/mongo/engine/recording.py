@@ -1,6 +1,6 @@
-"""Separate records for each thread and task.
+"""Records of what happens in a `with` block, such as database reads, kept separately for each thread and task.
 
-A `with` block starts a record, and code in the block can extend the record.
+The block starts a record, and any code that runs in the block can extend it.
 """
 
 from collections.abc import Callable, Iterator
