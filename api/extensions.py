@@ -43,7 +43,7 @@ __all__ = [
 
 MODULE = "api_extensions"
 PREFIX = "/x/"
-# The names that routers can have.
+# Matches the names that routers can have.
 NAME = re.compile("[a-z][a-z0-9-]{0,49}")
 
 _registered: list[tuple[str, ninja.Router]] = []

@@ -22,7 +22,7 @@ from marginalia.mongo.servers import is_outage
 logger = logging.getLogger("api")
 
 CONTENT_TYPE = "application/problem+json"
-# The URL prefix of `type`.
+# The prefix of a problem's `type`, which is a URL.
 TYPE_PREFIX = "/api/v1/"
 # Number of seconds that a client should wait before trying again if the database is unavailable. An election takes
 # about this long.
@@ -136,7 +136,7 @@ def from_exception(error: Exception) -> Problem:
     """
     if isinstance(error, Problem):
         return error
-    # ninja wraps exceptions that are raised while it parses a request body.
+    # ninja wraps exceptions that are raised while it parses a request body, so look for a Problem in the cause.
     if isinstance(error.__cause__, Problem):
         return error.__cause__
     if isinstance(error, ValidationError):

@@ -44,7 +44,7 @@ _KINDS: tuple[tuple[type[NodeError], str, int | None], ...] = (
     (UploadLost, "conflict", 30),
     (NodeError, "conflict", None),
 )
-# The path of the field that an error refers to.
+# Maps error types to the path of the field that the error refers to.
 _PATHS: dict[type[NodeError], str] = {
     SlugTaken: "slug",
     InvalidSlug: "slug",

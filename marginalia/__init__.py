@@ -9,5 +9,5 @@ try:
     # The wheel's version, which is the version of the commit that the wheel was built from.
     __version__ = metadata.version("django-marginalia")
 except metadata.PackageNotFoundError:
-    # The code runs from a clone of the repository, where the package isn't installed.
+    # The code runs from a clone of the repository, where the package isn't installed and has no version.
     __version__ = "0.1.dev0"

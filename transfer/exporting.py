@@ -139,8 +139,8 @@ class Export:
 
     def _photos(self) -> Iterator[dict[str, Any]]:
         """Write the bytes of photos and of their additional files. Yield each document after its bytes are written."""
-        # Descriptions of photos, keyed by the id of the photo's current file. A photo is removed once this file, which
-        # comes later, has been read. The files of the remaining photos are missing.
+        # Descriptions of photos, keyed by the id of the photo's current file, which comes later. An entry is removed
+        # when this file is read, so the entries that remain are photos whose file is missing.
         shown: dict[ObjectId, str] = {}
         for record in exported.photos(self.selection):
             is_content = record["metadata"]["type"] == CONTENT

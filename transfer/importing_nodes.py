@@ -322,8 +322,8 @@ def check_fields(record: Mapping[str, Any]) -> None:
         # nothing reads them.
         fields = declared_fields.keep_declared(version["type"], merging.fields(present))
         cleaned = normalized(fields, version["type"])
-        # If an upgrader has converted the values, don't compare them with their normalized form, because the values are
-        # stored as they were before.
+        # If an upgrader has converted the values, don't compare them with their normalized form, because they are
+        # imported as they were before the conversion.
         wrong = [path for path in fields if present is version and fields[path] != cleaned[path]]
         wrong += ["tags"] if sorted(version["tags"]) != sorted(unique(version["tags"])) else []
         rules.check_tags(version["tags"])
@@ -345,7 +345,10 @@ def check_fields(record: Mapping[str, Any]) -> None:
 
 
 def _is_shown(moment: Any) -> bool:
-    """Return whether the site can show a moment: it is None or NEVER, or can be converted to any time zone."""
+    """Return whether the site can show `moment`.
+
+    This is the case if it is None or NEVER, or can be converted to any time zone.
+    """
     return moment in (None, NEVER) or MINYEAR < moment.year < MAXYEAR
 
 

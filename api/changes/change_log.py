@@ -178,6 +178,7 @@ def _read(after: int, direction: int, limit: int, *, public_only: bool) -> list[
 
 
 def _last_entry(stored: dict[str, Any]) -> LastEntry:
-    # Entries from older releases have no `shown` number. Without a resume token, the relay starts a new list.
+    # Entries from older releases have no `shown` number. Leave out the resume token of such an entry, so that the relay
+    # starts a new list.
     shown, resume = (stored["shown"], stored["resume"]) if "shown" in stored else (0, None)
     return LastEntry(stored["_id"], shown, resume, stored["until"], stored["at"], stored["marked"])

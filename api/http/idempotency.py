@@ -23,7 +23,7 @@ from marginalia.mongo.connection import Document, database
 
 HEADER = "Idempotency-Key"
 MAX_KEY_LENGTH = 255
-# The OpenAPI parameter for operations that accept the header.
+# The OpenAPI parameter for operations that accept the Idempotency-Key header.
 KEY_PARAMETER = {
     "name": HEADER,
     "in": "header",

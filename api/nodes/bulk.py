@@ -132,8 +132,8 @@ def bulk(request: HttpRequest, batch: Body[Operations]) -> HttpResponse:
             results.append(_run(principal, operation, derive_id(f"{request_id}:{number}") if request_id else None))
         response = responses.json_response(request, {"results": results})
         if any(result["status"] >= 500 for result in results):
-            # The request may succeed if the client repeats it. Responses with a Retry-After header aren't stored for
-            # its Idempotency-Key.
+            # The request may succeed if the client repeats it. A response with this Retry-After header isn't stored for
+            # the Idempotency-Key, so the client can use the same key again.
             response["Retry-After"] = problems.RETRY_AFTER
         return response
 

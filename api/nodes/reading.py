@@ -126,7 +126,8 @@ def by_path(
 
     If the node has moved, the response is 308 and contains the current path.
     """
-    # Clients can send a `path` from a response, which is percent-encoded if it contains non-ASCII letters.
+    # Decode the path, because clients can send a `path` from a response, in which non-ASCII letters are
+    # percent-encoded.
     wanted_path = unquote(path).strip("/")
     moment = now()
     sections = tree.current()

@@ -18,7 +18,8 @@ from nodes.content import Content, registry
 
 REF_TEMPLATE = "#/components/schemas/{model}"
 URL_PREFIX = "/api/v1"
-# Schemas of query parameters. ninja documents these parameters in each operation.
+# Schemas of query parameters. They are removed from the document, because ninja describes the parameters in each
+# operation.
 _PARAMETERS = ("PhotoDescription", "Filters", "FacetFilters", "NodeOptions", "ChangeOptions", "VersionOptions")
 _PROBLEM = {
     "type": "object",
@@ -91,8 +92,8 @@ def _schema(api: Api, types: tuple[type[Content], ...]) -> dict[str, Any]:
     node_shapes = node_schema.pop("$defs")
     for shape in node_shapes.values():
         for field in shape.get("properties", {}).values():
-            # Remove the default, which clients would use for missing fields. A field is missing from a response only if
-            # it wasn't requested.
+            # Remove the default. Clients would use it as the value of a missing field, but a field is missing from a
+            # response only if it wasn't requested.
             field.pop("default", None)
     known |= node_shapes
     known["Node"] = {"title": "Node", "description": getdoc(shapes.Node), **node_schema}

@@ -38,7 +38,7 @@ def group_models(apps: list[dict[str, Any]], user: Any) -> list[dict[str, Any]]:
 
 
 def _add_items(groups: list[dict[str, Any]], user: Any) -> list[dict[str, Any]]:
-    """Add the navigation items that projects define to the groups of their apps, and return all groups."""
+    """Add projects' own navigation items to the groups of their apps, and return all groups."""
     by_label = {group["app_label"]: group for group in groups}
     for item in extensions.navigation_items():
         if item.is_allowed(user):

@@ -138,7 +138,7 @@ class _Templates:
     def _missing_blocks(self, name: str) -> Iterator[str]:
         """Yield a message for each block that no parent template defines.
 
-        Check only templates that are in the theme, or that extend a template in the theme.
+        Only templates that are in the theme, or that extend a template in the theme, are checked.
         """
         template = self.get(name)
         extends = _extends(template)
@@ -161,7 +161,7 @@ class _Templates:
         current = template
         seen = {(name, is_own)}
         while (extends := _extends(current)) and (parent_name := _literal(extends.parent_name)):
-            # A template in the theme can extend the built-in template with the same name.
+            # If a template in the theme extends a template with its own name, the parent is the built-in template.
             is_own = parent_name in self.own and not (parent_name == name and is_own)
             parent = self.get(parent_name, is_shipped=not is_own)
             if parent is None or (parent_name, is_own) in seen:

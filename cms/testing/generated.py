@@ -120,7 +120,7 @@ def is_valid(field: models.Field, candidate: Any) -> bool:
 def _texts(length: int, *, blank: bool, lines: bool) -> st.SearchStrategy[str]:
     pieces = st.lists(st.sampled_from(PIECES + LINES if lines else PIECES), max_size=8)
     texts = pieces.map(lambda parts: "".join(parts)[:length])
-    # A text without visible characters counts as empty.
+    # Text without visible characters counts as empty.
     return texts if blank else texts.filter(lambda text: not is_blank(text))
 
 

@@ -43,7 +43,8 @@ class Store:
                 .comments.get(slug)
             ):
                 return document
-            # Either the comment does not exist, or the copy has been replaced. Read again if it has been.
+            # Either the comment does not exist, or the copy has been replaced. If the copy has been replaced, read
+            # again.
             epoch = discussion["epoch"]
         return None
 

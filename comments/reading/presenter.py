@@ -329,7 +329,7 @@ def _fill_forms(template: Template, presenter: Presenter) -> list[str]:
     return html
 
 
-# A format string, and a function that selects the values to fill in.
+# A form is a format string, and a function that selects the values to fill in.
 Form = tuple[str, Callable[[dict[str, str]], tuple[str, ...]]]
 # The forms, keyed by template and by (language, flags). If a template is reloaded, the forms of the old template are
 # deleted along with it.

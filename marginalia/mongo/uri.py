@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 from pymongo import MongoClient
 from pymongo.errors import ConfigurationError, InvalidURI
 
-# Options that the site requires, in lower case, with the only allowed value and the reason.
+# Connection options that the site requires: the name in lower case, the only allowed value, and the reason.
 _REQUIRED_OPTIONS = {
     "readpreference": ("primary", "a secondary may not have acknowledged data yet"),
     "retrywrites": ("true", "a write is sent again after a change of primary"),

@@ -287,7 +287,7 @@ def _schedule_problem(task: Task) -> str:
 
 
 def _retries(task: Any) -> Any:
-    # Tasks that were defined with Django's decorator have no `retries` field.
+    # Tasks that were defined with Django's decorator have no `retries` field, so use the default for them.
     return getattr(task, "retries", RETRIES)
 
 

@@ -47,7 +47,7 @@ COLLECTIONS = (
         validator=document(
             {
                 "_id": ID,
-                # The task's name and keyword arguments. The field names date from before jobs became tasks.
+                # The fields for the task's name and keyword arguments. Their names date from before jobs became tasks.
                 "kind": TEXT,
                 "payload": document({}),
                 "key": TEXT,

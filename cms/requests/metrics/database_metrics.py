@@ -69,9 +69,9 @@ def _caches() -> Values:
 
 
 def _seconds_since(moment: datetime | None) -> float:
-    """Return the number of seconds since a moment.
+    """Return the number of seconds since `moment`.
 
-    Return infinity for None, so that an alert also fires if the monitored work has never been done.
+    If `moment` is None, return infinity, so that an alert also fires if the monitored work has never been done.
     """
     return (now() - moment).total_seconds() if moment else math.inf
 

@@ -179,8 +179,8 @@ def _empty_discussion(target: Target) -> Discussion:
 def _default_order(discussion: Discussion) -> Order:
     """Return the order in which a discussion is shown by default.
 
-    This is the configured order, if the discussion is stored in the order that it requires. Otherwise, it is the order
-    in which the discussion is stored.
+    This is the configured order, provided that the comments are stored in an order that allows them to be read in this
+    way. Otherwise, it is the order in which they are stored.
     """
     configured = storage(discussion.target.label).shown
     return configured if configured.native is discussion.order else discussion.order

@@ -80,8 +80,8 @@ class Changing(Part):
         change_ids: set[ObjectId | None] = {stored["change"]}
         versions: list[ReplacedComment] = []
         entries = self.store.history.find({"discussion_id": target.id, "slug": slug})
-        # An index sorts the entries by revision. Failed changes have left entries too. Each revision has at most one
-        # entry of a successful change, whose id is recorded in the following version.
+        # An index sorts the entries by revision. Failed changes have left entries too. An entry belongs to a successful
+        # change only if its id is recorded in the version that replaced it.
         for entry in entries.sort("rev", -1):
             if entry["_id"] in change_ids:
                 change_ids.add(entry.get("change"))

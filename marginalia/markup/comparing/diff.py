@@ -129,7 +129,7 @@ def _tidy(changes: Sequence[Change]) -> list[Change]:
 
 
 def _is_idle(before: tuple[str, str, str], step: tuple[str, str, str]) -> bool:
-    """Return whether the equal text between two changes is only white space, or is shorter than either change.
+    """Return whether the equal text between two changes is only white space, or is no longer than each of the changes.
 
     Marking such text as changed is called "semantic cleanup" in Google's diff-match-patch.
     """

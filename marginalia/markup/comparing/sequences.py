@@ -233,7 +233,7 @@ class _Comparison:
                 return
 
     def _walk_back(self, region: Region, trace: list[dict[int, int]], x: int, y: int) -> None:
-        """Record the diagonals of the path that ends at (x, y)."""
+        """Record the diagonals of the path that ends at (x, y). Each diagonal is a block of equal parts."""
         for distance in range(len(trace) - 1, -1, -1):
             diagonal = x - y
             earlier = trace[distance - 1] if distance else {}

@@ -49,7 +49,10 @@ def _definition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _id(token: Token) -> str:
-    """Return the part of an id that identifies a note. It begins with ":" or ".", unlike heading ids."""
+    """Return the part of an id that identifies a note.
+
+    It begins with ":" or ".", so that a note's id can't be the same as the id of a heading.
+    """
     label = token.meta["label"]
     return f":{label}" if _PLAIN.fullmatch(label) else f".{token.meta['id'] + 1}"
 

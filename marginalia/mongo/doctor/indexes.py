@@ -7,8 +7,8 @@ from marginalia.mongo import indexes, sharding
 from marginalia.mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
 from marginalia.mongo.indexes import status
 
-# How long a server must have been counting before an unused index is reported. Before that, the server hasn't run
-# enough queries.
+# How long a server must have counted the uses of an index before the index is reported as unused. Before that, the
+# server hasn't run enough queries.
 MIN_OBSERVATION = timedelta(days=7)
 
 

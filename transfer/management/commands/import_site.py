@@ -91,7 +91,7 @@ class Command(MongoCommand):
         self.stdout.write(f"{heading}: {text}.")
 
     def _list(self, heading: str, descriptions: list[str]) -> None:
-        """Print the first NAMED descriptions, and how many more there are."""
+        """Print up to NAMED descriptions, and how many more there are."""
         for description in descriptions[:NAMED]:
             self.stdout.write(f"{heading}: {description}")
         if len(descriptions) > NAMED:
