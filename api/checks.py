@@ -1,4 +1,4 @@
-"""System checks for what projects add to the API."""
+"""System checks of the routers and computed fields that projects add to the API."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Endpoints that projects add under /api/v1/x/, and everything that such endpoints need.
+"""Endpoints that projects add under /api/v1/x/, and the classes and functions that such endpoints use.
 
 An app registers its routers in a module named `api_extensions`:
 

@@ -184,7 +184,7 @@ class ArchiveWriter:
 
 
 class LineWriter:
-    """A writer that counts the written lines in `records`."""
+    """A writer for lines. `records` is the number of lines written so far."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

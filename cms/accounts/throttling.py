@@ -1,4 +1,4 @@
-"""Throttle all of the site's login forms, before a password is checked.
+"""Throttle all of the site's login forms.
 
 Each attempt is counted before the password is checked. If the password is correct, the attempt is then removed from the
 counts. Simultaneous attempts are therefore subject to the same limit as successive attempts. Usernames and IP addresses

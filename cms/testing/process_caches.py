@@ -1,4 +1,4 @@
-"""The caches in a process that serves the site."""
+"""The caches of a process that serves the site, which tests have to empty."""
 
 import reader.page_cache.middleware  # noqa: F401 - tests patch this module before any request has loaded it
 from nodes.models import tree, version_cache

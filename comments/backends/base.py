@@ -70,7 +70,7 @@ class Backend(Protocol):
         """
 
     def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
-        """Import comments with their own `posted` (default: now), `edited` and `state`.
+        """Import comments with their own `posted` time (default: now), `edited` time and `state`.
 
         If an imported comment is older than a stored comment, the discussion is renumbered by `(posted, slug)`.
 
@@ -156,8 +156,8 @@ class Backend(Protocol):
         """Add a comment to the moderation queue. Several calls with the same token add only one comment.
 
         The comment gets the highest number assigned so far, so no new number is used up. If a comment with this token
-        was already posted or approved, the public comment is returned. An imported comment keeps its `posted`, and can
-        be held even if the discussion is closed.
+        was already posted or approved, the public comment is returned. An imported comment keeps its `posted` time, and
+        can be held even if the discussion is closed.
 
         Args:
             target: The target of the discussion.

@@ -34,8 +34,8 @@ def import_(target: Model | Target, comments: Iterable[NewComment]) -> int:
 def hold_imported(target: Model | Target, new: NewComment, *, reasons: Iterable[str] = ()) -> PostResult:
     """Add a comment that is waiting for moderation on another site to this site's moderation queue.
 
-    If the comment is imported again, it is not added again. It keeps its `posted`, and is added even if the discussion
-    is closed.
+    If the comment is imported again, it is not added again. The comment keeps its `posted` time, and is added even if
+    the discussion is closed.
 
     Raises:
         InvalidComment: The comment is empty or too long.

@@ -140,7 +140,7 @@ class EditForm(forms.Form):
         return {"text": comment.source, "rev": comment.rev, "nonce": preparation.new_token()}
 
     def renew(self, rev: int) -> "EditForm":
-        """Return a form with the same text, which makes a new change to the revision `rev`."""
+        """Return a form that sends the same text again, as a new change to the revision `rev`."""
         return EditForm(initial={"text": self.data["text"], "rev": rev, "nonce": preparation.new_token()})
 
 

@@ -63,7 +63,8 @@ def prepare_databases() -> None:
 def empty_collections() -> None:
     """Delete all documents in the collections that the installed apps declare.
 
-    The function doesn't empty collections that Django's migrations create, because Django's test cases do this.
+    The function doesn't empty collections that Django's migrations create, because Django's test cases empty those
+    collections themselves.
 
     Raises:
         ImproperlyConfigured: A connection doesn't use a test database. Nothing was changed.

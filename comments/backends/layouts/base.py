@@ -99,7 +99,7 @@ class Layout(ABC):
     def change(
         self, place: Place, slug: str, revs: Mapping[str, Any] | int, fields: Mapping[str, Any], lookup: Lookup
     ) -> bool:
-        """Set `fields` of a comment if its `rev` matches `revs` (a number or a query). Return whether it did."""
+        """Set `fields` of a comment if its `rev` matches `revs` (a number or a query). Return whether they were set."""
 
     @abstractmethod
     def copy(self, place: Place, documents: Sequence[Document]) -> None:

@@ -70,7 +70,8 @@ class DatabaseWrapper(BaseDatabaseWrapper):
     def get_connection_params(self) -> Any:
         """Return the arguments for the client.
 
-        Times that Python can't represent are clamped, because a single such value would make the whole batch fail.
+        Times that Python can't represent are clamped, because the driver would reject a whole batch of documents if one
+        of them contained such a time.
         """
         return {"datetime_conversion": "DATETIME_CLAMP", **super().get_connection_params()}
 
