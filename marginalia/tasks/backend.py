@@ -123,7 +123,7 @@ class MongoDBBackend(tasks.backends.base.BaseTaskBackend):
         return result
 
     def enqueue_due(self, task: Task, due: datetime) -> Job:
-        """Store a job for a time at which a scheduled task is due. If the job exists, return it, even if it has failed."""
+        """Store a job for a time at which a scheduled task is due. If the job exists, return it, even if it failed."""
         task = task.using(key=f"{_name(task)}@{due:%Y-%m-%dT%H:%M:%SZ}")
         job, is_new = self._put(task, (), {}, retry_failed=False)
         if is_new:
