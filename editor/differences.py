@@ -31,7 +31,7 @@ from nodes.services.editing import NEVER
 # References to photos in text: ![words](photo:…) and ::photo{photo=photo:…}.
 _PHOTO = re.compile(r"(?i)\bphoto:([^\s()\"'<>{}\[\],#]+)")
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
-# How many unchanged rows are shown before and after each difference, and how many rows a fold hides at least.
+# Number of unchanged rows that are shown before and after each difference, and minimum number of rows in a fold.
 _CONTEXT, _LEAST_FOLDED = 1, 2
 
 

@@ -28,7 +28,7 @@ class RowsInput(forms.Widget):
     """
 
     template_name = "editor/link_rows.html"
-    # Each input has its own label.
+    # Each input has its own label, so the label of the whole field becomes the legend of a fieldset.
     use_fieldset = True
 
     def __init__(self, default_links: Callable[[], Sequence[MenuLink]] | None = None) -> None:

@@ -87,7 +87,7 @@ def _new_order(posted: QueryDict, seen: list[ObjectId]) -> list[ObjectId]:
     """Apply the typed positions and the button that was pressed, and return the ids in the new order.
 
     A node moves to the position that was typed for it. If another node already has this position, the other node moves
-    up or down, toward the first node's old position.
+    up or down, toward the moved node's old position.
     """
 
     def place(node_id: ObjectId) -> tuple[float, int]:

@@ -1,4 +1,7 @@
-"""Messages after an action on a page, which report the action, what readers can see now, and any merged changes."""
+"""Messages shown after an action on a page.
+
+They report the action, what readers can see now, and any merged changes.
+"""
 
 from datetime import datetime
 from functools import partial

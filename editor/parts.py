@@ -281,5 +281,5 @@ def _as_sent(field: forms.Field, value: Any) -> Any:
 
 
 def _typed_text(value: Any) -> str:
-    # JSON can contain lone surrogates, which can't be encoded.
+    # JSON can contain lone surrogates, which can't be encoded, so replace them.
     return str(value).encode(errors="replace").decode() if isinstance(value, str | bool) else ""

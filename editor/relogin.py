@@ -11,8 +11,8 @@ from editor.sent_forms import SHOW_ONLY
 from editor.site import render_page
 
 USERNAME, PASSWORD = "_username", "_password"
-# The fields that aren't sent back. Some are secrets. The others are buttons, which are left out so that nothing is
-# saved until the editor has seen the text again.
+# Submitted fields that the login page doesn't repeat. Some are secrets. The others are buttons, which are left out so
+# that nothing is saved until the editor has seen the text again.
 DROPPED = frozenset({USERNAME, PASSWORD, "csrfmiddlewaretoken", "_save", "_continue", "_draft", "_publish", "_preview"})
 
 # The long forms, keyed by URL name. If a page also has other forms, the value is the name of a field that only the long

@@ -16,7 +16,7 @@ from nodes.errors import EditConflict, FieldRefused, InvalidPlace, InvalidSlug, 
 from nodes.selectors import editable_nodes, history
 from nodes.selectors.editable_nodes import Version
 
-# A field in forms that are submitted only to be shown again, for example after a login has expired.
+# The field that marks a form as submitted only to be shown again, for example after a login has expired.
 SHOW_ONLY = "_kept"
 
 

@@ -128,7 +128,7 @@ def preview(request: HttpRequest) -> HttpResponse:
         return _show(request, form)
     stored = stored_site.read()
     site_settings = replace(stored.settings, **form.changes())
-    # Without `versions`, this process doesn't cache anything that depends on the typed settings.
+    # Without `versions`, this process doesn't cache anything that depends on the unsaved settings from the form.
     stored_site.begin_request(replace(stored, versions=None, settings=site_settings))
     with timezone.override(zoneinfo.ZoneInfo(site_settings.time_zone)), translation.override(site_settings.language):
         return previews.front_page(request)

@@ -175,7 +175,7 @@ def _routes(content_type: type[Content]) -> Iterator[CheckMessage]:
 
 
 def _unreachable(content_type: type[Content], route: Route) -> tuple[str, str]:
-    """Return the reason why no request reaches a route, and a hint, or two empty strings."""
+    """Return why no request reaches a route, and a hint. If no problem is found, return two empty strings."""
     if content_type.is_file:
         return "never matches, because photos can't have routes", "Declare the route in a section or page."
     if not route.path or route.path != route.path.strip("/") or "//" in route.path or set(route.path) & set("?# "):

@@ -84,7 +84,7 @@ def line(text: str) -> str:
 
 
 class _CodeRenderer:
-    """A replacement function that renders up to MOST_MATHS characters of formulas and MOST_CODE characters of code."""
+    """A callable for `re.sub` that renders up to MOST_MATHS characters of formulas and MOST_CODE characters of code."""
 
     def __init__(self) -> None:
         self._maths = MOST_MATHS

@@ -31,7 +31,7 @@ def time(when: datetime) -> str:
 
 
 def point(when: datetime, moment: datetime) -> str:
-    """Return the date of `when`, in the same form as `day` returns it, and the time of day."""
+    """Return the date of `when`, formatted as in `day`, and the time of day."""
     return _("%(day)s, %(time)s") % {"day": day(when, moment), "time": time(when)}
 
 

@@ -7,7 +7,8 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 # The packages that a site's tests and type checks use. They have the same versions as in Marginalia's own tests.
 TEST = {"pytest", "pytest-django", "factory-boy", "hypothesis", "mypy"}
-# Two series of Django, each with its own series of the backend, are tested. Pip chooses the newest for the interpreter.
+# Marginalia is tested with two series of Django, each with its own series of the database backend. Pip chooses the
+# newest series that supports the interpreter.
 TWO_SERIES = {"Django", "django-mongodb-backend"}
 NEXT_UNTESTED = "6.2"
 

@@ -30,7 +30,7 @@ def set_headers(response: HttpResponse, keys: Collection[str], expires: datetime
         response: The response to change.
         keys: The page's purge keys.
         expires: The time after which the CDN must request the page again.
-        disappears: The next scheduled time when something on the page disappears or changes, or None.
+        disappears: The next scheduled time at which something on the page disappears or changes, or None.
     """
     moment = now()
     lifetime = int((expires - moment).total_seconds())

@@ -55,7 +55,7 @@ _LISTEN_AWAIT_MS = 200
 
 
 class HistoryLost(Exception):
-    """The server no longer has all changes after a position, so some changes are unknown."""
+    """The server no longer has every change since the given position, so some changes have been missed."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def read(position: Document | None, limit: int) -> Batch:
 
 
 def follow(position: Document | None, stopping: threading.Event, batch_time: float) -> Generator[Batch, None, None]:
-    """Yield the changes after a position until `stopping` is set.
+    """Yield the changes after `position` until `stopping` is set.
 
     Whenever the stream has been opened or reopened, the first batch is empty and contains only the position.
 

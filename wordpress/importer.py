@@ -170,7 +170,8 @@ class Importer:
         }
 
     def _actor(self, login: str) -> Actor:
-        # Exports from other programs can contain logins with characters that WordPress does not allow.
+        # Exports from other programs can contain usernames with characters that WordPress does not allow, so also look
+        # up the username without these characters.
         plain_login = "".join(letter for letter in login if letter.isalnum() or letter in " _.@-").strip()
         return (
             self.actors.get(login)

@@ -96,7 +96,7 @@ def describe(request: HttpRequest) -> HttpResponse:
 
 
 def _load_photos(request: HttpRequest, data: QueryDict) -> list[Photo]:
-    """Return the photos in the form that the user can describe, in the form's order. Load at most MOST photos."""
+    """Return the form's photos that the user is allowed to describe, in the form's order. Load at most MOST photos."""
     ids = _photo_ids(data)[:MOST]
     by_id = {photo.pk: photo for photo in stored_photos.by_ids(ids)}
     photos = [by_id[photo_id] for photo_id in ids if photo_id in by_id]

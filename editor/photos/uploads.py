@@ -34,7 +34,7 @@ from photos.services.photos import Replacement, Upload, Uploaded
 
 Results = list[dict[str, Any]]
 Finish = Callable[[HttpRequest, "PictureUploadHandler"], Results]
-# A function that returns the URL to redirect to if no script is used. The argument is the list of ids of the stored
+# A function that returns the URL to redirect to if no script is used. The argument contains the ids of the stored
 # photos.
 RedirectURL = Callable[[list[str]], str]
 
@@ -174,7 +174,7 @@ def _finish_replacement(request: HttpRequest, handler: PictureUploadHandler) -> 
 
 
 def _result(file: ReceivedFile, finish: Callable[[Any], Uploaded | Saved]) -> dict[str, Any]:
-    """Finish a file's upload, and return the result for the script or for a message."""
+    """Finish a file's upload, and return its outcome, which is sent to the script or shown in a message."""
     if file.upload is None:
         return {"name": file.name, "ok": False, "reason": file.refusal}
     try:

@@ -78,8 +78,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Apps import inserts from this module, too. Inserts use content type fields, so importing them at the top would be
-    # a circular import.
+    # Apps import inserts from this module, too. Inserts use content type fields, so importing inserts at the top would
+    # cause a circular import.
     if name in ("Insert", "insert"):
         return getattr(import_module("marginalia.markup.inserts"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

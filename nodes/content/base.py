@@ -100,7 +100,7 @@ class Live:
     """The descriptor for `live`, which returns a new query each time."""
 
     def __get__(self, instance: object, owner: type[T]) -> "ContentQuery[T]":
-        # Selectors import content types, so importing them at the top would be a circular import.
+        # Selectors import content types, so importing selectors at the top would cause a circular import.
         return import_module("nodes.selectors.content_queries").live(owner)
 
 
@@ -179,7 +179,7 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     # The default comment policy for pages of this type, or for all nodes in a section of this type. "" means the policy
     # of the parent section or the site.
     comment_policy: ClassVar[str] = ""
-    # Whether pages of this type describe an author. Such a page lists all posts signed with one of the author's names.
+    # Whether pages of this type describe an author. Such a page lists all posts credited to one of the author's names.
     is_of_author: ClassVar[bool] = False
     # The storage layout of new discussions on pages of this type, or on all nodes in a section of this type. "" means
     # the layout of the parent section, or the layout in the settings.

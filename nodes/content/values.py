@@ -107,7 +107,7 @@ def _part(model: Any, value: Any) -> Any:
 
 
 _CONVERSIONS: tuple[tuple[type[models.Field], Callable[[Any], Any]], ...] = (
-    # The ORM's connection returns times without a time zone.
+    # The ORM's connection returns UTC times without a time zone, so add it.
     (models.DateTimeField, lambda v: v.replace(tzinfo=UTC) if isinstance(v, datetime) and v.tzinfo is None else v),
     (models.DateField, lambda moment: moment.date() if isinstance(moment, datetime) else moment),
     (models.TimeField, lambda moment: moment.time() if isinstance(moment, datetime) else moment),
@@ -284,7 +284,7 @@ def _to_stored(field: models.Field, value: Any) -> Any:
     if isinstance(value, float):
         _check_number(value)
     if isinstance(value, datetime):
-        # The server stores times with millisecond precision.
+        # The server stores times with millisecond precision, so drop the microseconds.
         return value.replace(microsecond=value.microsecond // 1000 * 1000)
     if isinstance(value, Decimal):
         # All numbers are stored with the same number of decimal places, so that equal numbers have equal stored values.

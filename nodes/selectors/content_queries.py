@@ -326,7 +326,7 @@ def _beyond(keys: Sequence[SortKey], edge: Edge, backwards: bool) -> dict[str, A
         if (key.direction > 0) is not backwards:
             conditions.append({**same, key.path: {"$ne": None} if value is None else {"$gt": value}})
         elif value is not None:
-            # Missing values come last in descending order.
+            # In descending order, missing values come after all other values, so the second condition matches them.
             conditions += [{**same, key.path: {"$lt": value}}, {**same, key.path: None}]
         same[key.path] = value
     return {"$or": conditions}

@@ -59,12 +59,12 @@ _NEVER_CHANGED = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def _next(field: str, after: datetime) -> datetime | None:
-    """Return the earliest `metadata.<field>` of nodes and photos after a time, or None if there isn't one."""
+    """Return the earliest `metadata.<field>` later than `after` in any node or photo, or None if there isn't one."""
     return min(_ends(field, {"$gt": after, "$lt": NEVER}, 1), default=None)
 
 
 def _last(field: str, until: datetime) -> datetime | None:
-    """Return the latest `metadata.<field>` of nodes and photos up to a time, or None if there isn't one."""
+    """Return the latest `metadata.<field>` not later than `until` in any node or photo, or None if there isn't one."""
     return max(_ends(field, {"$lte": until}, -1), default=None)
 
 

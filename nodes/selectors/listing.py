@@ -95,7 +95,7 @@ def type_condition(types: Sequence[str]) -> Any:
 
 
 def live(moment: datetime) -> dict[str, Any]:
-    """Return the filter for nodes that are public at `moment`. Their sections must also be live (see Tree.live_ids)."""
+    """Return the filter for nodes that are public at `moment`, without checking their sections (see Tree.live_ids)."""
     return {"metadata.published": {"$lte": moment}, "metadata.expires": {"$gt": moment}}
 
 
@@ -105,7 +105,7 @@ def public_filter(sections: Tree, moment: datetime) -> dict[str, Any]:
 
 
 def is_public(node: Node | Photo, sections: Tree, moment: datetime) -> bool:
-    """Return whether readers can see a node or photo at `moment`. All its parent sections must also be live."""
+    """Return whether readers can see a node or photo at `moment`. The function also checks all parent sections."""
     return node.is_live(moment) and node.content_type.is_installed and sections.is_live(node.metadata.parent_id, moment)
 
 

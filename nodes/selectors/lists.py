@@ -59,7 +59,8 @@ class Filters:
     until: datetime | None = None
     # Stored facets, such as "recipe.course=dessert". The list contains only nodes that have all these facets.
     facets: tuple[str, ...] = ()
-    # Properties of photo files, as (name, value) pairs.
+    # Properties of photo files, as (name, value) pairs. The list contains only photos whose files have all these
+    # properties.
     exif: tuple[tuple[str, Any], ...] = ()
 
     def query(self, moment: datetime) -> dict[str, Any]:

@@ -25,9 +25,10 @@ from nodes.models.tree import Tree
 from nodes.selectors import stored_photos
 from nodes.selectors.listing import LISTED, UNTAGGED, Cursor, find_live, is_public, live, public_among, readable_nodes
 
-# A page can link to at most this many different nodes, and to as many different photos. Additional links have no URL.
+# Maximum number of different nodes that a page can link to. The same limit applies separately to photos. Links beyond
+# the limit are rendered without a URL.
 MOST_REFERENCES = 200
-# How many uses are listed at most, and how many are counted at most.
+# Maximum number of uses that are listed, and maximum number of uses that are counted.
 LISTED_USES = 100
 COUNTED_USES = 1_000
 # Number of pages or drafts that one query checks for broken links.

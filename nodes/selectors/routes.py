@@ -14,7 +14,7 @@ from nodes.models import Node, Photo
 from nodes.models.tree import Tree
 from nodes.selectors import stored_nodes
 
-# Maximum number of slashes in a route's part of a URL, plus one. It limits the number of nodes to look for.
+# Maximum number of path segments in a route's part of a URL. It limits the number of nodes to look for.
 MOST_PARTS = 8
 # Maximum length of a route's part of a URL. The time for matching several values in a path grows faster than the
 # length.

@@ -13,7 +13,7 @@ from nodes.collections import TRASH
 from nodes.models import Node
 from nodes.selectors import editable_nodes
 
-# Number of nodes per page.
+# Number of nodes per page of the trash.
 SHOWN = 200
 
 

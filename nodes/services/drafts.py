@@ -75,8 +75,8 @@ def save_draft(
         dates = {name: change.fields.get(name, version[name]) for name in ("published", "expires")}
         if change.fields.keys() & dates.keys():
             rules.check_dates(live, dates)
-        # The draft remains scheduled only if it doesn't change the publication time, which a schedule can't do, and if
-        # the page won't expire before the draft goes live.
+        # The draft remains scheduled only if the page won't expire before the draft goes live, and if the draft doesn't
+        # change the publication time. Scheduled changes can't change this time.
         keeps = may_publish and due and dates["published"] == live["published"] and dates["expires"] > due
         unchanged = {"draft.nonce": draft["nonce"], "draft.due": due} if draft else {"draft": {"$exists": False}}
         base = {
@@ -249,7 +249,8 @@ def _over_live(
     draft = stored.get("draft")
     type = stored["metadata"]["type"]
     if draft is None or draft["nonce"] != seen_draft:
-        # Another writer may have published the draft, but crashed before it invalidated the caches.
+        # Another writer may have published the draft, but crashed before it invalidated the caches, so invalidate them
+        # now.
         invalidate()
         raise DraftGone(node_id)
     if mine is None or seen_nonce is None:

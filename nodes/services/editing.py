@@ -96,7 +96,8 @@ def create(
             # generated a different slug.
             whole = {**({"slug": slug} if slug else {}), "parent_id": parent_id, "title": title, **fields}
             changed = TagChange.between(made["tags"], tags)
-            # The process that created the node may have crashed before it invalidated the caches.
+            # The process that created the node may have crashed before it invalidated the caches, so invalidate them
+            # now.
             invalidate()
             return save(actor, node_id, made["nonce"], whole, changed, form=node_id, only_unpublished=only_unpublished)
         if content.get(type).is_file:
@@ -213,7 +214,7 @@ def save(
         rules.check_dates(version, fields)
         if not change.alters(version):
             # The node already has these values, because this form or another writer stored them earlier. The earlier
-            # save may have crashed before it invalidated the caches.
+            # save may have crashed before it invalidated the caches, so invalidate them now.
             if change.tags or version["nonce"] != seen_nonce:
                 invalidate()
             return Saved(node_id, version["nonce"], merged=merged)
@@ -412,14 +413,14 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
             raise FieldRefused("tags", _("Too many tags. Use at most %(most)d.") % {"most": MOST})
         changes: dict[str, Any] = {"metadata.tags": given}
         if is_derived:
-            # In scripts without spaces, searches find tags only by the derived character pairs, which depend on the
-            # whole node.
+            # In scripts without spaces, searches find tags only by character pairs. These pairs are derived from the
+            # whole node, so the filter must contain the node's nonce.
             unchanged["metadata.nonce"] = seen.nonce
             text = stored.get("derived", {}).get("text", "")
             changes["derived.pairs"] = derived.pairs({**stored["metadata"], "tags": given}, text)
         if not nodes.update_one(unchanged, {"$set": changes}).matched_count:
             return None
-        # Lists show all fields of photos.
+        # Lists show all fields of photos, so changing the tags of a photo affects every list.
         is_file = content.get(stored["metadata"]["type"]).is_file
         invalidate(Scope.LISTS if is_file else Scope.TEXTS, scope.changed_tags(stored, {"tags": given}, tags))
         if given != present:

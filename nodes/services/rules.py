@@ -213,7 +213,10 @@ def check_unique(node_id: ObjectId | None, metadata: Mapping[str, Any], changes:
 
 
 def duplicate_values(type: str, error: DuplicateKeyError) -> NotUnique | None:
-    """Return the exception for fields that must be unique together if they caused `error`. Otherwise, return None."""
+    """If `error` was caused by fields that must be unique together, return the NotUnique exception for these fields.
+
+    Otherwise, return None.
+    """
     paths = set((error.details or {}).get("keyPattern") or ())
     for fields in uniqueness.combinations(type):
         if paths == {"metadata.parent_id", *(f"metadata.detail.{field.column}" for field in fields)}:

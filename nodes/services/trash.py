@@ -60,7 +60,8 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
 
     stored = transaction(work)
     if stored is None:
-        # Another writer may have moved the node to trash, but crashed before it invalidated the caches.
+        # Another writer may have moved the node to trash, but crashed before it invalidated the caches, so invalidate
+        # them now.
         invalidate()
         raise NodeGone(node_id)
     if stored["metadata"]["nonce"] != seen_nonce:
@@ -185,7 +186,7 @@ def delete(node_id: ObjectId, seen_nonce: ObjectId | None = None) -> None:
 
 
 def _holds_something(node_id: ObjectId) -> bool:
-    # A photo's files don't count, because they are deleted together with the photo.
+    # A photo's files don't count as contents, because they are deleted together with the photo.
     inside = {"metadata.parent_id": node_id, "metadata.type": {"$ne": CONTENT}}
     return any(database()[name].find_one(inside, {"_id": 1}) for name in (NODES, ASSET_FILES, TRASH))
 

@@ -96,7 +96,7 @@ def compare_and_set(
     rules.check_ready(after)
     rules.check_type(changes, after)
     rules.check_unique(seen.id, after, changes)
-    # Merged text can be longer than either of the two versions that were merged.
+    # Merged text can be longer than either of the two versions that were merged, so check its length.
     rules.check_lengths(changes)
     rules.check_inserts(changes, after)
     insert_revision(seen.id, seen.nonce, after, actor, change.submitted, act=change.act)

@@ -27,7 +27,7 @@ class Start(startproject.Command):
         """
         if options["name"] in TAKEN or keyword.iskeyword(options["name"]):
             raise CommandError(f"A site's package can't have the name {options['name']}. Choose another name.")
-        sys.path.append(str(PACKAGES))  # startproject rejects the names of packages that can be imported
+        sys.path.append(str(PACKAGES))  # so that startproject rejects the names of Marginalia's packages
         super().handle(
             **options,
             template=str(SITE),

@@ -11,7 +11,7 @@ from typing import Self
 
 Size = tuple[int, int]
 Focal = tuple[float, float]
-# A crop is (left, top, width, height).
+# A crop is (left, top, width, height), as fractions of the width and height of the whole image.
 Crop = tuple[float, float, float, float]
 CENTRE: Focal = (0.5, 0.5)
 EVERYTHING: Crop = (0.0, 0.0, 1.0, 1.0)

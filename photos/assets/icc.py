@@ -6,17 +6,18 @@ Names, descriptions and dates can reveal who worked where, and they don't affect
 import struct
 
 HEADER = 128
-# Tags that determine the colours. Other tags contain text or describe devices.
+# Tags that determine the colours. Other tags are removed or emptied, because they contain text or describe devices.
 COLOURS = frozenset(
     b"rXYZ gXYZ bXYZ rTRC gTRC bTRC kTRC wtpt bkpt chad cicp gamt A2B0 A2B1 A2B2 B2A0 B2A1 B2A2 D2B0 D2B1 D2B2 D2B3 B2D0"
     b" B2D1 B2D2 B2D3 rig0 rig2".split()
 )
 TYPES = frozenset((b"XYZ ", b"curv", b"para", b"sf32", b"mft1", b"mft2", b"mAB ", b"mBA ", b"cicp", b"mpet", b"sig "))
-# Tags that some programs require. EMPTY contains an empty value (without the type name) for each type that these tags
-# can have.
+# Tags that some programs require, so they are kept, but emptied. EMPTY contains an empty value (without the type name)
+# for each type that these tags can have.
 REQUIRED = frozenset((b"desc", b"cprt"))
 EMPTY = {b"desc": bytes(4) + b"\0\0\0\1" + bytes(79), b"mluc": bytes(4) + struct.pack(">II", 0, 12), b"text": bytes(5)}
-# Ranges in the header: the date, the manufacturer and model, the creator, and the hash of the whole profile.
+# Ranges in the header that are replaced with zeros: the date, the manufacturer and model, the creator, and the hash of
+# the whole profile.
 PERSONAL = ((24, 36), (48, 56), (80, 100), (100, 128))
 MAX_TAGS = 100
 

@@ -24,7 +24,7 @@ PROGRESSIVE = frozenset({0xC2, 0xC6, 0xCA, 0xCE})
 # can be repeated as a fill byte.
 _MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7]")
 ICC = b"ICC_PROFILE\0"
-# The number of bytes of a colour profile that each segment contains.
+# Maximum number of bytes of a colour profile in one segment.
 PART = 65_000
 # The maximum number of scans. A progressive image has about ten scans, and thousands of scans would keep a decoder busy
 # for hours.

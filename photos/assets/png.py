@@ -132,7 +132,8 @@ class _Picture:
         if not all(self._size) or colour not in SAMPLES or depth not in (1, 2, 4, 8, 16) or interlaced > 1:
             raise damaged()
         if (depth, colour) == (16, 0):
-            # Pillow converts 16-bit greyscale values to 32 bits before they are converted to 8 bits.
+            # Pillow needs more memory for 16-bit greyscale values, because it converts them to 32 bits before they are
+            # converted to 8 bits.
             facts.extra_memory = 4 * width * height
         self._bits = depth * SAMPLES[colour]
         self._is_interlaced = bool(interlaced)

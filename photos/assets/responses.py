@@ -166,7 +166,7 @@ def _date(moment: datetime) -> str:
 
 
 def _disposition(filename: str, download: bool) -> str:
-    """Return a Content-Disposition header. It has the name in ASCII, and also in UTF-8 if necessary (RFC 6266)."""
+    """Return a Content-Disposition header with the file name in ASCII, and also in UTF-8 if necessary (RFC 6266)."""
     disposition = "attachment" if download else "inline"
     ascii_name = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%' else "_" for c in filename)
     if ascii_name == filename:

@@ -17,8 +17,8 @@ from photos.assets.cleaning import Cleaning
 # The number of bytes to read at once, which is as many as one insert sends to the database.
 PIECE = 2 * 1024 * 1024
 EXTENSIONS = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".avif", ".gif"})
-# Image formats that the site rejects. Commands list these files, so that operators know which files are missing and
-# why.
+# Extensions of image formats that the site rejects. Commands list files with these extensions, so that operators know
+# which files are missing and why.
 REFUSED_EXTENSIONS = frozenset(
     {".heic", ".heif", ".hif", ".tif", ".tiff", ".bmp", ".dng", ".jxl", ".jp2", ".psd", ".svg", ".ico"}
 )
@@ -107,9 +107,9 @@ def _find_in_any_form(folder: Path, name: str) -> Path | None:
 
 @lru_cache(maxsize=16)
 def _names(folder: Path, _modified_ns: int) -> dict[str, str]:
-    """Return the names in a folder, keyed by their composed form.
+    """Return the file names in a folder, keyed by their composed Unicode form (NFC). The result is cached.
 
-    `_modified_ns` invalidates the cache after changes.
+    `_modified_ns` is the folder's modification time. Passing it ensures that the folder is read again after changes.
     """
     return {unicodedata.normalize("NFC", path.name): path.name for path in folder.iterdir()}
 

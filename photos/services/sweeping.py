@@ -137,8 +137,8 @@ def count_stalled(moment: datetime | None = None) -> int:
 def _delete_stalled(documents: list[Document], stalled: Document) -> None:
     """Delete new files whose upload process died. `stalled` is the filter with which the files were found.
 
-    The sweeper first takes over the locks on these files. A writer that resumes then can't change anything, because all
-    its filters contain its lock.
+    The sweeper first takes over the locks on these files. If a writer resumes after that, it can't change anything,
+    because all its filters contain its own lock.
     """
     own_lock = now()
     files = database()[ASSET_FILES]

@@ -1,6 +1,6 @@
 """Find posts and photos by the name of their author, and the pages about authors.
 
-An author is a name with which posts are signed. The URL of an author is derived only from the name, so it doesn't
+An author is a name to which posts are credited. The URL of an author is derived only from the name, so it doesn't
 reveal an account. A page about an author represents the name in its title and all other names that it lists.
 """
 
@@ -98,7 +98,7 @@ def posts(
     cursor: str | None = None,
     whole: bool = False,
 ) -> Listing:
-    """Return live posts that are signed with one of these names, newest first.
+    """Return live posts credited to one of these names, newest first.
 
     Args:
         sections: The section tree.
@@ -118,7 +118,7 @@ def posts(
 
 
 def photos(sections: Tree, names: Sequence[str], moment: datetime) -> Listing:
-    """Return the newest live photos that are signed with one of these names, up to MAX_PHOTOS."""
+    """Return the newest live photos credited to one of these names, up to MAX_PHOTOS."""
     if not names:
         return Listing(())
     return listing(_signed(sections, names, moment), "by_byline", moment, MAX_PHOTOS, collections=(ASSET_FILES,))

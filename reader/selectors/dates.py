@@ -91,7 +91,7 @@ def start_of_today(moment: datetime, types: Sequence[Any]) -> datetime:
     """Return the start of the day that contains `moment`, in the current time zone. Later dates are upcoming."""
     midnight = timezone.localtime(moment).replace(hour=0, minute=0, second=0, microsecond=0)
     fields = [type._meta.get_field(type.date_field) for type in types]
-    # Dates without a time are stored as midnight UTC.
+    # Dates without a time are stored as midnight UTC, which can be earlier than midnight in the current time zone.
     if any(not isinstance(field, models.DateTimeField) for field in fields):
         return min(midnight, midnight.replace(tzinfo=UTC))
     return midnight

@@ -55,7 +55,7 @@ def find_related(sections: Tree, node: Node, moment: datetime) -> Related:
         )
         # This is an iterator, so that nodes are created only for the few documents that are shown.
         nodes = readable_nodes(NODES, _sort_by_similarity(node, list(documents)))
-        # Scheduled changes that are already due may have removed the shared tags.
+        # Scheduled changes that are already due may have removed the shared tags, so compare the tags again.
         candidates = (
             other for other in nodes if other.content_type.is_installed and own_tags & set(other.metadata.tags)
         )

@@ -1,4 +1,4 @@
-"""Author pages, with the posts and photos that are signed with a name."""
+"""Author pages, which list the posts and photos credited to a name."""
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -15,18 +15,18 @@ from reader.views import pages
 
 @require_safe
 def author(request: HttpRequest, slug: str) -> HttpResponse:
-    """List the posts and photos that are signed with a name, or redirect to the page about the author."""
+    """List the posts and photos credited to a name, or redirect to the page about the author."""
     sections = tree.current()
     moment = now()
     if page := bylines.pages(sections, moment).get(slug):
-        # The redirect is temporary. If the page about the author is deleted, the list is shown again.
+        # The redirect is temporary, because the list is shown again if the page about the author is deleted.
         query = request.META.get("QUERY_STRING", "")
         return HttpResponseRedirect(page.get_absolute_url() + (f"?{query}" if query else ""))
     context = pages.byline_context(request, [slug], moment)
     nodes = (*context["listing"].nodes, *context["photos"])
     if not nodes:
         return _redirect_to_normal_slug(slug)
-    # The name comes from public nodes, because drafts can contain the name in a different form.
+    # The name comes from public nodes, because drafts can contain a different spelling of the name.
     name = min(node.metadata.author.name for node in nodes)
     return render(request, "nodes/byline.html", {"name": name, **context})
 

@@ -45,7 +45,7 @@ class Enclosure:
 
 @dataclass(frozen=True)
 class Picture:
-    """A JPEG photo for an item. Until it is generated, its size in bytes is unknown. Width and height are in pixels."""
+    """A JPEG copy of a photo for an item. Its size in bytes isn't known until the copy has been generated."""
 
     url: str
     width: int

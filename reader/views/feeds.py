@@ -108,7 +108,7 @@ def tag(request: HttpRequest, tag: str, form: str) -> HttpResponse:
 
 @require_safe
 def author(request: HttpRequest, slug: str, form: str) -> HttpResponse:
-    """Return the feed with the posts that are signed with the author's name."""
+    """Return the feed with the posts credited to the author's name."""
     return _respond(request, form, lambda: _author_source(slug))
 
 

@@ -133,7 +133,7 @@ def _breadcrumb_list(origin: str, steps: Sequence[dict[str, str]]) -> dict[str, 
 
 
 def _items(origin: str, steps: Sequence[dict[str, str]], name: str) -> list[dict[str, Any]]:
-    """Convert pages, {title, url}, to numbered list items. `name` is the key under which an item contains the URL."""
+    """Convert pages, given as {title, url}, to numbered list items. `name` is the key for the URL in each item."""
     return [
         {"@type": "ListItem", "position": number, "name": step["title"], name: origin + step["url"]}
         for number, step in enumerate(steps, 1)

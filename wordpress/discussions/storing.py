@@ -22,7 +22,7 @@ __all__ = ["Discussions"]
 # rejected.
 QUEUE_MEMORY = timedelta(days=29)
 KINDS = {"pingback": Kind.PINGBACK, "trackback": Kind.TRACKBACK}
-# At most this many queued comments with each verdict are compared with the comments of a post.
+# Maximum number of queued comments with each verdict that are compared with a post's comments.
 MAX_QUEUED = 10_000
 
 

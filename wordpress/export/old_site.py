@@ -218,7 +218,7 @@ def locate(directory: Path, attachment: Attachment) -> Path | None:
     """
     path = attachment.file or unquote(_normalize(attachment.url.split("?")[0]).partition("/")[2])
     parts = [part for part in path.split("/") if part not in ("", ".", "..")]
-    # No file system accepts longer paths.
+    # No file system accepts longer paths, so there can't be such a file.
     if len(path.encode()) > MAX_PATH_BYTES:
         return None
     candidates = (importing.find_file(directory, *parts[start:]) for start in range(len(parts)))

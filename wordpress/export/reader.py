@@ -98,8 +98,8 @@ def read(stream: BinaryIO, repairs: Repairs | None = None) -> Iterator[Record]:
     """
     repairs = Repairs() if repairs is None else repairs
     handler = _Handler()
-    # Let the handler resolve namespace prefixes instead of the parser. The parser would reject undeclared prefixes,
-    # such as `atom` in exports from 2012.
+    # The handler resolves namespace prefixes, because the parser would reject undeclared prefixes, such as `atom` in
+    # exports from 2012.
     parser = DefusedExpatParser()
     parser.setContentHandler(handler)
     handler.setDocumentLocator(parser)

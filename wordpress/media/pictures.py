@@ -165,7 +165,7 @@ def register_known(export: Export, report: Report, moment: datetime) -> set[int]
 
 
 def register(export: Export, attachment: Attachment, photo_id: ObjectId, report: Report, moment: datetime) -> None:
-    """Register the photo that replaces a picture of the old site. Look up the path of the photo's page."""
+    """Register the photo that replaces a picture from the old site. Look up the path of the photo's page."""
     photo = stored_photos.get(photo_id)
     register_at(
         export, attachment, photo_id, photo.get_absolute_url() if photo and photo.is_live(moment) else "", report
@@ -173,9 +173,9 @@ def register(export: Export, attachment: Attachment, photo_id: ObjectId, report:
 
 
 def register_at(export: Export, attachment: Attachment, photo_id: ObjectId, page: str, report: Report) -> None:
-    """Register the photo that replaces a picture of the old site, with the path of the photo's page.
+    """Register the photo that replaces a picture from the old site.
 
-    `page` is this path, or "" if readers can't see the page.
+    `page` is the path of the photo's page, or "" if readers can't see this page.
     """
     export.old.set_file(attachment, f"{PHOTO}{photo_id}", page)
     if attachment.url in report.missing:

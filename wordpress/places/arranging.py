@@ -124,7 +124,7 @@ def _is_untouched(entry: Entry) -> bool:
 
 
 def missing_parent_label(number: int) -> str:
-    """Return how a missing parent page is described in the list of missing parts."""
+    """Return the description of a missing parent page for the list of missing parts."""
     return f"page {number} above it"
 
 

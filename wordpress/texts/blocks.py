@@ -25,7 +25,7 @@ __all__ = [
     "render_footnotes",
 ]
 
-# How many synced patterns are inserted into one post at most, and how deeply they can be nested.
+# Maximum number of synced patterns that are inserted into one post, and maximum depth of patterns in patterns.
 MAX_PATTERNS = 200
 MAX_DEPTH = 5
 # Prefixes in the list of lost parts, for blocks and for synced patterns.

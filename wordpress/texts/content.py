@@ -47,8 +47,8 @@ NUMBER = re.compile(r"(\d{1,18})\Z")
 BACKGROUND = re.compile(r"""\bbackground(?:-image)?\s*:[^;]*?\burl\(\s*["']?([^"')]+)""", re.IGNORECASE)
 BACKED = {"div", "section", "figure", "header", "footer", "aside", "article", "main", "td", "p", "span"}
 FOOTNOTES = re.compile(r"<!--\s*wp:footnotes\s*/?-->")
-# Blocks that lose nothing if they are empty, because they have no visible content, or because this module inserts it
-# elsewhere.
+# Blocks that aren't reported as lost if they are empty, because they have no visible content, or because this module
+# inserts their content elsewhere.
 EMPTY_BLOCKS = {"paragraph", "footnotes", "nextpage", "more", "spacer", "separator"}
 
 

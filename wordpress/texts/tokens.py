@@ -112,7 +112,7 @@ def to_html(token: Token) -> str:
 
 
 def is_block(token: Token) -> bool:
-    """Return whether a token is a tag of a block element, or a whole block element, which ends a paragraph."""
+    """Return whether a token ends a paragraph, because it is a tag of a block element or a whole block element."""
     return token.kind in ("open", "close", "void", "whole") and token.name in BLOCKS
 
 
