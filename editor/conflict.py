@@ -175,8 +175,8 @@ class ConflictForms:
 def _as_hidden(form: NodeForm, name: str) -> SafeString:
     """Return hidden inputs for a field.
 
-    If a project has replaced the field's widget, its inputs are used and hidden, because the widget may not understand
-    the values of Django's hidden inputs.
+    If a project has replaced the field's widget, the inputs of this widget are hidden instead, because the widget might
+    not accept values from Django's hidden inputs.
     """
     if name in form.own_widgets:
         return format_html("<div hidden>{}</div>", form[name].as_widget())

@@ -97,7 +97,10 @@ def sides(path: str, theirs: Any, mine: Any, type: str) -> list[Line | Fold]:
 
 
 def fold(lines: Sequence[Line]) -> list[Line | Fold]:
-    """Fold each run of unchanged lines, except for lines next to a difference. Return all lines."""
+    """Return the lines, with each run of unchanged lines replaced with a fold.
+
+    Lines next to a difference aren't folded.
+    """
     shown: list[Line | Fold] = []
     start = 0
     while start < len(lines):

@@ -82,8 +82,8 @@ def _save_new(request: HttpRequest, type: str) -> HttpResponse:
     try:
         saved = action.execute()
     except (EditConflict, Published):
-        # This form has already created its node, which has been changed or published since then. The form now contains
-        # new values.
+        # This form has already created its node, and since then, the node has been changed or published. The form
+        # contains newer values, so process them like a change to the node.
         return change(request, form_id)
     except NodeGone:
         return _show_gone(request)

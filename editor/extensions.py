@@ -153,8 +153,8 @@ class ContentAdmin:
             that depend on each other. The form class of a type replaces the form class of its base classes.
         panels: Field groups and panels, in the order in which the form shows them. Fields that aren't in any group keep
             their place.
-        columns: Columns of the list, which shows them while it is filtered by one of the types.
-        actions: Bulk actions of the list, which offers them while it is filtered by one of the types.
+        columns: Columns that the list shows while it is filtered by one of the types.
+        actions: Bulk actions that the list offers while it is filtered by one of the types.
     """
 
     content_types: ClassVar[Sequence[type[Content]]] = ()

@@ -191,7 +191,7 @@ class NodeForm(forms.Form):
             if not any(self._belongs_to(key, name) for key in self.data):
                 field.required = False
                 field.bound_data = _initial
-        # The names of the fields before a subclass changes them.
+        # The names of the generated fields, recorded before a subclass's `__init__` changes the form.
         self.built = frozenset(self.fields)
 
     def _clean_form(self) -> None:

@@ -72,7 +72,7 @@ def format_rows(rows: Rows) -> str:
 
 
 def _readable(rows: Rows) -> Rows:
-    """Return rows with paths instead of ids, and with the titles of linked pages, so that people can read them."""
+    """Return rows that people can read, with paths instead of ids, and with the titles of linked pages."""
     links = {link.id: link for link in resolve_links([row for row in rows if linked_id(row["target"])], now())}
     readable = []
     for row in rows:

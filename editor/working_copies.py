@@ -88,7 +88,7 @@ def keep_typed(request: HttpRequest) -> JsonResponse:
         return JsonResponse({}, status=400)
     copy_id, seq, user_id, node_id, type = form.cleaned_data.values()
     if user_id != request.user.pk:
-        # The form, or the copy in the browser's storage, belongs to a user who was logged in earlier.
+        # The form, or the copy in the browser's storage, belongs to another user, who was logged in earlier.
         raise PermissionDenied
     access.check_may_type(request.user, type, node_id)
     if not rate_limit.allow(f"nodes.typed:{user_id}", limit=LIMIT, seconds=SECONDS, token=secrets.token_hex(8)):

@@ -26,7 +26,8 @@ from nodes.selectors.slugs import ROUTE
 
 POLICIES = tuple(dict(COMMENT_POLICIES))
 # The classes of fields that can't be facets. Long text, documents and ids aren't useful as filters. The date in a
-# datetime depends on the time zone. Times and durations are stored as datetimes and numbers, which readers would see.
+# datetime depends on the time zone. Times and durations are stored as datetimes and numbers, so readers would see them
+# in this form.
 _NOT_FACETS = (
     *(models.TextField, models.JSONField, ObjectIdField),
     *(models.DateTimeField, models.TimeField, models.DurationField),
@@ -35,7 +36,7 @@ _NOT_FACETS = (
 MOST_ON_A_PAGE = 100
 # The check of routes inserts these values into paths. Each common converter matches at least one of the values.
 _PATH_VALUES = ("2026", "x", "01", "2026-01-01", "0" * 24, "00000000-0000-0000-0000-000000000000")
-# Maximum depth of parts that contain parts.
+# Maximum nesting depth of parts.
 MOST_NESTED = 3
 # The fields that most types share, keyed by name.
 _WRITTEN = {field.name: field for field in Written._meta.fields}
@@ -284,7 +285,7 @@ def _upgraders(content_type: type[Content]) -> Iterator[CheckMessage]:
 
 
 def _fields(model: Any, path: str, depth: int = 0) -> Iterator[CheckMessage]:
-    """Check the fields of a type (depth 0), or of a part at this depth."""
+    """Check the fields of a type (`depth` is 0), or of a part that is nested this deeply."""
     for field in model._meta.fields:
         if isinstance(field, models.AutoField) or field.primary_key:
             continue

@@ -199,7 +199,7 @@ def _merge_part(
 
 
 def _are_parts(value: Any) -> bool:
-    """Return whether a stored value is a list of parts: documents with an `_id`, which no other value contains."""
+    """Return whether a stored value is a list of parts. Only parts are stored as documents with an `_id`."""
     return isinstance(value, list) and all(isinstance(part, Mapping) and "_id" in part for part in value)
 
 

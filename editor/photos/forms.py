@@ -24,7 +24,7 @@ ROW_PATHS = {"title": "title", "alt": "detail.alt", "focal": "detail.focal"}
 
 
 class PercentsInput(forms.MultiWidget):
-    """Inputs for percentages, which are either labelled or hidden."""
+    """Inputs for percentages. Either all of the inputs have labels, or all are hidden."""
 
     def __init__(self, labels: Sequence[Any], *, hidden: bool = False) -> None:
         attrs = {"min": 0, "max": 100, "step": "any", "inputmode": "decimal"}

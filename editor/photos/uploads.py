@@ -53,8 +53,8 @@ class PictureUploadHandler(FileUploadHandler):
 
     This must be the request's only upload handler, and it must be set before anything reads POST, including the CSRF
     check. The view that sets the handler is therefore exempt from the CSRF check. This view first checks permissions,
-    and then calls a second view, which is protected. The first view must also call `discard` in a `finally` block, to
-    delete all uploads that weren't finished.
+    and then calls a second view, to which the CSRF check applies. The first view must also call `discard` in a
+    `finally` block, to delete all uploads that weren't finished.
     """
 
     chunk_size = 256 * 1024

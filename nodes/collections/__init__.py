@@ -97,8 +97,8 @@ def node_indexes() -> tuple[Index, ...]:
                 ("metadata.type", 1),
             ),
         ),
-        # This index is used to list expired nodes in the admin, and to find the next expiry, which changes the public
-        # site.
+        # This index is used to list expired nodes in the admin, and to find the time of the next expiry, at which the
+        # public site changes.
         Index("by_expiry", (("metadata.expires", -1), ("_id", -1))),
         # This index is used to find nodes by the beginning of a word in their title. Nodes with the same word are
         # sorted by their last change, latest first.
@@ -171,8 +171,8 @@ def home_of(type: str) -> str:
 def node_filter(collection: str) -> dict[str, Any]:
     """Return the filter for the documents of `collection` that are nodes or photos.
 
-    The filter excludes the previous and future files of photos, and photos whose first upload is in progress. Queries
-    that read documents by id combine this filter with the ids.
+    The filter excludes previous files of photos, files that are being uploaded, and photos whose first upload is in
+    progress. Queries that read documents by id combine this filter with the ids.
     """
     return {"metadata.content_id": {"$type": "objectId"}} if collection == ASSET_FILES else {}
 
@@ -244,7 +244,7 @@ def collections() -> tuple[Collection, ...]:
                 # These indexes are for sections that list their pages by a date field, with or without a facet filter.
                 Index("by_date", (("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
                 Index("facet_by_date", (("derived.facets", 1), ("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
-                # These indexes are for the queries of content types, which declare them.
+                # Content types declare these indexes for their own queries.
                 *type_indexes(),
                 # This index is used to find the pinned posts in a section. A section has only a few pinned posts.
                 Index("by_pin", (("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1)), partial=PINNED),

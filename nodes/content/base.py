@@ -97,7 +97,7 @@ def _treated_as_abstract(types: Iterable[ContentBase]) -> Iterator[None]:
 
 
 class Live:
-    """The descriptor for `live`, which returns a new query each time."""
+    """The descriptor for `live`. Each access returns a new query."""
 
     def __get__(self, instance: object, owner: type[T]) -> "ContentQuery[T]":
         # Selectors import content types, so importing selectors at the top would cause a circular import.

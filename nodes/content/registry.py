@@ -10,7 +10,8 @@ from nodes.content.base import NEWEST, UPCOMING, Content, Missing
 
 T = TypeVar("T", bound=type[Content])
 
-# The type of GridFS documents that contain a photo's current, previous or future file. These documents aren't nodes.
+# The type of GridFS documents that contain a photo's current or previous file, or a file that is being uploaded. These
+# documents aren't nodes.
 CONTENT = "photo-content"
 # The section type that also applies to the top level.
 TOP_LEVEL = "folder"

@@ -72,7 +72,7 @@ def note_slots(slots: frozenset[str]) -> None:
 
 
 def note_texts() -> None:
-    """Record that the response shows the text or the last change of another node, so any save could change it."""
+    """Record that the response shows another node's text or last change, so any save could change the response."""
     if (dependencies := _recorder.current) is not None:
         dependencies.texts = True
 

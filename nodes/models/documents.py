@@ -301,7 +301,10 @@ class Node(BaseNode):
 
 
 class Photo(BaseNode):
-    """A photo, which is both a node and a file in GridFS. Its collection also contains replaced and future files."""
+    """A photo, which is both a node and a file in GridFS.
+
+    The collection also contains files that photos no longer show, and files that are being uploaded.
+    """
 
     metadata = MetadataField(PhotoMetadata)
 

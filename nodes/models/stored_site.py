@@ -120,7 +120,7 @@ class Versions:
 
     @property
     def changed(self) -> datetime:
-        """The time of the last update to any of these versions, in whole seconds."""
+        """The time of the last update to any of these versions, truncated to whole seconds."""
         return max(version.generation_time for version in (self.site, self.lists, self.texts))
 
 
@@ -202,5 +202,8 @@ def begin_request(site: Site | None = None) -> Site:
 
 
 def forget() -> None:
-    """Forget the current request's site, after the request or after a write. `current()` then reads it again."""
+    """Forget the site that was read for the current request, so that `current()` reads it again.
+
+    Call this function after each request, and after each write to the site document.
+    """
     _request_site.set(None)

@@ -166,7 +166,7 @@ def check_type(changes: Iterable[str], metadata: Mapping[str, Any]) -> None:
     if not any(path.startswith(PREFIX) for path in changes):
         return
     type = content.get(metadata["type"])
-    # Damaged values are reported when they are read, so ignore them here.
+    # Damaged values are reported when the node is read, so ignore them here.
     with suppress(Malformed):
         try:
             type.from_document(metadata["detail"]).clean()

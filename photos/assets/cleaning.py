@@ -17,7 +17,7 @@ SLACK = 4096
 
 
 class Cleaning:
-    """A cleaner for the bytes of one file, which also computes their hash. It doesn't write anything."""
+    """A cleaner for the bytes of one file. It also computes the hash of the clean bytes, but doesn't write anything."""
 
     def __init__(self, filename: str, allowed: Limits | None = None) -> None:
         self.limits = allowed or limits()

@@ -33,8 +33,8 @@ MAX_FRAMES_FACTOR = 4
 MAX_SCANS_FACTOR = 12
 # The maximum width and height of a WebP in pixels (RFC 9649, section 2.5.2: 14 bits).
 MAX_WEBP_SIDE = 16_383
-# The largest factor by which Pillow can reduce the width and height of a JPEG while decoding it, which requires little
-# memory.
+# The largest factor by which Pillow can reduce the width and height of a JPEG while decoding it. Reducing an image in
+# this way requires little memory.
 MAX_DRAFT_DIVISOR = 8
 # The number of pixels that are converted and scaled at once. Only this band of the image is in memory twice.
 BAND_PIXELS = 2_000_000

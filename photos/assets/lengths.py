@@ -4,7 +4,7 @@ A longer part could contain data that doesn't belong to the image. Parts that co
 are removed.
 """
 
-# The lengths that fit into one JPEG segment.
+# The lengths of EXIF data that fit into one JPEG segment.
 EXIF = range(65_520)
 
 

@@ -21,7 +21,7 @@ class Limits:
         widths: The widths of copies in pixels.
         squares: The widths of square copies in pixels.
         quality: The encoding quality of copies, up to 100.
-        keep_location: Whether to store where a photo was taken, and the serial number of the camera.
+        keep_location: Whether to store the location where a photo was taken and the serial number of the camera.
         grace_hours: How many hours to keep a file that has been replaced.
     """
 

@@ -140,7 +140,10 @@ class _Picture:
         self._still = _Pixels(self._length(width, height))
 
     def _begin_frame(self, body: bytes, facts: ImageFacts) -> bytes:
-        """Prepare for the pixels of a frame. The first frame can be the still image. Return the body to store."""
+        """Prepare for the pixels of a frame, and return the body to store for the frame's control chunk.
+
+        The first frame can be the still image.
+        """
         if b"acTL" not in self._seen:
             return b""
         _number, width, height, left, top = struct.unpack_from(">5I", body)

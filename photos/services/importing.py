@@ -52,7 +52,7 @@ def find_imported(gallery_id: ObjectId, path: Path) -> ObjectId | None:
 
 
 def existing(photos: Mapping[int, ObjectId]) -> dict[int, ObjectId]:
-    """Return the entries of `photos`, which maps numbers to ids, whose photo exists, even if it is in the trash."""
+    """Return the entries of `photos` (ids keyed by number) for which a photo exists, including photos in the trash."""
     by_id = {"_id": {"$in": list(photos.values())}}
     queries = ((ASSET_FILES, by_id | node_filter(ASSET_FILES)), (TRASH, by_id))
     ids = {document["_id"] for name, query in queries for document in database()[name].find(query, {"_id": 1})}

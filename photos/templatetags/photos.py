@@ -110,7 +110,7 @@ def photo_original(photo: Photo) -> str:
 
 @register.simple_tag
 def photo_srcset(photo: Photo) -> str:
-    """Return a srcset of the photo's WebP copies in all widths, which a script uses: `{% photo_srcset photo %}`."""
+    """Return a srcset of the photo's WebP copies in all widths, for use by a script: `{% photo_srcset photo %}`."""
     return addresses.srcset(photo, "webp")
 
 

@@ -25,7 +25,7 @@ class Month:
 
     @property
     def first_day(self) -> date:
-        """Return the first day of the month as a date, which is the same in every time zone, unlike a datetime."""
+        """Return the first day of the month as a date. Unlike a datetime, a date is the same in every time zone."""
         return date(self.year, self.month, 1)
 
 

@@ -39,7 +39,7 @@ DEAD_FRAGMENTS = re.compile(r"(?:more|comment)-\d+\Z")
 
 @dataclass(slots=True)
 class OldSite:
-    """The posts, pages and files of an export, which can be found by URL.
+    """An index of an export, which finds posts, pages and files by their URLs.
 
     The URLs come from posts, so they may be malformed. No method raises an exception for a malformed URL.
     """

@@ -162,7 +162,7 @@ class Export:
 
 
 def identifier(site_key: str, kind: str, number: int) -> ObjectId:
-    """Return the id for an object from an old site, which is the same in each run and for each export of the site."""
+    """Return the id for an object from an old site. The id is the same in each run and for each export of the site."""
     return ObjectId(hashlib.sha256(f"wordpress {site_key} {kind} {number}".encode()).digest()[:12])
 
 

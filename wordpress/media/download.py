@@ -43,7 +43,7 @@ class DownloadsStopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits on downloads in bytes and seconds, per file and per run.
+    """Limits on the size (in bytes) and the duration (in seconds) of downloads, per file and per run.
 
     Attributes:
         failures: How many requests in a row can fail without a response before the run ends.
@@ -198,7 +198,7 @@ class _Connection(http.client.HTTPConnection):
 
 
 def _connect_first(addresses: list[str], port: int) -> socket.socket:
-    """Return a socket that is connected to the first of the addresses that accepts a connection."""
+    """Return a socket that is connected to the first address that accepts a connection."""
     for address in addresses[:-1]:
         with suppress(OSError):
             return socket.create_connection((address, port), STALL_SECONDS)

@@ -54,7 +54,7 @@ def _file_name(attachment: Attachment) -> PurePosixPath:
 
 
 class PictureImporter:
-    """An importer that creates photos in `gallery`, and registers them in `export`, where posts find them.
+    """An importer that creates photos in `gallery`. It registers them in `export`, so that posts can refer to them.
 
     If `dry_run` is true, photos are registered, but not created.
     """

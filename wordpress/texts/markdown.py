@@ -192,7 +192,7 @@ class _Writer:
 
 
 def _without_punctuation(url: str) -> str:
-    """Return a URL without punctuation at its end, which belongs to the sentence around it.
+    """Return a URL without the punctuation at its end, because this punctuation belongs to the sentence around the URL.
 
     A closing parenthesis is kept if the URL contains the opening parenthesis.
     """

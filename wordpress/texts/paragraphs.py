@@ -1,4 +1,4 @@
-"""Conversion of posts from WordPress's classic editor, which don't contain tags for paragraphs.
+"""Conversion of posts from WordPress's classic editor. Such posts don't contain tags for paragraphs.
 
 Text between blank lines becomes a paragraph, and other line ends become line breaks.
 

@@ -1,4 +1,4 @@
-"""Expansion of WordPress's shortcodes, which become HTML if possible, and are removed otherwise.
+"""Expansion of WordPress's shortcodes. They become HTML if possible, and are removed otherwise.
 
 Text in brackets that is not a shortcode is kept.
 
