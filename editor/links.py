@@ -16,7 +16,7 @@ from nodes.selectors import references
 from nodes.selectors.references import Broken, State
 from photos import texts
 
-# A page of the report ends after this many rows, or when this many of the site's pages have been checked.
+# Maximum number of rows on a page of the report, and maximum number of the site's pages that are checked for it.
 SIZE = 50
 MOST_EXAMINED = 1_000
 # Maximum number of link texts that are shown for each target.

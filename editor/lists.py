@@ -45,7 +45,7 @@ STATES = {
 # The state of a node that would be live if its section were live. Lists don't have a filter for this state.
 HIDDEN = ("hidden", gettext_lazy("in a hidden section"))
 NO_ACCOUNT = "none"
-# The prefix of query parameters that filter by a field of the type.
+# The prefix of query parameters that filter by a field of the content type.
 FACET = "facet-"
 
 

@@ -13,8 +13,8 @@ from marginalia.mongo.clock import now
 MAX_AGE = timedelta(seconds=60)
 # How long the CDN can serve an expired page while it fetches the new page, in seconds.
 STALE_WHILE_REVALIDATE = 10
-# Maximum number of keys in one header, because the length of headers is limited. The CDN doesn't cache pages with more
-# keys, and purges of more keys are split into several requests.
+# Maximum number of keys in one header. The length of headers is limited, so the CDN doesn't cache pages with more keys,
+# and purges of more keys are split into several requests.
 MAX_KEYS = 100
 # How long to wait for Varnish, in seconds.
 TIMEOUT = 2.0

@@ -45,7 +45,7 @@ REPEAT_AFTER = 0.75
 # Changes that occur within this time of each other are purged together.
 BATCH_TIME = 0.05
 RETRY_AFTER = 0.2
-# How long a cache can serve a page before it must request it again (reader.cdn.MAX_AGE).
+# How long a cache can serve a page before the cache must request the page again (reader.cdn.MAX_AGE).
 MAX_PAGE_AGE = 60
 # How often the position is stored. A new worker repeats at most the purges from one such interval.
 STORE_INTERVAL = 5.0

@@ -10,7 +10,7 @@ STATES = ("published", "scheduled", "draft", "private")
 # The kinds of objects that an import writes, in the order of the report.
 WRITTEN = ("section", "page", "post", "comment", "queued comment", "photo", "completed page", "completed post")
 PLURALS = {"draft": "drafts"}
-# At most this many lines are shown under each heading, unless all lines are requested.
+# Maximum number of lines shown under each heading, unless all lines are requested.
 MAX_LINES = 50
 
 

@@ -30,7 +30,7 @@ def redirect_old_url(request: HttpRequest) -> HttpResponse | None:
         return None
     path = request.path_info
     feed_format = request.GET.get("feed")
-    # The URLs of feeds contain this parameter if the old site didn't use permalinks.
+    # If the old site didn't use permalinks, the URLs of feeds contain the parameter `feed`.
     url = (
         _current_url(request, path, _feed) or _site_feed(path, feed_format)
         if feed_format

@@ -32,7 +32,10 @@ class Entry:
 
 
 def outline(section_id: ObjectId, moment: datetime) -> list[Entry]:
-    """Return the outline of a live section in reading order: in manual order, or pages by title and then sections.
+    """Return the outline of a live section in reading order.
+
+    This is the manual order if there is one. Otherwise, pages come first, followed by subsections, both sorted by
+    title.
 
     This function needs a single query. The result is cached in memory.
     """

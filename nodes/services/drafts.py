@@ -81,11 +81,12 @@ def save_draft(
         unchanged = {"draft.nonce": draft["nonce"], "draft.due": due} if draft else {"draft": {"$exists": False}}
         base = {
             "base_nonce": draft["base_nonce"] if draft else live["nonce"],
-            # Changing tags doesn't generate a nonce, so the base revision can lack later tag changes.
+            # Changing tags doesn't generate a nonce, so the base revision can lack later tag changes. The tags are
+            # therefore stored separately.
             "base_tags": scheduled.base_tags(node_id, draft) if draft else live["tags"],
         }
-        # This revision is only a base for later merges. The history never lists it, because it follows `parent` from
-        # the node's nonce.
+        # This revision is only a base for later merges. The history never lists this revision, because the history
+        # follows `parent` from the node's nonce.
         parent = version["nonce"]
         nonce = _store(actor, _place(stored) | unchanged, version, change, parent, base, due if keeps else None)
         return Saved(node_id, nonce, tuple(change.fields), merged, None if keeps else due) if nonce else None

@@ -413,7 +413,7 @@ def _to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _to_eight_bits(image: Image.Image) -> Image.Image:
-    """Convert an image with 16-bit greyscale values to 8 bits. Pillow would clip the values."""
+    """Convert an image with 16-bit greyscale values to 8 bits. Pillow's own conversion would clip the values."""
     if not image.mode.startswith("I"):
         return image
     grey = image.convert("I").point(_HIGH_BYTES, "L")

@@ -19,7 +19,8 @@ from nodes.models.validation import check_metadata
 from nodes.selectors import due
 from nodes.selectors.listing import BEGINNING, OLDEST_FIRST, TIMES, Cursor, for_readers, live, public_filter
 
-# Number of entries per page. The protocol allows 50,000. A page with 2,000 entries is as fast as other pages.
+# Number of entries per page. The protocol allows 50,000. A page with 2,000 entries loads as fast as the site's other
+# pages.
 PAGE_SIZE = 2_000
 
 
