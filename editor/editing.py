@@ -371,8 +371,8 @@ def _render_node(
     request: HttpRequest, editable: Editable, form: NodeForm, drafting: bool, **context: Any
 ) -> HttpResponse:
     can = {action.value: access.allowed(request.user, editable.node, action) for action in NodePermission}
-    # If the submitted form comes from a conflict page for publishing a draft, the page that is shown now still
-    # publishes or schedules this draft, unless the draft has changed. Due times in the past are dropped.
+    # The submitted form can come from a conflict page for publishing a draft. If so, the new conflict page also
+    # publishes or schedules the draft, unless the draft has changed. Due times in the past are dropped.
     draft_nonce = _id_or_none(request.POST.get("publishing", ""))
     if "publishing" not in context and draft_nonce and editable.draft and editable.draft.nonce == draft_nonce:
         due = sent_forms.parse_due(request.POST)

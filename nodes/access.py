@@ -215,7 +215,7 @@ def _checked(user: Any, editable: Editable | None, permission: NodePermission) -
 def changes_unpublished_only(user: Any) -> bool:
     """Return whether `user` can change only unpublished nodes.
 
-    For such users, services check again that the node is unpublished when they write it.
+    When services write a node for such a user, they check again that the node is unpublished.
     """
     return not user.has_perm("nodes.publish_node")
 

@@ -302,7 +302,7 @@ def _words(node_ids: Sequence[ObjectId], *, is_draft: bool) -> dict[ObjectId, di
     fields = {"metadata.type": 1, ("draft.metadata.detail" if is_draft else "metadata.detail"): 1}
     by_node: dict[ObjectId, dict[ObjectId, list[str]]] = {}
     for document in database()[NODES].find({"_id": {"$in": list(node_ids)}}, fields):
-        # If the draft has been published since it was checked, it's missing here.
+        # If the draft has been published since it was checked, the document no longer contains it.
         version = document.get("draft", {}) if is_draft else document
         detail = version.get("metadata", {}).get("detail") or {}
         texts = [rendering.to_html(detail.get("text") or "", detail.get("format") or MARKDOWN)]

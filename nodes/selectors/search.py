@@ -42,7 +42,9 @@ class SearchTimeout(Exception):
 
 @dataclass(frozen=True)
 class Hit:
-    """A node or photo that was found, with extracts of its text as (piece, whether it is a search term) pairs."""
+    """A node or photo that was found, with extracts of its text as (piece, whether the piece is a search term)
+    pairs.
+    """
 
     node: Node | Photo
     pieces: list[tuple[str, bool]]

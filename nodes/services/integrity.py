@@ -196,7 +196,8 @@ def _trash_contents(collection: str, parent_id: ObjectId, fix: bool) -> Iterator
             try:
                 trash.trash(Actor(None, "check_nodes"), document["_id"], metadata["nonce"], collection)
             except (NodeError, *MALFORMED):
-                # The node isn't moved to trash, because it is damaged, or an editor has just changed it.
+                # The node couldn't be moved to trash, either because it is damaged, or because an editor has just
+                # changed it.
                 fixed = False
         yield Defect(PARENT, about, fixed)
 

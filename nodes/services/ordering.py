@@ -25,8 +25,8 @@ from nodes.services.site import invalidate
 DIGITS = 12
 START = 1 << 47
 STEP = 1 << 20
-# New positions between two nodes are random numbers from a range of about this size, so that two editors who fill the
-# same gap at the same time are unlikely to get the same position.
+# A new position between two nodes is a random number from a range of about this size. Two editors who fill the same gap
+# at the same time are therefore unlikely to get the same position.
 ROOM = 1 << 16
 
 

@@ -187,8 +187,8 @@ def _messages(type: builtins.type[Content], error: ValidationError) -> dict[str,
 def check_unique(node_id: ObjectId | None, metadata: Mapping[str, Any], changes: Iterable[str] | None = None) -> None:
     """Raise NotUnique if another node in the section has the same values in fields that must be unique together.
 
-    Scheduled changes of other nodes count, because they will be published when no one can correct them. Other drafts
-    and the trash don't count. A unique index prevents duplicates that are saved at the same moment.
+    Scheduled changes of other nodes also count, because no editor can correct them at the time when they are published.
+    Other drafts and the trash don't count. A unique index prevents duplicates that are saved at the same moment.
 
     Args:
         node_id: The node, or None for a new node.

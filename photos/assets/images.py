@@ -353,8 +353,8 @@ def _set_draft_size(image: Image.Image, box: Box, size: Size, limits: Limits) ->
     much memory.
     """
     scale = min((box[2] - box[0]) / size[0], (box[3] - box[1]) / size[1])
-    # If a larger size would need too much memory, the image is decoded at the size that the largest copy of the whole
-    # image needs, even if the copy shows only a small part of the image.
+    # If decoding at a larger size would need too much memory, the image is decoded at the size for the largest copy of
+    # the whole image. A copy that shows only a small part of the image can then be less sharp.
     max_scale = max(scale, max(image.size) / max(limits.widths))
     divisor = 1
     while divisor < MAX_DRAFT_DIVISOR and (

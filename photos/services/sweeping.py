@@ -163,7 +163,7 @@ _CONTENT_PROJECTION = PROJECTION | {"metadata.superseded": 1, "metadata.doomed":
 
 
 def _sweep_content(content: Document, shown: ObjectId | None, moment: datetime, swept: Swept, dry_run: bool) -> None:
-    """Delete a complete file if it has no photo, or if its photo hasn't shown it for longer than the grace period.
+    """Delete a complete file if it has no photo, or if its photo stopped showing it longer ago than the grace period.
 
     `shown` is the id of the file that the photo shows, or None if there is no photo. If it is DAMAGED, the photo is
     damaged, and its files are kept.
@@ -259,9 +259,9 @@ def _sweep_renditions(moment: datetime, swept: Swept, dry_run: bool) -> None:
 def _unwanted(sources: list[ObjectId], moment: datetime) -> list[Document]:
     """Return the copies of `sources` that are no longer needed.
 
-    A copy isn't needed if its source file is missing, or if no URL contains its spec any longer, because the sizes or
-    the photo's focal point, crop or rotation have changed. Recent copies of existing files are kept anyway, because
-    clients may be about to request them.
+    A copy isn't needed if its source file is missing, or if no URL contains the copy's spec any longer. Specs change if
+    the configured sizes, or the photo's focal point, crop or rotation change. Recent copies of existing files are kept
+    anyway, because clients may be about to request them.
     """
     query = {"metadata.source": {"$in": sources}}
     copies = list(database()[RENDITION_FILES].find(query, {"metadata": 1, "uploadDate": 1}))

@@ -102,7 +102,7 @@ def _nearest_ancestor(comment: Comment, every: dict[int, Comment], by_id: dict[i
 def _is_descendant(comment: Comment, number: int, every: dict[int, Comment]) -> bool:
     """Return whether `comment` is a descendant of the comment `number`.
 
-    `number` must not get one of its own descendants as its parent, because the two would form a cycle.
+    `number` must not get one of its own descendants as its parent, because the two comments would form a cycle.
     """
     seen: set[int] = set()
     above = comment.parent

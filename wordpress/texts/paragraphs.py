@@ -24,8 +24,8 @@ LAYOUT = {
     **dict.fromkeys(("colgroup", "dl", "menu", "ol", "table", "tbody", "tfoot", "thead", "tr", "ul"), "none"),
     "p": "p",
 }
-# For each element, the names of open elements that its start tag closes, and of elements at which the search for them
-# stops.
+# For each element, the names of the open elements that its start tag closes, and the names of the elements at which the
+# search for these open elements stops.
 ENDS = {
     "li": ({"li"}, {"ul", "ol", "menu"}),
     "dt": ({"dt", "dd"}, {"dl"}),

@@ -26,7 +26,7 @@ MEDIA = words(
     "tweet twitter video vimeo vine wpvideo youtube"
 )
 CODE = words("bash c code cpp csharp css html java javascript js php python ruby source sourcecode sql xml")
-# Shortcodes from WordPress and common plugins that are removed. What they show is not part of the post, so it can't be
+# Shortcodes from WordPress and common plugins that are removed. Their content is not part of the post, so it can't be
 # imported.
 DROPPED = words(
     "archives contact contact-field contact-form contact-form-7 display-posts googlemaps jetpack_subscription_form "
