@@ -371,7 +371,7 @@ def _render_node(
     request: HttpRequest, editable: Editable, form: NodeForm, drafting: bool, **context: Any
 ) -> HttpResponse:
     can = {action.value: access.allowed(request.user, editable.node, action) for action in NodePermission}
-    # The submitted form can come from a conflict page for publishing a draft. If so, the new conflict page also
+    # The submitted form can come from a conflict page for publishing a draft. If so, the form on this page also
     # publishes or schedules the draft, unless the draft has changed. Due times in the past are dropped.
     draft_nonce = _id_or_none(request.POST.get("publishing", ""))
     if "publishing" not in context and draft_nonce and editable.draft and editable.draft.nonce == draft_nonce:

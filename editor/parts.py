@@ -60,7 +60,7 @@ class PartsWidget(forms.Widget):
         return self.row({name: field.initial for name, field in self.fields.items()})
 
     def row(self, values: Mapping[str, Any], part_id: str = "") -> Row:
-        """Return a part's values in the form in which a browser would send them."""
+        """Return a part's values as a browser would submit them."""
         return {"id": part_id} | {name: _shown_value(field, values.get(name)) for name, field in self.fields.items()}
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[Row] | None:
@@ -268,7 +268,7 @@ def _read_rows(rows: Any, fields: Mapping[str, forms.Field]) -> list[Row] | None
 
 
 def _as_sent(field: forms.Field, value: Any) -> Any:
-    """Return a JSON value in the form in which a browser would submit it. Values of the wrong type become empty."""
+    """Return a JSON value as a browser would submit it. Values of the wrong type become empty."""
     if isinstance(field, PartsField):
         return _read_rows(value, field.fields)
     if _is_checkbox(field):

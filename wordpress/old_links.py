@@ -121,7 +121,7 @@ def _numbered(base: str, number: int) -> str:
 
 
 def _path(link: str) -> str:
-    """Return the path of a permalink in the form in which it is stored. If it contains a number, include the number.
+    """Return the path of a permalink in its stored form. If the permalink contains a number, include the number.
 
     The result is "" for an invalid URL.
     """

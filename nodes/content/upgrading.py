@@ -104,7 +104,7 @@ def read(metadata: Mapping[str, Any]) -> Content | None:
 
 
 def _give_ids(model: Any, detail: dict[str, Any]) -> None:
-    """Add ids to list parts that an upgrader created, and to the parts in them.
+    """Add ids to parts that an upgrader added to lists, and to the parts nested in these parts.
 
     Edits are merged by these ids, so each read must generate the same ids for the same parts.
     """

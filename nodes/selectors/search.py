@@ -42,8 +42,10 @@ class SearchTimeout(Exception):
 
 @dataclass(frozen=True)
 class Hit:
-    """A node or photo that was found, with extracts of its text as (piece, whether the piece is a search term)
-    pairs.
+    """A node or photo that was found.
+
+    Attributes:
+        pieces: Extracts of its text, as (text, whether the text is a search term) pairs.
     """
 
     node: Node | Photo

@@ -230,7 +230,7 @@ def _blank_properties(body: bytearray, known: Meta, kept: set[int], keep: bool) 
 
 
 def _is_plain(body: bytearray, box: Box, keep: bool) -> bool:
-    """Remove text from a property. Return whether the rest only determines how the image looks."""
+    """Remove text from a property. Return whether the rest determines only how the image looks."""
     length = box.stop - box.body
     if box.name == b"colr" and bytes(body[box.body : box.body + 4]) in (b"prof", b"rICC"):
         profile = bytes(body[box.body + 4 : box.stop])

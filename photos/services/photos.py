@@ -198,7 +198,7 @@ class Upload(IncomingFile[Uploaded]):
             raise
 
     def _complete(self, received: ReceivedPhoto, tags: tuple[str, ...]) -> Uploaded | None:
-        """Complete the stored photo.
+        """Store the remaining fields of the uploaded photo, insert its first revision, and release the lock.
 
         Return None if the photo has changed since it was read, or if its slug is already in use.
         """

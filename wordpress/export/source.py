@@ -122,7 +122,7 @@ def _decoder(head: bytes, reader: "_Reader") -> Callable[[bytes, bool], str]:
 
 
 def _beginning(text: str, repairs: Repairs) -> str:
-    """Return `text` without anything that precedes the document, except line breaks. Remove the XML declaration too."""
+    """Return `text` without the XML declaration and without anything that precedes the document, except line breaks."""
     text = text.lstrip("\ufeff")
     start = _START.search(text)
     if not start:
