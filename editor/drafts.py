@@ -151,7 +151,7 @@ def preview_frame(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     editable = access.node(request.user, node_id, NodePermission.VIEW)
     width = request.GET.get("width", "")
     live = {"version": "live"} if request.GET.get("version") == "live" else {}
-    # On a phone, a frame with the desktop width would be too small to read.
+    # On a phone, a frame with the desktop width would be too small to read, so the default is the phone width.
     default = WIDTHS[0] if "Mobi" in request.headers.get("User-Agent", "") else WIDTHS[-1]
     shown = int(width) if width in {str(known) for known, _label in WIDTHS} else default[0]
     sizes = [

@@ -190,7 +190,7 @@ def unregister(extension: type) -> None:
 
 
 def content_admins(content_type: type[Content] | None = None) -> tuple[type[ContentAdmin], ...]:
-    """Return the registered admins that apply to a content type. If it is None, return all registered admins.
+    """Return the registered admins that apply to a content type, or all registered admins if no type is given.
 
     For `Content`, return the admins that apply to all types. Lists that contain different types use only these admins.
     """

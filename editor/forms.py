@@ -197,7 +197,7 @@ class NodeForm(forms.Form):
     def _clean_form(self) -> None:
         before = {name: _snapshot(value) for name, value in self.cleaned_data.items()}
         super()._clean_form()
-        # The `clean` method of a subclass can omit values from its result. They must not be lost.
+        # The `clean` method of a subclass can omit values from its result, but these values must not be lost.
         kept = {name: value for name, value in before.items() if name not in self.errors}
         self.cleaned_data = {**kept, **self.cleaned_data}
         self._computed = {name for name, value in kept.items() if self.cleaned_data[name] != value}

@@ -12,7 +12,8 @@ _NOT_IN_SLUGS = r"\x00-\x2c\x2e\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\xa0"
 class ObjectIdConverter:
     """A converter for ids with 24 hexadecimal digits. Nothing else matches, so queries never contain an invalid id."""
 
-    # django-mongodb-backend provides this converter as "object_id" since 6.0.3. Use it when Django 5.2 is dropped.
+    # Since version 6.0.3, django-mongodb-backend has provided this converter as "object_id". Use it once support for
+    # Django 5.2 is dropped.
     regex = "[0-9a-f]{24}"
 
     def to_python(self, value: str) -> ObjectId:

@@ -22,8 +22,8 @@ FORMER = "former"
 # The width, in pixels, of the copy for browsers that don't support srcset.
 DEFAULT_WIDTH = 960
 # The default value for the `sizes` attribute: the width of the text, or of the window if the window is narrower. On
-# phones, the margins take 40 pixels. With 88vw, a window of nearly 640 pixels can use the 640-pixel copy instead of the
-# 960-pixel copy.
+# phones, the margins take up 40 pixels. With 88vw, a window of nearly 640 pixels can use the 640-pixel copy instead of
+# the 960-pixel copy.
 SIZES = "(min-width: 50rem) 46rem, 88vw"
 _LAZY = SafeString(' loading="lazy" decoding="async"')
 

@@ -32,7 +32,7 @@ from nodes.types import SelectedNode
 from photos import addresses, labels
 from photos.actions import RestoreContent
 
-# Text fields that are still shown if the photo was deleted. Editors may have spent a long time on this text.
+# Text fields that are shown even if the photo was deleted, because editors may have spent a long time on this text.
 TEXT_FIELDS = ("title", "alt", "summary", "tags")
 
 

@@ -49,7 +49,9 @@ class ReceivedFile:
 
 
 class PictureUploadHandler(FileUploadHandler):
-    """An upload handler that calls `begin(filename)` for each file in a form, and writes the file to the result.
+    """An upload handler for forms with files.
+
+    For each file, the handler calls `begin(filename)`, and writes the file to the returned object.
 
     This must be the request's only upload handler, and it must be set before anything reads POST, including the CSRF
     check. The view that sets the handler is therefore exempt from the CSRF check. This view first checks permissions,

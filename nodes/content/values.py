@@ -107,7 +107,7 @@ def _part(model: Any, value: Any) -> Any:
 
 
 _CONVERSIONS: tuple[tuple[type[models.Field], Callable[[Any], Any]], ...] = (
-    # The ORM's connection returns UTC times without a time zone, so add it.
+    # The ORM's connection returns times in UTC, but without a time zone, so add the time zone.
     (models.DateTimeField, lambda v: v.replace(tzinfo=UTC) if isinstance(v, datetime) and v.tzinfo is None else v),
     (models.DateField, lambda moment: moment.date() if isinstance(moment, datetime) else moment),
     (models.TimeField, lambda moment: moment.time() if isinstance(moment, datetime) else moment),
@@ -203,7 +203,7 @@ def _cleaned(field: models.Field, value: Any) -> Any:
         return value
     if isinstance(value, Mapping | list | tuple):
         raise ValidationError(invalid_value())
-    # The value can be a stored value from an older version of the type.
+    # The value can be a stored value from an older version of the type, so convert it first.
     value = from_stored(field, value)
     # An empty value in a nullable field becomes null. Only text fields store "".
     if value == "" and field.null and not field.empty_strings_allowed:

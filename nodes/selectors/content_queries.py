@@ -255,8 +255,8 @@ class ContentQuery(Generic[T]):
     ) -> list[Document]:
         """Return the stored documents, in order of `keys`. With an `edge`, return the documents beyond it."""
         if not all(type.date_field for type in lookups.types_of(self.type)):
-            # If a type has no date field, saving its text doesn't update the `lists` version (nodes.services.scope), so
-            # the results depend on any save.
+            # If a type has no date field, saving its text doesn't update the `lists` version (nodes.services.scope).
+            # The results then depend on all saves.
             note_texts()
         moment = now()
         condition = self._filter(moment, keys)

@@ -108,7 +108,7 @@ def _newest(most: int) -> list[Photo]:
 
 
 def tags(typed: str, version: ObjectId | None, author: ObjectId | str | None = ANY) -> list[str]:
-    """Return the tags of photos and pages that contain `typed`. If `author` is given, use only this author's pages.
+    """Return the tags that contain `typed`, from photos and pages. If `author` is given, use only this author's pages.
 
     Tags that begin with `typed` come first.
     """

@@ -215,7 +215,8 @@ def _missing(words: Sequence[str], document: Mapping[str, Any]) -> tuple[Any, tu
     body = " ".join(
         (*(metadata.get("tags") or ()), metadata.get("summary") or "", derived.get("tags", ""), derived.get("text", ""))
     )
-    # Folding long text is slow, and most words appear in the text exactly as the reader typed them.
+    # Folding long text is slow, and most words appear in the text exactly as the reader typed them. Therefore, the text
+    # is folded only if a word is missing from it.
     lowered = body.lower()
     missing = [word for word in untitled if word not in lowered]
     folded = text.fold(body) if missing else ""

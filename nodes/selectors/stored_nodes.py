@@ -160,7 +160,7 @@ def _whole(document: Document | None) -> Node | None:
 
 @on_lists
 def live_by_ids(sections: Tree, node_ids: Sequence[ObjectId], moment: datetime) -> list[Node]:
-    """Return the live nodes with these ids, without their text, in any order."""
+    """Return the public nodes with these ids, without their text, in any order."""
     documents = database()[NODES].find(
         {"_id": {"$in": list(node_ids)}, **live(moment)},
         for_readers(UNTAGGED | detail_projection(registry.types(), ["metadata.detail.comments"]), moment),

@@ -144,7 +144,7 @@ def by_slugs(gallery_ids: Sequence[ObjectId], slugs: Sequence[str]) -> list[Phot
 
 
 def live_by_ids(sections: Tree, photo_ids: Sequence[ObjectId], moment: datetime) -> list[Photo]:
-    """Return the live photos with these ids, in any order."""
+    """Return the public photos with these ids, in any order."""
     return [photo for photo in by_ids(photo_ids) if is_public(photo, sections, moment)]
 
 

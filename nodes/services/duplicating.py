@@ -26,7 +26,7 @@ def duplicate(
     """Copy a node, including the changes in its draft, into a section.
 
     The copy is unpublished, and its author is `actor`. Sections are copied without their contents. If fields must be
-    unique together, the copy leaves the first optional one among them empty.
+    unique together, the first optional field among them is left empty in the copy.
 
     Args:
         actor: The author of the copy.

@@ -420,7 +420,7 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
             changes["derived.pairs"] = derived.pairs({**stored["metadata"], "tags": given}, text)
         if not nodes.update_one(unchanged, {"$set": changes}).matched_count:
             return None
-        # Lists show all fields of photos, so changing the tags of a photo affects every list.
+        # Lists show all fields of photos, so changing the tags of a photo can change any list.
         is_file = content.get(stored["metadata"]["type"]).is_file
         invalidate(Scope.LISTS if is_file else Scope.TEXTS, scope.changed_tags(stored, {"tags": given}, tags))
         if given != present:

@@ -145,7 +145,7 @@ def changed_paths(change: Change) -> set[str]:
 def ends_schedule(changes: Mapping[str, Any]) -> bool:
     """Return whether saving these fields, keyed by path, in the live version cancels the schedule of the node's draft.
 
-    Saving any field except the slug or the section cancels it, because the draft is based on the live fields.
+    Saving any field except the slug or the section cancels the schedule, because the draft is based on the live fields.
     """
     return bool(changes.keys() - rules.NOT_DRAFTED)
 

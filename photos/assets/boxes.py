@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 
 from photos.assets.errors import BadPicture
 
-# Maximum number of items and of properties. The number is limited because decoders compare each item and each property
-# with all others.
+# Maximum number of items, and maximum number of properties. These numbers are limited because decoders compare each
+# item and each property with all others.
 MOST_ITEMS = 1_000
 
 

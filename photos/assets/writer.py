@@ -27,8 +27,7 @@ from photos.assets.locks import Heartbeat, Lock
 from photos.assets.reader import SeekableFile
 
 CHUNK = 255 * 1024
-# The number of chunks per insert (2 MB). Inserting in batches of 2 MB is 90% as fast as in the driver's batches of 48
-# MB.
+# The number of chunks per insert (2 MB). Batches of this size are 90% as fast as the driver's batches of 48 MB.
 BATCH = 8
 
 

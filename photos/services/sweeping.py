@@ -313,7 +313,7 @@ def _has_no_url(copy: Document, photo: Document | None) -> bool:
         cut = Cut.of(detail.get("crop"), detail.get("rotation"))
         return not isinstance(spec, str) or renditions.parse(spec, tuple(focal) if focal else None, cut) is None
     except MALFORMED:
-        # The photo is damaged, so its crop and rotation are unknown.
+        # The photo is damaged, so its crop and rotation are unknown. Keep the copy.
         return False
 
 

@@ -79,7 +79,7 @@ class OldSite:
 
     def add_file(self, attachment: Attachment) -> None:
         """Add a file of the media library."""
-        # Give a file without an id a negative number. It can be found only by its URL.
+        # Give a file without an id a negative number. Such a file can be found only by its URL.
         number = attachment.id or -1 - len(self.by_id)
         if number not in self.by_id:
             self.by_id[number] = File(attachment.url, attachment.alt or attachment.title)

@@ -265,7 +265,8 @@ class _Rewriter:
     def anchor(self, token: Token) -> str:
         """Return the start tag of a link.
 
-        If the link leads to a page of the old site that readers can see here, replace the URL. Otherwise, keep it.
+        If the link leads to a page of the old site that readers can see on this site, the tag contains the new URL.
+        Otherwise, it contains the original URL.
         """
         self.in_link = True
         values = attributes(token.rest)
