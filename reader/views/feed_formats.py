@@ -45,7 +45,10 @@ class Enclosure:
 
 @dataclass(frozen=True)
 class Picture:
-    """A JPEG copy of a photo for an item. Its size in bytes isn't known until the copy has been generated."""
+    """A JPEG copy of a photo for an item of a feed, with its width and height in pixels.
+
+    The size in bytes is unknown until the copy has been generated.
+    """
 
     url: str
     width: int
