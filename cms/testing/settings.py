@@ -38,8 +38,10 @@ def prepare_environment() -> None:
     os.environ["MONGODB_URI"] = os.environ.get(URI, NO_SERVER)
     os.environ["MONGODB_DATABASE"] = os.environ.get("TEST_MONGODB_NAME", "marginalia")
     # If a variable is empty, the site's .env file doesn't replace it, and its default is used.
-    for name in ("ALLOWED_HOSTS", "DEBUG", "SITE_URL", "BEHIND_PROXY", "CDN_PURGE_URLS", "EMAIL_URL"):
-        os.environ[name] = ""
+    os.environ["ALLOWED_HOSTS"] = os.environ["DEBUG"] = ""
+    # Tests that start processes can set these variables.
+    for name in ("SITE_URL", "BEHIND_PROXY", "CDN_PURGE_URLS", "EMAIL_URL"):
+        os.environ.setdefault(name, "")
 
 
 def test_settings(site: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,9 @@ READS = 20_000
 SECONDS = 50
 # The longest time in seconds until a race finds a broken rule.
 PATIENCE = 40
-DISTURBANCES = {"no-heartbeats": "stop", "no-new-epoch": "kill"}
+DISTURBANCES = {"no-heartbeats": "stop"}
+# A missing epoch is too rare for a race. See test_page_with_a_rolled_back_change_is_compared.
+UNRACED = ("sound", "no-new-epoch")
 
 
 @pytest.fixture
@@ -44,7 +46,7 @@ def test_readers_of_two_servers_see_no_page_that_is_too_old(mongo, posts):
     assert sum(shared.acknowledged) > 30
 
 
-@pytest.mark.parametrize("mode", [mode for mode in races.SABOTAGES if mode != "sound"])
+@pytest.mark.parametrize("mode", [mode for mode in races.SABOTAGES if mode not in UNRACED])
 def test_race_detects_a_broken_rule(mongo, posts, mode):
     shared = run(posts, mongo, mode=mode, disturbance=DISTURBANCES.get(mode, ""), seconds=PATIENCE)
     assert shared.stale.value
