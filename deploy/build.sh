@@ -9,9 +9,9 @@ from=build/image
 rm -rf "$from" build/marginalia.tar
 mkdir -p "$from/site"
 
-# APPS contains the names of a site's own packages, and THEME the name of its theme folder.
+# APPS contains the names of a site's own folders, such as its package and its theme.
 # shellcheck disable=SC2086 - each word of APPS is a folder
-git archive HEAD ${APPS:-} ${THEME:-} manage.py gunicorn.conf.py LICENSE api cms comments editor locale marginalia nodes photos reader static templates transfer wordpress | tar -x -C "$from/site"
+git archive HEAD ${APPS:-} manage.py gunicorn.conf.py LICENSE api cms comments editor locale marginalia nodes photos reader static templates transfer wordpress | tar -x -C "$from/site"
 "$python" -m tools.lock --into "$from/packages"
 # No site uses this key. Without SECRET_KEY, the command would generate a key and leave it in the image.
 env -i PATH="$PATH" PYTHONDONTWRITEBYTECODE=1 SECRET_KEY=of-the-build "$python" "$from/site/manage.py" collectstatic --no-input --verbosity 0

@@ -51,7 +51,7 @@ CLOSE_TIMEOUT = 0.1
 # How long `read` waits for an event, in milliseconds. Existing events are returned without waiting.
 _READ_AWAIT_MS = 1
 # How long the page cache waits for an event, in milliseconds. It must be shorter than READ_TIMEOUT.
-_LISTEN_AWAIT_MS = 200
+_LISTEN_AWAIT_MS = 100
 
 
 class HistoryLost(Exception):

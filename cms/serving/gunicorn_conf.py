@@ -68,5 +68,5 @@ def on_starting(server: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     """If MongoDB is unavailable, log the reason before the first request. Start the listener of the page cache."""
-    import_module("reader.page_cache.listener").start()
     import_module("marginalia.mongo.servers").report_outage()
+    import_module("reader.page_cache.listener").start()

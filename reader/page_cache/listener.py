@@ -19,6 +19,7 @@ from pymongo.errors import PyMongoError
 from pymongo.write_concern import WriteConcern
 
 from marginalia.mongo.connection import database, time_limit
+from marginalia.mongo.servers import is_outage
 from reader import change_stream, purging
 from reader.change_stream import HistoryLost
 from reader.collections import HEARTBEATS
@@ -51,7 +52,8 @@ def run(stopping: threading.Event) -> None:
         try:
             Listener().listen(stopping)
         except (PyMongoError, HistoryLost) as error:
-            if str(error) != reason:
+            # Outages are already reported when a request fails.
+            if str(error) != reason and not is_outage(error):
                 logger.warning("The page cache compares every page with MongoDB: %s", error)
             reason = str(error)
         finally:

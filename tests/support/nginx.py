@@ -58,7 +58,11 @@ def configured(site: int, listening: str, folder: Path, conf: str = CONF) -> str
     """Return nginx's configuration for a site's port, without TLS. The site still treats all requests as HTTPS."""
     text = conf.replace("127.0.0.1:8000", f"127.0.0.1:{site}").replace("listen 443 ssl", f"listen {listening}")
     text = re.sub(r"^ *(listen (80|\[::\]).*|ssl_certificate.*);$", "", text, flags=re.MULTILINE)
-    text = re.sub(r"\nserver \{\n[^\n]*\n[^\n]*\n *server_name[^\n]*\n *# Here, certbot.*", "", text, flags=re.DOTALL)
+    # The last server redirects port 80 to HTTPS.
+    text, number = re.subn(
+        r"\nserver \{\n(?:[^\n]*\n){3} *server_name[^\n]*\n *# Here, certbot.*", "", text, flags=re.DOTALL
+    )
+    assert number == 1
     text = text.replace("$scheme", "https").replace("/var/log/nginx/access.log", f"{folder}/access.log")
     return MAIN.format(folder=folder, site=text.replace("server_name example.org", "server_name localhost example.org"))
 

@@ -10,6 +10,10 @@ from cms.requests.metrics.request_metrics import COMMANDS, CONNECTIONS_IN_USE
 logger = logging.getLogger("cms.requests.commands")
 
 
+# The command that reads the change stream of a database, and the name that it uses for the collection.
+_CHANGE_STREAM = ("getMore", "$cmd.aggregate")
+
+
 class _Watch(threading.local):
     """A receiver of events from marginalia.mongo.engine.commands. It counts the MongoDB commands of each thread."""
 
@@ -22,7 +26,8 @@ class _Watch(threading.local):
         CONNECTIONS_IN_USE.dec()
         COMMANDS.observe(seconds)
         self.count += 1
-        if 0 < settings.SLOW_COMMAND_MS <= seconds * 1000:
+        # Reading a change stream includes waiting for changes.
+        if 0 < settings.SLOW_COMMAND_MS <= seconds * 1000 and (name, collection) != _CHANGE_STREAM:
             logger.warning("Slow command: %s %s %.0f ms", name, collection or "-", seconds * 1000)
 
 

@@ -146,6 +146,15 @@ def test_slow_command_is_logged_with_its_request(lines, settings, client):
     assert not [line for line in kept if "Slow command" in line]
 
 
+def test_waiting_for_changes_is_not_logged_as_slow(lines, settings, mongo):
+    kept = lines(OneLineFormatter())
+    settings.SLOW_COMMAND_MS = 1
+    with mongo.watch(max_await_time_ms=50) as stream:
+        assert stream.try_next() is None
+        assert stream.try_next() is None
+    assert not [line for line in kept if "getMore" in line]
+
+
 GUNICORN = """
 import sys
 import django
