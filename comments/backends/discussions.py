@@ -1,6 +1,6 @@
 """Discussion documents, which contain counts, a claim for each active writer, and the location of the comments.
 
-Each write has four steps: claim, look, write and commit. The claim records the write before any comment is stored or
+Each write has four steps: claim, check, write and commit. The claim records the write before any comment is stored or
 changed. The commit removes the claim once the comment can be read. The findAndModify that stores the claim also assigns
 the comment's number and time, so no writer has to wait until another writer has finished. Values in pipelines are
 wrapped in $literal. Otherwise, MongoDB would evaluate a string that begins with $ as an expression.
@@ -232,7 +232,8 @@ class Discussions:
         is_moving = {"$eq": [{"$type": "$moving"}, "object"]}
         changes: Document = {
             "claims": {"$filter": {"input": "$claims", "cond": {"$not": [{"$and": is_it}]}}},
-            # During a conversion, list the written comments in `touched`, so that the converter copies them again.
+            # During a conversion, add the comments that this write changed to `touched`, so that the converter copies
+            # them again.
             "touched": {"$cond": [is_moving, {"$concatArrays": ["$touched", entries]}, "$touched"]},
             "version": ObjectId(),
         }

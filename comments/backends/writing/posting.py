@@ -1,7 +1,7 @@
-"""Post a comment exactly once, in four steps: claim, look, write and commit.
+"""Post a comment exactly once, in four steps: claim, check, write and commit.
 
-The look must come after the claim. Another process that uses the same token removes its claim only after it has stored
-the comment. So if the claim is new, the look finds any comment that is already stored.
+The check must come after the claim. Another process that uses the same token removes its claim only after it has stored
+the comment. So if the claim is new, the check finds any comment that is already stored.
 
 A commit fails if the claim has been removed, either by another process with the same token or, if the writer was slow,
 by a repair. The writer then starts again with a new claim.
