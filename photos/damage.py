@@ -47,7 +47,7 @@ def _chunk_totals(db: Database[Document], ids: list[Any], chunks: str) -> dict[A
 
 
 def _existing_contents(db: Database[Document], batch: Iterable[Document]) -> set[Any]:
-    """Return the ids of the files that the photos in the batch show, except missing files."""
+    """Return the ids of the files that the photos in the batch use, excluding missing files."""
     ids = [document.get("metadata", {}).get("content_id") for document in batch]
     query = {"_id": {"$in": [id for id in ids if id is not None]}, "length": {"$gt": 0}}
     return {content["_id"] for content in db[ASSET_FILES].find(query, {"_id": 1})} if any(ids) else set()

@@ -251,7 +251,7 @@ def find_broken(source: str, render: Callable[[], str], *, sees_photos: bool, se
 
 @dataclass(frozen=True)
 class InsertSource:
-    """The content that inserts show to readers (`marginalia.markup.inserts.base.Site`).
+    """The source of the content that readers see in inserts. Implements `marginalia.markup.inserts.base.Site`.
 
     Each process caches the lists of nodes and photos that inserts request.
 
@@ -262,7 +262,7 @@ class InsertSource:
     photos: Mapping[str, Photo]
 
     def photo(self, photo_id: ObjectId) -> Photo | None:
-        """Return a photo to which the text refers, or None for other ids."""
+        """Return the photo with this id if the text refers to it, otherwise None."""
         return self.photos.get(str(photo_id))
 
     def node(self, node_id: ObjectId) -> BaseNode | None:

@@ -351,7 +351,7 @@ class Backend(Protocol):
     def email_of(self, target: Target, slug: str) -> str:
         """Return the email address of a comment's author, or "".
 
-        Use the address only to send notices, or to show it to moderators, never on public pages.
+        Use the address only for notices and for display to moderators. Never show it on public pages.
         """
 
     # Upkeep ----------------------------------------------------------------------------------------------------------

@@ -82,8 +82,8 @@ DISCUSSION = document(
 )
 COMMENT = document(_IN_DISCUSSION | _COMMENT)
 # `page` is a number in chronological buckets, and a full slug in threaded buckets. The validator does not check the
-# comments in the array. Otherwise, each post would make MongoDB validate all comments in the bucket (about 90), which
-# takes about 0.3 ms (benchmarks/validators).
+# comments in the array. Otherwise, MongoDB would validate all comments in the bucket (about 90) each time a comment is
+# posted, which takes about 0.3 ms (benchmarks/validators).
 BUCKET = document(
     _IN_DISCUSSION | {"page": either(INTEGER, TEXT), "count": INTEGER, "comments": array_of(ANYTHING)}, {"until": TEXT}
 )

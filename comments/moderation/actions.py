@@ -1,4 +1,4 @@
-"""Moderator actions, used by the admin, the API, and the page that emails to moderators link to.
+"""Moderator actions, used by the admin, the API, and the page linked from emails to moderators.
 
 Each action checks the permission and makes the change. Some actions also notify subscribers and send signals.
 """

@@ -1,4 +1,4 @@
-"""The page that emails to moderators link to. It shows a pending comment, and a button that publishes the comment."""
+"""The page linked from emails to moderators. It shows a pending comment, and a button that publishes the comment."""
 
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect

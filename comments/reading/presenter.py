@@ -140,7 +140,7 @@ class CommentView:
 
     @cached_property
     def values(self) -> dict[str, str]:
-        """Return VALUES as escaped HTML."""
+        """Return the comment's values as escaped HTML, keyed by the names in VALUES."""
         return {name: SafeString(value) for name, value in self.presenter.values(self.comment, self.flags).items()}
 
     def get_absolute_url(self) -> str:
@@ -214,7 +214,7 @@ class Presenter:
         )
 
     def values(self, comment: Comment, flags: Flags) -> dict[str, str]:
-        """Return the VALUES of a comment as HTML."""
+        """Return the comment's values as HTML, keyed by the names in VALUES."""
         urls = self.urls
         clock = self.clock
         slug = comment.slug

@@ -214,7 +214,7 @@ def find_held(target: Model | Target, slug: str, *, verdict: Verdict | None = Ve
 def email_of(comment: Comment) -> str:
     """Return the email address of a comment's author, or "".
 
-    Use the address only to send notices, or to show it to moderators, never on public pages.
+    Use the address only for notices and for display to moderators. Never show it on public pages.
     """
     return backend().email_of(comment.target, comment.slug)
 
@@ -227,7 +227,7 @@ def iterate_targets(*, label: str = "") -> Iterator[Target]:
 def iterate_with_emails(target: Model | Target) -> Iterator[tuple[Comment, str]]:
     """Yield all comments of a discussion, oldest first, each with the email address of its author or "".
 
-    Use this only for an administrator's exports, never on pages.
+    Use this function only for an administrator's exports. Never show the addresses on pages.
     """
     return backend().iterate_with_emails(targets.target_for(target))
 

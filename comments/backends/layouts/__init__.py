@@ -124,7 +124,11 @@ class Layouts:
 
     @property
     def all(self) -> tuple[Layout, ...]:
-        """Return one layout per name, for example to delete comments or find an author's comments in any order."""
+        """Return one layout per name.
+
+        Use this property if the order of comments doesn't matter, for example to delete comments or to find all comments
+        by an author.
+        """
         return tuple(map(self._get, layout_classes().values()))
 
     def of(self, place: Place) -> Layout:

@@ -215,7 +215,7 @@ class Layout(ABC):
 
     @classmethod
     def is_configured_for(cls, label: str) -> bool:
-        """Return whether COMMENTS specifies this layout for `label`, either as LAYOUT or with the key in `setting`."""
+        """Return whether COMMENTS selects this layout for `label`, through LAYOUT or the key that `setting` names."""
         entry = conf.entry(label)
         return entry["LAYOUT"] == cls.name or cls.setting in entry
 
