@@ -219,8 +219,8 @@ class Importer:
     def _complete(self, export: Export, paths: dict[int, str]) -> None:
         """Complete posts and pages from previous runs.
 
-        Pictures, links, patterns and parent pages that were missing then are added, unless somebody has edited the post
-        or page since.
+        Add the pictures, links, patterns and parent pages that were missing at that time, unless somebody has since
+        edited the post or page.
         """
         for source in previous_runs.iter_incomplete(export):
             entry = export.entries[source.number]

@@ -145,7 +145,7 @@ def save_incomplete(node_id: ObjectId, item: Item, wants: Iterable[str]) -> None
 
 
 def update_wants(node_id: ObjectId, wants: Iterable[str]) -> None:
-    """Update which parts of a post or page are missing. If none are missing any longer, delete the stored source."""
+    """Update the list of parts missing from a post or page. If no parts are missing, delete the stored source."""
     if wants:
         database()[ITEMS].update_one({"_id": node_id}, {"$set": {"waiting.wants": sorted(wants)}})
     else:

@@ -21,7 +21,8 @@ from typing import Any
 
 # The name of the environment variable that contains the URI of the server shared by all workers of a test run.
 URI = "TEST_MONGODB_URI"
-# A URI without a server, which the pytest plugin replaces. Connections fail immediately instead of using a real server.
+# A placeholder URI at which no server listens, so connections fail immediately instead of using a real server. The
+# pytest plugin replaces it.
 NO_SERVER = "mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=1"
 
 

@@ -107,7 +107,7 @@ class Collection:
         unsharded_because: Why there is no shard key.
         shared: Whether Django's migrations also create indexes in the collection. If so, undeclared indexes are kept.
         former: A filter that matches documents in an old format that this release can't read. If all documents in the
-            collection match, the site doesn't use the database.
+            collection match, the site refuses to use the database.
     """
 
     name: str

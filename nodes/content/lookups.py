@@ -61,10 +61,10 @@ class SortKey(NamedTuple):
 
 
 def types_of(model: type[Content]) -> tuple[type[Content], ...]:
-    """Return `model`, if it is registered, and the registered types that extend it, except types of files.
+    """Return the registered types that are `model` or extend it. Subtypes for files are left out.
 
     Raises:
-        TypeError: No type is registered.
+        TypeError: Neither `model` nor a type that extends it is registered.
     """
     found = tuple(type for type in registry.types() if issubclass(type, model) and (type is model or not type.is_file))
     if not found:

@@ -100,7 +100,7 @@ def authors() -> tuple[str, ...]:
 
 
 def non_sections() -> tuple[str, ...]:
-    """Return the names of all types that can't contain other nodes, including files."""
+    """Return the names of all types, including file types, that can't contain other nodes."""
     return names(_is_not_section)
 
 

@@ -1,7 +1,7 @@
 """Handle documents with an older or newer version of their content type.
 
 Documents are upgraded to the current version whenever they are read, so writes always store the current version.
-`metadata.schema_version` is the version of `metadata.detail`. Documents without this field have the first version.
+`metadata.schema_version` is the version of `metadata.detail`. Documents without this field are at version 1.
 """
 
 import hashlib
@@ -84,8 +84,8 @@ def upgraded(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
 def read(metadata: Mapping[str, Any]) -> Content | None:
     """Return the detail in stored `metadata` as an instance of its type, or None if a projection excluded it.
 
-    If the detail can't be upgraded, return a Missing object. If it has a newer version, fields whose values the running
-    code doesn't accept get their defaults.
+    If the detail can't be upgraded, return a Missing object. If it was stored with a newer version, fields whose
+    values the running code doesn't accept get their defaults.
     """
     content_type = registry.get(metadata["type"])
     detail = metadata.get("detail")

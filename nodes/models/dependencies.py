@@ -60,7 +60,7 @@ def on_lists(select: Callable[P, T]) -> Callable[P, T]:
 
 
 def note_tags(tags: Iterable[str] | None = None) -> None:
-    """Record that the response depends on `tags` of nodes, or on all tags if `tags` is None."""
+    """Record that the response depends on the node tags in `tags`, or on all tags if `tags` is None."""
     if (dependencies := _recorder.current) is not None:
         dependencies.slots = SLOTS if tags is None else dependencies.slots | slots(tags)
 

@@ -37,7 +37,7 @@ class Spot:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Self:
-        """Return the spot of the node in a stored document."""
+        """Return the spot of the node that `document` describes."""
         return cls(str(document.get("position") or ""), str(document["metadata"].get("slug")))
 
     @classmethod

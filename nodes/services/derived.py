@@ -127,7 +127,7 @@ def _minutes(plain: str) -> dict[str, int]:
 def _picture(detail: Mapping[str, Any]) -> dict[str, ObjectId]:
     """Return the id of the featured photo for use in lists.
 
-    Lists read this copy of the id, because the `detail` can have an older version of the type.
+    Lists read this copy of the id, because `detail` can be stored with an older version of the type.
     """
     chosen = detail.get("picture")
     return {"picture": chosen} if isinstance(chosen, ObjectId) else {}

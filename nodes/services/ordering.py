@@ -146,7 +146,7 @@ def _invalidating() -> Iterator[None]:
 
 
 def assign_positions(section_id: ObjectId) -> None:
-    """Give positions to the nodes in a section that have none. The new positions precede all existing positions.
+    """Give positions to those nodes of a section that have none. The new positions precede all existing positions.
 
     Nodes have no position if they were in the section before it was sorted manually. The last node gets its position
     first, so that two concurrent calls continue each other's work.

@@ -30,7 +30,7 @@ BATCH = 200
 class Outcome(enum.Enum):
     """The outcome of upgrading a document, or the expected outcome in a dry run."""
 
-    UPGRADED = enum.auto()  # The document had an older version of its type.
+    UPGRADED = enum.auto()  # The document was stored with an older version of its type.
     REFRESHED = enum.auto()  # Only the document's derived data was outdated.
     CURRENT = enum.auto()  # The document was up to date, or it no longer exists.
     LEFT = enum.auto()  # The document can't be upgraded.

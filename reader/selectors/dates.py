@@ -50,7 +50,7 @@ def by_date(
     size: int,
     cursor: str | None = None,
 ) -> DateListing:
-    """Return the live pages in a live section that have a date. Text fields of these pages aren't read.
+    """Return the live pages that have a date, from a live section. Text fields of these pages aren't read.
 
     Args:
         section_id: The id of the section.
@@ -58,7 +58,7 @@ def by_date(
         wanted: Facet values, as (type, facet name, value) triples. Pages must have all of these values.
         moment: The time at which pages must be live.
         size: The maximum number of pages.
-        cursor: The cursor of another page of the list, or None for the first page.
+        cursor: The cursor of another page of results, or None for the first.
 
     Raises:
         ValueError: The cursor is invalid.
@@ -88,7 +88,10 @@ def by_date(
 
 
 def start_of_today(moment: datetime, types: Sequence[Any]) -> datetime:
-    """Return the start of the day that contains `moment`, in the current time zone. Later dates are upcoming."""
+    """Return the start of the day that contains `moment`, in the current time zone.
+
+    Dates from this time on count as upcoming.
+    """
     midnight = timezone.localtime(moment).replace(hour=0, minute=0, second=0, microsecond=0)
     fields = [type._meta.get_field(type.date_field) for type in types]
     # Dates without a time are stored as midnight UTC, which can be earlier than midnight in the current time zone.

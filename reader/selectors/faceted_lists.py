@@ -33,7 +33,7 @@ MAX_CHOSEN_CACHED = 2
 def filtered(
     section_id: ObjectId, type: str, wanted: Values, moment: datetime, *, size: int, cursor: str | None = None
 ) -> Listing:
-    """Return the live nodes of a type in a live section that have all `wanted` values, newest first.
+    """Return the live nodes of a type that have all `wanted` values, from a live section, newest first.
 
     Args:
         section_id: The id of the section.
@@ -55,7 +55,7 @@ def filtered(
 
 @on_lists
 def count_values(section_id: ObjectId, type: str, wanted: Values, moment: datetime) -> dict[str, dict[str, int]]:
-    """Count, for each facet value, the live nodes in a section that have this value and all `wanted` values.
+    """Count, for each facet value, a section's live nodes that have this value and all `wanted` values.
 
     The counts are keyed by field name and then by value. Fields are in the order of the type's `facets`. Each field has
     at most MAX_VALUES_SHOWN values, most frequent first. If there are at most MAX_CHOSEN_CACHED wanted values, the

@@ -106,7 +106,7 @@ def _is_cycle(entry: Entry, pages: dict[int, Entry]) -> bool:
 def _choose_kinds(pages: dict[int, Entry], export: Export) -> None:
     """Determine which pages become folders.
 
-    Also determine which pages from previous runs move, because their parent page was missing then and is known now.
+    Also determine which pages from previous runs move, because their parent page was missing in that run.
     Pages from previous runs move or become folders only if nobody has edited them since.
     """
     for entry in pages.values():

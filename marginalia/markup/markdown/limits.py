@@ -108,7 +108,7 @@ def _flatten_deep_block(state: StateBlock, start: int, end: int, silent: bool) -
 def _limited_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Reject a table if the tables in the text have many more cells than vertical bars.
 
-    Short rows are filled up with empty cells, which `count_marks` doesn't count. Without this limit, 18 KB of "|" and
+    Short rows are padded with empty cells, which `count_marks` doesn't count. Without this limit, 18 KB of "|" and
     short lines created 6 MB of empty cells.
     """
     if start + 2 > end:
