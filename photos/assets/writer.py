@@ -173,7 +173,7 @@ class Writer:
 
 @dataclass(frozen=True)
 class ReceivedPhoto:
-    """The stored file of a valid photo, before the photo shows the file. `sha256` is the hash of the stored bytes."""
+    """The stored file of a valid photo, before the photo uses the file. `sha256` is the hash of the stored bytes."""
 
     properties: ImageProperties
     sha256: str

@@ -39,7 +39,7 @@ def enqueue_after_save(node_id: ObjectId, changed: frozenset[str], **_kwargs: An
 def make_copies(photo: str, content: str) -> None:
     """Make the missing copies that pages use.
 
-    If the photo no longer shows the file with the id `content`, do nothing.
+    If the photo no longer uses the file with the id `content`, do nothing.
     """
     stored = stored_photos.get(ObjectId(photo))
     content_id = ObjectId(content)

@@ -86,14 +86,14 @@ class IncomingFile(ABC, Generic[Result]):
 
     @abstractmethod
     def finish(self) -> Result:
-        """Check the received file, and make the photo show it."""
+        """Check the received file, and make the photo use it."""
 
     @abstractmethod
     def abort(self) -> None:
         """Delete everything that has been stored for an unfinished file. After `finish`, this method does nothing."""
 
     def write(self, pieces: Iterable[bytes]) -> Result:
-        """Store a file from its pieces, and make the photo show it.
+        """Store a file from its pieces, and make the photo use it.
 
         If `feed` or `finish` raises an exception, everything that was stored is deleted.
         """
@@ -250,7 +250,7 @@ class Upload(IncomingFile[Uploaded]):
 class Replacement(IncomingFile[Saved]):
     """An upload of a new file for an existing photo.
 
-    The photo shows its old file until the upload is finished. It keeps its id, and therefore its comments, tags,
+    The photo uses its old file until the upload is finished. It keeps its id, and therefore its comments, tags,
     revisions and URL.
 
     Args:
@@ -284,7 +284,7 @@ class Replacement(IncomingFile[Saved]):
             raise
 
     def finish(self) -> Saved:
-        """Check the received file, and make the photo show it, with a single compare-and-set operation.
+        """Check the received file, and make the photo use it, with a single compare-and-set operation.
 
         After an exception, a complete file is kept, because an editor may already have restored it. If it isn't used,
         the sweeper deletes it.
@@ -324,7 +324,7 @@ def check_destination(gallery_id: ObjectId, slug: str = "") -> None:
 
 
 def restore_content(actor: Actor, photo_id: ObjectId, content_id: ObjectId) -> Saved:
-    """Make a photo show an earlier file again.
+    """Make a photo use an earlier file again.
 
     Raises:
         NodeGone: The photo or the file no longer exists.
@@ -349,10 +349,10 @@ def restore_content(actor: Actor, photo_id: ObjectId, content_id: ObjectId) -> S
 
 
 def _protect(photo_id: ObjectId, content_id: ObjectId) -> None:
-    """Protect an earlier file from the sweeper before the photo shows it.
+    """Protect an earlier file from the sweeper before the photo uses it.
 
     If the sweeper has already marked the file, raise NodeGone. The sweeper's update filters by the value of
-    `superseded` that it read, so only one of the two updates matches. If the photo doesn't show the protected file in
+    `superseded` that it read, so only one of the two updates matches. If the photo doesn't use the protected file in
     the end, the file's grace period starts again.
     """
     result = database()[ASSET_FILES].update_one(
@@ -370,7 +370,7 @@ def _show(
     lock: Lock,
     seen_nonce: ObjectId | None = None,
 ) -> Saved:
-    """Make the photo show a complete file.
+    """Make the photo use a complete file.
 
     This process must still own the lock, and the photo must still have `seen_nonce` (if set). The update's filter
     contains the photo's nonce, so that the history contains every save. The update sets a new nonce, so that results
@@ -394,7 +394,7 @@ def _show(
         if former == photo_id != content_id:
             changes["superseded"] = now()
         # The photo's own document is also the original file's document, so it may contain the sweeper's deletion mark.
-        # If it does, the photo can't show the original file again, so the update must not match.
+        # If it does, the photo can't use the original file again, so the update must not match.
         condition = {"metadata.locked": lock.moment} | ({"metadata.doomed": None} if content_id == photo_id else {})
         nonce = compare_and_set(actor, stored, Change(changes), more_filter=condition)
         if nonce is None:

@@ -165,7 +165,7 @@ _CONTENT_PROJECTION = PROJECTION | {"metadata.superseded": 1, "metadata.doomed":
 def _sweep_content(content: Document, shown: ObjectId | None, moment: datetime, swept: Swept, dry_run: bool) -> None:
     """Delete a complete file if it has no photo, or if its photo stopped showing it longer ago than the grace period.
 
-    `shown` is the id of the file that the photo shows, or None if there is no photo. If it is DAMAGED, the photo is
+    `shown` is the id of the file that the photo uses, or None if there is no photo. If it is DAMAGED, the photo is
     damaged, and its files are kept.
     """
     if shown == DAMAGED:
@@ -221,7 +221,7 @@ def _own_content_replaced(moment: datetime) -> dict[str, Any]:
 def _sweep_own_content(photo: Document, moment: datetime, swept: Swept, dry_run: bool) -> None:
     """Delete a photo's original file, but keep its document, which is the photo's own document.
 
-    A single update sets the deletion mark and the length. Its filter ensures that the photo shows a different file.
+    A single update sets the deletion mark and the length. Its filter ensures that the photo uses a different file.
     """
     swept.superseded += 1
     if dry_run:
@@ -353,7 +353,7 @@ def _existing(collection: str, ids: list[ObjectId], condition: Document | None =
 
 
 def _shown_contents(ids: list[ObjectId]) -> dict[ObjectId, ObjectId]:
-    """Return the id of the file that each photo shows, keyed by photo id. Photos in the trash are included.
+    """Return the id of the file that each photo uses, keyed by photo id. Photos in the trash are included.
 
     The id is DAMAGED if the photo is damaged.
     """
