@@ -232,8 +232,7 @@ class Discussions:
         is_moving = {"$eq": [{"$type": "$moving"}, "object"]}
         changes: Document = {
             "claims": {"$filter": {"input": "$claims", "cond": {"$not": [{"$and": is_it}]}}},
-            # During a conversion, add the comments that this write changed to `touched`, so that the converter copies
-            # them again.
+            # During a conversion, record this write's comments in `touched`, so that the converter copies them again.
             "touched": {"$cond": [is_moving, {"$concatArrays": ["$touched", entries]}, "$touched"]},
             "version": ObjectId(),
         }
