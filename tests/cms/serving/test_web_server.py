@@ -188,9 +188,5 @@ def test_cached_pages_need_no_command_in_any_worker(mongo, tmp_path):
         for _ in range(60):
             web.get("/page")
             time.sleep(0.05)
-        is_stream = {"cursor.originatingCommand.pipeline.$changeStream": {"$exists": True}}
-        cursors = mongo.client.admin.aggregate([{"$currentOp": {"idleCursors": True}}, {"$match": is_stream}])
-        streams = [cursor for cursor in cursors if cursor["ns"].startswith(f"{mongo.name}.")]
     lines = [json.loads(line) for line in web.log.read_text().splitlines() if '"path": "/page"' in line]
     assert [line["commands"] for line in lines[-20:]] == [0] * 20
-    assert len(streams) == 1  # of one worker
