@@ -1,6 +1,7 @@
 """The site as an ASGI application."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 from asgiref.testing import ApplicationCommunicator
 
@@ -26,6 +27,8 @@ def test_page_is_served_by_the_asgi_application(mongo):
         await served.send_input({"type": "http.request", "body": b""})
         return await served.receive_output(10), await served.receive_output(10)
 
-    start, body = asyncio.run(load())
+    # In a thread of its own, because a browser test in this process can have a running event loop.
+    with ThreadPoolExecutor(1) as thread:
+        start, body = thread.submit(lambda: asyncio.run(load())).result()
     assert start["status"] == 200
     assert b"Hello" in body["body"]
