@@ -2,7 +2,7 @@
 
 The importer reads the file at least twice: first to collect all URLs (export/scan.py), then to convert the text of
 posts and pages. If a page comes before its parent in the file, the file has to be read once more. The importer
-completes posts and pages from previous runs only if nobody has edited them since. If an import is interrupted, run it
+completes posts and pages from previous runs only if no one has edited them since. If an import is interrupted, run it
 again to resume it.
 """
 
@@ -219,7 +219,7 @@ class Importer:
     def _complete(self, export: Export, paths: dict[int, str]) -> None:
         """Complete posts and pages from previous runs.
 
-        Add the pictures, links, patterns and parent pages that were missing at that time, unless somebody has since
+        Add the pictures, links, patterns and parent pages that were missing at that time, unless someone has since
         edited the post or page.
         """
         for source in previous_runs.iter_incomplete(export):

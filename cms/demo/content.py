@@ -69,7 +69,7 @@ def identifier(path: str) -> ObjectId:
 def account(name: str) -> ObjectId | None:
     """Return the account id of one of PEOPLE, or None for any other name.
 
-    Nobody can log in with these accounts.
+    No one can log in with these accounts.
     """
     return identifier(f"account {name}") if name in PEOPLE else None
 

@@ -45,9 +45,8 @@ def is_unbounded(path: str) -> bool:
 def find(sections: Tree, path: str, moment: datetime) -> FoundRoute | None:
     """Return the route at a path below a live node, or None if there isn't one.
 
-    The node can be the current node at the beginning of the path, or a node that used to be there. The beginning of the
-    path can lead to several nodes. Of the nodes whose type has a matching route, the node with the longest path is
-    used.
+    The node can be the current node at the beginning of the path, or a node that used to be there. If the beginning
+    of the path leads to several nodes whose type has a matching route, the node with the longest path is used.
     """
     for beginning, rest in _splits(path):
         if not any(routes.match(type.declared_routes, rest) for type in registry.routed()):

@@ -4,13 +4,13 @@ The steps follow docs/how-to/add-comments-to-your-project.md.
 """
 
 import os
-import shutil
 import subprocess
 import sys
 
 import pytest
 
-from tests.support.comments.shop_project import BLOCK, GUIDE, ROOT, write_project
+from tests.support.clone import copy_clone
+from tests.support.comments.shop_project import BLOCK, GUIDE, write_project
 
 # A program fills in forms faster than people do.
 QUICK = 'COMMENTS["MIN_SECONDS"] = 0\n'
@@ -123,16 +123,6 @@ def python(wheel, tmp_path_factory):
     python = folder / "bin/python"
     subprocess.run([python, "-m", "pip", "install", *QUIET, wheel], check=True)
     return python
-
-
-def copy_clone(folder, *without):
-    """Copy the files of the repository that git knows to `folder`, except for the top-level folders `without`."""
-    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in filter(None, names.split("\0")):
-        if name.partition("/")[0] not in without:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, folder / name, follow_symlinks=False)
-    return folder
 
 
 @pytest.mark.slow

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from marginalia.local.ports import free_port
-from tests.comments.test_plug_in import copy_clone
 from tests.docs.pages import ROOT, blocks
+from tests.support.clone import copy_clone
 from tests.support.processes import until
 
 pytestmark = pytest.mark.slow

@@ -107,7 +107,7 @@ def _choose_kinds(pages: dict[int, Entry], export: Export) -> None:
     """Determine which pages become folders.
 
     Also determine which pages from previous runs move, because their parent page was missing in that run.
-    Pages from previous runs move or become folders only if nobody has edited them since.
+    Pages from previous runs move or become folders only if no one has edited them since.
     """
     for entry in pages.values():
         waits = missing_parent_label(entry.above) in export.incomplete.get(entry.number, ())

@@ -1,7 +1,7 @@
 """Erase all comments by an author, and all other data about the author.
 
 When `erase_author` returns, the author's comments have been erased from the current copies, the queue and the history,
-and nobody can read them. Comments that were being written at the same time are erased later, by the worker. The worker
+and no one can read them. Comments that were being written at the same time are erased later, by the worker. The worker
 repeats the search until all writers from that time must have stopped and a search finds nothing.
 """
 
