@@ -36,6 +36,11 @@ _NOT_FACETS = (
 MOST_ON_A_PAGE = 100
 # The check of routes inserts these values into paths. Each common converter matches at least one of the values.
 _PATH_VALUES = ("2026", "x", "01", "2026-01-01", "0" * 24, "00000000-0000-0000-0000-000000000000")
+# Matches a value in a path, such as "<int:year>", and captures its name.
+_PATH_VALUE = re.compile(r"<(?:[^<>:]*:)?([^<>]*)>")
+# A route's part between two slashes can have this many values that may contain hyphens. With n values, matching a
+# path of length l takes up to l**n steps.
+MOST_VALUES = 2
 # Maximum nesting depth of parts.
 MOST_NESTED = 3
 # The fields that most types share, keyed by name.
@@ -63,6 +68,7 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
     - nodes.E040: requests never reach a route.
     - nodes.E041: the options or the method of a route are invalid.
     - nodes.E042: the template of a route doesn't exist or is invalid.
+    - nodes.E043: matching the path of a route can take seconds.
     """
     messages: list[CheckMessage] = []
     for double in registry.duplicates():
@@ -170,6 +176,10 @@ def _routes(content_type: type[Content]) -> Iterator[CheckMessage]:
             continue
         for problem, hint in _invalid_options(content_type, route):
             yield Error(f"{name} {problem}.", hint=hint, obj=content_type, id="nodes.E041")
+        if _matches_slowly(route):
+            hint = "Separate the values with slashes, or use converters such as <int:…>."
+            problem = f"has more than {MOST_VALUES} texts in one part, so that matching some URLs takes seconds"
+            yield Error(f"{name} {problem}.", hint=hint, obj=content_type, id="nodes.E043")
         if problem := _template_problem(content_type, route):
             hint = "Create the template in a `templates` folder of the app."
             yield Error(f"{name} {problem}.", hint=hint, obj=content_type, id="nodes.E042")
@@ -193,7 +203,7 @@ def _unreachable(content_type: type[Content], route: Route) -> tuple[str, str]:
     }
     if None in values.values():
         return "", ""  # A converter of the project matches none of the values, so this route can't be checked.
-    path = re.sub(r"<(?:[^<>:]*:)?([^<>]*)>", lambda found: str(values[found[1]]), route.path)
+    path = _PATH_VALUE.sub(lambda found: str(values[found[1]]), route.path)
     match = routes.match(content_type.declared_routes, path)
     if match and match.func != route:
         return f"is hidden by the route “{match.route}”", "Declare the more specific route first."
@@ -221,6 +231,18 @@ def _invalid_options(content_type: type[Content], route: Route) -> Iterator[tupl
         yield "accepts POST, so its responses can't be cached", "Leave out `reads`."
     if route.in_sitemap and names:
         yield "can't be in the sitemap, because its path contains values", "Leave out `in_sitemap`."
+
+
+def _matches_slowly(route: Route) -> bool:
+    """Return whether regular expressions may need seconds to match the path of a route.
+
+    Values of `path` converters can contain slashes, so they count in every part.
+    """
+    converters = route.pattern.pattern.converters
+    texts = {name for name, converter in converters.items() if re.fullmatch(converter.regex, "a-a")}
+    paths = {name for name in texts if re.fullmatch(converters[name].regex, "a/a")}
+    parts = (set(_PATH_VALUE.findall(part)) & (texts - paths) for part in route.path.split("/"))
+    return max(map(len, parts)) + len(paths) > MOST_VALUES
 
 
 def _template_problem(content_type: type[Content], route: Route) -> str:

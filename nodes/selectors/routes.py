@@ -6,8 +6,6 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
-from django.urls import ResolverMatch
-
 from nodes.content import registry, routes
 from nodes.content.routes import Route
 from nodes.models import Node, Photo
@@ -34,12 +32,8 @@ class FoundRoute:
 
 def may_match(path: str) -> bool:
     """Return whether a path such as "events/calendar" matches a route of any type, wherever its pages are."""
-    return next(_matches(path), None) is not None
-
-
-def is_unbounded(path: str) -> bool:
-    """Return whether a path matches a route with values, so that any number of URLs could match it."""
-    return any(match.kwargs for match in _matches(path))
+    types = registry.routed()
+    return any(routes.match(type.declared_routes, rest) for _beginning, rest in _splits(path) for type in types)
 
 
 def find(sections: Tree, path: str, moment: datetime) -> FoundRoute | None:
@@ -57,14 +51,6 @@ def find(sections: Tree, path: str, moment: datetime) -> FoundRoute | None:
             url = Tree.url_below(node.get_absolute_url(), quote(rest))
             return FoundRoute(node, match.func, match.kwargs, url)
     return None
-
-
-def _matches(path: str) -> Iterator[ResolverMatch]:
-    types = registry.routed()
-    for _beginning, rest in _splits(path) if types else ():
-        for type in types:
-            if match := routes.match(type.declared_routes, rest):
-                yield match
 
 
 def _splits(path: str) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,6 @@ from django.http import HttpRequest, HttpResponse
 from marginalia.comments.reading import paging
 from nodes.content import registry
 from nodes.content.routes import Route
-from nodes.selectors import routes
 
 # The URL names of the cached routes, with the query parameters that each view reads. Requests with other parameters
 # bypass the cache.
@@ -40,9 +39,6 @@ CACHED_ROUTES: Mapping[str, frozenset[str]] = {
     "api-reference": frozenset(),
     "api-schema": frozenset(),
 }
-# The key of a URL without parameters, on one of the hosts in the settings, has this many parts (scheme, host, path).
-# Anyone can create any number of longer keys by requesting other URLs.
-PLAIN_KEY_PARTS = 3
 # Maximum length of the path and query, in characters. Longer URLs are too rare to be worth caching.
 MAX_KEY_LENGTH = 2_000
 
@@ -74,19 +70,25 @@ def cache_key(request: HttpRequest) -> tuple[str, ...] | None:
     # which value is last.
     if not (_ALL_PARAMETERS | registry.route_parameters()).issuperset(names) or len(set(names)) < len(names):
         return None
-    host = request.get_host()
-    # The host can be written in another form, for example with capitals, a trailing dot or a port. A route with values
-    # in its path can have any number of URLs.
-    is_unbounded = not _is_known_host(host) or routes.is_unbounded(request.path_info[1:])
     # The key doesn't contain the language. The language is a site setting, and changing a setting updates the site's
     # version.
     return (
         request.scheme or "",
-        host,
+        request.get_host(),
         request.path_info,
-        *(("unbounded",) if is_unbounded else ()),
         *(part for pair in parameters for part in pair),
     )
+
+
+def is_unbounded(request: HttpRequest) -> bool:
+    """Return whether anyone can create any number of cacheable URLs like the one of this request.
+
+    Such URLs have query parameters, or values in the path of a route. The host can also be written in another form, for
+    example with capitals, a trailing dot or a port. Call this function after the view.
+    """
+    route: Route | None = getattr(request, "node_route", None)
+    has_values = route is not None and bool(route.pattern.pattern.converters)
+    return has_values or bool(request.GET) or not _is_known_host(request.get_host())
 
 
 def _is_known_host(host: str) -> bool:

@@ -71,6 +71,7 @@ class Entry:
 
     Attributes:
         expires: The time after which the page may be outdated even if its versions are current.
+        is_unbounded: Whether anyone can create any number of URLs like the page's URL.
         checked_at: The time when the entry was last found to be current. If `is_compared` is False, the time when the
             entry was rendered.
     """
@@ -84,6 +85,7 @@ class Entry:
     headers: tuple[tuple[str, str], ...]
     # The view's additions to the site's Content-Security-Policy header, which a middleware outside the cache sets.
     policy: Mapping[str, Any] | None = None
+    is_unbounded: bool = False
     # The next time when something on the page is scheduled to disappear or change.
     next_disappearance: datetime | None = None
     # The number of times that a discussion was read to render the page.

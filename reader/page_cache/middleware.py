@@ -17,7 +17,7 @@ from nodes.models import dependencies, stored_site
 from nodes.selectors import due
 from reader import cdn, purging
 from reader.page_cache import stamps, storage
-from reader.page_cache.cacheable import cache_key, is_shareable
+from reader.page_cache.cacheable import cache_key, is_shareable, is_unbounded
 from reader.page_cache.entries import MAX_AGE, Entry, compress, compute_etag, read_state
 from reader.page_cache.storage import cache
 
@@ -123,6 +123,7 @@ class UpdatePageCacheMiddleware:
             etag,
             headers,
             policy,
+            is_unbounded(request),
             due.next_end(moment),
             seen.readings,
             moment,

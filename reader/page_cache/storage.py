@@ -9,7 +9,6 @@ from hashlib import blake2b
 from bson import ObjectId
 from django.conf import settings
 
-from reader.page_cache.cacheable import PLAIN_KEY_PARTS
 from reader.page_cache.entries import Entry
 
 Key = tuple[str, ...]
@@ -18,8 +17,8 @@ Key = tuple[str, ...]
 class PageCache:
     """The entries of one process, keyed by cache key, with a total size of at most `max_bytes`.
 
-    The least recently used entries are removed first. Entries whose keys have more than PLAIN_KEY_PARTS parts are
-    removed before all others, because anyone can create any number of such keys by requesting such URLs.
+    The least recently used entries are removed first. Unbounded entries are removed before all others, because anyone
+    can create any number of them by requesting such URLs.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -46,7 +45,7 @@ class PageCache:
             self.size += size
             while self.size > self.max_bytes:
                 oldest = next(iter(self.entries))
-                self._remove(next((key for key in self.entries if len(key) > PLAIN_KEY_PARTS), oldest))
+                self._remove(next((key for key, entry in self.entries.items() if entry.is_unbounded), oldest))
 
     def clear(self) -> None:
         with self._lock:
@@ -89,8 +88,8 @@ class SharedPages:
         return stored[1] if stored[0] == key else None
 
     def put(self, key: Key, entry: Entry) -> None:
-        """Store a page for all processes, if its key has at most PLAIN_KEY_PARTS parts and the page fits in a slot."""
-        if not self.slots or len(key) > PLAIN_KEY_PARTS or len(entry.compressed) > self.SLOT_SIZE:
+        """Store a page for all processes, if it isn't unbounded and fits in a slot."""
+        if not self.slots or entry.is_unbounded or len(entry.compressed) > self.SLOT_SIZE:
             return
         payload = pickle.dumps((key, entry))
         if len(payload) <= self.SLOT_SIZE - self._DIGEST_SIZE - self._LENGTH_SIZE:

@@ -149,6 +149,9 @@ CHANGES: list[tuple[str, Scope | None, Change]] = [
     ("its publication", Scope.SITE, lambda ids: save(ids["unseen"], published=PAST)),
     ("comment", None, lambda ids: comment(ids["other"])),
 ]
+# The changes of quick tests.
+_FEW = {"end of a text", "title", "tag, without", "words of a photo", "section's title", "comment"}
+FEW_CHANGES = [change for change in CHANGES if change[0] in _FEW]
 
 
 def comment(node_id: ObjectId) -> None:

@@ -20,7 +20,7 @@ from photos import texts
 from reader import page_cache
 from reader.page_cache.cacheable import CACHED_ROUTES
 from reader.selectors import sitemap
-from tests.reader.page_cache.changing import CHANGES, LONG, TAGGED, World, comment, save
+from tests.reader.page_cache.changing import CHANGES, FEW_CHANGES, LONG, TAGGED, World, comment, save
 from tests.support.interrupting import stopped_before_command
 
 pytestmark = pytest.mark.usefixtures("mongo")
@@ -52,12 +52,9 @@ def reached(before: stored_site.Versions | None) -> Scope | None:
     return min(new, default=None)
 
 
-FEW = {"end of a text", "title", "tag, without", "words of a photo", "section's title", "comment"}
-
-
 @pytest.mark.parametrize(
     "changes",
-    [[one for one in CHANGES if one[0] in FEW], pytest.param(CHANGES, marks=pytest.mark.slow)],
+    [FEW_CHANGES, pytest.param(CHANGES, marks=pytest.mark.slow)],
     ids=["few", "all"],
 )
 def test_cached_pages_equal_fresh_pages_after_any_change(answered, changes):
