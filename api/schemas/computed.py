@@ -1,19 +1,27 @@
 """Computed fields: the values of the properties and methods that a content type lists in `api_fields`.
 
-The API returns these values in `computed`. Their JSON types come from the annotations.
+The API returns these values in `computed`. Their JSON types come from the annotations. If the code of a field fails, its
+value is None.
 """
 
 import inspect
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from bson import ObjectId
 from pydantic import PydanticUserError, TypeAdapter
 
+from marginalia.mongo.engine.read_tracking import note_read
+from marginalia.mongo.servers import is_outage
 from nodes.content import Content
 from nodes.models import BaseNode
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 
 class InvalidComputedField(Exception):
@@ -26,7 +34,7 @@ class ComputedField:
 
     Attributes:
         name: The name of the property or method.
-        kind: The type of the field's values.
+        kind: The type of the field's values. It includes None, because the code can fail.
         description: The first line of the docstring.
         is_batched: Whether a class method returns the values for all nodes in a response at once.
     """
@@ -61,7 +69,8 @@ def computed_fields(content_type: type[Content]) -> tuple[ComputedField, ...]:
 def compute(nodes: Iterable[BaseNode]) -> dict[ObjectId, dict[str, Any]]:
     """Return the computed fields of nodes, keyed by id. Types without computed fields are omitted.
 
-    Each class method is called only once for all nodes of its type, so that it can read its data with one query.
+    Each class method is called only once for all nodes of its type, so that it can read its data with one query. If a
+    property or method raises an exception, the exception is logged, and the value is None.
     """
     by_type: dict[type[Content], list[BaseNode]] = {}
     for node in nodes:
@@ -70,16 +79,40 @@ def compute(nodes: Iterable[BaseNode]) -> dict[ObjectId, dict[str, Any]]:
     values: dict[ObjectId, dict[str, Any]] = {node.pk: {} for group in by_type.values() for node in group}
     for content_type, group in by_type.items():
         for field in computed_fields(content_type):
-            batch = getattr(content_type, field.name)(group) if field.is_batched else None
+            name = f"{content_type.__module__}.{content_type.__name__}.{field.name}"
+            batch = _run(name, getattr(content_type, field.name), group) or {} if field.is_batched else None
             for node in group:
-                value = _value(node, field) if batch is None else batch.get(node.pk)
-                values[node.pk][field.name] = field.adapter.dump_python(value, mode="json")
+                values[node.pk][field.name] = _run(name, _value, node, field, batch)
     return values
 
 
-def _value(node: BaseNode, field: ComputedField) -> Any:
-    value = getattr(node.metadata.detail, field.name)
-    return value() if callable(value) else value
+def _run(name: str, function: Callable[..., Result], *args: Any) -> Result | None:
+    """Return the result of the code of a computed field, or None if the code fails.
+
+    A mistake in one field must not prevent clients from reading the rest of the response. The response isn't cached,
+    because the code can succeed the next time.
+
+    Raises:
+        PyMongoError, DatabaseError: The database is unavailable.
+    """
+    try:
+        return function(*args)
+    except Exception as error:
+        if is_outage(error):
+            raise
+        logger.exception("The computed field %s failed.", name)
+        note_read()
+        return None
+
+
+def _value(node: BaseNode, field: ComputedField, batch: Mapping[ObjectId, Any] | None) -> Any:
+    """Return a node's value as JSON. `batch` contains the values of all nodes, if a class method returns them."""
+    if batch is not None:
+        value = batch.get(node.pk)
+    else:
+        attribute = getattr(node.metadata.detail, field.name)
+        value = attribute() if callable(attribute) else attribute
+    return field.adapter.dump_python(value, mode="json")
 
 
 def _computed_field(content_type: type[Content], name: str) -> ComputedField:
@@ -102,7 +135,7 @@ def _computed_field(content_type: type[Content], name: str) -> ComputedField:
         raise InvalidComputedField("has no return annotation")
     if is_batched:
         kind = _kind_of_batch(kind)
-    field = ComputedField(name, kind, (inspect.getdoc(function) or "").partition("\n")[0], is_batched)
+    field = ComputedField(name, kind | None, (inspect.getdoc(function) or "").partition("\n")[0], is_batched)
     try:
         field.adapter.json_schema(mode="serialization")
     except PydanticUserError as error:
@@ -114,4 +147,4 @@ def _kind_of_batch(kind: Any) -> Any:
     arguments = get_args(kind)
     if get_origin(kind) not in (dict, Mapping) or arguments[0] is not ObjectId:
         raise InvalidComputedField("is a class method that doesn't return dict[ObjectId, …]")
-    return arguments[1] | None
+    return arguments[1]

@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 from bson import ObjectId
 from django.db import models
+from pymongo.errors import ServerSelectionTimeoutError
 
 from api.checks import check_computed_fields
 from api.rights.scopes import Scope
@@ -18,6 +19,7 @@ from api.urls import api
 from cms.testing import build
 from nodes import content
 from nodes.models import Node
+from reader import page_cache
 from tests.docs.pages import blocks
 from tests.support.nodes.content import registered
 
@@ -130,6 +132,52 @@ def test_value_from_another_model_is_not_cached(visitor, mongo):
         assert visitor.read(f"/nodes/{key}")["computed"] == {"pages": 1}
         build.node("counted", "two", published=None)
         assert visitor.read(f"/nodes/{key}")["computed"] == {"pages": 2}
+
+
+class Fragile(content.Page):
+    api_fields = ["share", "whole", "numbers"]
+
+    @property
+    def share(self) -> int:
+        return 10 // len(self.text)
+
+    def whole(self) -> timedelta:
+        return object() if self.text == "ab" else timedelta(1)
+
+    @classmethod
+    def numbers(cls, nodes) -> dict[ObjectId, int]:
+        raise LookupError("no numbers")
+
+
+def test_field_whose_code_fails_is_null(visitor, mongo, caplog):
+    """The other fields and the other nodes of the list are complete, and the response isn't cached."""
+    with registered(Fragile):
+        for text in ("", "ab", "abcde"):
+            build.node("fragile", f"page-{len(text)}", text=text, published=build.PAST)
+        items = visitor.read("/nodes?type=fragile&include=computed")["items"]
+        assert {item["slug"]: item["computed"] for item in items} == {
+            "page-0": {"share": None, "whole": "P1D", "numbers": None},
+            "page-2": {"share": 5, "whole": None, "numbers": None},
+            "page-5": {"share": 2, "whole": "P1D", "numbers": None},
+        }
+        assert [record.exc_info[0].__name__ for record in caplog.records if "Fragile" in record.message] == [
+            "ZeroDivisionError",
+            "PydanticSerializationError",
+            "LookupError",
+        ]
+        assert list(page_cache.storage.cache.entries) == []
+        fields = openapi.schema(api)["components"]["schemas"]["FragileComputed"]["properties"]
+        assert fields["share"]["anyOf"] == [{"type": "integer"}, {"type": "null"}]
+
+
+def test_outage_in_a_computed_field_is_an_outage(visitor, mongo, monkeypatch):
+    def fail(cls, nodes) -> dict[ObjectId, int]:
+        raise ServerSelectionTimeoutError("no primary")
+
+    monkeypatch.setattr(Fragile, "numbers", classmethod(fail))
+    with registered(Fragile):
+        build.node("fragile", "page", text="ab", published=build.PAST)
+        assert visitor.get("/nodes?type=fragile&include=computed").status_code == 503
 
 
 def test_checks_report_invalid_computed_fields():
