@@ -1,11 +1,14 @@
-"""Doctor checks for pages: frequent queries, histories, content types and their versions."""
+"""Doctor checks for pages: frequent queries, histories, scheduled changes, content types and their versions."""
 
 from collections.abc import Iterator
 
+from marginalia.mongo.clock import now
 from marginalia.mongo.collections import Index
 from marginalia.mongo.connection import Document, is_mongos
 from marginalia.mongo.doctor import ADVICE, ERROR, WARNING, Examination, Finding, check
 from marginalia.mongo.indexes.matching import is_same
+from marginalia.tasks import queue
+from marginalia.tasks.doctor import OVERDUE
 from nodes.collections import (
     ASSET_FILES,
     NODES,
@@ -89,6 +92,19 @@ def histories(examination: Examination) -> Iterator[Finding]:
             message = f"The current revision of {len(missing)} of {len(nonces)} pages is missing: {some}."
             fix = f"Restore {REVISIONS} from a backup. Until then, edits of these pages are merged only field by field."
             yield Finding(WARNING, "history-gone", REVISIONS, message, fix)
+
+
+@check
+def due_drafts(examination: Examination) -> Iterator[Finding]:
+    """Check for scheduled changes that are due, but that a running worker hasn't published."""
+    if not queue.is_tended(alias=examination.alias):
+        return  # The worker's own check reports this.
+    for nodes in examination.declared(NODES):
+        due = examination.db[nodes].find({"draft.due": {"$lte": now() - OVERDUE}}, {"_id": 1}).limit(NAMED)
+        if ids := ", ".join(str(node["_id"]) for node in due):
+            message = f"Scheduled changes are due, but can't be published: {ids}."
+            fix = "Read the reason in the worker's log, for example a unique value that another page has. Edit a page."
+            yield Finding(WARNING, "draft-stuck", nodes, message, fix)
 
 
 @check

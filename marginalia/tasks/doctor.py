@@ -1,11 +1,11 @@
-"""Doctor checks for the worker and the job queue."""
+"""Doctor checks for the worker, the job queue and the schedules of tasks."""
 
 from collections.abc import Iterator
 from datetime import timedelta
 
 from marginalia.mongo.clock import now
 from marginalia.mongo.doctor import WARNING, Examination, Finding, HotQuery, check
-from marginalia.tasks import queue
+from marginalia.tasks import queue, schedules
 
 # If a job has been due for this long, the workers are considered dead.
 OVERDUE = timedelta(minutes=10)
@@ -14,6 +14,8 @@ OVERDUE = timedelta(minutes=10)
 MIN_TRIES = 5
 # Maximum number of failed jobs to count, and to list by name.
 MAX_COUNTED = 1_000
+# Maximum number of scheduled tasks listed in one finding.
+NAMED = 3
 
 
 HOT_QUERIES = (
@@ -65,3 +67,15 @@ def jobs_done(examination: Examination) -> Iterator[Finding]:
         message = f"{failed} jobs failed permanently: {names}."
         fix = "Run manage.py work --failed to list them. Fix the cause, then run manage.py work --retry-failed."
         yield Finding(WARNING, "jobs-failed", queue.COLLECTION, message, fix)
+
+
+@check
+def schedules_not_ahead(examination: Examination) -> Iterator[Finding]:
+    """Check for schedules that stopped because a machine's clock was ahead when it ran the task."""
+    for name in examination.declared(schedules.COLLECTION):
+        ahead = examination.db[name].find({"due": {"$gt": now() + OVERDUE}}).sort("due", -1).limit(MAX_COUNTED)
+        if tasks := list(ahead):
+            some = ", ".join(f"{task['_id']} until {task['due']:%Y-%m-%d %H:%M} UTC" for task in tasks[:NAMED])
+            message = f"A clock was ahead, so {len(tasks)} scheduled tasks don't run: {some}."
+            fix = f"Check the clocks of all machines. Then delete the documents of these tasks in {name}."
+            yield Finding(WARNING, "schedule-ahead", name, message, fix)

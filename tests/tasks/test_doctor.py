@@ -1,6 +1,6 @@
 """The doctor on the worker and its jobs."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from marginalia.mongo.clock import now
 from marginalia.mongo.doctor import WARNING
@@ -45,3 +45,11 @@ def test_machine_with_a_killed_worker_is_reported(mongo):
     mongo.workers.insert_one({"_id": "web2:7", "host": "web2", "at": now() - timedelta(minutes=4)})
     (finding,) = findings("worker-silent")
     assert (finding.level, "web2" in finding.message) == (WARNING, True)
+
+
+def test_schedule_that_a_wrong_clock_moved_ahead_is_reported(mongo):
+    mongo.schedules.insert_one({"_id": "tidy", "due": now() + timedelta(minutes=5), "job": None})
+    assert findings("schedule-ahead") == []
+    mongo.schedules.update_one({}, {"$set": {"due": datetime(2999, 1, 2, 3, 4, tzinfo=UTC)}})
+    (finding,) = findings("schedule-ahead")
+    assert finding.message == "A clock was ahead, so 1 scheduled tasks don't run: tidy until 2999-01-02 03:04 UTC."

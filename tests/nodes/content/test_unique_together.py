@@ -15,6 +15,7 @@ from cms.testing.build import EDITOR, node, nonce, save, stored
 from marginalia.mongo import indexes, sharding
 from marginalia.mongo.clock import now
 from marginalia.mongo.collections import declared_collections
+from marginalia.tasks import worker
 from nodes.checks import check_content
 from nodes.content import MarkdownField, NodeField, Page, Section, uniqueness
 from nodes.errors import NotUnique
@@ -195,6 +196,22 @@ def test_scheduled_changes_are_published_without_conflict(venue, mongo):
     mongo["cms.nodes"].update_one({"_id": made}, {"$set": {"draft.due": now() - timedelta(minutes=1)}})
     assert scheduled.publish_due() == 1
     assert stored(made)["detail"]["room"] == "Attic"
+
+
+def test_scheduled_changes_that_cannot_be_published_are_reported(venue, mongo, without_query):
+    made = show(venue)
+    draft = drafts.save_draft(EDITOR, made, nonce(made), {"detail.room": "Attic"})
+    drafts.schedule(EDITOR, made, draft.nonce, now() + timedelta(days=1))
+    other = show(venue, "other", "Attic")
+    mongo["cms.nodes"].update_one({"_id": made}, {"$set": {"draft.due": now() - timedelta(minutes=11)}})
+    assert findings("draft-stuck") == []  # No worker is running.
+    worker.tend()
+    scheduled.publish_due()
+    (finding,) = findings("draft-stuck")
+    assert str(made) in finding.message
+    save(other, nonce(other), detail__room="Cellar")
+    scheduled.publish_due()
+    assert findings("draft-stuck") == []
 
 
 def test_copy_leaves_the_first_field_empty(venue):
