@@ -27,6 +27,9 @@ class Start(startproject.Command):
         """
         if options["name"] in TAKEN or keyword.iskeyword(options["name"]):
             raise CommandError(f"A site's package can't have the name {options['name']}. Choose another name.")
+        if existing := _existing_files(options["name"], Path(options["directory"] or options["name"])):
+            names = ", ".join(map(str, existing))
+            raise CommandError(f"The folder already contains {names}. Choose another folder. Nothing was written.")
         sys.path.append(str(PACKAGES))  # so that startproject rejects the names of Marginalia's packages
         super().handle(
             **options,
@@ -37,6 +40,15 @@ class Start(startproject.Command):
             verbosity=1,
             marginalia_version=__version__,
         )
+
+
+def _existing_files(name: str, folder: Path) -> list[Path]:
+    """Return the files in `folder` that the template would replace. Django notices them only after it has begun."""
+    template = (
+        path.relative_to(SITE) for path in SITE.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    )
+    files = (Path(str(path).replace("project_name", name).replace(".py-tpl", ".py")) for path in template)
+    return sorted(path for path in files if (folder.expanduser() / path).exists())
 
 
 def main() -> None:

@@ -141,8 +141,8 @@ def test_unusable_name_is_refused(site: Site, tmp_path: Path, name: str, said: s
 def test_existing_files_are_not_replaced(site: Site, tmp_path: Path) -> None:
     (tmp_path / "manage.py").write_text("mine")
     output = site.run(site.folder / ".venv/bin/marginalia", "start", "another", tmp_path, code=2)
-    assert "already exists" in output
-    assert (tmp_path / "manage.py").read_text() == "mine"
+    assert "The folder already contains manage.py. Choose another folder. Nothing was written." in output
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
 
 
 def test_types_are_checked_with_those_of_marginalia(site: Site) -> None:
