@@ -57,7 +57,7 @@ def gunicorn(application: str, port: int) -> list[str]:
     """Return the command that the site itself uses."""
     from cms.serving import web_server
 
-    return web_server.gunicorn_command(application, port)
+    return web_server.gunicorn_command(port, application)
 
 
 def granian(application: str, port: int, workers: int = 2, threads: int = 12) -> list[str]:

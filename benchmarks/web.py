@@ -142,7 +142,7 @@ def serve(
     log = folder / f"web-{port}.log"
     mongod = Embedded(folder).running()
     assert mongod is not None
-    command = [python, *web_server.gunicorn_command(application, port)[1:], *arguments]
+    command = [python, *web_server.gunicorn_command(port, application)[1:], *arguments]
     process_environment = {**os.environ, "WEB_CONCURRENCY": str(WORKERS), **(environment or {})}
     with log.open("wb") as output:
         process = subprocess.Popen(

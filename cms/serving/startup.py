@@ -176,7 +176,7 @@ def start_web_server(port: int, claim: Claim) -> subprocess.Popen[bytes]:
 
     The guard process holds the claim until the web server exits.
     """
-    command = web_server.gunicorn_command(":".join(settings.WSGI_APPLICATION.rsplit(".", 1)), port)
+    command = web_server.gunicorn_command(port)
     return start_guarded(command, grace=GRACE_SECONDS, claims=[claim.descriptor])
 
 

@@ -52,7 +52,7 @@ def test_web_server_has_the_same_command_line_everywhere():
 
 
 def test_gunicorn_and_serve_use_the_same_settings():
-    command = web_server.gunicorn_command("cms.wsgi:application", 8000)
+    command = web_server.gunicorn_command(8000)
     read, imported = ROOT / "gunicorn.conf.py", ROOT / "cms/serving/gunicorn_conf.py"
     assert command[command.index("--config") + 1] == str(imported)
     assert "from cms.serving.gunicorn_conf import *" in read.read_text()

@@ -156,7 +156,7 @@ def served(folder: Path, **environment: str) -> Iterator[Web]:
     own = {"DJANGO_SETTINGS_MODULE": "tests.settings", "WEB_CONCURRENCY": "1", "VAR_DIR": str(folder)}
     own |= {"TEST_MONGODB_NAME": connection.settings_dict["NAME"], "SECRET_KEY": settings.SECRET_KEY}
     with log.open("wb") as output:
-        command = web_server.gunicorn_command("cms.wsgi:application", port)
+        command = web_server.gunicorn_command(port)
         process = subprocess.Popen(
             command, env={**os.environ, **own, **environment}, cwd=folder, stdout=output, stderr=output
         )

@@ -92,7 +92,7 @@ class OnCdn(OnReplicaSet):
         environment = self.site.environment
         environment["CDN_PURGE_URLS"] = f"http://127.0.0.1:{heard}"
         for port in self._web_ports:
-            command = web_server.gunicorn_command("cms.wsgi:application", port)
+            command = web_server.gunicorn_command(port)
             self.webs.append(Process(command, self._folder / f"web-{port}.log", environment))
         for number in range(2):
             command = [sys.executable, str(ROOT / "manage.py"), "work"]
