@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # browsers.
 TESTERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: help run test test-next test-slow lint docs bench soak mutants screenshots vendor package clean chromium wrk checkers java promtool varnish nginx lighthouse lock sbom audit image builders
+.PHONY: help run test test-next test-on-next test-slow lint docs bench soak mutants screenshots vendor package clean chromium wrk checkers java promtool varnish nginx lighthouse lock sbom audit image builders
 .DEFAULT_GOAL := help
 
 help: ## list all targets
@@ -20,12 +20,21 @@ run: .venv/runtime.stamp ## serve the site on 127.0.0.1:8000 (options: PORT=8001
 test: .venv/dev.stamp chromium checkers ## run the quick tests, about eight minutes on two cores
 	$(BIN)/python -m pytest -m "not slow" -n $(TESTERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-next: .venv-next/dev.stamp chromium checkers ## run the quick tests with the versions in requirements-next.txt (PYTHON=python3.13)
+# A Python 3.12 or later, or nothing.
+NEXT_PYTHON = $(shell for python in $(PYTHON) python3.13 python3.12 python3.14; do $$python -c \
+	'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && { echo $$python; break; }; done)
+
+test-next: ## run the quick tests with the versions in requirements-next.txt (PYTHON=python3.13), on Debian 13 if there is no Python 3.12
+	$(if $(NEXT_PYTHON),$(MAKE) test-on-next PYTHON=$(NEXT_PYTHON),$(MAKE) builders)
+	$(if $(NEXT_PYTHON),,env -u MAKEFLAGS tools/debian13.sh make test-on-next ARGS='$(ARGS)')
+
+test-on-next: .venv-next/dev.stamp chromium checkers
 	.venv-next/bin/python -m pytest -m "not slow" -n $(TESTERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-slow: .venv/dev.stamp chromium checkers java promtool varnish nginx builders ## run the slow tests: crashes, large volumes, conversions, mutants
+test-slow: .venv/dev.stamp chromium checkers java promtool varnish nginx builders ## run the slow tests: crashes, large volumes, conversions, mutants, and test-next
 	$(BIN)/python -m pytest -m slow -n $(TESTERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 	$(if $(ARGS),,$(BIN)/python -m tests.mutants)
+	$(if $(ARGS),,$(MAKE) test-next)
 
 lint: .venv/dev.stamp checkers ## check style, types, imports, and the words of docs and interface
 	$(BIN)/ruff check .

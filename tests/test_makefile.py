@@ -72,7 +72,7 @@ def test_missing_interpreter_is_reported(make):
 
 @pytest.mark.parametrize(
     ("target", "version", "oldest"),
-    [("run", (3, 9, 2), "3.11"), ("run", (3, 10, 0), "3.11"), ("test-next", (3, 11, 7), "3.12")],
+    [("run", (3, 9, 2), "3.11"), ("run", (3, 10, 0), "3.11"), ("test-on-next", (3, 11, 7), "3.12")],
 )
 def test_old_interpreter_is_reported(make, tmp_path, target, version, oldest):
     old = interpreter(
