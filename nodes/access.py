@@ -250,16 +250,19 @@ def seen_by(user: Any) -> dict[str, Any]:
     return {} if sees_all(user) else {"$or": [live(now()), {"metadata.author._id": user.pk}]}
 
 
-def visible_content(user: Any, type: type[T]) -> ContentQuery[T]:
-    """Return the query for the pages of `type` that `user` can see: public pages, and pages that `allowed` permits."""
+def visible_content(user: Any | None, type: type[T]) -> ContentQuery[T]:
+    """Return the query for the pages of `type` that `user` can see: public pages, and pages that `allowed` permits.
+
+    None stands for a visitor.
+    """
 
     def visible(moment: datetime) -> dict[str, Any]:
-        if _is_staff(user) and sees_all(user):
-            return {}
         public = public_filter(tree.current(), moment)
-        if _is_staff(user) and user.has_perm("nodes.change_node"):
-            return {"$or": [public, {"metadata.author._id": user.pk}]}
-        return public
+        if user is None or not _is_staff(user):
+            return public
+        if sees_all(user):
+            return {}
+        return {"$or": [public, {"metadata.author._id": user.pk}]} if user.has_perm("nodes.change_node") else public
 
     return ContentQuery(type, visible, is_public=False)
 

@@ -4,7 +4,7 @@ import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from bson import ObjectId
 
@@ -34,6 +34,18 @@ class Act(enum.StrEnum):
     MOVED = "moved"
     RENAMED = "renamed"
     REPLACED = "replaced"  # The file of a photo was replaced.
+
+
+class User(Protocol):
+    """An account, a visitor, the Principal of an API request, or `nodes.access.System`."""
+
+    @property
+    def pk(self) -> Any: ...
+    @property
+    def is_active(self) -> bool: ...
+    @property
+    def is_staff(self) -> bool: ...
+    def has_perm(self, permission: str, /) -> bool: ...
 
 
 @dataclass(frozen=True)

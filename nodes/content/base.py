@@ -29,6 +29,7 @@ from nodes.content.routes import Route
 if TYPE_CHECKING:
     from nodes.models import Node
     from nodes.selectors.content_queries import ContentQuery
+    from nodes.types import User
 
 T = TypeVar("T", bound="Content")
 
@@ -251,11 +252,14 @@ class Content(EmbeddedModel, metaclass=ContentBase):
         return label
 
     @classmethod
-    def visible_to(cls, user: Any) -> "ContentQuery[Self]":
+    def visible_to(cls, user: "User | None") -> "ContentQuery[Self]":
         """Return the query for the pages of this type that `user` can see.
 
         These are the public pages, and the pages that the user can see in the admin. Pages are returned without the
         changes in their drafts. Responses that show the result aren't cached.
+
+        Args:
+            user: The user, such as `request.user`, or the Principal of an API request. None stands for a visitor.
         """
         return import_module("nodes.access").visible_content(user, cls)
 

@@ -89,10 +89,14 @@ def condition(model: type[Content], lookup: str, value: Any) -> Condition:
         is_null = operator == "exact" or _is_true(value)
         return Condition({path: None if is_null else {"$ne": None}}, name, is_null)
     match operator:
-        case "exact":
-            wanted = {"$eq": _stored(field, value)}
-        case "in":
-            wanted = {"$in": [_stored(field, item) for item in _items(value)]}
+        case "exact" | "in":
+            allowed = [_stored(field, item) for item in (_items(value) if operator == "in" else [value])]
+            # Pages that were saved before the field was added have its default value, but don't store it. None matches
+            # missing values.
+            is_declared = path.startswith(DETAIL) and "." not in path.removeprefix(DETAIL)
+            if is_declared and _stored_default(field) in allowed:
+                allowed.append(None)
+            wanted = {"$in": allowed} if operator == "in" or len(allowed) > 1 else {"$eq": allowed[0]}
         case "range":
             first, last = _pair(value)
             wanted = {"$gte": _stored(field, first), "$lte": _stored(field, last)}
@@ -197,6 +201,14 @@ def _resolve(model: type[Content], name: str) -> tuple[str, models.Field, str]:
 
 def _stored(field: models.Field, value: Any) -> Any:
     return values.queried(field, id_of(value) if isinstance(field, ObjectIdField) else value)
+
+
+def _stored_default(field: models.Field) -> Any:
+    """Return the default of a field as it is stored, or None if there is no constant default or the field can be null."""
+    if field.null or (field.has_default() and callable(field.default)):
+        return None
+    default = field.get_default()  # "" for texts without a declared default
+    return None if default is None else values.queried(field, default)
 
 
 def _items(value: Any) -> list[Any]:

@@ -59,6 +59,9 @@ class ContentQuery(Generic[T]):
 
     The query is lazy and can be refined, like a Django QuerySet. Each evaluation sends one command to MongoDB, and its
     results are cached. If `order_by` isn't called, the newest pages come first.
+
+    If a page was saved before a field was added, the field's value is missing in the database. `field=value` and `in`
+    find such pages by the field's default value. Comparisons and the order don't know the default value.
     """
 
     type: type[T]

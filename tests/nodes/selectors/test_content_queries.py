@@ -544,9 +544,25 @@ def test_users_see_public_pages_and_what_they_see_in_the_admin(mongo):
     assert seen(user("reader", "publish_node", "change_node", is_staff=False)) == ["public"]
     assert seen(user("inactive", "publish_node", is_active=False)) == ["public"]
     assert seen(user("staff")) == ["public"]
-    assert seen(AnonymousUser()) == ["public"]
+    assert seen(AnonymousUser()) == seen(None) == ["public"]
     assert Event.visible_to(author).filter(slug="draft").first() is None
     assert slugs(Event.visible_to(author).in_section(hidden)) == []
+
+
+def test_pages_stored_before_a_field_was_added_are_found_by_its_default(mongo):
+    event("new", places=3, is_free=True, hall="x")
+    event("default")
+    old = event("old")
+    fields = ("places", "is_free", "hall", "price", "topics")
+    mongo["cms.nodes"].update_one({"_id": old}, {"$unset": {f"metadata.detail.{name}": "" for name in fields}})
+
+    def found(**conditions):
+        return slugs(Event.live.filter(**conditions).order_by("slug"))
+
+    for conditions in ({"places": 0}, {"is_free": False}, {"hall": ""}, {"places__in": [0, 1]}, {"price": None}):
+        expected = ["default", "new", "old"] if conditions == {"price": None} else ["default", "old"]
+        assert found(**conditions) == expected, conditions
+    assert found(places=3) == found(places__in=[3, 4]) == found(is_free=True) == ["new"]
 
 
 def test_public_queries_record_dependencies_and_queries_of_users_are_not_cached(mongo):
