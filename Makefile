@@ -67,7 +67,7 @@ mutants: .venv/dev.stamp ## remove each guard in turn and check that its test fa
 screenshots: .venv/dev.stamp chromium ## take the screenshots in docs/images
 	$(BIN)/python -m pytest -q tests/browser/screenshots.py
 
-vendor: ## update the third-party files in static/vendor (needs npm)
+vendor: checkers ## update the third-party files in static/vendor (needs npm)
 	@bash tools/vendor.sh
 
 image: .venv/dev.stamp builders ## build a container image of the last commit in build/marginalia.tar

@@ -1,5 +1,6 @@
 """The settings module. Values that differ between sites are read from the environment (docs/reference/settings.md)."""
 
+from csp.constants import NONCE
 from django.utils.translation import gettext_lazy as _
 
 from cms.environment.reading import read_environment
@@ -211,6 +212,8 @@ CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": ["'self'"],
         "img-src": ["'self'", "data:"],
+        # Only the Markdown editor's page uses the nonce, because CodeMirror adds a style element.
+        "style-src": ["'self'", NONCE],
         "object-src": ["'none'"],
         "base-uri": ["'self'"],
         "form-action": ["'self'"],

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make vendor`: fetch the files in static/vendor from the npm registry, in the versions and with the checksums below.
+# `make vendor`: make the files in static/vendor from packages of the npm registry, in pinned versions and with their checksums.
 # Run this only to update a version. The files are committed, so a site needs neither npm nor a network.
 set -eu
 cd "$(dirname "$0")/.."
@@ -14,22 +14,20 @@ package() {
     mkdir "$work/$1" && tar -xzf "$work/$archive" -C "$work/$1" --strip-components=1
 }
 
-package easymde 2.21.0 '5uE7I/DEN8gvGRwxaqAv7h1PMEK2ykNXVX5zL0dK3nCYROGja3AMbdQz8eCEELnfvCfy7tRkTmLuvyJG8uSWjQ=='
-# Packages that easymde.min.js contains. They are fetched only for their licences.
-package codemirror 5.65.15 'YC4EHbbwQeubZzxLl5G4nlbLc1T21QTrKGaOal/Pkm9dVDMZXMH7+ieSPEOZCtO9I68i8/oteJKOxzHC2zR+0g=='
-package marked 4.3.0 'PRsaiG84bK+AMvxziE/lCFss8juXjNaWzVbN5tXAm4XjeaS9NAHhop+PjQxz2A9h8Q4M/xGmzP8vqNwy6JeK0A=='
-package codemirror-spell-checker 1.1.2 '2Tl6n0v+GJRsC9K3MLCdLaMOmvWL0uukajNJseorZJsslaxZyZMgENocPU8R0DyoTAiKsyqiemSOZo7kjGV0LQ=='
-package typo-js 1.2.4 'Oy/k+tFle5NAA3J/yrrYGfvEnPVrDZ8s8/WCwjUE75k331QyKIsFss7byQ/PzBmXLY6h1moRnZbnaxWBe3I3CA=='
-
-to=static/vendor/easymde
-mkdir -p "$to"
-cp "$work/easymde/dist/easymde.min.js" "$work/easymde/dist/easymde.min.css" "$work/easymde/LICENSE" "$to/"
-cp "$work/typo-js/README.md" "$to/LICENSE-typo-js"
-for name in codemirror marked codemirror-spell-checker; do
-    found=$(find "$work/$name" -maxdepth 1 -iname 'licen[sc]e*' | head -1)
-    cp "$found" "$to/LICENSE-$name"
-done
-chmod 644 "$to"/*
+# CodeMirror, bundled from the versions in package-lock.json. npm checks their checksums.
+node_modules/.bin/esbuild tools/vendor/codemirror/codemirror.js --bundle --minify --format=esm --target=es2022 \
+    --legal-comments=none --log-level=warning --metafile="$work/bundle.json" --outfile=static/vendor/codemirror/codemirror.js
+# All packages in the bundle have the same licence, with different names in its first lines.
+node -e '
+    const { inputs } = Object.values(require(process.argv[1]).outputs)[0];
+    const folders = Object.keys(inputs).map((file) => /node_modules\/((@[^/]*\/)?[^/]*)\//.exec(file)?.[1]).filter(Boolean);
+    for (const name of [...new Set(folders)].sort()) console.log(name);
+' "$work/bundle.json" | while read -r name; do
+    printf '== %s %s ==\n\n' "$name" "$(node -p "require('./node_modules/$name/package.json').version")"
+    cat "node_modules/$name/LICENSE"
+    echo
+done > static/vendor/codemirror/LICENSE
+chmod 644 static/vendor/codemirror/*
 
 # Fonts as published by their author, reduced to the characters of Latin texts.
 package source-serif 4.5.1 'NUAh5IzF7KiUu2gTpqE+ed9MNbMe4st7LIIXZ0OHHSPc6gg86H67j04M8sIhU2qqFd26btXaFQ2ge5u/p72j0Q=='
@@ -62,5 +60,5 @@ cut source-sans/TTF/SourceSans3-Semibold.ttf sans-semibold
 cp "$work/source-serif/LICENSE.md" "$to/LICENSE-source-serif"
 cp "$work/source-sans/LICENSE.md" "$to/LICENSE-source-sans"
 chmod 644 "$to"/*
-(cd static/vendor && sha256sum easymde/* fonts/*) > "$work/sums" && mv "$work/sums" static/vendor/SHA256SUMS
+(cd static/vendor && sha256sum codemirror/* fonts/*) > "$work/sums" && mv "$work/sums" static/vendor/SHA256SUMS
 chmod 644 static/vendor/SHA256SUMS

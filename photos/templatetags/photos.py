@@ -134,13 +134,14 @@ def picture_dialog(context: Any, new_photo: Any) -> dict[str, Any]:
     }
 
 
-@register.inclusion_tag("editor/_editor.html")
-def editor_settings() -> dict[str, Any]:
+@register.inclusion_tag("editor/_editor.html", takes_context=True)
+def editor_settings(context: Any) -> dict[str, Any]:
     """Show the Markdown editor's help and the settings for its script: `{% editor_settings %}`."""
-    return {"words": {**_words(), "show": reverse("admin:nodes_node_show_typed")}}
+    nonce = str(context["request"].csp_nonce)
+    return {"words": {**_words(), "show": reverse("admin:nodes_node_show_typed"), "nonce": nonce}}
 
 
-def _words() -> dict[str, str]:
+def _words() -> dict[str, Any]:
     """Return the Markdown editor's interface strings in the active language."""
     return {
         "bold": _("Bold"),
@@ -168,4 +169,25 @@ def _words() -> dict[str, str]:
         "minutes": _("%(n)s min read"),
         "column": _("Column"),
         "cell": _("Text"),
+        # CodeMirror's own texts, by their English wording.
+        "phrases": {
+            "Find": _("Find"),
+            "Replace": _("Replace with"),
+            "next": _("Next"),
+            "previous": _("Previous"),
+            "all": _("Select all"),
+            "match case": _("Match case"),
+            "regexp": _("Regular expression"),
+            "by word": _("Whole words"),
+            "replace": _("Replace"),
+            "replace all": _("Replace all"),
+            "close": _("Close"),
+            "current match": _("current match"),
+            "on line": _("on line"),
+            "replaced $ matches": _("replaced $ matches"),
+            "replaced match on line $": _("replaced match on line $"),
+            "Go to line": _("Go to line"),
+            "go": _("Go"),
+            "Control character": _("Control character"),
+        },
     }

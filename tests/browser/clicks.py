@@ -64,7 +64,7 @@ def test_count_a_post_with_a_picture_and_two_links(browsing, account):
         page.keyboard.type(words)
         ann.press(step, "Control+Shift+ArrowLeft")
         ann.paste(step, PASTE, address)
-    ann.paste("picture", GIVE, [".CodeMirror-code", "paste", [given("lake.png", pictures.png(), "image/png")]])
+    ann.paste("picture", GIVE, [".cm-content", "paste", [given("lake.png", pictures.png(), "image/png")]])
     dialog = page.locator("#picture-dialog")
     expect(dialog.locator("[name=alt]")).to_be_focused()
     page.keyboard.type("A lake at night")

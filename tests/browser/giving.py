@@ -19,7 +19,7 @@ PASTE = """(words) => {
   const clipboardData = new DataTransfer();
   clipboardData.setData("text/plain", words);
   const event = new ClipboardEvent("paste", { bubbles: true, cancelable: true, clipboardData });
-  document.querySelector(".CodeMirror-code").dispatchEvent(event);
+  document.querySelector(".cm-content").dispatchEvent(event);
 }"""
 
 

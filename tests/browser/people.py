@@ -12,6 +12,10 @@ expect.set_options(timeout=PATIENCE / 2)
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
 PASSWORD = "browse-4-marginalia"
 
+# The beginning of a script for `page.evaluate` that uses CodeMirror's view of the text.
+VIEW = """const { EditorView } = await import("/static/vendor/codemirror/codemirror.js");
+  const view = EditorView.findFromDOM(document.querySelector(".cm-editor"));"""
+
 
 def _told(message: ConsoleMessage) -> str:
     return f"{message.text} ({message.location.get('url', '')})"
@@ -71,11 +75,11 @@ class Browsing:
 def write(page: Page, text: str) -> None:
     """Replace the text in a node's form, in the editor or, without scripts, in the textarea."""
     page.wait_for_load_state()
-    editor = page.locator("#node_form .CodeMirror")
+    editor = page.locator("#node_form .cm-editor")
     if editor.count() == 0:
         page.locator("#node_form textarea[name=text]").fill(text)
         return
-    editor.locator(".CodeMirror-code").click()
+    editor.locator(".cm-content").click()
     page.keyboard.press("Control+a")
     page.keyboard.insert_text(text)
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from cms.testing.build import node
+from tests.browser.people import VIEW
 
 # A word of each visible line: its letters and the middle of its box in the window.
 WORDS = """() => {
@@ -13,7 +14,7 @@ WORDS = """() => {
   // The page scrolls to show a caret that is closer to the lower end.
   const end = (bar.bottom >= innerHeight ? bar.top : innerHeight) - 60;
   const lines = new Map();
-  for (const line of document.querySelectorAll(".CodeMirror-line")) {
+  for (const line of document.querySelectorAll(".cm-line")) {
     const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
     for (let text = walker.nextNode(); text; text = walker.nextNode()) {
       for (const { 0: word, index } of text.data.matchAll(/word\\d+/g)) {
@@ -31,11 +32,11 @@ WORDS = """() => {
 
 
 # The word at the caret.
-AT_CARET = """() => {
-  const cm = document.querySelector(".CodeMirror").CodeMirror;
-  const { anchor, head } = cm.findWordAt(cm.getCursor());
-  return cm.getRange(anchor, head);
-}"""
+AT_CARET = f"""async () => {{
+  {VIEW}
+  const word = view.state.wordAt(view.state.selection.main.head);
+  return word && view.state.sliceDoc(word.from, word.to);
+}}"""
 
 
 def long_text():
@@ -76,5 +77,5 @@ def test_click_works_after_toggling_the_preview(browsing, account):
     beside = ann.get_by_role("button", name=re.compile("Side-by-side preview"))
     for is_wide in ("< 600", "> 600"):
         beside.click()
-        ann.wait_for_function(f"document.querySelector('.CodeMirror').offsetWidth {is_wide}")
+        ann.wait_for_function(f"document.querySelector('.cm-editor').offsetWidth {is_wide}")
         check_clicks(ann)

@@ -18,7 +18,7 @@ def ann(browsing, account) -> Page:
 def write(page: Page, node_id: object) -> None:
     page.goto(f"/admin/nodes/node/{node_id}/change/")
     page.wait_for_load_state()
-    page.locator(".CodeMirror-code").click()
+    page.locator(".cm-content").click()
 
 
 def kept(node_id: object) -> dict[str, object]:
@@ -73,7 +73,7 @@ def test_link_is_chosen_by_title_url_or_brackets(ann, server):
     assert box.get_attribute("aria-activedescendant") == option.get_attribute("id")
     ann.keyboard.press("Enter")
     expect(text).to_have_value(f"See [Our \\[new\\] fees](node:{fees})")
-    expect(ann.locator(".CodeMirror-focused")).to_be_visible()
+    expect(ann.locator(".cm-focused")).to_be_visible()
     ann.keyboard.type(", the photo")
     for _ in "photo":
         ann.keyboard.press("Shift+ArrowLeft")

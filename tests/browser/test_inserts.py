@@ -32,7 +32,7 @@ def change(text):
 
 def test_insert_is_placed_at_the_cursor(ann):
     ann.goto(change("Before.\n\nAfter."))
-    ann.locator(".CodeMirror-line").first.click()
+    ann.locator(".cm-line").first.click()
     ann.keyboard.press("End")
     form = choose(ann, "Button")
     form.get_by_role("button", name="Insert").click()
@@ -49,7 +49,7 @@ def test_insert_is_placed_at_the_cursor(ann):
 def test_next_typed_text_is_inside_an_empty_note_or_table(ann):
     ann.goto(change("Before.\n\nAfter."))
     text = ann.locator("#id_text")
-    ann.locator(".CodeMirror-line").first.click()
+    ann.locator(".cm-line").first.click()
     ann.keyboard.press("End")
     choose(ann, "Note").get_by_role("button", name="Insert").click()
     expect(text).to_have_value("Before.\n\n:::note\n\n:::\n\nAfter.")
@@ -64,7 +64,7 @@ def test_next_typed_text_is_inside_an_empty_note_or_table(ann):
 
 def test_insert_keeps_the_selected_text(ann):
     ann.goto(change("Before.\n\nAfter."))
-    ann.locator(".CodeMirror-line").first.click()
+    ann.locator(".cm-line").first.click()
     ann.keyboard.press("Home")
     ann.keyboard.press("Control+Shift+ArrowRight")
     choose(ann, "Table of contents").get_by_role("button", name="Insert").click()
@@ -74,7 +74,7 @@ def test_insert_keeps_the_selected_text(ann):
 @pytest.mark.slow
 def test_container_wraps_the_selected_text(ann):
     ann.goto(change("Mind the gap."))
-    ann.locator(".CodeMirror-code").click()
+    ann.locator(".cm-content").click()
     ann.keyboard.press("Control+a")
     form = choose(ann, "Note")
     form.get_by_label("Kind").select_option("warning")

@@ -87,7 +87,7 @@ def test_ten_pictures_dropped_into_a_text_keep_their_order(browsing, account):
     gallery("pictures")
     post = node("blog-entry", "post", parent=node("blog", "blog"), text="Before.")
     page.goto(f"/admin/nodes/node/{post}/change/")
-    page.locator(".CodeMirror-code").click()
+    page.locator(".cm-content").click()
     page.keyboard.press("Control+End")
     # Files from the file picker are handled in the same way.
     page.get_by_role("button", name="Photo", exact=True).click()
@@ -97,7 +97,7 @@ def test_ten_pictures_dropped_into_a_text_keep_their_order(browsing, account):
     expect(dialog.locator(".photo-row")).to_have_count(2)
     dialog.get_by_role("button", name="Cancel").click()
     bad = given("bad.jpg", b"<html>" * 50)
-    page.evaluate(GIVE, [".CodeMirror-code", "drop", [*ten()[:5], bad, *ten()[5:]]])
+    page.evaluate(GIVE, [".cm-content", "drop", [*ten()[:5], bad, *ten()[5:]]])
     rows = dialog.locator(".photo-row")
     expect(rows).to_have_count(11)
     for number, row in enumerate(rows.all()):
@@ -152,14 +152,14 @@ def test_cancelled_pictures_are_not_uploaded(browsing, account):
     page, drawn = browsing(account("ann")), ten()
     gallery("pictures")
     page.goto(f"/admin/nodes/node/{node(text='Before.')}/change/")
-    page.locator(".CodeMirror-code").click()
+    page.locator(".cm-content").click()
     dialog = page.get_by_role("dialog", name="Insert photos")
     insert = dialog.get_by_role("button", name="Insert")
 
     def begin(files):
         """Drop files and press the button. The uploads are held, two at a time."""
         page.route(UPLOADS, lambda _route: None)
-        page.evaluate(GIVE, [".CodeMirror-code", "drop", files])
+        page.evaluate(GIVE, [".cm-content", "drop", files])
         insert.click()
         expect(dialog.locator("progress")).to_have_count(2)
 
@@ -169,7 +169,7 @@ def test_cancelled_pictures_are_not_uploaded(browsing, account):
     expect(dialog).to_be_hidden()
     begin(drawn[4:8])
     dialog.get_by_role("button", name="Cancel").click()
-    page.evaluate(GIVE, [".CodeMirror-code", "drop", drawn[8:9]])
+    page.evaluate(GIVE, [".cm-content", "drop", drawn[8:9]])
     page.unroute(UPLOADS)
     insert.click()
     expect(dialog).to_be_hidden()
@@ -271,9 +271,9 @@ def test_picture_pasted_into_a_text_is_shown_by_the_post(browsing, account):
     gallery("pictures")
     post = node("blog-entry", "post", parent=node("blog", "blog"), text="Before.")
     page.goto(f"/admin/nodes/node/{post}/change/")
-    page.locator(".CodeMirror-code").click()
+    page.locator(".cm-content").click()
     page.keyboard.press("Control+End")
-    page.evaluate(GIVE, [".CodeMirror-code", "paste", [given("image.png", pictures.png(), "image/png")]])
+    page.evaluate(GIVE, [".cm-content", "paste", [given("image.png", pictures.png(), "image/png")]])
     dialog = page.locator("#picture-dialog")
     expect(dialog).to_be_visible()
     dialog.locator("[name=alt]").fill("A lake [at] night")

@@ -12,7 +12,7 @@ from marginalia.markup import markdown
 from nodes.models import Node
 from nodes.selectors import editable_nodes
 from tests.browser.giving import PASTE
-from tests.browser.people import DESKTOP, PHONE, write
+from tests.browser.people import DESKTOP, PHONE, VIEW, write
 from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import gallery, upload
 
@@ -30,7 +30,7 @@ def test_tools_shortcuts_and_word_count_work(ann):
     node_id = node(text="one two")
     ann.goto(change(node_id))
     expect(ann.locator(".editor-words")).to_have_text("2 words · 1 min read")
-    ann.locator(".CodeMirror-code").click()
+    ann.locator(".cm-content").click()
     ann.keyboard.press("Control+a")
     ann.keyboard.type("one")
     expect(ann.locator(".editor-words")).to_have_text("1 word · 1 min read")
@@ -65,12 +65,13 @@ EMPHASIZED = [
     ("⟦one\n\ntwo⟧", "**one**\n\n**two**"),
     ("x ⟦`a**b` and **c**⟧", "x **`a**b` and c**"),
 ]
-SELECT = """([text, from, to]) => {
-  const cm = document.querySelector(".CodeMirror").CodeMirror;
-  cm.setValue(text);
-  cm.setSelection(cm.posFromIndex(from), cm.posFromIndex(to));
-  cm.focus();
-}"""
+SELECT = f"""async ([text, from, to]) => {{
+  {VIEW}
+  view.dispatch({{
+    changes: {{ from: 0, to: view.state.doc.length, insert: text }}, selection: {{ anchor: from, head: to }},
+  }});
+  view.focus();
+}}"""
 
 
 def test_bold_and_italic_are_rendered_and_toggled_off(ann):
@@ -99,9 +100,9 @@ def test_tab_key_leaves_the_editor_and_reaches_the_tools(ann):
     ann.keyboard.press("ArrowRight")
     expect(ann.get_by_role("button", name=re.compile("Italic"))).to_be_focused()
     ann.keyboard.press("Tab")
-    expect(ann.locator(".CodeMirror-focused")).to_be_visible()
+    expect(ann.locator(".cm-focused")).to_be_visible()
     ann.keyboard.press("Tab")
-    expect(ann.locator(".CodeMirror-focused")).to_have_count(0)
+    expect(ann.locator(".cm-focused")).to_have_count(0)
     expect(ann.locator("#id_text")).to_have_value("text")
 
 
@@ -111,14 +112,14 @@ def test_full_screen_keeps_the_tools_above_the_text(browsing, account, screen):
     ann.goto(change(node(text="first\n\n" + "line\n\n" * 40)))
     leave = ann.get_by_role("button", name="Full screen")
     leave.click()
-    expect(ann.locator(".CodeMirror-fullscreen")).to_be_visible()
+    expect(ann.locator(".markdown-editor.fullscreen")).to_be_visible()
     ann.get_by_role("button", name=re.compile("Bold")).click()
     expect(ann.locator("#id_text")).to_have_value(re.compile(r"^\*\*"))
-    tools, text = ann.locator(".editor-toolbar").bounding_box(), ann.locator(".CodeMirror").bounding_box()
+    tools, text = ann.locator(".editor-toolbar").bounding_box(), ann.locator(".cm-editor").bounding_box()
     assert tools["y"] == 0
     assert tools["y"] + tools["height"] <= text["y"]
     leave.click()
-    expect(ann.locator(".CodeMirror-fullscreen")).to_have_count(0)
+    expect(ann.locator(".markdown-editor.fullscreen")).to_have_count(0)
 
 
 @pytest.mark.slow
@@ -136,7 +137,7 @@ def test_side_preview_follows_the_typed_text(ann):
     ann.fill("#id_title", "Another title")
     expect(page.locator("h1")).to_have_text("Another title")
     expect(page.locator(".prose p").last).to_be_in_viewport()
-    editor, beside = ann.locator(".CodeMirror").bounding_box(), pane.bounding_box()
+    editor, beside = ann.locator(".cm-editor").bounding_box(), pane.bounding_box()
     assert beside["x"] >= editor["x"] + editor["width"] - 1
     ann.reload()
     expect(page.locator("h2")).to_have_text("First")
@@ -160,7 +161,7 @@ def test_preview_is_below_the_text_on_a_phone(browsing, account):
     page.get_by_role("button", name=re.compile("Side-by-side preview")).click()
     pane = page.get_by_role("region", name="Preview")
     expect(pane.frame_locator("iframe").locator("article")).to_contain_text("Text")
-    editor, below = page.locator(".CodeMirror").bounding_box(), pane.bounding_box()
+    editor, below = page.locator(".cm-editor").bounding_box(), pane.bounding_box()
     assert below["y"] >= editor["y"] + editor["height"] - 1
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
@@ -172,7 +173,7 @@ def test_photo_is_searched_and_inserted_at_the_cursor(ann):
     )
     upload(place, pictures.jpeg(2), "2.jpg", fields={"title": "Harbour", "detail.alt": "Boats", "published": None})
     ann.goto(change(node(text="Before.\n\nAfter.")))
-    ann.locator(".CodeMirror-line").first.click()
+    ann.locator(".cm-line").first.click()
     ann.keyboard.press("End")
     ann.get_by_role("button", name=re.compile("^Photo")).click()
     picker = ann.get_by_role("dialog", name="Choose a photo")
@@ -220,11 +221,11 @@ def test_tags_are_completed_by_keyboard_and_mouse(ann):
 def test_html_text_keeps_its_textarea(ann):
     node_id = node(text="<p>Old</p>", **{"detail.format": "html"})
     ann.goto(change(node_id))
-    expect(ann.locator(".CodeMirror")).to_have_count(0)
+    expect(ann.locator(".cm-editor")).to_have_count(0)
     ann.fill("#id_text", "<p>New</p>")
     ann.get_by_text("Comments and format").click()
     ann.select_option("#id_format", "markdown")
-    expect(ann.locator(".CodeMirror-code")).to_contain_text("<p>New</p>")
+    expect(ann.locator(".cm-content")).to_contain_text("<p>New</p>")
     ann.select_option("#id_format", "html")
     expect(ann.locator("#id_text")).to_have_value("<p>New</p>")
     expect(ann.locator("#id_text")).to_be_visible()
@@ -238,7 +239,7 @@ def test_unsaved_text_is_restored_into_the_editor(ann, browsing):
     ann.goto("/admin/")
     ann.goto(change(node_id))
     ann.get_by_role("button", name="Continue editing").click()
-    expect(ann.locator(".CodeMirror-code")).to_have_text("typed on the train")
+    expect(ann.locator(".cm-content")).to_have_text("typed on the train")
     ann.click("[name=_continue]")
     expect(ann.locator(".messagelist")).to_contain_text("Updated.")
     assert stored(node_id)["detail"]["text"] == "typed on the train"
@@ -291,7 +292,7 @@ def test_pasted_site_url_becomes_a_link_by_id(ann, server):
     target, page = node(slug="target", title="Our [new] fees"), node(slug="page", text="")
     ann.goto(f"/admin/nodes/node/{page}/change/")
     text = ann.locator("#id_text")
-    ann.locator(".CodeMirror-code").click()
+    ann.locator(".cm-content").click()
     ann.evaluate(PASTE, f"{server}/target#s-winter")
     expect(text).to_have_value(f"[Our \\[new\\] fees](node:{target}#s-winter)")
     ann.keyboard.press("Control+z")
@@ -323,12 +324,13 @@ def test_pasted_site_url_becomes_a_link_by_id(ann, server):
 
 
 # The scroll position of the page, and the positions of the toolbar, the cursor and the bar in the window.
-SEEN = """() => {
-  const cursor = document.querySelector(".CodeMirror").CodeMirror.cursorCoords(null, "window");
+SEEN = f"""async () => {{
+  {VIEW}
+  const cursor = view.coordsAtPos(view.state.selection.main.head);
   const [tools, bar] = [".editor-toolbar", ".edit-form-bar"].map((one) => document.querySelector(one).getBoundingClientRect());
   const end = bar.bottom >= innerHeight ? bar.top : innerHeight;
-  return { scrolled: Math.round(scrollY), tools: tools.bottom, top: cursor.top, bottom: cursor.bottom, end };
-}"""
+  return {{ scrolled: Math.round(scrollY), tools: tools.bottom, top: cursor.top, bottom: cursor.bottom, end }};
+}}"""
 
 
 @pytest.mark.slow
@@ -338,15 +340,15 @@ def test_long_text_keeps_the_cursor_in_sight(browsing, account, screen):
     words = "\n\n".join(" ".join(f"word{n}" for n in range(100)) for _paragraph in range(200))
     ann.goto(change(node(text=words)))
     expect(ann.locator(".editor-words")).to_contain_text("20,000 words")
-    assert ann.locator(".CodeMirror").bounding_box()["height"] > 10 * screen["height"]
-    ann.locator(".CodeMirror-line").first.click()
+    assert ann.locator(".cm-editor").bounding_box()["height"] > 10 * screen["height"]
+    ann.locator(".cm-line").first.click()
     for key in ("Control+End", "PageUp", "PageUp", "Control+Home", "PageDown", "PageDown"):
         ann.keyboard.press(key)
         seen = ann.evaluate(SEEN)
         assert seen["tools"] <= seen["top"] < seen["bottom"] <= seen["end"], key
     assert 0 <= seen["tools"] <= 150, "the toolbar stays in view"
     ann.keyboard.type("some words", delay=20)
-    assert ann.evaluate(SEEN)["scrolled"] == seen["scrolled"], "typing does not move the page"
+    assert abs(ann.evaluate(SEEN)["scrolled"] - seen["scrolled"]) < 10, "typing does not move the page"
     ann.get_by_role("button", name=re.compile("Side-by-side preview")).click()
     expect(ann.frame_locator(".editor-preview-side iframe").locator("article")).to_contain_text("some words")
     if screen == DESKTOP:

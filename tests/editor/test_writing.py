@@ -1,7 +1,9 @@
 """Requests of the form while an editor writes: previews, photos, tags. Also their permissions."""
 
+import gzip
 import hashlib
 import re
+import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -23,7 +25,8 @@ from tests.support.nodes.photo_build import gallery, upload
 
 SHOW, TAGS, PHOTOS = (f"/admin/nodes/node/{name}/" for name in ("show-typed", "tags", "photos"))
 NEW = {"type": "basic-page", "title": "New", "text": "x"}
-STATIC = Path(__file__).parents[2] / "static"
+ROOT = Path(__file__).parents[2]
+STATIC = ROOT / "static"
 
 
 @pytest.fixture
@@ -196,6 +199,24 @@ def test_vendored_files_match_their_checksums():
     assert named.keys() == present
     for name, expected in named.items():
         assert hashlib.sha256((STATIC / "vendor" / name).read_bytes()).hexdigest() == expected
+
+
+def test_bundle_of_codemirror_matches_its_packages(tmp_path):
+    made = tmp_path / "codemirror.js"
+    options = [
+        "--bundle",
+        "--minify",
+        "--format=esm",
+        "--target=es2022",
+        "--legal-comments=none",
+        "--log-level=warning",
+    ]
+    entry = "tools/vendor/codemirror/codemirror.js"
+    subprocess.run(["node_modules/.bin/esbuild", entry, *options, f"--outfile={made}"], cwd=ROOT, check=True)
+    bundle = (STATIC / "vendor/codemirror/codemirror.js").read_bytes()
+    assert made.read_bytes() == bundle, "run make vendor"
+    assert len(bundle) <= 400_000
+    assert len(gzip.compress(bundle)) <= 130_000
 
 
 @pytest.mark.parametrize("moved", [timedelta(hours=-1), timedelta(hours=1)])

@@ -1,273 +1,376 @@
 // @ts-check
-// The Markdown editor for the form's text: EasyMDE with the site's buttons, keyboard shortcuts, word count and preview.
+// Sets up the Markdown editor for the form's text: CodeMirror with the site's toolbar, shortcuts, word count and preview.
 // The form still sends the textarea, and autosave.js reads it. Without this script, editors use the textarea.
-import { control, find } from "./dom.js";
+import {
+  defaultKeymap,
+  deleteMarkupBackward,
+  EditorState,
+  EditorView,
+  highlightSpecialChars,
+  history,
+  historyKeymap,
+  insertNewlineContinueMarkup,
+  keymap,
+  markdownLanguage,
+  Prec,
+  redo,
+  search,
+  searchKeymap,
+  syntaxHighlighting,
+  tagHighlighter,
+  tags,
+  undo,
+} from "../vendor/codemirror/codemirror.js";
+import { control, create, find } from "./dom.js";
 import { emphasize } from "./emphasis.js";
+import { toggleCode, toggleHeading, toggleList, toggleNumberedList, toggleQuote } from "./formatting.js";
 import { insertBlock, setEditor, textarea } from "./insertion.js";
 import { openInserts } from "./inserts.js";
 import { chooseLink, chooseTypedLink } from "./links.js";
 import { hasPicker, pickPhoto } from "./picker.js";
 import { isPreviewWanted, Preview, rememberPreview } from "./preview.js";
-import { button, makeReachable } from "./toolbar.js";
+import { fromTextarea, TextEditor, trackedRanges } from "./text_editor.js";
+import { button, showPressed, toolbar } from "./toolbar.js";
 import { showWordCount } from "./word_count.js";
 
 // How many milliseconds typing must pause before the words are counted.
 const WAIT = 400;
-const { EasyMDE } = window;
-const CTRL = /Mac|iP(hone|ad|od)/.test(navigator.platform) ? "Cmd-" : "Ctrl-";
+const IS_MAC = /Mac|iP(hone|ad|od)/.test(navigator.platform);
 
-/** @param {any} editor */
-const bold = (editor) => emphasize(editor, "bold", "**", EasyMDE.toggleBold);
+/** The classes of the text's syntax, which editor.css styles. */
+const classes = tagHighlighter([
+  ...[1, 2, 3, 4, 5, 6].map((level) => ({ tag: tags[`heading${level}`], class: `md-heading md-heading-${level}` })),
+  { tag: tags.emphasis, class: "md-emphasis" },
+  { tag: tags.strong, class: "md-strong" },
+  { tag: tags.strikethrough, class: "md-strikethrough" },
+  { tag: tags.monospace, class: "md-code" },
+  { tag: [tags.link, tags.url, tags.labelName, tags.string], class: "md-link" },
+  { tag: [tags.quote, tags.processingInstruction, tags.contentSeparator, tags.comment], class: "md-quiet" },
+]);
 
-/** @param {any} editor */
-const italic = (editor) => emphasize(editor, "italic", "*", EasyMDE.toggleItalic);
-
-/** @param {any} editor */
-function link(editor) {
-  if (!chooseLink(editor.codemirror)) EasyMDE.drawLink(editor);
-}
-
-/** @param {any} editor */
-function photo(editor) {
-  if (hasPicker) pickPhoto();
-  else EasyMDE.drawImage(editor);
-}
-
-/** @param {any} editor */
-function togglePreview(editor) {
-  EasyMDE.toggleSideBySide(editor);
-  rememberPreview(editor.codemirror.getWrapperElement().classList.contains("CodeMirror-sided"));
-}
+/**
+ * Insert typed text that replaces a selection or spans several lines, such as dictated text.
+ *
+ * If the browser itself inserts such text, it adds inline styles, which the site's CSP forbids.
+ */
+const plainInput = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    if (event.inputType !== "insertText" || event.data === null || event.isComposing) return false;
+    if (view.state.selection.main.empty && !event.data.includes("\n")) return false;
+    view.dispatch(view.state.replaceSelection(event.data), { userEvent: "input.type" });
+    return true;
+  },
+});
 
 /**
  * Insert a table, and select its first heading so that typing replaces the heading.
  *
- * @param {any} editor
- * @param {Record<string, string>} words
+ * @param {TextEditor} editor
+ * @param {any} words
  */
-function insertTable({ codemirror }, words) {
-  codemirror.setCursor(codemirror.getCursor("to"));
+function insertTable(editor, words) {
+  const { to } = editor.selection;
+  editor.select({ from: to, to });
   const [head, body] = [words.column, words.cell].map((word) => `| ${word} | ${word} |`);
   insertBlock(() => ({ block: `${head}\n| --- | --- |\n${body}`, select: [2, 2 + words.column.length] }));
 }
 
-/** @param {Record<string, string>} words */
-const toolbar = (words) => [
-  button("bold", "bold", `${words.bold} (${CTRL}B)`, bold),
-  button("italic", "italic", `${words.italic} (${CTRL}I)`, italic),
-  button("heading-2", "heading", words.heading, EasyMDE.toggleHeading2),
-  "|",
-  button("quote", "quote", words.quote, EasyMDE.toggleBlockquote),
-  button("unordered-list", "unordered", words.unordered, EasyMDE.toggleUnorderedList),
-  button("ordered-list", "ordered", words.ordered, EasyMDE.toggleOrderedList),
-  button("code", "code", words.code, EasyMDE.toggleCodeBlock),
-  "|",
-  button("link", "link", words.link, link),
-  button("photo", "photo", words.photo, photo),
-  button("table", "table", words.table, (editor) => insertTable(editor, words)),
-  button("insert", "insert", words.insert, openInserts),
-  "|",
-  button("undo", "undo", words.undo, EasyMDE.undo, { noDisable: true }),
-  button("redo", "redo", words.redo, EasyMDE.redo, { noDisable: true }),
-  "|",
-  button("side-by-side", "preview", words.preview, togglePreview, { noDisable: true }),
-  button("fullscreen", "fullscreen", words.fullscreen, EasyMDE.toggleFullScreen, { noDisable: true }),
-  button("keys", "help", words.help, () => find(document, "#editor-help", HTMLDialogElement)?.showModal(), {
-    noDisable: true,
-  }),
-];
-
 /**
- * Describe the field to screen readers.
- *
- * @param {any} codemirror
- * @param {string} label
+ * The Markdown editor in a form: the text between the toolbar and the word count, and the preview next to the text.
  */
-function describe(codemirror, label) {
-  const field = codemirror.getInputField();
-  codemirror.setOption("screenReaderLabel", label);
-  field.setAttribute("aria-label", label);
-  field.setAttribute("aria-multiline", "true");
-  field.setAttribute("role", "textbox");
-}
+class MarkdownEditor {
+  #counting = 0;
 
-/**
- * Insert typed text as plain text.
- *
- * If the browser itself inserts text that spans several lines, it adds inline styles, which the site's CSP forbids.
- * CodeMirror also reads such text after a delay, which is too late if the form is submitted immediately.
- *
- * @param {any} codemirror
- */
-function insertTypedText(codemirror) {
-  codemirror.getInputField().addEventListener("beforeinput", (/** @type {InputEvent} */ event) => {
-    if (event.inputType !== "insertText" || event.data === null || event.isComposing) return;
-    event.preventDefault();
-    codemirror.replaceSelection(event.data, "end", "+input");
-  });
-}
+  /**
+   * @param {HTMLFormElement} form
+   * @param {HTMLTextAreaElement} text
+   * @param {any} words
+   * @param {Preview} preview
+   */
+  constructor(form, text, words, preview) {
+    this.form = form;
+    this.text = text;
+    this.words = words;
+    this.preview = preview;
+    this.pane = create("div", {
+      className: "editor-preview-side",
+      role: "region",
+      ariaLabel: words.shown,
+      hidden: true,
+    });
+    this.count = create("span", { className: "editor-words" });
+    this.editor = new TextEditor(new EditorView({ doc: text.value, extensions: this.#extensions() }));
+    this.toolbar = toolbar(words.tools, this.#buttons());
+    this.element = create(
+      "div",
+      { className: "markdown-editor" },
+      this.toolbar,
+      create("div", { className: "editor-panes" }, this.editor.view.dom, this.pane),
+      create("div", { className: "editor-statusbar" }, this.count),
+    );
+    text.hidden = true;
+    text.after(this.element);
+    setEditor(text, this.editor);
+    this.#countWords();
+    this.#showState();
+    this.#showPreview(isPreviewWanted());
+  }
 
-/**
- * Let the Tab key move to the next field. Ctrl-] and Ctrl-[ change the indentation.
- *
- * @param {any} editor
- */
-function setKeys(editor) {
-  /** @type {Record<string, false | (() => void)>} */
-  const keys = { Tab: false, "Shift-Tab": false };
-  for (const [key, act] of Object.entries({ B: bold, I: italic, K: link })) keys[CTRL + key] = () => act(editor);
-  editor.codemirror.setOption("extraKeys", { ...editor.codemirror.getOption("extraKeys"), ...keys });
-}
+  #extensions() {
+    return [
+      Prec.high(keymap.of(this.#keys())),
+      keymap.of([...defaultKeymap, ...historyKeymap, ...searchKeymap]),
+      history(),
+      search({ top: true }),
+      highlightSpecialChars(),
+      markdownLanguage.extension,
+      syntaxHighlighting(classes),
+      EditorView.lineWrapping,
+      EditorView.cspNonce.of(this.words.nonce),
+      EditorView.contentAttributes.of({
+        "aria-label": this.words.text,
+        spellcheck: "true",
+        autocorrect: "on",
+        autocapitalize: "sentences",
+        writingsuggestions: "true",
+      }),
+      EditorView.scrollMargins.of(() => this.#scrollMargins()),
+      EditorView.updateListener.of((update) => this.#afterUpdate(update)),
+      EditorState.phrases.of(this.words.phrases),
+      trackedRanges,
+      plainInput,
+    ];
+  }
 
-/**
- * Let CodeMirror measure its lines again when the column's width changes.
- *
- * CodeMirror caches the positions of lines, but lines wrap differently if the preview opens, or if the window or the panel
- * is resized.
- *
- * @param {any} codemirror
- */
-function followWidth(codemirror) {
-  let width = 0;
-  new ResizeObserver(([{ contentRect }]) => {
-    if (contentRect.width === width) return;
-    width = contentRect.width;
-    codemirror.refresh();
-  }).observe(codemirror.getWrapperElement());
-}
+  #buttons() {
+    const { words, editor } = this;
+    const ctrl = IS_MAC ? "Cmd-" : "Ctrl-";
+    /** @param {() => void} action */
+    const inText = (action) => () => {
+      action();
+      editor.focus();
+    };
+    return [
+      [
+        button(
+          "bold",
+          `${words.bold} (${ctrl}B)`,
+          inText(() => emphasize(editor, "**")),
+          ["StrongEmphasis"],
+        ),
+        button(
+          "italic",
+          `${words.italic} (${ctrl}I)`,
+          inText(() => emphasize(editor, "*")),
+          ["Emphasis"],
+        ),
+        button(
+          "heading",
+          words.heading,
+          inText(() => toggleHeading(editor)),
+          ["ATXHeading2", "SetextHeading2"],
+        ),
+      ],
+      [
+        button(
+          "quote",
+          words.quote,
+          inText(() => toggleQuote(editor)),
+          ["Blockquote"],
+        ),
+        button(
+          "unordered",
+          words.unordered,
+          inText(() => toggleList(editor)),
+          ["BulletList"],
+        ),
+        button(
+          "ordered",
+          words.ordered,
+          inText(() => toggleNumberedList(editor)),
+          ["OrderedList"],
+        ),
+        button(
+          "code",
+          words.code,
+          inText(() => toggleCode(editor)),
+          ["InlineCode", "FencedCode"],
+        ),
+      ],
+      [
+        button("link", `${words.link} (${ctrl}K)`, () => chooseLink(editor), ["Link"]),
+        ...(hasPicker ? [button("photo", words.photo, () => pickPhoto())] : []),
+        button(
+          "table",
+          words.table,
+          inText(() => insertTable(editor, words)),
+        ),
+        button("insert", words.insert, openInserts),
+      ],
+      [
+        button(
+          "undo",
+          words.undo,
+          inText(() => undo(editor.view)),
+        ),
+        button(
+          "redo",
+          words.redo,
+          inText(() => redo(editor.view)),
+        ),
+      ],
+      [
+        button("preview", words.preview, () => this.#togglePreview()),
+        button("fullscreen", words.fullscreen, () => this.#toggleFullScreen()),
+        button("help", words.help, () => find(document, "#editor-help", HTMLDialogElement)?.showModal()),
+      ],
+    ];
+  }
 
-/**
- * Show the text at its full height, and let the page scroll.
- *
- * The cursor remains visible between the toolbar and the form's bar.
- *
- * @param {any} editor
- * @param {HTMLFormElement} form
- */
-function keepCursorVisible(editor, form) {
-  editor.codemirror.on("scrollCursorIntoView", (/** @type {any} */ cm, /** @type {Event} */ event) => {
-    if (cm.getOption("fullScreen")) return;
-    event.preventDefault();
-    const bar = /** @type {Element} */ (form.querySelector(".edit-form-bar")).getBoundingClientRect();
-    const tools = editor.gui.toolbar.getBoundingClientRect();
-    const { top, bottom } = cm.cursorCoords(null, "window");
-    const above = tools.bottom - top;
-    const below = bottom - (bar.bottom >= window.innerHeight ? bar.top : window.innerHeight);
-    if (above > -8) window.scrollBy({ top: -above - 8, behavior: "instant" });
-    else if (below > -24) window.scrollBy({ top: below + 24, behavior: "instant" });
-  });
+  /** @returns {import("@codemirror/view").KeyBinding[]} */
+  #keys() {
+    /** @type {Record<string, () => void>} */
+    const keys = {
+      "Mod-b": () => emphasize(this.editor, "**"),
+      "Mod-i": () => emphasize(this.editor, "*"),
+      "Mod-k": () => chooseLink(this.editor),
+      "Mod-Alt-2": () => toggleHeading(this.editor),
+      "Mod-l": () => toggleList(this.editor),
+      "Mod-Alt-l": () => toggleNumberedList(this.editor),
+      "Mod-'": () => toggleQuote(this.editor),
+      F9: () => this.#togglePreview(),
+      F11: () => this.#toggleFullScreen(),
+    };
+    const own = Object.entries(keys).map(([key, act]) => ({
+      key,
+      preventDefault: true,
+      run: () => {
+        act();
+        return true;
+      },
+    }));
+    return [
+      ...own,
+      { key: "Enter", run: insertNewlineContinueMarkup },
+      { key: "Backspace", run: deleteMarkupBackward },
+    ];
+  }
+
+  /** Return the parts of the window that the toolbar and the form's bar cover, in pixels. */
+  #scrollMargins() {
+    if (this.element.classList.contains("fullscreen")) return null;
+    const bar = /** @type {Element} */ (this.form.querySelector(".edit-form-bar")).getBoundingClientRect();
+    const tools = this.toolbar.getBoundingClientRect();
+    const isBelow = bar.bottom >= window.innerHeight;
+    // The toolbar moves to its place above the text as soon as the page scrolls.
+    const above = Number.parseFloat(getComputedStyle(this.toolbar).insetBlockStart) || 0;
+    return { top: above + tools.height + 8, bottom: (isBelow ? window.innerHeight - bar.top : 0) + 24 };
+  }
+
+  /** @param {import("@codemirror/view").ViewUpdate} update */
+  #afterUpdate(update) {
+    const { docChanged, selectionSet, transactions } = update;
+    if (docChanged && !transactions.some((transaction) => transaction.annotation(fromTextarea))) {
+      this.text.value = update.state.doc.toString();
+      this.text.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+    if (docChanged) {
+      clearTimeout(this.#counting);
+      this.#counting = setTimeout(() => this.#countWords(), WAIT);
+    }
+    if (docChanged || selectionSet) this.#showState();
+    if (transactions.some((one) => one.isUserEvent("input.type"))) {
+      const { from } = this.editor.selection;
+      // The dialog changes the editor, so wait until this update is finished.
+      if (this.editor.slice({ from: Math.max(0, from - 1), to: from }) === "[") {
+        queueMicrotask(() => chooseTypedLink(this.editor));
+      }
+    }
+  }
+
+  #showState() {
+    showPressed(this.toolbar, this.editor.syntaxAt(this.editor.selection.from));
+  }
+
+  #countWords() {
+    showWordCount(this.count, this.text.value, /** @type {any} */ (this.words));
+  }
+
+  /** Show the text of the textarea, which another script has changed. */
+  read() {
+    const { state } = this.editor.view;
+    if (state.doc.toString() === this.text.value) return;
+    this.editor.view.dispatch({
+      changes: { from: 0, to: state.doc.length, insert: this.text.value },
+      annotations: fromTextarea.of(true),
+    });
+  }
+
+  renderAgain() {
+    if (!this.pane.hidden) this.preview.render(this.pane);
+  }
+
+  /** @param {boolean} isShown */
+  #showPreview(isShown) {
+    this.pane.hidden = !isShown;
+    this.element.classList.toggle("sided", isShown);
+    this.toolbar.querySelector(".tool-preview")?.setAttribute("aria-pressed", String(isShown));
+    this.renderAgain();
+  }
+
+  #togglePreview() {
+    this.#showPreview(this.pane.hidden === true);
+    rememberPreview(!this.pane.hidden);
+  }
+
+  #toggleFullScreen() {
+    const isFull = this.element.classList.toggle("fullscreen");
+    document.documentElement.classList.toggle("has-fullscreen", isFull);
+    this.toolbar.querySelector(".tool-fullscreen")?.setAttribute("aria-pressed", String(isFull));
+    this.editor.focus();
+  }
+
+  remove() {
+    clearTimeout(this.#counting);
+    setEditor(this.text, null);
+    this.editor.view.destroy();
+    this.element.remove();
+    this.text.hidden = false;
+  }
 }
 
 /**
  * @param {HTMLFormElement} form
  * @param {HTMLTextAreaElement} text
- * @param {Record<string, string>} words
+ * @param {any} words
  */
 function setUp(form, text, words) {
-  /** @type {any} */
-  let editor = null;
-  const paneOf = () => editor.codemirror.getWrapperElement().nextSibling;
-  const typed = () => {
+  /** @type {MarkdownEditor | null} */
+  let shown = null;
+  const preview = new Preview(/** @type {any} */ (words), () => {
     const fields = [...new FormData(form)].filter(([, value]) => typeof value === "string");
-    const sent = new URLSearchParams(/** @type {[string, string][]} */ (fields));
-    sent.set("text", editor ? editor.value() : text.value);
-    return sent;
-  };
-  const preview = new Preview(/** @type {any} */ (words), typed);
-  /** @param {HTMLElement} element */
-  const count = (element) => showWordCount(element, text.value, /** @type {any} */ (words));
-
-  const begin = () => {
-    let counting = 0;
-    editor = new EasyMDE({
-      element: text,
-      autoDownloadFontAwesome: false,
-      spellChecker: false,
-      nativeSpellcheck: true,
-      inputStyle: "contenteditable",
-      forceSync: true,
-      sideBySideFullscreen: false,
-      indentWithTabs: false,
-      minHeight: "22rem",
-      previewClass: ["editor-preview"],
-      syncSideBySidePreviewScroll: false,
-      previewRender: (/** @type {string} */ _source, /** @type {HTMLElement} */ pane) => {
-        preview.render(pane);
-        return null; // EasyMDE expects null if the pane is filled later.
-      },
-      promptURLs: false,
-      toolbar: toolbar(words),
-      blockStyles: { italic: "*" },
-      unorderedListStyle: "-",
-      status: [
-        {
-          className: "editor-words",
-          defaultValue: count,
-          onUpdate: (/** @type {HTMLElement} */ element) => {
-            clearTimeout(counting);
-            counting = setTimeout(() => count(element), WAIT);
-          },
-        },
-      ],
-    });
-    const { codemirror } = editor;
-    setEditor(codemirror);
-    describe(codemirror, words.text);
-    insertTypedText(codemirror);
-    setKeys(editor);
-    followWidth(codemirror);
-    keepCursorVisible(editor, form);
-    codemirror.on("changes", (/** @type {any} */ cm, /** @type {any[]} */ [change]) => {
-      if (change.origin === "+input" && change.text.join("\n") === "[") chooseTypedLink(cm);
-    });
-    codemirror.on("change", (/** @type {any} */ _cm, /** @type {any} */ change) => {
-      if (change.origin !== "setValue") text.dispatchEvent(new Event("input", { bubbles: true }));
-    });
-    paneOf().setAttribute("role", "region");
-    paneOf().setAttribute("aria-label", words.shown);
-    makeReachable(editor.gui.toolbar, words.tools);
-    preview.reset();
-    if (isPreviewWanted()) EasyMDE.toggleSideBySide(editor);
-  };
-  const end = () => {
-    editor.toTextArea();
-    editor = null;
-    setEditor(null);
-  };
+    return new URLSearchParams(/** @type {[string, string][]} */ (fields));
+  });
 
   // The preview also depends on the other fields.
-  const renderAgain = () => {
-    if (editor && paneOf()?.classList.contains("editor-preview-active-side")) preview.render(paneOf());
-  };
-  form.addEventListener("input", renderAgain);
-  form.addEventListener("change", renderAgain);
-
-  // Other scripts also change the textarea, for example when they restore a copy or insert a dropped picture.
-  for (const name of ["change", "input"]) {
-    text.addEventListener(name, () => {
-      if (editor && editor.value() !== text.value) editor.value(text.value);
-    });
-  }
-  for (const label of text.labels) label.addEventListener("click", () => editor?.codemirror.focus());
-
-  // Accept text that is still being composed, in Chinese or Japanese, before the editor updates the textarea.
-  form.addEventListener(
-    "submit",
-    () => {
-      const input = editor?.codemirror.display.input;
-      input?.forceCompositionEnd?.();
-      input?.pollContent?.();
-    },
-    true,
-  );
+  for (const name of ["input", "change"]) form.addEventListener(name, () => shown?.renderAgain());
+  // Other scripts also change the textarea, for example when they restore a copy.
+  for (const name of ["input", "change"]) text.addEventListener(name, () => shown?.read());
+  for (const label of text.labels) label.addEventListener("click", () => shown?.editor.focus());
 
   const format = control(form, "format");
-  const isMarkdown = () => !format || format.value === "markdown";
-  format?.addEventListener("change", () => {
-    if (isMarkdown() && !editor) begin();
-    else if (!isMarkdown() && editor) end();
-  });
-  if (isMarkdown()) begin();
+  const update = () => {
+    const isMarkdown = !format || format.value === "markdown";
+    if (isMarkdown && !shown) {
+      preview.reset();
+      shown = new MarkdownEditor(form, text, words, preview);
+    } else if (!isMarkdown && shown) {
+      shown.remove();
+      shown = null;
+    }
+  };
+  format?.addEventListener("change", update);
+  update();
   // Hide the list of directives, because the menu explains the inserts better.
   const spellings = find(document, ".insert-spellings", HTMLElement);
   if (spellings) spellings.hidden = true;
@@ -275,4 +378,4 @@ function setUp(form, text, words) {
 
 const form = find(document, "#node_form", HTMLFormElement);
 const settings = document.querySelector("#editor-settings");
-if (form && textarea && settings && EasyMDE) setUp(form, textarea, JSON.parse(settings.textContent));
+if (form && textarea && settings) setUp(form, textarea, JSON.parse(settings.textContent ?? ""));

@@ -6,6 +6,9 @@
 // spaces and punctuation, and the syntax for lists, quotations and headings. If a symbol, a link or code is next to a
 // letter, a hair space is inserted between them.
 
+import { syntaxTree } from "../vendor/codemirror/codemirror.js";
+
+/** @typedef {import("./text_editor.js").TextEditor} TextEditor */
 /** @typedef {"*" | "**"} Mark */
 
 const SIGNS = /^(\s*(?:(?:>|[-+*]|\d+[.)]|#{1,6})\s+)*)/;
@@ -69,37 +72,41 @@ export function split(line, mark, before, after) {
   return [start + pad(lastOf(start || before), words), words, pad(firstOf(end || after), lastOf(words)) + end];
 }
 
+/** The names of @lezer/markdown for emphasized text. */
+const NODES = { "*": "Emphasis", "**": "StrongEmphasis" };
+
 /**
- * Toggle bold or italic for the selection. If nothing is selected, `toggle` inserts the marks around the cursor.
+ * Toggle bold or italic for the selection. If nothing is selected, insert the marks around the cursor, or remove the
+ * marks around it.
  *
- * @param {any} editor EasyMDE
- * @param {"bold" | "italic"} name
+ * @param {TextEditor} editor
  * @param {Mark} mark
- * @param {(editor: any) => void} toggle EasyMDE's own function.
  */
-export function emphasize(editor, name, mark, toggle) {
-  const { codemirror } = editor;
-  const [from, to] = [codemirror.getCursor("from"), codemirror.getCursor("to")];
-  /** @type {string} */
-  const chosen = codemirror.getSelection();
-  const before = codemirror.getLine(from.line).slice(0, from.ch);
-  const after = codemirror.getLine(to.line).slice(to.ch);
-  /** @param {number} ch @param {string} words */
-  const select = (ch, words) =>
-    codemirror.setSelection({ line: from.line, ch }, { line: from.line, ch: ch + words.length });
+export function emphasize(editor, mark) {
+  const { state } = editor.view;
+  const { from, to } = editor.selection;
+  const chosen = editor.slice({ from, to });
+  const before = state.sliceDoc(state.doc.lineAt(from).from, from);
+  const after = state.sliceDoc(to, state.doc.lineAt(to).to);
   /** @param {string} stars */
   const isMarked = (stars) => (mark === "*" ? stars.length % 2 === 1 : stars.length > 1);
+  const options = { event: "input.format" };
 
-  if (chosen && isMarked(before.match(/\**$/)[0]) && isMarked(after.match(/^\**/)[0])) {
-    const begin = from.ch - mark.length - (before.at(-mark.length - 1) === HAIR ? 1 : 0);
-    const end = to.ch + mark.length + (after.charAt(mark.length) === HAIR ? 1 : 0);
-    codemirror.replaceRange(chosen, { line: from.line, ch: begin }, { line: to.line, ch: end });
-    select(begin, chosen);
-    codemirror.focus();
+  if (chosen && isMarked(before.match(/\**$/)?.[0] ?? "") && isMarked(after.match(/^\**/)?.[0] ?? "")) {
+    const begin = from - mark.length - (before.at(-mark.length - 1) === HAIR ? 1 : 0);
+    const end = to + mark.length + (after.charAt(mark.length) === HAIR ? 1 : 0);
+    editor.replace({ from: begin, to: end }, chosen, { ...options, select: { from: 0, to: chosen.length } });
     return;
   }
-  if (!chosen || editor.getState()[name]) {
-    toggle(editor);
+  const marked = enclosing(editor, NODES[mark]);
+  if (marked) {
+    const inside = { from: marked.from + mark.length, to: marked.to - mark.length };
+    const select = { from: from - inside.from, to: to - inside.from };
+    editor.replace(marked, editor.slice(inside), { ...options, select });
+    return;
+  }
+  if (!chosen) {
+    editor.replace({ from, to }, mark + mark, { ...options, select: { from: mark.length, to: mark.length } });
     return;
   }
   const lines = chosen.split("\n");
@@ -109,8 +116,26 @@ export function emphasize(editor, name, mark, toggle) {
   /** @param {string} sign */
   const joined = (sign) => parts.map(([start, words, end]) => start + (words && sign + words + sign) + end).join("\n");
   const isEmphasized = joined(mark) === chosen;
-  codemirror.replaceSelection(joined(isEmphasized ? "" : mark), "around");
+  const text = joined(isEmphasized ? "" : mark);
   const [start, words] = parts[0];
-  if (!isEmphasized && parts.length === 1 && words) select(from.ch + start.length + mark.length, words);
-  codemirror.focus();
+  const first = start.length + mark.length;
+  const select =
+    !isEmphasized && parts.length === 1 && words
+      ? { from: first, to: first + words.length }
+      : { from: 0, to: text.length };
+  editor.replace({ from, to }, text, { ...options, select });
+}
+
+/**
+ * Return the range of the emphasized text around the selection, including its marks.
+ *
+ * @param {TextEditor} editor
+ * @param {string} name
+ */
+function enclosing(editor, name) {
+  const { from, to } = editor.selection;
+  /** @type {import("@lezer/common").SyntaxNode | null} */
+  let node = syntaxTree(editor.view.state).resolveInner(from, from === to ? 0 : 1);
+  while (node && !(node.name === name && node.from < from && to < node.to)) node = node.parent;
+  return node;
 }

@@ -1,6 +1,8 @@
 // @ts-check
-// Inserts blocks into a node's text, at the cursor in the Markdown editor, or in the textarea if there is no editor.
+// The node's text for other scripts: its textarea, its Markdown editor, and inserting blocks at the cursor.
 import { find } from "./dom.js";
+
+/** @typedef {import("./text_editor.js").TextEditor} TextEditor */
 
 /**
  * A string is inserted after the selection. A function makes the block from the selection, and the block replaces the
@@ -13,12 +15,25 @@ import { find } from "./dom.js";
 /** The textarea that the form sends. */
 export const textarea = find(document, "#node_form textarea[name=text]", HTMLTextAreaElement);
 
-/** @type {any} The CodeMirror instance, while the text is Markdown. */
-let codemirror = null;
+/** @type {WeakMap<HTMLTextAreaElement, TextEditor>} */
+const editors = new WeakMap();
 
-/** @param {any} current The text's editor, or null if the textarea is shown. */
-export function setEditor(current) {
-  codemirror = current;
+/**
+ * Return the Markdown editor of a textarea, or null while the textarea itself is shown.
+ *
+ * An editor can be created and removed when the format of the text changes, so call this function each time.
+ *
+ * @param {HTMLTextAreaElement | null} area
+ */
+export const editorOf = (area) => (area && editors.get(area)) ?? null;
+
+/**
+ * @param {HTMLTextAreaElement} area
+ * @param {TextEditor | null} editor
+ */
+export function setEditor(area, editor) {
+  if (editor) editors.set(area, editor);
+  else editors.delete(area);
 }
 
 /**
@@ -29,20 +44,20 @@ export function setEditor(current) {
 const gapAfter = (before) => (!before || before.endsWith("\n\n") ? "" : before.endsWith("\n") ? "\n" : "\n\n");
 
 /**
- * @param {any} cm
+ * @param {TextEditor} editor
  * @param {Block} block
  */
-function insertInEditor(cm, block) {
-  if (typeof block === "string") cm.setCursor(cm.getCursor("to"));
-  const made = typeof block === "string" ? { block } : block(cm.getSelection());
-  const before = cm.getRange({ line: 0, ch: 0 }, cm.getCursor("from"));
-  const gap = gapAfter(before);
-  const after = cm.getRange(cm.getCursor("to"), { line: cm.lastLine() + 1, ch: 0 });
-  const end = after.startsWith("\n\n") ? "" : after.startsWith("\n") ? "\n" : "\n\n";
-  cm.replaceSelection(`${gap}${made.block}${end}`);
-  const start = before.length + gap.length;
-  if (made.select) cm.setSelection(...made.select.map((at) => cm.posFromIndex(start + at)));
-  cm.focus();
+function insertInEditor(editor, block) {
+  const { from, to } = editor.selection;
+  const made = typeof block === "string" ? { block } : block(editor.slice({ from, to }));
+  const start = typeof block === "string" ? to : from;
+  const gap = gapAfter(editor.text.slice(0, start));
+  const after = editor.text.slice(to, to + 2);
+  const end = after === "\n\n" ? "" : after.startsWith("\n") ? "\n" : "\n\n";
+  const text = `${gap}${made.block}${end}`;
+  const [first, last] = made.select?.map((at) => gap.length + at) ?? [text.length, text.length];
+  editor.replace({ from: start, to }, text, { select: { from: first, to: last } });
+  editor.focus();
 }
 
 /**
@@ -67,6 +82,7 @@ function insertInTextarea(area, block) {
  * @param {Block} block
  */
 export function insertBlock(block) {
-  if (codemirror) insertInEditor(codemirror, block);
+  const editor = editorOf(textarea);
+  if (editor) insertInEditor(editor, block);
   else if (textarea) insertInTextarea(textarea, block);
 }

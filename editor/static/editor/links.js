@@ -5,18 +5,20 @@
 // A pasted URL is first inserted unchanged. Undo restores this URL, and it is kept if the server doesn't respond.
 import { lookUp } from "./chooser.js";
 import { fetchJson, find } from "./dom.js";
-import { textarea } from "./insertion.js";
+import { editorOf, textarea } from "./insertion.js";
+
+/** @typedef {import("./text_editor.js").TextEditor} TextEditor */
 
 /**
  * A place in the text, with the link text and target of the link at this place.
  *
- * @typedef {{ from: any, to: any, words: string, target?: string }} Place
+ * @typedef {{ from: number, to: number, words: string, target?: string }} Place
  */
 
 const source = find(document, "#node_form", HTMLFormElement)?.dataset.links;
 const dialog = find(document, "#link-dialog", HTMLDialogElement);
 const input = find(document, "#link-target", HTMLInputElement);
-/** @type {{ cm: any, words: string, mark: any } | null} The place for which the dialog is open. */
+/** @type {{ editor: TextEditor, words: string, tracked: ReturnType<TextEditor["track"]> } | null} The place for which the dialog is open. */
 let place = null;
 
 /** @param {string} title */
@@ -26,19 +28,30 @@ const escaped = (title) => title.replace(/[\\`*_[\]<>&]/g, "\\$&");
 const percentEncoded = (sign) => `%${sign.charCodeAt(0).toString(16)}`;
 
 /**
+ * Return the text of the line before the cursor or before the selection.
+ *
+ * @param {TextEditor} editor
+ */
+function lineBefore(editor) {
+  const { from } = editor.selection;
+  return editor.slice({ from: editor.view.state.doc.lineAt(from).from, to: from });
+}
+
+/**
  * Return the link at the cursor, which the dialog will change.
  *
- * @param {any} cm
+ * @param {TextEditor} editor
  * @returns {Place | null}
  */
-function linkAtCursor(cm) {
-  if (cm.somethingSelected()) return null;
-  const { line, ch } = cm.getCursor();
-  for (const { 0: all, 1: words, 2: target, index } of cm
-    .getLine(line)
-    .matchAll(/(?<!!)\[((?:[^[\]\\]|\\.)*)\]\(([^()\s]*)\)/g)) {
-    const end = index + all.length;
-    if (index < ch && ch < end) return { from: { line, ch: index }, to: { line, ch: end }, words, target };
+function linkAtCursor(editor) {
+  const { from: cursor, to } = editor.selection;
+  if (cursor !== to) return null;
+  const line = editor.view.state.doc.lineAt(cursor);
+  for (const { 0: all, 1: words, 2: target, index } of line.text.matchAll(
+    /(?<!!)\[((?:[^[\]\\]|\\.)*)\]\(([^()\s]*)\)/g,
+  )) {
+    const from = line.from + index;
+    if (from < cursor && cursor < from + all.length) return { from, to: from + all.length, words, target };
   }
   return null;
 }
@@ -46,71 +59,79 @@ function linkAtCursor(cm) {
 /**
  * Return the place for a new link.
  *
- * @param {any} cm
+ * @param {TextEditor} editor
  * @returns {Place}
  */
-function placeOfSelection(cm) {
-  const selected = cm.getSelection();
-  const to = cm.getCursor("to");
+function placeOfSelection(editor) {
+  const { from, to } = editor.selection;
+  const selected = editor.slice({ from, to });
   // A link can't span several paragraphs.
   if (/\n\s*\n/.test(selected)) return { from: to, to, words: "" };
-  return { from: cm.getCursor("from"), to, words: selected };
+  return { from, to, words: selected };
 }
 
 /**
  * Open the dialog for the link at the cursor, or for a new one.
  *
- * @param {any} cm The text's CodeMirror instance.
- * @returns {boolean} Whether this page has the link dialog.
+ * @param {TextEditor} editor
  */
-export function chooseLink(cm) {
-  if (!dialog || !input || !source) return false;
-  const cursor = cm.getCursor();
-  const before = { line: cursor.line, ch: cursor.ch - 2 };
-  const isTyped = cm.getRange(before, cursor) === "[[" && !cm.somethingSelected();
+export function chooseLink(editor) {
+  if (!dialog || !input || !source) return;
+  const { from: cursor, to: end } = editor.selection;
+  const isTyped = cursor === end && editor.slice({ from: Math.max(0, cursor - 2), to: cursor }) === "[[";
   const { from, to, words, target } = isTyped
-    ? { from: before, to: cursor, words: "", target: "" }
-    : (linkAtCursor(cm) ?? placeOfSelection(cm));
-  place = { cm, words, mark: cm.markText(from, to, { clearWhenEmpty: false }) };
+    ? { from: cursor - 2, to: cursor, words: "", target: "" }
+    : (linkAtCursor(editor) ?? placeOfSelection(editor));
+  place = { editor, words, tracked: editor.track({ from, to }) };
   input.value = target ?? "";
   dialog.showModal();
   input.select();
   lookUp(input);
-  return true;
 }
 
 /**
  * Open the dialog if the user has just typed "[[", except in code.
  *
- * @param {any} cm
+ * @param {TextEditor} editor
  */
-export function chooseTypedLink(cm) {
-  const cursor = cm.getCursor();
-  if (!/(^|[^[!\\])\[\[$/.test(cm.getRange({ line: cursor.line, ch: 0 }, cursor))) return;
-  if (!/comment/.test(cm.getTokenTypeAt(cursor) || "")) chooseLink(cm);
+export function chooseTypedLink(editor) {
+  if (!/(^|[^[!\\])\[\[$/.test(lineBefore(editor))) return;
+  if (!isCode(editor, editor.selection.from)) chooseLink(editor);
+}
+
+/**
+ * Return whether a position is in code, in HTML or in a URL, where no links are inserted.
+ *
+ * @param {TextEditor} editor
+ * @param {number} position
+ */
+function isCode(editor, position) {
+  const names = editor.syntaxAt(position);
+  if (["InlineCode", "FencedCode", "CodeBlock", "HTMLBlock", "HTMLTag"].some((name) => names.has(name))) return true;
+  // Code that isn't closed yet, and HTML tags that are still being typed.
+  const before = lineBefore(editor);
+  return before.replace(/`[^`]*`/g, "").includes("`") || /<[a-z][^>]*$/i.test(before);
 }
 
 /**
  * Insert the chosen link.
  *
- * @param {any} cm
- * @param {{ from: any, to: any }} range
+ * @param {TextEditor} editor
+ * @param {import("./text_editor.js").Range} range
  * @param {string} selected The words that were selected.
  * @param {import("./chooser.js").Choice} choice
  * @param {string} typed
  */
-function write(cm, { from, to }, selected, choice, typed) {
+function write(editor, range, selected, choice, typed) {
   const hash = typed.indexOf("#");
   const anchor = /^(node|photo):/.test(choice.ref) && hash >= 0 ? typed.slice(hash) : "";
   const target = (choice.ref + anchor).replace(/[\s()<>]/g, percentEncoded);
   const isBare = !selected && choice.title === choice.ref;
   const title = isBare ? choice.title.replace(/^(https?:\/\/|mailto:|tel:)/, "") : choice.title;
   const words = selected || escaped(title);
-  cm.replaceRange(`[${words}](${target})`, from, to, "*link");
   // A URL has no title. Select the placeholder text, so that typing replaces it.
-  const start = { line: from.line, ch: from.ch + 1 };
-  if (isBare) cm.setSelection(start, { line: from.line, ch: start.ch + words.length });
-  else cm.setCursor(cm.posFromIndex(cm.indexFromPos(from) + words.length + target.length + 4));
+  const select = isBare ? { from: 1, to: 1 + words.length } : undefined;
+  editor.replace(range, `[${words}](${target})`, { select });
 }
 
 /**
@@ -126,12 +147,12 @@ function setUp(dialog, input) {
   });
   dialog.addEventListener("close", () => {
     if (!place) return;
-    const { cm, words, mark } = place;
-    const range = mark.find();
-    mark.clear();
-    if (chosen && range) write(cm, range, words, chosen, input.value.trim());
+    const { editor, words, tracked } = place;
+    place = null;
+    tracked.end();
+    if (chosen) write(editor, tracked.find(), words, chosen, input.value.trim());
     chosen = null;
-    cm.focus();
+    editor.focus();
   });
 }
 
@@ -147,53 +168,54 @@ function ownUrl(pasted) {
 }
 
 /**
- * @param {any} cm
+ * @param {TextEditor} editor
  * @param {URL} url
  * @param {string} pasted
  */
-async function pasteOwn(cm, url, pasted) {
-  const from = cm.getCursor("from");
-  const chosen = cm.getSelection();
+async function pasteOwn(editor, url, pasted) {
+  const { from, to } = editor.selection;
+  const chosen = editor.slice({ from, to });
   // If the URL is pasted as the target of a link, the link text already exists.
-  const inLink = /\]\(<?$/.test(cm.getRange({ line: from.line, ch: 0 }, from));
-  cm.replaceSelection(pasted, "around", "paste");
-  const mark = cm.markText(cm.getCursor("from"), cm.getCursor("to"));
-  cm.setCursor(cm.getCursor("to"));
+  const inLink = /\]\(<?$/.test(lineBefore(editor));
+  editor.replace({ from, to }, pasted, { event: "input.paste" });
+  const tracked = editor.track({ from, to: from + pasted.length });
   const { ref, title } = await fetchJson(`${source}?address=${encodeURIComponent(url.pathname)}`).catch(() => ({}));
-  const range = mark.find();
-  mark.clear();
+  const range = tracked.find();
+  tracked.end();
   // If the editor has changed the text in the meantime, keep it.
-  if (!ref || !range || cm.getRange(range.from, range.to) !== pasted) return;
+  if (!ref || editor.slice(range) !== pasted) return;
   const words = chosen && !chosen.includes("\n") ? chosen : escaped(title);
   const target = ref + url.hash;
-  cm.replaceRange(inLink ? target : `[${words}](${target})`, range.from, range.to, "*link");
+  editor.replace(range, inLink ? target : `[${words}](${target})`);
 }
 
 /**
  * Return whether a pasted URL turns the selected words into a link.
  *
- * @param {any} cm
+ * @param {TextEditor} editor
  * @param {string} pasted
  */
-function isPastedOverWords(cm, pasted) {
-  const words = cm.getSelection();
+function isPastedOverWords(editor, pasted) {
+  const { from, to } = editor.selection;
+  const words = editor.slice({ from, to });
   if (!/^https?:\/\/\S+$/.test(pasted) || !words.trim() || /[\n[\]`]|:\/\//.test(words)) return false;
-  return !/comment|string|tag|link/.test(cm.getTokenTypeAt(cm.getCursor("to")) || "");
+  return !isCode(editor, to) && !editor.syntaxAt(to).has("Link");
 }
 
 /** @param {ClipboardEvent} event */
 function paste(event) {
-  const cm = /** @type {any} */ (event.target).closest(".CodeMirror")?.CodeMirror;
-  if (!cm) return;
+  const editor = editorOf(textarea);
+  if (!editor?.view.contentDOM.contains(/** @type {Node} */ (event.target))) return;
   const pasted = event.clipboardData?.getData("text/plain").trim() ?? "";
   const url = ownUrl(pasted);
+  const { from, to } = editor.selection;
   if (url) {
     // Don't change code and HTML. URLs in HTML are quoted.
-    const isQuoted = /comment|string|tag/.test(cm.getTokenTypeAt(cm.getCursor("from")) || "");
-    if (isQuoted && !cm.getSelection()) return;
-    pasteOwn(cm, url, pasted);
-  } else if (isPastedOverWords(cm, pasted)) {
-    cm.replaceSelection(`[${cm.getSelection()}](${pasted.replace(/[()<>]/g, percentEncoded)})`, "end", "paste");
+    if (from === to && isCode(editor, from)) return;
+    pasteOwn(editor, url, pasted);
+  } else if (isPastedOverWords(editor, pasted)) {
+    const link = `[${editor.slice({ from, to })}](${pasted.replace(/[()<>]/g, percentEncoded)})`;
+    editor.replace({ from, to }, link, { event: "input.paste" });
   } else return;
   event.preventDefault();
   event.stopPropagation();

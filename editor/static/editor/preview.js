@@ -88,11 +88,16 @@ export class Preview {
 
   /** @param {HTMLElement} pane */
   render(pane) {
-    const body = this.typed();
-    if (String(body) === this.#sent) return;
-    this.#sent = String(body);
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#send(body, pane), pane.firstChild ? WAIT : 0);
+    this.#timer = setTimeout(
+      () => {
+        const body = this.typed();
+        if (String(body) === this.#sent) return;
+        this.#sent = String(body);
+        this.#send(body, pane);
+      },
+      pane.firstChild ? WAIT : 0,
+    );
   }
 
   /**

@@ -1,5 +1,6 @@
 // @ts-check
 // The Markdown editor's toolbar: the buttons, their icons, and keyboard navigation.
+import { create, setAttributes } from "./dom.js";
 
 /** The icons' SVG paths, on a square of 24 units. */
 const ICONS = {
@@ -22,43 +23,72 @@ const ICONS = {
 };
 
 /**
- * Return an icon as HTML, because EasyMDE accepts only HTML. It contains nothing but the constants above.
- *
  * @param {string} path
  */
-const svg = (path) =>
-  '<svg viewBox="0 0 24 24" width="18" height="18" fill="none" stroke="currentColor" stroke-width="2" ' +
-  `stroke-linecap="round" stroke-linejoin="round" aria-hidden="true" focusable="false"><path d="${path}"/></svg>`;
+function svg(path) {
+  const image = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  setAttributes(image, {
+    viewBox: "0 0 24 24",
+    width: "18",
+    height: "18",
+    fill: "none",
+    stroke: "currentColor",
+    "stroke-width": "2",
+    "stroke-linecap": "round",
+    "stroke-linejoin": "round",
+    "aria-hidden": "true",
+    focusable: "false",
+  });
+  const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  line.setAttribute("d", path);
+  image.append(line);
+  return image;
+}
 
 /**
- * Describe a button to EasyMDE.
+ * Create a button.
  *
- * @param {string} name EasyMDE's name for the action.
  * @param {keyof typeof ICONS} icon
  * @param {string} title
- * @param {(editor: any) => void} action
- * @param {{ noDisable?: boolean }} [options] `noDisable`: the button also works while the full preview is shown.
+ * @param {() => void} action
+ * @param {string[]} [pressedIn] Names of the syntax in which the button is shown as pressed.
  */
-export const button = (name, icon, title, action, options = {}) => ({
-  name,
-  action,
-  title,
-  className: `tool-${icon}`,
-  icon: svg(ICONS[icon]),
-  ...options,
-});
+export function button(icon, title, action, pressedIn = []) {
+  const element = create(
+    "button",
+    { type: "button", className: `tool-${icon}`, title, ariaLabel: title },
+    svg(ICONS[icon]),
+  );
+  // Pressing a button keeps the selection in the text.
+  element.addEventListener("mousedown", (event) => event.preventDefault());
+  element.addEventListener("click", action);
+  if (pressedIn.length) element.dataset.pressedIn = pressedIn.join(" ");
+  return element;
+}
 
 /**
- * Make the toolbar a single Tab stop, and let the arrow keys move within the toolbar.
+ * Show which buttons apply to the syntax at the cursor.
  *
  * @param {HTMLElement} bar
- * @param {string} label
+ * @param {Set<string>} names
  */
-export function makeReachable(bar, label) {
-  const buttons = [...bar.querySelectorAll("button")];
-  bar.setAttribute("role", "toolbar");
-  bar.setAttribute("aria-label", label);
-  for (const separator of bar.querySelectorAll(".separator")) separator.setAttribute("aria-hidden", "true");
+export function showPressed(bar, names) {
+  for (const element of /** @type {NodeListOf<HTMLElement>} */ (bar.querySelectorAll("[data-pressed-in]"))) {
+    const isPressed = element.dataset.pressedIn?.split(" ").some((name) => names.has(name));
+    element.setAttribute("aria-pressed", String(Boolean(isPressed)));
+  }
+}
+
+/**
+ * Create the toolbar. It is a single Tab stop, and the arrow keys move within it.
+ *
+ * @param {string} label
+ * @param {HTMLElement[][]} groups
+ */
+export function toolbar(label, groups) {
+  const buttons = groups.flat();
+  const separated = groups.flatMap((group, index) => (index ? [separator(), ...group] : group));
+  const bar = create("div", { className: "editor-toolbar", role: "toolbar", ariaLabel: label }, ...separated);
 
   /** @param {Element | null} stop */
   const stopAt = (stop) => {
@@ -70,7 +100,10 @@ export function makeReachable(bar, label) {
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
     if (!step) return;
     event.preventDefault();
-    const at = buttons.indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));
+    const at = buttons.indexOf(/** @type {HTMLElement} */ (document.activeElement));
     buttons[(at + step + buttons.length) % buttons.length].focus();
   });
+  return bar;
 }
+
+const separator = () => create("i", { className: "separator", ariaHidden: "true" });
