@@ -7,11 +7,12 @@ value, which can't be merged.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from marginalia.markup.comparing import lists
 from marginalia.markup.comparing import merge as text_merge
+from marginalia.markup.comparing.merge import Merged
 from nodes.content import declared_fields, upgrading
 from nodes.content.declared_fields import ITEMS, PART, PARTS, TEXT
 
@@ -27,13 +28,15 @@ class FieldConflict:
     """A field that both sides changed in different ways.
 
     In a text field, `mine` and `theirs` differ only in paragraphs that both sides changed. All other changes have been
-    merged into both.
+    merged into both. `merged` contains the same text in chunks, so that each of these paragraphs can be decided on its
+    own. In other fields, `merged` is None.
     """
 
     path: str
     base: Any
     mine: Any
     theirs: Any
+    merged: Merged | None = None
 
 
 @dataclass(frozen=True)
@@ -94,8 +97,9 @@ def merge(base: Mapping[str, Any] | None, mine: Mapping[str, Any], theirs: Mappi
         stored = theirs.get(path)
         if same(wanted, stored):
             continue
+        strategy = declared_fields.merge_strategy(type, path)
         if base is None:
-            conflicts.append(FieldConflict(path, None, wanted, stored))
+            conflicts.append(_compare_values(strategy, FieldConflict(path, None, wanted, stored)))
             continue
         before = base.get(path)
         if same(wanted, before):
@@ -103,41 +107,42 @@ def merge(base: Mapping[str, Any] | None, mine: Mapping[str, Any], theirs: Mappi
         elif same(stored, before):
             changes[path] = wanted
         else:
-            ours, others = _merge_values(declared_fields.merge_strategy(type, path), before, wanted, stored)
-            if same(ours, others):
-                changes[path] = ours
+            conflict = _merge_values(strategy, FieldConflict(path, before, wanted, stored))
+            if same(conflict.mine, conflict.theirs):
+                changes[path] = conflict.mine
                 merged.append(path)
             else:
-                conflicts.append(FieldConflict(path, before, ours, others))
+                conflicts.append(conflict)
     return Merge(changes, tuple(merged), tuple(conflicts))
 
 
-def _merge_values(strategy: str, base: Any, mine: Any, theirs: Any) -> tuple[Any, Any]:
-    """Merge a value that both sides changed, and return a result for each side.
-
-    The two results are equal if there is no conflict.
-    """
+def _merge_values(strategy: str, conflict: FieldConflict) -> FieldConflict:
+    """Merge a value that both sides changed. If `mine` and `theirs` of the result are equal, there is no conflict."""
+    base = conflict.base
+    mine = conflict.mine
+    theirs = conflict.theirs
+    merged: Merged | None = None
     if strategy == TEXT:
-        return _merge_texts(base or "", mine or "", theirs or "")
-    if strategy == ITEMS and _are(list, mine, theirs):
-        return _merge_items(base or [], mine, theirs)
-    if strategy == PARTS and _are(list, mine, theirs):
-        return _merge_parts(base or [], mine, theirs)
-    if strategy == PART and _are(Mapping, mine, theirs):
-        return _merge_part(base or {}, mine, theirs)
-    return mine, theirs
+        merged = text_merge.merge(base or "", mine or "", theirs or "")
+        mine, theirs = (text_merge.resolve(merged, [side] * merged.conflicts) for side in ("mine", "theirs"))
+    elif strategy == ITEMS and _are(list, mine, theirs):
+        mine, theirs = _merge_items(base or [], mine, theirs)
+    elif strategy == PARTS and _are(list, mine, theirs):
+        mine, theirs = _merge_parts(base or [], mine, theirs)
+    elif strategy == PART and _are(Mapping, mine, theirs):
+        mine, theirs = _merge_part(base or {}, mine, theirs)
+    return FieldConflict(conflict.path, base, mine, theirs, merged)
+
+
+def _compare_values(strategy: str, conflict: FieldConflict) -> FieldConflict:
+    """Return a conflict without a known base. In text, each paragraph that differs has to be decided."""
+    merged = text_merge.compare(conflict.mine or "", conflict.theirs or "") if strategy == TEXT else None
+    # If only the white space between paragraphs differs, the editor has to choose one of the whole texts.
+    return replace(conflict, merged=merged) if merged and merged.conflicts else conflict
 
 
 def _are(kind: Any, *values: Any) -> bool:
     return all(isinstance(value, kind) for value in values)
-
-
-def _merge_texts(base: str, mine: str, theirs: str) -> tuple[str, str]:
-    merged = text_merge.merge(base, mine, theirs)
-    if merged.text is not None:
-        return merged.text, merged.text
-    ours = text_merge.resolve(merged, ["mine"] * merged.conflicts)
-    return ours, text_merge.resolve(merged, ["theirs"] * merged.conflicts)
 
 
 def _merge_items(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[list[Any], list[Any]]:

@@ -40,6 +40,11 @@ def split_paragraphs(text: str, limit: int) -> list[str]:
     return [part for part in _PARAGRAPH_END.split(text, limit)[::2] if part.strip()]
 
 
+def split_words(text: str) -> list[str]:
+    """Return the words, the white space and the punctuation marks of `text`, in order."""
+    return _WORD.findall(text)
+
+
 def diff_words(old: str, new: str, budget: Budget | None = None) -> list[Change]:
     """Return the pieces of `old` and `new` in order. A deletion comes before the insertion that replaces it.
 
@@ -71,7 +76,7 @@ def match_paragraphs(olds: Sequence[str], news: Sequence[str], budget: Budget | 
     if not are_comparable(len(olds), len(news)):
         return in_order if len(in_order) < 2 or budget.spend(_STEPS_PER_PAIR * len(in_order)) else []
     old_bags, new_bags = (
-        [Counter(word for word in _WORD.findall(text) if word[0].isalnum()) for text in texts] for texts in (olds, news)
+        [Counter(word for word in split_words(text) if word[0].isalnum()) for text in texts] for texts in (olds, news)
     )
     old_totals, new_totals = ([bag.total() for bag in bags] for bags in (old_bags, new_bags))
     # Comparing two paragraphs costs one step for each distinct word of the paragraph that has fewer of them, plus a
@@ -94,8 +99,8 @@ def _count_shared(first: Counter[str], second: Counter[str]) -> int:
 
 
 def _diff_region(old: str, new: str, budget: Budget) -> list[Change]:
-    before = _WORD.findall(old)
-    after = _WORD.findall(new)
+    before = split_words(old)
+    after = split_words(new)
     changes = []
     for region, equal in regions(before, after, budget):
         deleted = "".join(before[region.old_start : region.old_end])

@@ -13,15 +13,16 @@ same text in different ways, there is a conflict. This merge differs from diff3 
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Final, Literal, NamedTuple
 
 from marginalia.markup.characters import normalize_newlines
-from marginalia.markup.comparing.diff import match_paragraphs
+from marginalia.markup.comparing.diff import match_paragraphs, split_words
 from marginalia.markup.comparing.sequences import Budget, regions
 from marginalia.markup.directives import find_fences
 
-Kind = Literal["stable", "mine", "theirs", "both", "conflict"]
+Kind = Literal["stable", "mine", "theirs", "both", "merged", "conflict"]
 Side = Literal["base", "mine", "theirs", "both"]
 
 _GAP: Final = re.compile(r"(\n(?:[ \t]*\n)+)")
@@ -38,7 +39,7 @@ class Chunk:
 
     Attributes:
         kind: "stable" if neither side changed them, "mine" or "theirs" if one side did, "both" if both sides made the
-            same change, and "conflict" if they made different changes.
+            same change, "conflict" if they made different changes, and "merged" for several chunks without conflicts.
         base: The text in the base, or "" if the base has no such text. The same applies to `mine` and `theirs`.
         text: The merged text, or None for a conflict.
         gap: The empty lines after the chunk, if another chunk follows.
@@ -50,6 +51,21 @@ class Chunk:
     theirs: str
     text: str | None
     gap: str
+
+    def side(self, pick: Side) -> str:
+        """Return the text of one side. "both" means theirs followed by mine."""
+        if pick == "both":
+            return _USUAL_GAP.join(part for part in (self.theirs, self.mine) if part)
+        return {"base": self.base, "mine": self.mine, "theirs": self.theirs}[pick]
+
+    def combined(self) -> str:
+        """Return a text with which an editor can start to resolve the conflict by hand.
+
+        It contains the changed words of both sides. If both sides changed the same words, it contains both texts.
+        """
+        if not (self.mine and self.theirs):
+            return self.mine or self.theirs
+        return _combine_words(self.base, self.mine, self.theirs) or self.side("both")
 
 
 @dataclass(frozen=True)
@@ -71,6 +87,25 @@ class Merged:
         """The merged text, or None if there are conflicts."""
         return None if self.conflicts else resolve(self, ())
 
+    def condensed(self, most: int | None = None) -> "Merged":
+        """Return the merge with as few chunks as possible, and with at most `most` conflicts.
+
+        Consecutive chunks without conflicts are joined. If there are more conflicts, the last one contains all of the
+        text between the remaining conflicts.
+        """
+        chunks = list(self.chunks)
+        places = [place for place, chunk in enumerate(chunks) if chunk.text is None]
+        if most is not None and len(places) > most:
+            chunks[places[most - 1] : places[-1] + 1] = [_join_chunks(chunks[places[most - 1] : places[-1] + 1])]
+        joined: list[Chunk] = []
+        for is_conflict, group in groupby(chunks, lambda chunk: chunk.text is None):
+            if is_conflict:
+                joined += group
+            # A chunk without text, such as a deleted paragraph, doesn't affect the merged text.
+            elif present := [chunk for chunk in group if chunk.text]:
+                joined.append(_join_chunks(present))
+        return replace(self, chunks=tuple(joined))
+
 
 def merge(base: str, mine: str, theirs: str) -> Merged:
     """Merge `mine` and `theirs`, which both derive from `base`, paragraph by paragraph. Line breaks become LF.
@@ -87,33 +122,79 @@ def merge(base: str, mine: str, theirs: str) -> Merged:
     return Merged(chunks, lead, tail, 2 * STEPS - sum(budget.steps for budget in budgets))
 
 
+def compare(mine: str, theirs: str) -> Merged:
+    """Return the differences between two texts without a known base. Each difference is a conflict."""
+    merged = merge(theirs, mine, theirs)
+    chunks = (
+        replace(chunk, kind="conflict", base="", text=None) if chunk.kind == "mine" else chunk
+        for chunk in merged.chunks
+    )
+    return replace(merged, chunks=tuple(chunks))
+
+
 def resolve(merged: Merged, picks: Sequence[Side]) -> str:
     """Return the merged text, with each conflict resolved as specified in `picks`.
 
     Args:
         merged: The result of `merge`.
-        picks: The side to use for each conflict, in order. "both" means mine followed by theirs.
+        picks: The side to use for each conflict, in order. "both" means theirs followed by mine.
 
     Raises:
         ValueError: The number of picks differs from the number of conflicts.
     """
-    if len(picks) != merged.conflicts:
-        raise ValueError(f"{merged.conflicts} conflicts, but {len(picks)} picks")
-    waiting = iter(picks)
+    conflicts = [chunk for chunk in merged.chunks if chunk.text is None]
+    if len(picks) != len(conflicts):
+        raise ValueError(f"{len(conflicts)} conflicts, but {len(picks)} picks")
+    return fill(merged, [chunk.side(pick) for chunk, pick in zip(conflicts, picks, strict=True)])
+
+
+def fill(merged: Merged, texts: Iterable[str]) -> str:
+    """Return the merged text, in which `texts` replace the conflicts, in order. A conflict's text can be empty."""
+    waiting = iter(texts)
+    chosen = ((next(waiting) if chunk.text is None else chunk.text, chunk.gap) for chunk in merged.chunks)
+    return f"{merged.lead}{_join_texts(chosen)}{merged.tail}"
+
+
+def _join_texts(texts: Iterable[tuple[str, str]]) -> str:
+    """Join texts, each with the gap that follows it. Empty texts are omitted, and so is the gap after the last text."""
     parts: list[str] = []
-    gap = ""
-    for chunk in merged.chunks:
-        chosen = chunk.text if chunk.text is not None else _pick_side(chunk, next(waiting))
-        if chosen:
-            parts += [gap, chosen]
-            gap = chunk.gap
-    return "".join([merged.lead, *parts, merged.tail])
+    for text, gap in texts:
+        parts += [text, gap] if text else []
+    return "".join(parts[:-1])
 
 
-def _pick_side(chunk: Chunk, pick: Side) -> str:
-    if pick == "both":
-        return _USUAL_GAP.join(part for part in (chunk.mine, chunk.theirs) if part)
-    return {"base": chunk.base, "mine": chunk.mine, "theirs": chunk.theirs}[pick]
+def _join_chunks(chunks: Sequence[Chunk]) -> Chunk:
+    """Return a chunk with the text of several chunks. It is a conflict if any of these chunks is a conflict."""
+
+    def joined(side: Side) -> str:
+        keeps_side = side == "base"
+        texts = (chunk.side(side) if keeps_side or chunk.text is None else chunk.text for chunk in chunks)
+        return _join_texts(zip(texts, (chunk.gap for chunk in chunks), strict=True))
+
+    base, mine, theirs = joined("base"), joined("mine"), joined("theirs")
+    if any(chunk.text is None for chunk in chunks):
+        return Chunk("conflict", base, mine, theirs, None, chunks[-1].gap)
+    return Chunk("merged", base, mine, theirs, mine, chunks[-1].gap)
+
+
+def _combine_words(base: str, mine: str, theirs: str) -> str | None:
+    """Return `base` with the words that either side changed, or None if there are changes without words in between."""
+    words = split_words(base)
+    budget = Budget(STEPS)
+    edits = {
+        (region.old_start, region.old_end, "".join(changed[region.new_start : region.new_end]))
+        for changed in (split_words(mine), split_words(theirs))
+        for region, equal in regions(words, changed, budget)
+        if not equal
+    }
+    parts: list[str] = []
+    end = -1
+    for start, next_end, text in sorted(edits):
+        if start <= end:
+            return None
+        parts += [*words[max(end, 0) : start], text]
+        end = next_end
+    return "".join([*parts, *words[max(end, 0) :]])
 
 
 class _Text(NamedTuple):

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marginalia.markup.characters import normalize_newlines
-from marginalia.markup.comparing.merge import Chunk, merge, resolve
+from marginalia.markup.comparing.merge import Chunk, compare, fill, merge, resolve
 from marginalia.markup.directives import find_fences
 from tests.markup.properties import holds
 
@@ -133,7 +133,7 @@ def test_first_versions_from_two_sides_are_merged():
         ("base", "one a b\n\ntwo c d\n\nthree T f"),
         ("mine", "one a b\n\ntwo X d\n\nthree T f"),
         ("theirs", "one a b\n\ntwo Y d\n\nthree T f"),
-        ("both", "one a b\n\ntwo X d\n\ntwo Y d\n\nthree T f"),
+        ("both", "one a b\n\ntwo Y d\n\ntwo X d\n\nthree T f"),
     ],
 )
 def test_resolve_applies_the_choices(pick, text):
@@ -234,6 +234,66 @@ def test_every_conflict_can_be_resolved(three, data):
     text = resolve(merged, picks)
     # A second merge with the same sides changes nothing in the resolved text.
     assert merge(text, text, text).text == text
+
+
+@holds
+@given(versions(), st.data())
+def test_each_conflict_gets_its_chosen_text_and_nothing_else_changes(three, data):
+    merged = merge(*three)
+    conflicts = [chunk for chunk in merged.chunks if chunk.text is None]
+    chosen = []
+    for chunk in conflicts:
+        pick = data.draw(st.sampled_from(["mine", "theirs", "both", "combined", "written"]))
+        written = {"combined": chunk.combined(), "written": "# Written\n\nby hand"}
+        chosen.append(written.get(pick) or chunk.side(pick))
+    texts = iter(chosen)
+    around = [(chunk.text if chunk.text is not None else next(texts), chunk.gap) for chunk in merged.chunks]
+    expected = [part for text, gap in around if text for part in (text, gap)][:-1]
+    assert fill(merged, chosen) == "".join([merged.lead, *expected, merged.tail])
+    assert fill(merged.condensed(100), chosen) == fill(merged, chosen)
+
+
+@holds
+@given(versions())
+def test_combined_text_of_a_conflict_has_every_word_that_a_side_added(three):
+    for chunk in merge(*three).chunks:
+        added = (set(chunk.mine.split()) | set(chunk.theirs.split())) - set(chunk.base.split())
+        assert added <= set(chunk.combined().split())
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "combined"),
+    [
+        pytest.param("one A b c d", "one a b c D", "one A b c D", id="different words"),
+        pytest.param("one A b c d", "one X b c d", "one X b c d\n\none A b c d", id="the same word"),
+        pytest.param("one a", "one a b C d", "one a b C d\n\none a", id="deleted and changed"),
+        pytest.param("one A b c D", "one A b c d e", "one A b c d e\n\none A b c D", id="changes side by side"),
+        pytest.param("", "one a b c D", "one a b c D", id="deleted"),
+    ],
+)
+def test_combined_text_has_the_changes_of_both_sides(mine, theirs, combined):
+    assert Chunk("conflict", "one a b c d", mine, theirs, None, "\n\n").combined() == combined
+
+
+@holds
+@given(texts, texts, st.booleans())
+def test_comparison_without_a_base_keeps_both_texts(mine, theirs, is_mine):
+    merged = compare(mine, theirs)
+    chosen = resolve(merged, ["mine" if is_mine else "theirs"] * merged.conflicts)
+    assert chosen.split() == (mine if is_mine else theirs).split()
+
+
+@holds
+@given(versions(), st.integers(1, 3))
+def test_condensed_merge_has_few_conflicts_and_the_same_sides(three, most):
+    merged = merge(*three)
+    condensed = merged.condensed(most)
+    assert condensed.conflicts == min(merged.conflicts, most)
+    assert len(condensed.chunks) <= 2 * most + 1
+    for side in ("mine", "theirs"):
+        texts = (resolve(each, [side] * each.conflicts) for each in (merged, condensed))
+        one, other = (text.split() for text in texts)
+        assert one == other
 
 
 @holds
