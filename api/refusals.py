@@ -12,6 +12,7 @@ from typing import Any
 from api.http import responses
 from api.problems import Problem
 from api.schemas.fields import body_path, serialize_fields
+from marginalia.markup.comparing.merge import Merged
 from nodes import merging
 from nodes.access import FieldForbidden
 from nodes.errors import (
@@ -102,6 +103,7 @@ def _stale_problem(error: EditConflict) -> Problem:
                 side: _serialize_side(type, conflict.path, value)
                 for side, value in (("base", conflict.base), ("yours", conflict.mine), ("stored", conflict.theirs))
             },
+            **_serialize_chunks(conflict.merged),
         }
         for conflict in merge.conflicts
     ]
@@ -124,6 +126,19 @@ def _stale_problem(error: EditConflict) -> Problem:
 
 def _requested_tags(tags: TagChange) -> list[str]:
     return sorted(tags.wanted or tags.added)
+
+
+def _serialize_chunks(merged: Merged | None) -> dict[str, list[dict[str, str]]]:
+    """Return {"chunks": …} for a merged text, or {} for other fields."""
+    if merged is None:
+        return {}
+    chunks = [
+        {"merged": chunk.text, "gap": chunk.gap}
+        if chunk.text is not None
+        else {"base": chunk.base, "yours": chunk.mine, "stored": chunk.theirs, "gap": chunk.gap}
+        for chunk in merged.condensed().chunks
+    ]
+    return {"chunks": chunks}
 
 
 def _serialize_side(type: str, path: str, value: Any) -> Any:

@@ -153,17 +153,31 @@ class VersionOptions(Shape):
     ] = LIVE
 
 
+class TextChunk(Shape):
+    """A part of a merged text.
+
+    It contains either `merged`, or a conflict between `yours` and `stored`. `gap` contains the empty lines that follow.
+    """
+
+    merged: str | None = None
+    base: str | None = None
+    yours: str | None = None
+    stored: str | None = None
+    gap: str
+
+
 class Choice(Shape):
     """A field that both you and someone else have changed.
 
     For a text field, both `yours` and `stored` contain all changes that could be merged, and differ only where the
-    changes conflict.
+    changes conflict. `chunks` contains the same text in parts, so that you can resolve each conflict separately.
     """
 
     field: str = Field(examples=["body.title"])
     base: Any
     yours: Any
     stored: Any
+    chunks: list[TextChunk] | None = None
 
 
 class Stale(Shape):

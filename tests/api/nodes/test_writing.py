@@ -215,6 +215,22 @@ def test_stale_change_returns_the_conflicts(editor, blog):
     assert (document(key)["detail"]["text"], document(key)["tags"]) == (both, ["a", "mine", "theirs"])
 
 
+def test_each_conflict_in_a_text_is_listed_with_the_text_around_it(editor, blog):
+    key, etag = made(editor, blog)
+    theirs = TEXT.replace("Paragraph 3.", "Theirs.").replace("Paragraph 5.", "Also theirs.")
+    editing.save(BOB, ObjectId(key), document(key)["nonce"], {"detail.text": theirs})
+    mine = {"detail": {"text": TEXT.replace("Paragraph 3.", "Mine.").replace("Paragraph 7.", "Also mine.")}}
+    said = json.loads(editor.send("PATCH", f"/nodes/{key}", mine, If_Match=etag).content)
+    (conflict,) = said["conflicts"]
+    before, contested, after = conflict["chunks"]
+    assert contested == {"base": "Paragraph 3.", "yours": "Mine.", "stored": "Theirs.", "gap": "\n\n"}
+    assert before["merged"].endswith("Paragraph 2.")
+    merged = "".join([before["merged"], before["gap"], "Mine.", contested["gap"], after["merged"]])
+    assert merged == conflict["yours"]
+    assert "Also theirs." in merged
+    assert "Also mine." in merged
+
+
 def test_tags_are_changed_at_the_if_match_version(editor, blog, mongo):
     key, etag = made(editor, blog, tags=["a"], published="2021-01-01T00:00:00Z")
     editing.save(BOB, ObjectId(key), document(key)["nonce"], {"title": "Theirs"}, TagChange.between(["a"], ["a", "b"]))
