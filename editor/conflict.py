@@ -1,12 +1,14 @@
 """The conflict page, where editors choose between two versions of each conflicting field, or enter new text.
 
+In text, editors decide each conflicting paragraph on its own (`editor.chunks`).
+
 The page works without JavaScript. The form contains the nonce of the stored version. Saving the decisions is therefore
 an ordinary save, which can cause another conflict.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from bson import ObjectId
 from django.forms import BoundField
@@ -16,15 +18,59 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from editor import declared, differences
+from editor.chunks import EDIT, MINE, THEIRS, BaseChunks, ChunkForm, Chunks
 from editor.differences import Fold, Line
 from editor.forms import NodeForm
+from marginalia.markup.comparing.diff import Change
 from nodes.errors import EditConflict
+from nodes.merging import FieldConflict
 from nodes.selectors.editable_nodes import Version
 
-# The choices. MINE and THEIRS are also the prefixes of the hidden fields that contain the two versions shown.
-MINE = "mine"
-THEIRS = "theirs"
-EDIT = "edit"
+
+@dataclass(frozen=True)
+class Passage:
+    """A conflict in a text, with the form for the decision.
+
+    Attributes:
+        theirs: The paragraphs of the other side, with marks on the words that only this side contains.
+        theirs_removed: Whether the other side is empty because it removed the text. The same applies to `mine_removed`.
+        has_both: Whether both sides contain text, so that the editor can keep both.
+    """
+
+    form: ChunkForm
+    number: int
+    theirs: Sequence[Sequence[Change]]
+    mine: Sequence[Sequence[Change]]
+    theirs_removed: bool
+    mine_removed: bool
+    has_both: bool
+    kind: Literal["conflict"] = "conflict"
+
+    @classmethod
+    def of(cls, form: ChunkForm, number: int, path: str, type: str) -> Self:
+        base, mine, theirs = (str(form[name].value() or "") for name in ("base", MINE, THEIRS))
+        lines = differences.lines(path, theirs, mine, type)
+        marked = ([line.old for line in lines if line.old], [line.new for line in lines if line.new])
+        return cls(form, number, *marked, bool(base and not theirs), bool(base and not mine), bool(mine and theirs))
+
+
+@dataclass(frozen=True)
+class TextClash:
+    """A text that two editors changed: its lines without conflicts, its conflicts, and the form for each of them."""
+
+    name: str
+    box: BoundField
+    chunks: BaseChunks
+    passages: Sequence[Line | Fold | Passage]
+
+    @property
+    def label(self) -> str:
+        return str(self.box.label)
+
+    @property
+    def count(self) -> int:
+        """The number of decisions to make."""
+        return sum(1 for _form in self.chunks.conflicts())
 
 
 @dataclass(frozen=True)
@@ -39,6 +85,7 @@ class Clash:
     box: BoundField
     hidden_mine: SafeString
     hidden_theirs: SafeString
+    count: int = 1
 
 
 @dataclass(frozen=True)
@@ -65,6 +112,11 @@ def read_decisions(posted: QueryDict, form: type[NodeForm]) -> Decisions:
     data = posted.copy()
     undecided = []
     for name in names:
+        if chunks := _submitted_chunks(posted, name):
+            if not chunks.is_valid():
+                undecided.append((name, _("Choose a version for each conflict in this text.")))
+            data[name] = chunks.decided()
+            continue
         choice = posted.get(f"choice-{name}")
         typed = _submitted_value(posted, form, name)
         sides = {side: _submitted_value(posted, form, name, f"{side}-") for side in (MINE, THEIRS)}
@@ -80,6 +132,11 @@ def read_decisions(posted: QueryDict, form: type[NodeForm]) -> Decisions:
         elif choice != EDIT:
             undecided.append((name, _("Choose which version to keep.")))
     return Decisions(data, names, tuple(undecided))
+
+
+def _submitted_chunks(posted: QueryDict, name: str) -> BaseChunks | None:
+    """Return the submitted forms for the chunks of a text, or None if the field is decided as a whole."""
+    return Chunks.submitted(name, posted) if f"{name}-TOTAL_FORMS" in posted else None
 
 
 def _keys(posted: QueryDict, form: type[NodeForm], name: str, prefix: str = "") -> list[str]:
@@ -107,13 +164,24 @@ def _submitted_value(posted: QueryDict, form: type[NodeForm], name: str, prefix:
 
 
 class ConflictForms:
-    """The forms on a conflict page: the visible form, and a hidden form for each side's version."""
+    """The forms on a conflict page: the visible form, and a hidden form for each side's version.
 
-    def __init__(self, form: NodeForm, mine: NodeForm, theirs: NodeForm, names: Sequence[str]) -> None:
+    `chunks` contains the forms for texts whose conflicts are decided one by one, keyed by the field's name.
+    """
+
+    def __init__(
+        self,
+        form: NodeForm,
+        mine: NodeForm,
+        theirs: NodeForm,
+        names: Sequence[str],
+        chunks: Mapping[str, BaseChunks],
+    ) -> None:
         self.form = form
         self.mine = mine
         self.theirs = theirs
         self.names = names
+        self.chunks = chunks
 
     @classmethod
     def after(cls, error: EditConflict, form_id: ObjectId, make: Callable[..., NodeForm]) -> Self:
@@ -128,7 +196,8 @@ class ConflictForms:
             make: A function that creates a form: make(data, seen=, initial=, prefix=).
         """
         stored = Version.of(error.theirs, error.theirs["updated"])
-        fields = {path: name for name, path in make(seen=stored).paths.items()}
+        blank = make(seen=stored)
+        fields = {path: name for name, path in blank.paths.items()}
         conflicts = [conflict for conflict in error.merge.conflicts if conflict.path in fields]
         type = error.theirs["type"]
         sides = ({c.path: c.mine for c in conflicts}, {c.path: c.theirs for c in conflicts}, error.merge.changes)
@@ -143,6 +212,7 @@ class ConflictForms:
             make(seen=stored, initial=mine, prefix=MINE),
             make(seen=stored, initial=theirs, prefix=THEIRS),
             tuple(mine),
+            _chunks({fields[conflict.path]: conflict for conflict in conflicts}, blank),
         )
 
     @classmethod
@@ -151,11 +221,30 @@ class ConflictForms:
         sides = [make(decisions.data, seen=form.seen, prefix=side) for side in (MINE, THEIRS)]
         for side in sides:
             side.is_valid()
-        return cls(form, sides[0], sides[1], decisions.names)
+        submitted = ((name, _submitted_chunks(decisions.data, name)) for name in decisions.names)
+        return cls(form, sides[0], sides[1], decisions.names, {name: chunks for name, chunks in submitted if chunks})
 
-    def clashes(self, posted: Mapping[str, Any]) -> list[Clash]:
+    def clashes(self, posted: Mapping[str, Any]) -> list[Clash | TextClash]:
         """Return the fields to decide on, with the choices that the editor has already made."""
-        return [self._clash(name, posted.get(f"choice-{name}", "")) for name in self.names]
+        return [
+            self._text_clash(name, self.chunks[name])
+            if name in self.chunks
+            else self._clash(name, posted.get(f"choice-{name}", ""))
+            for name in self.names
+        ]
+
+    def _text_clash(self, name: str, chunks: BaseChunks) -> TextClash:
+        path = self.form.paths[name]
+        type = self.form.type
+        passages: list[Line | Passage] = []
+        number = 0
+        for form in chunks:
+            if form.is_conflict:
+                number += 1
+                passages.append(Passage.of(form, number, path, type))
+            else:
+                passages += differences.unchanged(str(form["text"].value() or ""))
+        return TextClash(name, self.form[name], chunks, differences.fold(passages))
 
     def _clash(self, name: str, choice: str) -> Clash:
         path = self.form.paths[name]
@@ -164,12 +253,24 @@ class ConflictForms:
             side.cleaned_data.get(name) if side.is_bound else side.initial.get(name)
             for side in (self.mine, self.theirs)
         )
-        lines = differences.sides(path, theirs, mine, type)
+        lines = differences.fold(differences.lines(path, theirs, mine, type))
         is_text = differences.is_text(path, type)
         hidden_mine = _as_hidden(self.mine, name)
         hidden_theirs = _as_hidden(self.theirs, name)
         box = self.form[name]
         return Clash(name, str(box.label), lines, is_text, choice, box, hidden_mine, hidden_theirs)
+
+
+def _chunks(conflicts: Mapping[str, FieldConflict], form: NodeForm) -> dict[str, BaseChunks]:
+    """Return the forms for the texts in `conflicts`. The keys are the names of the fields.
+
+    Widgets of projects might not show plain text, so fields with such a widget are decided as a whole.
+    """
+    return {
+        name: Chunks.of(name, conflict.merged)
+        for name, conflict in conflicts.items()
+        if conflict.merged and name not in form.own_widgets
+    }
 
 
 def _as_hidden(form: NodeForm, name: str) -> SafeString:
@@ -181,6 +282,11 @@ def _as_hidden(form: NodeForm, name: str) -> SafeString:
     if name in form.own_widgets:
         return format_html("<div hidden>{}</div>", form[name].as_widget())
     return form[name].as_hidden()
+
+
+def as_context(clashes: Sequence[Clash | TextClash]) -> dict[str, Any]:
+    """Return the template context for showing conflicts, with the number of decisions that the editor has to make."""
+    return {"clashes": clashes, "decision_count": sum(clash.count for clash in clashes)}
 
 
 def merged_labels(error: EditConflict) -> str:

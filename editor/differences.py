@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeVar
 
 from bson import ObjectId
 from django.db import models
@@ -50,7 +50,7 @@ class Line:
 class Fold:
     """Unchanged lines that are hidden. Lines next to a difference are never hidden."""
 
-    lines: Sequence[Line]
+    lines: Sequence[Any]
     kind: Literal["fold"] = "fold"
 
 
@@ -91,17 +91,31 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any], type: str, user: Any
     ]
 
 
-def sides(path: str, theirs: Any, mine: Any, type: str) -> list[Line | Fold]:
+def lines(path: str, theirs: Any, mine: Any, type: str) -> list[Line]:
     """Return two editors' versions of the field at `path` as lines, side by side."""
-    return fold([row.line({}) for row in _rows(path, theirs, mine, type, Budget())])
+    return [row.line({}) for row in _rows(path, theirs, mine, type, Budget())]
 
 
-def fold(lines: Sequence[Line]) -> list[Line | Fold]:
+def unchanged(text: str) -> list[Line]:
+    """Return the paragraphs of `text` as unchanged lines."""
+    paragraphs = diff.split_paragraphs(text, alignment.MAX_PARAGRAPHS)
+    return [Line("same", pieces, pieces) for pieces in ([Change("equal", paragraph)] for paragraph in paragraphs)]
+
+
+class _Row(Protocol):
+    @property
+    def kind(self) -> str: ...
+
+
+R = TypeVar("R", bound=_Row)
+
+
+def fold(lines: Sequence[R]) -> list[R | Fold]:
     """Return the lines, with each run of unchanged lines replaced with a fold.
 
     Lines next to a difference aren't folded.
     """
-    shown: list[Line | Fold] = []
+    shown: list[R | Fold] = []
     start = 0
     while start < len(lines):
         end = start

@@ -68,7 +68,8 @@ def _show_missing_section(request: HttpRequest, type: str) -> HttpResponse:
 
 
 def _save_new(request: HttpRequest, type: str) -> HttpResponse:
-    form = form_class(type)(request.POST, user=request.user, type=type)
+    data = conflict.read_decisions(request.POST, form_class(type)).data
+    form = form_class(type)(data, user=request.user, type=type)
     if not sent_forms.validate(request.POST, form, conflict.Decisions(request.POST)):
         return _show_new(request, type, form)
     form_id = form.cleaned_data["form"]
@@ -105,7 +106,7 @@ def renumbered_message() -> str:
 
 def _renumber_form(request: HttpRequest, type: str) -> NodeForm:
     """Return the submitted form with a new id, so that saving the form creates a separate page."""
-    data = request.POST.copy()
+    data = conflict.read_decisions(request.POST, form_class(type)).data
     data["form"] = str(ObjectId())
     form = form_class(type)(data, user=request.user, type=type)
     form.is_valid()
@@ -363,7 +364,7 @@ def show_conflict(
     """Show the changes that both sides made since the version `seen`, so that the editor can choose between them."""
     forms = conflict.ConflictForms.after(error, form_id, _form_factory(request, editable))
     context |= sent_forms.describe_saves(request, editable.node.pk, seen, error)
-    context["clashes"] = forms.clashes({})
+    context |= conflict.as_context(forms.clashes({}))
     return _render_node(request, editable, _remove_undrafted(forms.form, drafting), drafting, status=409, **context)
 
 

@@ -18,6 +18,8 @@ from nodes.selectors.editable_nodes import Version
 
 # The field that marks a form as submitted only to be shown again, for example after a login has expired.
 SHOW_ONLY = "_kept"
+# The fields in which a conflict page sends its description of other people's saves.
+DESCRIPTION_KEYS = frozenset({"conflict-savers", "conflict-own", "conflict-merged"})
 
 
 def seen_version(posted: QueryDict, node_id: ObjectId) -> Version | None:
@@ -100,7 +102,7 @@ def describe_conflict(
     if decisions is None or not decisions.names:
         return {}
     return {
-        "clashes": conflict.ConflictForms.resubmitted(form, decisions, make).clashes(posted),
+        **conflict.as_context(conflict.ConflictForms.resubmitted(form, decisions, make).clashes(posted)),
         "savers": posted.get("conflict-savers", ""),
         "is_own": bool(posted.get("conflict-own")),
         "merged": posted.get("conflict-merged", ""),

@@ -43,7 +43,7 @@ LIMIT, SECONDS = 120, 60
 # The largest integer that JavaScript represents exactly.
 _LAST = 2**53 - 1
 # Keys that forms send in addition to the keys of fields.
-_EXTRA_KEYS = frozenset({"type", "version", "publishing", "due", "conflict", "_proposed"})
+_EXTRA_KEYS = frozenset({"type", "version", "publishing", "due", "conflict", "_proposed"}) | sent_forms.DESCRIPTION_KEYS
 _SIDES = ("", f"{MINE}-", f"{THEIRS}-", "choice-")
 
 

@@ -10,7 +10,7 @@ from django.http import HttpRequest, JsonResponse
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_POST, require_safe
 
-from editor import choosing
+from editor import choosing, conflict
 from editor.forms import FIELDS, form_class
 from editor.site import get_actor
 from marginalia.markup.characters import normalize_newlines
@@ -77,7 +77,8 @@ def _typed_node(request: HttpRequest, type: str, node_id: ObjectId | None) -> No
         editable = None
     drafting = request.POST.get("version") == "draft"
     stored = ((drafting and editable.draft) or editable.live) if editable else None
-    form = form_class(type)(request.POST, user=request.user, type=type, seen=stored)
+    data = conflict.read_decisions(request.POST, form_class(type)).data
+    form = form_class(type)(data, user=request.user, type=type, seen=stored)
     for path in NOT_DRAFTED if drafting else ():
         form.fields.pop(FIELDS[path])
     form.is_valid()

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from editor import bulk_forms, conflict, sent_forms, undo, uses, working_copies
-from editor.conflict import Clash, ConflictForms
+from editor.conflict import Clash, ConflictForms, TextClash
 from editor.forms import NodeForm
 from editor.history import list_saves
 from editor.photos import describing, library
@@ -107,13 +107,14 @@ def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: Obje
 def _show_conflict(request: HttpRequest, photo: Photo, form: PhotoForm, error: EditConflict, make: Any) -> HttpResponse:
     """Show the changes that both sides made, so that the editor can choose between them. The form keeps its id."""
     forms = ConflictForms.after(error, form.cleaned_data["form"], make)
-    context = sent_forms.describe_saves(request, photo.pk, form.cleaned_data["nonce"], error)
-    return _show(request, photo, forms.form, status=409, clashes=forms.clashes({}), **context)
+    context: dict[str, Any] = sent_forms.describe_saves(request, photo.pk, form.cleaned_data["nonce"], error)
+    context |= conflict.as_context(forms.clashes({}))
+    return _show(request, photo, forms.form, status=409, **context)
 
 
 def _show_gone(request: HttpRequest) -> HttpResponse:
     """Show the text that was typed for a deleted photo, so that the editor can copy the text."""
-    form = PhotoForm(request.POST, user=request.user)
+    form = PhotoForm(conflict.read_decisions(request.POST, PhotoForm).data, user=request.user)
     form.is_valid()
     typed = [
         (field.label, field.value()) for field in form.visible_fields() if field.name in TEXT_FIELDS and field.value()
@@ -122,7 +123,13 @@ def _show_gone(request: HttpRequest) -> HttpResponse:
 
 
 def _show(
-    request: HttpRequest, photo: Photo, form: NodeForm, *, status: int = 200, clashes: Sequence[Clash] = (), **more: Any
+    request: HttpRequest,
+    photo: Photo,
+    form: NodeForm,
+    *,
+    status: int = 200,
+    clashes: Sequence[Clash | TextClash] = (),
+    **more: Any,
 ) -> HttpResponse:
     title = photo.metadata.title
     detail = photo.metadata.detail

@@ -55,12 +55,46 @@ def test_conflict_in_one_paragraph_is_decided_by_the_editor(browsing, account, s
     assert clash.locator("del").all_inner_texts() == ["dog sat"] or "dog" in clash.locator("del").first.inner_text()
     expect(clash.locator("ins").first).to_be_visible()
     assert stored(node_id)["detail"]["text"].startswith("The dog sat")
-    write(ann, "The cat and the dog slept on the mat.\n\nSame.")
+    box = clash.get_by_label("Your own text")
+    expect(box).to_have_value("The dog slept on the mat.")
+    box.fill("The cat and the dog slept on the mat.")
     if not scripts:
         clash.locator("[value=edit]").check()
     ann.click("[name=_continue]")
     expect(ann.locator(".messagelist")).to_contain_text("Updated.")
     assert stored(node_id)["detail"]["text"].startswith("The cat and the dog slept")
+
+
+def test_three_conflicting_paragraphs_are_decided_one_by_one(two, mongo):
+    """Two people with autosave in one page. Nothing that either of them typed is lost."""
+    ann, bob = two
+    ann.expected.append("409")
+    node_id = node(text="one\n\nfar\n\ntwo\n\napart\n\nthree\n\nend")
+    for editor in two:
+        editor.goto(change(node_id))
+    for editor, name in ((bob, "Bob"), (ann, "Ann")):
+        end = "end of Ann" if name == "Ann" else "end"
+        write(editor, f"one by {name}\n\nfar\n\ntwo by {name}\n\napart\n\nthree by {name}\n\n{end}")
+    for editor in two:
+        expect(editor.locator("#saved-state")).to_contain_text("Backed up")
+    bob.click("[name=_continue]")
+    expect(bob.locator(".messagelist")).to_contain_text("Updated.")
+    ann.click("[name=_continue]")
+    conflicts = ann.locator(".text-clash .clash")
+    expect(conflicts).to_have_count(3)
+    # Everything can be reached by keyboard.
+    conflicts.nth(0).get_by_label("Use theirs (bob)").focus()
+    for key in ("Space", "ArrowDown", "ArrowDown"):
+        ann.keyboard.press(key)
+    expect(conflicts.nth(0).get_by_label("Keep both, theirs first")).to_be_checked()
+    conflicts.nth(1).get_by_label("Keep mine").check()
+    conflicts.nth(2).get_by_label("Your own text").fill("three by both")
+    expect(conflicts.nth(2).get_by_label("Write it myself")).to_be_checked()
+    ann.click("[name=_continue]")
+    expect(ann.locator(".messagelist")).to_contain_text("Updated.")
+    text = stored(node_id)["detail"]["text"]
+    assert text == "one by Bob\n\none by Ann\n\nfar\n\ntwo by Ann\n\napart\n\nthree by both\n\nend of Ann"
+    assert list(mongo["cms.working_copies"].find({"fields": {"$exists": True}})) == []
 
 
 @pytest.mark.slow

@@ -1,12 +1,14 @@
 """Edits of one page by two editors, or by one in two tabs."""
 
 import re
+from random import Random
 
 import pytest
 
 from cms.testing.build import EDITOR, node, nonce, save, stored
 from cms.testing.editors import fields
-from nodes.services import editing
+from editor import chunks
+from nodes.services import editing, trash
 from nodes.types import TagChange
 
 
@@ -47,8 +49,195 @@ def test_conflict_keeps_other_changes_of_both_editors(mongo, editor):
     bob.send(change(node_id), bob.open(change(node_id)), text="one\n\ntwo of Bob\n\nthree of Bob")
     answer = ann.send(change(node_id), hers, text="one of Ann\n\ntwo of Ann\n\nthree")
     deciding = fields(answer.content.decode())
-    assert ann.send(change(node_id), deciding, **{"choice-text": "theirs"}).status_code == 302
+    assert ann.send(change(node_id), deciding, **{"text-1-choice": "theirs"}).status_code == 302
     assert stored(node_id)["detail"]["text"] == "one of Ann\n\ntwo of Bob\n\nthree of Bob"
+
+
+THREE = "start\n\none\n\nmiddle\n\n\ntwo\n\nthree\n\nend\n"
+
+
+def contested(ann, bob, node_id):
+    """Let both editors change the paragraphs one, two and three, and return the form of Ann's conflict page."""
+    hers = ann.open(change(node_id))
+    his = THREE.replace("one", "one B").replace("two\n\n", "").replace("three", "three B").replace("start", "Start B")
+    assert bob.send(change(node_id), bob.open(change(node_id)), text=his).status_code == 302
+    text = THREE.replace("one", "one A").replace("two", "two A").replace("three", "three A").replace("end", "End A")
+    answer = ann.send(change(node_id), hers, text=text)
+    assert answer.status_code == 409
+    return answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("choices", "text"),
+    [
+        (("mine", "theirs", "both"), "Start B\n\none A\n\nmiddle\n\n\nthree B\n\nthree A\n\nEnd A\n"),
+        (("theirs", "mine", "edit"), "Start B\n\none B\n\nmiddle\n\n\ntwo A\n\n# By hand\n\nEnd A\n"),
+        (("both", "edit", "mine"), "Start B\n\none B\n\none A\n\nmiddle\n\n\n# By hand\n\nthree A\n\nEnd A\n"),
+    ],
+)
+def test_each_paragraph_of_a_text_has_its_own_choice(mongo, editor, choices, text):
+    ann, bob = editor("ann"), editor("bob")
+    node_id = node(text=THREE)
+    deciding = fields(contested(ann, bob, node_id))
+    places = [key.removesuffix("-mine") for key in deciding if re.fullmatch(r"text-\d+-mine", key)]
+    assert len(places) == 3
+    for place, choice in zip(places, choices, strict=True):
+        deciding[f"{place}-choice"] = choice
+        if choice == "edit":
+            deciding[f"{place}-text"] = "# By hand"
+    assert ann.send(change(node_id), deciding).status_code == 302
+    assert stored(node_id)["detail"]["text"] == text
+
+
+def test_conflict_page_reports_who_removed_a_paragraph(mongo, editor):
+    ann, bob = editor("ann"), editor("bob")
+    html = contested(ann, bob, node(text=THREE))
+    assert "There are 3 conflicts." in html
+    assert html.count("Removed by bob.") == 1
+    assert "Conflict 3 of 3" in html
+
+
+def test_text_box_of_a_conflict_contains_the_changes_of_both(mongo, editor):
+    ann, bob = editor("ann"), editor("bob")
+    node_id = node(text="The cat sat on the mat.")
+    hers = ann.open(change(node_id))
+    bob.send(change(node_id), bob.open(change(node_id)), text="The dog sat on the mat.")
+    deciding = fields(ann.send(change(node_id), hers, text="The cat slept on the mat.").content.decode())
+    assert deciding["text-0-text"] == ["The dog slept on the mat."]
+    assert ann.send(change(node_id), deciding, **{"text-0-choice": "edit"}).status_code == 302
+    assert stored(node_id)["detail"]["text"] == "The dog slept on the mat."
+
+
+def test_undecided_paragraph_keeps_the_other_decisions(mongo, editor):
+    ann, bob = editor("ann"), editor("bob")
+    node_id = node(text=THREE)
+    deciding = fields(contested(ann, bob, node_id))
+    answer = ann.send(
+        change(node_id), deciding, **{"text-1-choice": "both", "text-4-choice": "edit", "text-4-text": "typed"}
+    )
+    assert answer.status_code == 200
+    html = answer.content.decode()
+    again = fields(html)
+    assert (again["text-1-choice"], again["text-4-choice"], again["text-4-text"]) == (["both"], ["edit"], ["typed"])
+    assert html.count("Choose which version to keep.") == 1
+    assert "Removed by bob." in html
+    assert ann.send(change(node_id), again, **{"text-3-choice": "mine"}).status_code == 302
+    assert stored(node_id)["detail"]["text"] == "Start B\n\none B\n\none A\n\nmiddle\n\n\ntwo A\n\ntyped\n\nEnd A\n"
+
+
+def test_typed_paragraph_without_its_choice_is_not_lost(mongo, editor):
+    ann, bob = editor("ann"), editor("bob")
+    node_id = node(text=THREE)
+    deciding = fields(contested(ann, bob, node_id))
+    choices = {"text-1-choice": "mine", "text-3-choice": "mine", "text-4-choice": "theirs"}
+    answer = ann.send(change(node_id), deciding, **choices, **{"text-4-text": "typed"})
+    assert answer.status_code == 200
+    assert "You edited this text." in answer.content.decode()
+    assert ann.fields(answer)["text-4-text"] == ["typed"]
+
+
+def test_decisions_are_kept_if_a_third_editor_saves_meanwhile(mongo, editor):
+    ann, bob, eve = editor("ann"), editor("bob"), editor("eve")
+    node_id = node(text=THREE)
+    deciding = fields(contested(ann, bob, node_id))
+    text = stored(node_id)["detail"]["text"].replace("three B", "three E").replace("middle", "middle E")
+    assert eve.send(change(node_id), eve.open(change(node_id)), text=text).status_code == 302
+    choices = {"text-1-choice": "both", "text-3-choice": "mine", "text-4-choice": "mine"}
+    answer = ann.send(change(node_id), deciding, **choices)
+    assert answer.status_code == 409
+    html = answer.content.decode()
+    assert "There is one conflict." in html
+    assert "eve changed this page" in html
+    again = ann.fields(answer)
+    assert (again["text-1-mine"], again["text-1-theirs"]) == (["three A"], ["three E"])
+    assert ann.send(change(node_id), again, **{"text-1-choice": "theirs"}).status_code == 302
+    assert stored(node_id)["detail"]["text"] == "Start B\n\none B\n\none A\n\nmiddle E\n\n\ntwo A\n\nthree E\n\nEnd A\n"
+
+
+def test_decisions_and_names_survive_in_a_working_copy(mongo, editor):
+    ann, bob = editor("ann"), editor("bob")
+    node_id = node(text=THREE)
+    deciding = {**fields(contested(ann, bob, node_id)), "text-1-choice": "theirs", "text-4-text": "typed"}
+    copy = deciding["_copy"][0]
+    kept = ann.client.post("/admin/nodes/node/keep-typed/", {**deciding, "_seq": 1})
+    assert kept.status_code == 200
+    back = ann.client.post(change(node_id), {"_put_back": copy})
+    html = back.content.decode()
+    assert "bob changed this page while you were editing it." in html
+    again = fields(html)
+    assert (again["text-1-choice"], again["text-4-text"]) == (["theirs"], ["typed"])
+    shown = ann.client.get(f"/admin/nodes/node/typed/{copy}/").content.decode()
+    assert "typed" in shown
+
+
+def test_conflict_of_a_page_trashed_meanwhile_keeps_all_text(mongo, editor):
+    ann, bob = editor("ann"), editor("bob")
+    node_id = node(text=THREE)
+    deciding = fields(contested(ann, bob, node_id))
+    trash.trash(EDITOR, node_id, nonce(node_id))
+    choices = {"text-1-choice": "both", "text-3-choice": "mine", "text-4-choice": "mine"}
+    answer = ann.send(change(node_id), deciding, **choices)
+    assert answer.status_code == 409
+    assert ann.fields(answer)["text"] == ["Start B\n\none B\n\none A\n\nmiddle\n\n\ntwo A\n\nthree A\n\nEnd A\n"]
+
+
+@pytest.mark.slow
+def test_no_word_is_lost_in_many_rounds_of_two_editors(mongo, editor):
+    """Both change random paragraphs in each round, and Ann keeps what both wrote, or writes it herself."""
+    ann, bob = editor("ann"), editor("bob")
+    chance = Random(1)
+    node_id = node(text="\n\n".join(f"paragraph {number} of the text" for number in range(9)))
+    typed = set()
+    conflicts = 0
+    for turn in range(40):
+        forms = {who: who.open(change(node_id)) for who in (bob, ann)}
+        for who, name in ((bob, "bob"), (ann, "ann")):
+            paragraphs = forms[who]["text"][0].split("\n\n")
+            for place in chance.sample(range(len(paragraphs)), 3):
+                word = f"{name}{turn}in{place}"
+                typed.add(word)
+                paragraphs[place] += f" {word}"
+            answer = who.send(change(node_id), forms[who], text="\n\n".join(paragraphs))
+            while answer.status_code == 409:
+                deciding = who.fields(answer)
+                places = [key.removesuffix("-mine") for key in deciding if key.endswith("-mine")]
+                conflicts += len(places)
+                choices = {f"{place}-choice": chance.choice(["both", "edit"]) for place in places}
+                answer = who.send(change(node_id), deciding, **choices)
+            assert answer.status_code == 302
+    assert typed <= set(stored(node_id)["detail"]["text"].split())
+    assert conflicts > 20
+
+
+def test_conflicts_beyond_the_limit_are_decided_together(mongo, editor, monkeypatch):
+    monkeypatch.setattr(chunks, "MOST", 2)
+    ann, bob = editor("ann"), editor("bob")
+    node_id = node(text=THREE)
+    deciding = fields(contested(ann, bob, node_id))
+    assert [key for key in deciding if key.endswith("-mine")] == ["text-1-mine", "text-3-mine"]
+    assert ann.send(change(node_id), deciding, **{"text-1-choice": "mine", "text-3-choice": "mine"}).status_code == 302
+    assert stored(node_id)["detail"]["text"] == "Start B\n\none A\n\nmiddle\n\n\ntwo A\n\nthree A\n\nEnd A\n"
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"text-TOTAL_FORMS": "x"},
+        {"text-TOTAL_FORMS": "9" * 30},
+        {"text-TOTAL_FORMS": "-1"},
+        {"text-INITIAL_FORMS": ""},
+        {"text-1-choice": "$where"},
+        {"text-4-text": "\x00"},
+    ],
+)
+def test_forged_conflict_page_changes_nothing(mongo, editor, forged):
+    ann, bob = editor("ann"), editor("bob")
+    node_id = node(text=THREE)
+    deciding = fields(contested(ann, bob, node_id))
+    before = stored(node_id)
+    choices = {"text-1-choice": "mine", "text-3-choice": "mine", "text-4-choice": "mine"}
+    assert ann.send(change(node_id), deciding, **{**choices, **forged}).status_code == 200
+    assert stored(node_id) == before
 
 
 def test_undecided_conflict_still_names_the_other_editor(mongo, editor):
@@ -130,8 +319,10 @@ def test_conflict_without_a_known_base_shows_every_difference(mongo, editor):
     mongo["cms.nodes"].update_one({}, {"$set": {"metadata.nonce": node_id, "metadata.title": "Theirs"}})
     answer = ann.send(change(node_id), form, text="mine")
     deciding = fields(answer.content.decode())
-    assert deciding["conflict"] == ["title", "text"] or sorted(deciding["conflict"]) == ["text", "title"]
+    assert sorted(deciding["conflict"]) == ["text", "title"]
     assert stored(node_id)["title"] == "Theirs"
+    assert (deciding["text-0-mine"], deciding["text-0-theirs"]) == (["mine"], ["base"])
+    assert "Removed by" not in answer.content.decode()
 
 
 @pytest.mark.parametrize("page", ["publish", "history"])

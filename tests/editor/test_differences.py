@@ -163,12 +163,11 @@ def test_only_photos_visible_to_the_editor_are_shown(mongo, compare, editor, rig
 
 
 def test_unchanged_text_far_from_a_change_is_folded():
-    lines = differences.sides(
-        "detail.text", "\n\n".join(SAME), "\n\n".join([*SAME[:4], "Another.", *SAME[5:]]), "blog-entry"
-    )
+    texts = "\n\n".join(SAME), "\n\n".join([*SAME[:4], "Another.", *SAME[5:]])
+    lines = differences.fold(differences.lines("detail.text", *texts, "blog-entry"))
     assert [line.kind for line in lines] == ["fold", "same", "changed", "same", "fold"]
     assert [len(line.lines) for line in lines if isinstance(line, Fold)] == [3, 3]
-    whole = differences.sides("detail.text", "one", "one", "blog-entry")
+    whole = differences.fold(differences.lines("detail.text", "one", "one", "blog-entry"))
     assert [line.kind for line in whole] == ["same"]
 
 

@@ -252,7 +252,7 @@ def test_longest_text_fits_into_the_conflict_form(editor, settings):
     page = answer.content.decode()
     assert 'id="node_form" enctype="multipart/form-data"' in page
     form = fields(page)
-    assert ann.send(change(node_id), form, **{"choice-text": "mine"}).status_code == 302
+    assert ann.send(change(node_id), form, **{"text-0-choice": "mine"}).status_code == 302
     assert stored(node_id)["detail"]["text"] == longest
 
 
