@@ -27,6 +27,7 @@ from nodes.errors import FieldRefused, IdTaken, InvalidPlace, InvalidSlug, NodeG
 from nodes.models import Node, stored_site
 from nodes.selectors import imports
 from nodes.services import placement
+from nodes.services.imported_texts import text_fields
 from nodes.types import Actor
 from photos.services import importing
 from wordpress import old_links, previous_runs
@@ -244,7 +245,7 @@ class Importer:
 
     def _save(self, entry: Entry, nonce: ObjectId, body: Body, picture: ObjectId | None) -> bool:
         """Save a completed post or page from a previous run. Return whether it could be saved."""
-        fields: dict[str, Any] = {"detail.text": html.clean(body.html, "article")}
+        fields: dict[str, Any] = {**text_fields(html.clean(body.html, "article"))}
         if picture:
             fields["detail.picture"] = picture
         if entry.moves:
@@ -260,6 +261,23 @@ class Importer:
         self.report.written[f"completed {entry.type}"] += 1
         return True
 
+    def _convert(self, entry: Entry) -> None:
+        """Convert a post or page that an earlier release imported as HTML, unless someone has since edited it."""
+        nonce = imports.unchanged_nonce(entry.id, previous_runs.import_actor())
+        if nonce is None:
+            return
+        fields = text_fields(html.clean(imports.text_of(entry.id, nonce), "article"))
+        if fields["detail.format"] == HTML:
+            return
+        try:
+            if not self.options.dry_run:
+                user = System(previous_runs.import_actor())
+                SaveNode(user=user, node_id=entry.id, seen=nonce, fields=fields, merges=False).execute()
+        except REFUSALS as error:
+            self.report.note("Not converted to Markdown", f"{entry.label}: {reason_of(error)}")
+            return
+        self.report.written[f"converted {entry.type}"] += 1
+
     @staticmethod
     def _missing_parts(entry: Entry, body: Body, library: PostLibrary, picture: int) -> set[str]:
         """Return descriptions of missing parts that may be in another export file of the same source."""
@@ -274,6 +292,8 @@ class Importer:
     def _write(self, export: Export, sections: Sections, entry: Entry, item: Item, paths: dict[int, str]) -> bool:
         """Create the node for an entry, unless it already exists. Return whether comments can be stored for it."""
         if entry.known:
+            if entry.known.is_html and not entry.known.trashed:
+                self._convert(entry)
             return not entry.known.trashed
         library = PostLibrary(export.old, paths, item.id)
         body = convert(item.body, item.link or export.site.url, library, item.footnotes)
@@ -285,8 +305,7 @@ class Importer:
             "published": entry.publish_time(self.moment),
             "updated": item.modified or self.moment,
             "summary": self._summary(item, clean, export),
-            "detail.text": clean,
-            "detail.format": HTML,
+            **text_fields(clean),
             "detail.source": self._source(export, entry, item),
             "detail.picture": export.old.photo(item.picture),
         }

@@ -8,7 +8,10 @@ __all__ = ["Report"]
 
 STATES = ("published", "scheduled", "draft", "private")
 # The kinds of objects that an import writes, in the order of the report.
-WRITTEN = ("section", "page", "post", "comment", "queued comment", "photo", "completed page", "completed post")
+WRITTEN = (
+    *("section", "page", "post", "comment", "queued comment", "photo"),
+    *("completed page", "completed post", "converted page", "converted post"),
+)
 PLURALS = {"draft": "drafts"}
 # Maximum number of lines shown under each heading, unless all lines are requested.
 MAX_LINES = 50

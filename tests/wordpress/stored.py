@@ -5,6 +5,7 @@ from typing import Any
 from bson import json_util
 
 from marginalia.comments.types import Target
+from nodes import rendering
 
 
 def stored(mongo) -> dict[str, dict[str, Any]]:
@@ -16,6 +17,11 @@ def stored(mongo) -> dict[str, dict[str, Any]]:
         return (path(nodes[above]) + "/" if above else "") + metadata["slug"]
 
     return {path(metadata): metadata for metadata in nodes.values()}
+
+
+def html_of(metadata: dict[str, Any]) -> str:
+    """Return the text of a node as clean HTML."""
+    return rendering.to_html(metadata["detail"]["text"], metadata["detail"]["format"])
 
 
 def snapshot(mongo) -> dict[str, str]:

@@ -18,7 +18,7 @@ from nodes.services import editing, trash
 from nodes.types import Actor
 from tests.support.nodes import pictures
 from tests.support.wxr import EMPTY_DATE, attachment, author, comment, export, item, meta, page, term
-from tests.wordpress.stored import snapshot, stored, target
+from tests.wordpress.stored import html_of, snapshot, stored, target
 from wordpress import importer
 from wordpress.management.commands import import_wordpress
 
@@ -57,8 +57,8 @@ def test_post_is_stored_as_a_node(mongo, run):
     assert post["tags"] == ["News", "Red & blue"]
     assert post["summary"] == ""
     assert {name: post["detail"][name] for name in ("text", "format")} == {
-        "text": "<p>One</p>\n<p>Two</p>\n<p>Three</p>",
-        "format": "html",
+        "text": "One\n\nTwo\n\nThree",
+        "format": "markdown",
     }
     assert post["detail"]["source"]["id"] == 1
     assert post["detail"]["source"]["site"] == "old.example"
@@ -87,7 +87,7 @@ def test_post_is_stored_as_a_node(mongo, run):
 def test_summary_does_not_repeat_the_start_of_the_text(mongo, run, client, excerpt, summary):
     run(export(item(1, "One", "One &amp; <b>two</b><!--more-->\n\nThree and four", excerpt=excerpt)))
     assert stored(mongo)["blog/post-1"]["summary"] == summary
-    assert client.get("/blog/post-1").content.decode().count("<b>two</b>") == 1
+    assert client.get("/blog/post-1").content.decode().count("<strong>two</strong>") == 1
 
 
 def test_readers_see_the_imported_posts(run, client):
@@ -260,7 +260,7 @@ class TestPrivatePosts:
 def test_bodies_are_cleaned(mongo, run):
     body = '<p onclick="x()">a<script>alert(1)</script><a href="javascript:x()">b</a><object data="y"></object></p>'
     run(export(item(1, "One", body), item(2, "<b>Two</b><script>alert(2)</script>", body)))
-    text = stored(mongo)["blog/post-1"]["detail"]["text"]
+    text = html_of(stored(mongo)["blog/post-1"])
     assert "a" in text
     assert not any(bad in text for bad in ("script", "onclick", "object"))
     assert stored(mongo)["blog/post-2"]["title"] == "Two alert(2)"
@@ -303,7 +303,7 @@ class TestMedia:
         assert any("1 photo" in line for line in said)
         [photo] = mongo["cms.assets.files"].find()
         assert (photo["metadata"]["title"], photo["metadata"]["detail"]["alt"]) == ("A", "A")
-        assert f'src="photo:{photo["_id"]}"' in stored(mongo)["blog/post-7"]["detail"]["text"]
+        assert f'src="photo:{photo["_id"]}"' in html_of(stored(mongo)["blog/post-7"])
         featured = [stored(mongo)[f"blog/post-{number}"]["detail"]["picture"] for number in (7, 8, 9, 10)]
         assert featured == [None, photo["_id"], None, None]
         page = client.get("/blog/post-7").content.decode()
@@ -315,12 +315,12 @@ class TestMedia:
     def test_missing_pictures_become_links(self, mongo, run):
         said = run(self.FILES)
         assert "6 attachments missing, 0 found" in said
-        assert "<img" not in stored(mongo)["blog/post-7"]["detail"]["text"]
+        assert "<img" not in html_of(stored(mongo)["blog/post-7"])
         listed = said[said.index("Shown as links because they are not in the media library:") + 1]
         assert listed == "  http://else.example/x.png in post 7 “One”"
         listed = said[said.index("Shown as links because their files are missing:") + 1]
         assert listed == "  https://old.example/wp-content/uploads/2012/07/a.jpg in post 7 “One”"
-        assert ">A</a>" in stored(mongo)["blog/post-7"]["detail"]["text"]
+        assert ">A</a>" in html_of(stored(mongo)["blog/post-7"])
 
 
 class TestPeople:

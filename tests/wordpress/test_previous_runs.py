@@ -9,7 +9,7 @@ from nodes.services import editing, trash
 from nodes.types import Actor
 from tests.support.nodes import pictures
 from tests.support.wxr import attachment, comment, export, item, meta, page
-from tests.wordpress.stored import snapshot, stored
+from tests.wordpress.stored import html_of, snapshot, stored
 from wordpress.importer import UNSEEN
 
 pytestmark = pytest.mark.usefixtures("mongo")
@@ -64,14 +64,16 @@ def test_files_are_imported_completely_in_either_order(mongo, run, uploads, clie
     assert {path for path, metadata in nodes.items() if metadata["type"] == "folder"} == {"page-4"}
     assert "above" in nodes["page-4"]["detail"]["text"]
     assert "page-4/page-3" in nodes
-    first, second = nodes["blog/post-1"]["detail"], nodes["blog/post-2"]["detail"]
-    assert first["picture"]
-    assert f'<img src="photo:{first["picture"]}"' in first["text"]
-    assert first["text"].count('href="/blog/post-2"') == 2
-    assert 'href="/page-4"' in first["text"]
-    assert "Open 9 to 5." in first["text"]
-    assert 'href="/blog/post-1"' in second["text"]
-    assert "<img" in second["text"]
+    first = html_of(nodes["blog/post-1"])
+    second = html_of(nodes["blog/post-2"])
+    picture = nodes["blog/post-1"]["detail"]["picture"]
+    assert picture
+    assert f'<img src="photo:{picture}"' in first
+    assert first.count('href="/blog/post-2"') == 2
+    assert 'href="/page-4"' in first
+    assert "Open 9 to 5." in first
+    assert 'href="/blog/post-1"' in second
+    assert "<img" in second
     assert not mongo["wordpress.items"].count_documents({"waiting": {"$exists": True}})
     for address in ("/blog/post-1", "/page-4/page-3", "/page-4"):
         assert client.get(address).status_code == 200
@@ -79,6 +81,35 @@ def test_files_are_imported_completely_in_either_order(mongo, run, uploads, clie
     for data in files:
         assert run(data, media=uploads)[-1] == "0 changes"
     assert snapshot(mongo) == before
+
+
+class TestEarlierReleases:
+    """Earlier releases stored texts as HTML."""
+
+    HTML = {"detail.text": "<p>One <b>two</b></p>", "detail.format": "html"}
+
+    def test_unedited_html_is_converted_once(self, mongo, run):
+        data = export(item(1, "One", "One <b>two</b>"), page(2, "Two", "One"))
+        run(data)
+        place = {"metadata.slug": "post-1"}
+        old = {f"metadata.{path}": value for path, value in self.HTML.items()}
+        mongo["cms.nodes"].update_one(place, {"$set": old})
+        mongo["cms.revisions"].update_one(place, {"$set": old})
+        assert run(data, dry_run=True)[-1] == "1 change: 1 converted post"
+        assert run(data)[-1] == "1 change: 1 converted post"
+        detail = stored(mongo)["blog/post-1"]["detail"]
+        assert (detail["text"], detail["format"]) == ("One **two**", "markdown")
+        before = snapshot(mongo)
+        assert run(data)[-1] == "0 changes"
+        assert snapshot(mongo) == before
+
+    def test_html_that_an_editor_saved_stays(self, mongo, run):
+        data = export(item(1, "One", "x"))
+        run(data)
+        post, nonce, _metadata = found(mongo, "blog/post-1")
+        editing.save(ANN, post, nonce, self.HTML)
+        assert run(data)[-1] == "0 changes"
+        assert stored(mongo)["blog/post-1"]["detail"]["text"] == self.HTML["detail.text"]
 
 
 def test_report_lists_missing_and_completed_items(run, uploads):
@@ -121,16 +152,16 @@ def test_edited_page_does_not_become_a_folder(mongo, run, uploads):
 def test_pictures_can_be_imported_later(mongo, run, uploads):
     run(FIRST)
     run(SECOND)
-    assert "<img" not in stored(mongo)["blog/post-1"]["detail"]["text"]
+    assert "<img" not in html_of(stored(mongo)["blog/post-1"])
     assert run(FIRST, media=uploads)[-1] == "5 changes: 1 section, 2 photos, 2 completed posts"
-    assert "<img" in stored(mongo)["blog/post-1"]["detail"]["text"]
+    assert "<img" in html_of(stored(mongo)["blog/post-1"])
 
 
 def test_photo_of_an_earlier_run_needs_no_file(mongo, run, uploads):
     run(SECOND, media=uploads)
     run(FIRST)
-    first = stored(mongo)["blog/post-1"]["detail"]
-    assert f'<img src="photo:{first["picture"]}"' in first["text"]
+    first = stored(mongo)["blog/post-1"]
+    assert f'<img src="photo:{first["detail"]["picture"]}"' in html_of(first)
 
 
 def test_sources_of_deleted_texts_are_deleted(mongo, run):
@@ -146,7 +177,7 @@ def test_sources_of_deleted_texts_are_deleted(mongo, run):
 def test_other_source_uses_none_of_its_photos(mongo, run, uploads):
     run(SECOND, media=uploads)
     run(FIRST, media=uploads, source="other", section="other")
-    assert "<img" not in stored(mongo)["other/blog/post-1"]["detail"]["text"]
+    assert "<img" not in html_of(stored(mongo)["other/blog/post-1"])
 
 
 @pytest.mark.parametrize(
@@ -179,8 +210,8 @@ def test_front_page_made_a_folder_links_to_itself(mongo, run):
     run(export(page(4, "Start", "x", post_name="home"), item(1, "One", '<a href="https://old.example/page-5/">5</a>')))
     run(export(page(5, "Below", '<a href="https://old.example/page-4/">up</a>', post_parent=4)))
     nodes = stored(mongo)
-    assert '<a href="/home">up</a>' in nodes["home/page-5"]["detail"]["text"]
-    assert '<a href="/home/page-5">5</a>' in nodes["blog/post-1"]["detail"]["text"]
+    assert '<a href="/home">up</a>' in html_of(nodes["home/page-5"])
+    assert '<a href="/home/page-5">5</a>' in html_of(nodes["blog/post-1"])
 
 
 def test_comments_of_a_page_made_a_folder_are_reported(run):

@@ -9,6 +9,7 @@ from django.core.management import CommandError
 from photos.assets.stream import Cleaner
 from tests.support.nodes import pictures
 from tests.support.wxr import attachment, export, item, meta
+from tests.wordpress.stored import html_of
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -105,7 +106,7 @@ def test_gallery_without_numbers_shows_pictures_of_its_post(mongo, run, uploads)
     run(export(item(9, "A post", "[gallery]"), picture(1, post_parent=9), paper), media=uploads)
     text = mongo["cms.nodes"].find_one({"metadata.type": "blog-entry"})["metadata"]["detail"]["text"]
     photo = mongo["cms.assets.files"].find_one()["_id"]
-    assert text == f'<div data-insert="gallery{{photos=photo:{photo}}}" data-line="0"></div>'
+    assert text == f"::gallery{{photos=photo:{photo}}}"
 
 
 def test_truncated_export_does_not_publish_pictures_of_its_rest(mongo, run, uploads):
@@ -152,7 +153,7 @@ def test_names_are_found_in_either_unicode_form(mongo, run, tmp_path, on_disk, i
     said = run(export(files, item(2, "A post", f'<img src="{url}{shown}">')), media=tmp_path / "uploads")
     assert "0 attachments missing, 1 found" in said
     photo = mongo["cms.assets.files"].find_one()["_id"]
-    text = mongo["cms.nodes"].find_one({"metadata.type": "blog-entry"})["metadata"]["detail"]["text"]
+    text = html_of(mongo["cms.nodes"].find_one({"metadata.type": "blog-entry"})["metadata"])
     assert f'src="photo:{photo}"' in text
 
 
@@ -171,7 +172,7 @@ class TestCopies:
         ]
         run(export(*attached, item(1, "A post", body)), media=tmp_path)
         names = {str(photo["_id"]): photo["filename"] for photo in mongo["cms.assets.files"].find()}
-        text = mongo["cms.nodes"].find_one({"metadata.type": "blog-entry"})["metadata"]["detail"]["text"]
+        text = html_of(mongo["cms.nodes"].find_one({"metadata.type": "blog-entry"})["metadata"])
         return [names[part.split('"')[0]] for part in text.split('src="photo:')[1:]]
 
     @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from cms.testing import build
 from nodes.services import trash
 from nodes.types import Actor
 from tests.support.wxr import export, item, page
-from tests.wordpress.stored import stored
+from tests.wordpress.stored import html_of, stored
 from wordpress.export.old_site import OldSite
 
 pytestmark = pytest.mark.usefixtures("mongo")
@@ -126,7 +126,7 @@ class TestLinks:
                 page(5, "Five", post_parent=4),
             )
         )
-        text = stored(mongo)["blog/post-1"]["detail"]["text"]
+        text = html_of(stored(mongo)["blog/post-1"])
         addresses = [part.split('"')[0] for part in text.split('href="')[1:]]
         assert addresses == [
             "/blog/post-2",
@@ -144,12 +144,12 @@ class TestLinks:
 
     def test_links_lead_into_the_section(self, mongo, run):
         run(export(item(1, "One", '<a href="/?page_id=2">x</a>'), page(2, "Two")), section="old")
-        assert 'href="/old/page-2"' in stored(mongo)["old/blog/post-1"]["detail"]["text"]
+        assert 'href="/old/page-2"' in html_of(stored(mongo)["old/blog/post-1"])
 
     def test_shared_guids_are_not_resolved(self, mongo, run):
         guid = "http://copy.example/?p=9"
         run(export(item(1, "One", f'<a href="{guid}">x</a>', guid=guid), item(2, "Two", guid=guid)))
-        assert f'href="{guid}"' in stored(mongo)["blog/post-1"]["detail"]["text"]
+        assert f'href="{guid}"' in html_of(stored(mongo)["blog/post-1"])
 
 
 def test_invalid_urls_find_nothing():
