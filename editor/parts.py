@@ -22,10 +22,7 @@ from nodes.content.values import MOST_PARTS, stored_fields
 EXTRA, EXTRA_NESTED = 3, 1
 # MOST is the maximum number of rows that can be saved, unless more rows are already stored. MOST_READ, the maximum
 # number of rows that are read, is higher, so that an error can be reported if there are too many rows.
-MOST, MOST_READ = 200, 10_000
-# Maximum number of rows that are read for a field in a part, and for a field whose parts contain parts. Such rows are
-# large, and a form can contain many of these fields.
-MOST_READ_NESTED = 500
+MOST, MOST_READ = 200, 1_000
 # A part as it was typed: the submitted values, keyed by field name, and the part's "id".
 Row = dict[str, Any]
 
@@ -67,7 +64,7 @@ class PartsWidget(forms.Widget):
         if name in data:
             return _parse_rows(data[name], self.fields)
         count = data.get(f"{name}-count", "")
-        most = MOST_READ_NESTED if self.is_nested or self.contains_rows else MOST_READ
+        most = MOST_PARTS if self.is_nested or self.contains_rows else MOST_READ
         if not (count.isascii() and count.isdecimal() and len(count) < 6 and int(count) <= most):
             return None
         rows: list[tuple[float, Row]] = []

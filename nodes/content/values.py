@@ -23,7 +23,7 @@ from marginalia.mongo.reading import Malformed
 from nodes.content.messages import invalid_value, unknown_field
 
 # Maximum number of parts in the value of a field, including parts in other parts.
-MOST_PARTS = 2_000
+MOST_PARTS = 500
 # Exceptions that Django's validation raises for values of an unexpected type.
 _WRONG_TYPE = (TypeError, ValueError, AttributeError, ArithmeticError, InvalidId, InvalidDocument)
 

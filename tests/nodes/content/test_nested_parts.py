@@ -92,8 +92,8 @@ def test_wrong_insert_in_a_nested_text_is_reported(project):
 
 
 def test_number_of_nested_parts_is_limited(project):
-    tasks = [{"what": "x", "tools": [{"name": "y"}] * 50} for _ in range(41)]
-    with pytest.raises(FieldRefused, match="Too many rows. Use at most 2000."):
+    tasks = [{"what": "x", "tools": [{"name": "y"}] * 50} for _ in range(10)]
+    with pytest.raises(FieldRefused, match="Too many rows. Use at most 500."):
         save(project, nonce(project), **{"detail.phases": [{"title": "A", "tasks": tasks}]})
 
 
@@ -175,7 +175,7 @@ def test_unreadable_inner_rows_are_rejected(project, editor, count):
     "sent",
     [
         {"phases-count": "501"},
-        {"phases": json.dumps([{"tasks": [{"tools": [{"name": "pen"}] * 200}]}] * (values.MOST_PARTS // 200))},
+        {"phases": json.dumps([{"tasks": [{"tools": [{"name": "pen"}] * 200}]}] * (values.MOST_PARTS // 200 + 1))},
     ],
 )
 def test_too_many_rows_are_rejected_before_they_are_rendered(project, editor, sent):
@@ -183,7 +183,21 @@ def test_too_many_rows_are_rejected_before_they_are_rendered(project, editor, se
     answer = ann.send(change(project), ann.open(change(project)), **sent)
     html = answer.content.decode()
     assert "These rows couldn&#x27;t be read" in html
-    assert "phases-9-tasks-count" not in html
+    assert "phases-1-tasks-count" not in html
+    assert stored(project) == before
+
+
+def test_typed_rows_above_the_limit_are_shown_again_with_the_limit(project, editor):
+    ann, before = editor(), stored(project)
+    tools = "phases-0-tasks-0-tools"
+    typed = {f"{tools}-{number}-name": f"tool {number}" for number in range(values.MOST_PARTS)}
+    typed |= {f"{tools}-{number}-id": "" for number in range(2, values.MOST_PARTS)}
+    typed |= {f"{tools}-{number}-count": "1" for number in range(values.MOST_PARTS)}
+    html = ann.send(
+        change(project), ann.open(change(project)), **typed, **{f"{tools}-count": str(values.MOST_PARTS)}
+    ).content.decode()
+    assert "Use at most" in html
+    assert 'value="tool 499"' in html
     assert stored(project) == before
 
 
