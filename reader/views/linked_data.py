@@ -16,6 +16,8 @@ from photos.addresses import ShareImage
 
 # The schema.org types that have a headline. All other types have a name.
 _ARTICLES = frozenset({"Article", "BlogPosting", "NewsArticle", "Report", "TechArticle"})
+# The properties that the schema.org type Event and its subtypes don't have. All names of these types end with "Event".
+_NOT_OF_EVENTS = ("author", "dateModified", "datePublished", "isPartOf", "publisher")
 # JSON escapes for characters that could end the script element in an HTML parser.
 _ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 _EMPTY: tuple[Any, ...] = (None, "", [], (), {})
@@ -91,6 +93,11 @@ def _node(
             "url": origin + section["url"],
         }
     data |= _file(origin, node) if isinstance(node, Photo) else {"image": _image(origin, picture)}
+    if type.endswith("Event"):
+        # All of schema.org's types of events have such names. They don't have the properties of articles.
+        data |= dict.fromkeys(_NOT_OF_EVENTS) | {"startDate": node.date.isoformat() if node.date else None}
+    if type.endswith("Event"):
+        data |= dict.fromkeys(_NOT_OF_EVENTS) | {"startDate": node.date}
     data |= metadata.detail.linked_data()
     return {name: value for name, value in data.items() if value not in _EMPTY}
 

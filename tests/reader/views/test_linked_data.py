@@ -195,6 +195,7 @@ class Concert(Entry):
     """An evening with music: says what its fields say in the words of schema.org."""
 
     schema_org = "Event"
+    date_field = "begins"
 
     begins = models.DateTimeField()
     place = models.CharField(max_length=100, blank=True)
@@ -202,12 +203,9 @@ class Concert(Entry):
 
     def linked_data(self):
         return {
-            "startDate": self.begins,
             "location": {"@type": "Place", "name": self.place},
             "offers": {"@type": "Offer", "price": self.price},
             "attendee": [],
-            # Not the schema.org names for an event.
-            **dict.fromkeys(("datePublished", "dateModified", "publisher", "author", "isPartOf")),
             "maximumAttendeeCapacity": 0,
             "eventStatus": _("Public"),
         }
