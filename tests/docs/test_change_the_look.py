@@ -35,6 +35,13 @@ def named(cell: str) -> list[str]:
     return re.findall(r"`([^`]+)`", cell)
 
 
+def test_drawing_contains_every_block_of_the_base_templates():
+    (drawing,) = [block.text for block in blocks(NAME) if block.language == "text"]
+    sources = [(ROOT / path).read_text() for path in ("templates/base.html", "reader/templates/nodes/base.html")]
+    names = {name for source in sources for name in re.findall(r"{% block ([\w-]+) %}", source)}
+    assert names - {"language"} <= set(re.findall(r"[\w-]+", drawing))
+
+
 @pytest.fixture
 def theme(settings, tmp_path):
     """A folder that is the site's theme, as if it had existed at the start."""

@@ -1,4 +1,4 @@
-"""The guide to extending the admin shows the code of the recipes example, which has its own tests."""
+"""The guides to extending the admin and to tests show the code of the recipes example."""
 
 import re
 
@@ -16,3 +16,12 @@ def test_guide_shows_the_code_of_the_example():
     assert "".join(sorted("".join(shown).split())) == "".join(sorted(code.split()))
     (template,) = re.findall(r"```html\n(.*?)```", section, re.S)
     assert template == (EXAMPLE / "templates/recipes/cooking_time.html").read_text()
+
+
+def test_guide_to_tests_shows_the_tests_of_the_example():
+    page = (ROOT / "docs/how-to/test-your-project.md").read_text()
+    (shown,) = re.findall(r"```python\n(.*?)```", page, re.S)
+    code = (EXAMPLE / "test_admin.py").read_text()
+    _imports, *parts = shown.strip().split("\n\n\n")
+    assert len(parts) == 4
+    assert all(part in code for part in parts)
