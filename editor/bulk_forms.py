@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from editor import bulk_progress, extensions, undo, uses
 from editor.site import render_page, title_link
 from nodes import content, tags
-from nodes.access import TOP, NodePermission, section_choices
+from nodes.access import NodePermission, chosen_section, section_choices
 from nodes.actions import (
     Move,
     NodeAction,
@@ -213,7 +213,7 @@ def make_action(user: Any, row: SelectedNode, data: Mapping[str, Any]) -> NodeAc
         case "untag":
             return Tag(user=user, node_id=row.id, tags=TagChange(removed=typed_tags))
         case "move":
-            target = None if data["target"] == TOP else ObjectId(data["target"])
+            target = chosen_section(data["target"])
             return Move(user=user, node_id=row.id, seen=row.nonce, place={"parent_id": target})
     return Trash(user=user, node_id=row.id, seen=row.nonce)
 

@@ -299,7 +299,7 @@ def display(path: str, value: Any, type: str) -> str:
     if field := declared_fields.declared(type).get(path):
         return declared.display(field, value)
     if path == "parent_id":
-        return section_name(value)
+        return section_name(value, type)
     if path == "author":
         return value["name"] if value else ""
     if value == NEVER:
@@ -311,9 +311,9 @@ def display(path: str, value: Any, type: str) -> str:
     return "" if value is None else str(value)
 
 
-def section_name(section_id: ObjectId | None) -> str:
-    """Return the titles of a section and its ancestors, such as "News › Sports"."""
+def section_name(section_id: ObjectId | None, type: str = "") -> str:
+    """Return the titles of a section and its ancestors, such as "News › Sports". `type` is the type of its contents."""
     if section_id is None:
-        return _("Top level")
+        return access.top_label(type)
     chain = tree.current().ancestors(section_id)
     return " › ".join(section.title for section in chain) if chain else _("A deleted section")

@@ -327,6 +327,11 @@ def may_set_up(user: Any) -> bool:
     return bool(user.has_perm("nodes.change_sitesettings"))
 
 
+def top_label(type: str) -> str:
+    """Return the label for the place outside all sections: the library for photos, the top level for other types."""
+    return _("Library (not listed on the site)") if content.get(type).is_file else _("Top level")
+
+
 def section_choices(user: Any, type: str = "", seen: ObjectId | None = None) -> list[tuple[str, str]]:
     """Return the sections that `user` can put nodes of `type` into, as form choices. Subsections are indented.
 
@@ -338,7 +343,7 @@ def section_choices(user: Any, type: str = "", seen: ObjectId | None = None) -> 
     sections = tree.current()
     choices = []
     if (not type or content.may_hold(None, type)) and (may_place(user, None) or seen is None):
-        choices.append((TOP, _("Top level")))
+        choices.append((TOP, top_label(type)))
 
     def walk(parent_id: ObjectId | None, depth: int) -> None:
         for section in sections.children.get(parent_id, ()):
@@ -350,6 +355,11 @@ def section_choices(user: Any, type: str = "", seen: ObjectId | None = None) -> 
 
     walk(None, 0)
     return choices
+
+
+def chosen_section(choice: str) -> ObjectId | None:
+    """Return the id of a section that was chosen from `section_choices`, or None for TOP."""
+    return None if choice == TOP else ObjectId(choice)
 
 
 def may_add(user: Any, type: str) -> bool:

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from marginalia.markup.characters import is_blank
 from marginalia.mongo.clock import now
-from nodes.access import TOP, section_choices
+from nodes.access import TOP, chosen_section, section_choices
 from nodes.models import tree
 from nodes.models.stored_site import COMMENT_POLICIES
 from nodes.selectors import stored_nodes
@@ -74,8 +74,7 @@ class SectionField(forms.ChoiceField):
         return TOP if value is None else str(value)
 
     def clean(self, value: Any) -> ObjectId | None:
-        chosen = super().clean(value)
-        return None if chosen == TOP else ObjectId(chosen)
+        return chosen_section(super().clean(value))
 
 
 class AuthorField(forms.MultiValueField):

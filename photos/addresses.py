@@ -91,7 +91,8 @@ def square_path(photo: Photo, width: int, extension: str = "jpg") -> str:
 
 def file_path(photo: Photo, spec: str) -> str:
     """Return the path of the photo's file if `spec` is ORIGINAL, or of a copy otherwise."""
-    return reverse("photo-file", args=[photo.pk, photo.metadata.content_id, photo.parent_id, spec])
+    gallery = [photo.parent_id] if photo.parent_id else []
+    return reverse("photo-file", args=[photo.pk, photo.metadata.content_id, *gallery, spec])
 
 
 def srcset(photo: Photo, extension: str, limit: int | None = None) -> str:

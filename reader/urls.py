@@ -22,6 +22,7 @@ urlpatterns = [
     path("media/find", pages.find_photos, name="find-photos"),
     path("media/look/<str:name>.css", look.stylesheet, name="look-sheet"),
     path("media/look/<objectid:content_id>/<str:icon>.png", look.icon, name="look-icon"),
+    path("media/<objectid:photo_id>", pages.library_photo, name="photo"),
     # If the URL contains the gallery, the lookup is faster. A URL without a gallery, or with a previous gallery of the
     # photo, returns the same file.
     path("media/<objectid:photo_id>/<objectid:content_id>/<str:spec>", views.file, name="photo-file"),

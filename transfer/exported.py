@@ -83,7 +83,7 @@ def ids_of_section(section_id: ObjectId) -> frozenset[ObjectId]:
             {"_id": {"$in": batch}, **node_filter(ASSET_FILES)}, {"metadata.parent_id": 1}
         )
         for photo in photos:
-            ids |= {photo["_id"], photo["metadata"]["parent_id"]}
+            ids |= {photo["_id"], photo["metadata"]["parent_id"]} - {None}
     above = [sections.ancestors(node_id) or () for node_id in list(ids) if node_id in sections.sections]
     return frozenset(ids | {section.id for chain in above for section in chain})
 

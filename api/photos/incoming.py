@@ -51,7 +51,9 @@ class PhotoDescription(Shape):
     # The part of the request that contains the description. Field paths in errors begin with this name.
     source: ClassVar[str] = "query"
 
-    gallery: Id = Field(description="The photo's gallery.")
+    gallery: Id | None = Field(
+        None, description="The photo's gallery. By default, the library, which readers don't see."
+    )
     filename: str = Field(min_length=1, max_length=200, examples=["lake.jpg"])
     title: str = Field("", max_length=300, description="The title. By default, the file's name.")
     slug: str = Field(
@@ -107,7 +109,7 @@ def check_wanted_place(description: PhotoDescription) -> None:
         Problem: 422 if the gallery or the slug can't be used.
     """
     with as_problems(description.source):
-        check_destination(ObjectId(description.gallery), description.slug)
+        check_destination(_gallery_id(description), description.slug)
 
 
 def derive_photo_id(request: HttpRequest, principal: Principal) -> ObjectId | None:
@@ -236,6 +238,10 @@ def _begin(principal: Principal, description: PhotoDescription, photo_id: Object
             raise Problem("conflict", str(error), free=error.free) from error
 
 
+def _gallery_id(description: PhotoDescription) -> ObjectId | None:
+    return ObjectId(description.gallery) if description.gallery else None
+
+
 def _action(principal: Principal, description: PhotoDescription, photo_id: ObjectId | None = None) -> UploadPhoto:
     values = {
         "summary": description.summary,
@@ -244,7 +250,7 @@ def _action(principal: Principal, description: PhotoDescription, photo_id: Objec
     }
     return UploadPhoto(
         user=principal,
-        gallery_id=ObjectId(description.gallery),
+        gallery_id=_gallery_id(description),
         filename=description.filename,
         title=description.title,
         slug=description.slug,

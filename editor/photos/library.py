@@ -19,7 +19,7 @@ from editor.photos import describing
 from editor.photos.site import render_page
 from marginalia.mongo.clock import now
 from nodes import access, tags
-from nodes.access import section_choices
+from nodes.access import chosen_section, section_choices
 from nodes.actions import Move, NodeAction, PublishListed, Tag, Trash, Unpublish, execute_all
 from nodes.collections import ASSET_FILES
 from nodes.content import PHOTO
@@ -72,13 +72,12 @@ class PhotoFilterForm(forms.Form):
         filters = replace(filters, search=data.get("q", ""))
         names = ("camera", "lens", "focal_length", "year")
         filters = replace(filters, exif=tuple((name, data[name]) for name in names if name in data))
-        return replace(filters, section=ObjectId(data["section"])) if "section" in data else filters
+        return replace(filters, section=chosen_section(data["section"])) if "section" in data else filters
 
     @property
-    def gallery(self) -> ObjectId | None:
-        """Return the id of the gallery by which the library is filtered, or None if it isn't filtered by gallery."""
-        gallery_id = self.cleaned_data.get("section")
-        return ObjectId(gallery_id) if gallery_id else None
+    def gallery(self) -> str:
+        """The choice of the gallery by which the library is filtered, or "" if it isn't filtered by gallery."""
+        return str(self.cleaned_data.get("section", ""))
 
 
 class PhotoBulkForm(bulk_forms.BulkForm):
@@ -217,7 +216,7 @@ def _bulk_action(user: Any, row: SelectedNode, data: dict[str, Any]) -> NodeActi
             return PublishListed(user=user, node_id=row.id, seen=row.nonce)
         case bulk_forms.UNPUBLISH:
             return Unpublish(user=user, node_id=row.id, seen=row.nonce)
-    return Move(user=user, node_id=row.id, seen=row.nonce, place={"parent_id": ObjectId(data["target"])})
+    return Move(user=user, node_id=row.id, seen=row.nonce, place={"parent_id": chosen_section(data["target"])})
 
 
 def _report(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -> None:

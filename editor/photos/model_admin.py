@@ -11,6 +11,7 @@ from nodes import (
     access,
     converters,  # noqa: F401 - registers <objectid:…>
 )
+from nodes.access import TOP
 
 
 class PhotoAdmin(admin.ModelAdmin):
@@ -21,6 +22,7 @@ class PhotoAdmin(admin.ModelAdmin):
             ("", library.library, "changelist"),
             ("describe/", describing.describe, "describe"),
             ("stalled/", stalled.stalled, "stalled"),
+            (f"upload/{TOP}/", uploads.upload, "upload"),
             ("upload/<objectid:gallery_id>/", uploads.upload, "upload"),
             ("<objectid:photo_id>/replace/", uploads.replace_file, "replace"),
             ("<objectid:photo_id>/go-back/", editing.go_back, "go_back"),

@@ -11,6 +11,7 @@ from editor.differences import section_name
 from editor.photos.site import render_page
 from marginalia.mongo.clock import now
 from nodes import access
+from nodes.content import PHOTO
 from photos import stalled_uploads
 from photos.services import sweeping
 
@@ -30,6 +31,7 @@ def stalled(request: HttpRequest) -> HttpResponse:
         messages.success(request, message)
         return HttpResponseRedirect(request.path)
     rows = [
-        {"upload": upload, "gallery": section_name(upload.gallery_id)} for upload in stalled_uploads.list_stalled(now())
+        {"upload": upload, "gallery": section_name(upload.gallery_id, PHOTO)}
+        for upload in stalled_uploads.list_stalled(now())
     ]
     return render_page(request, "stalled", _("Stalled uploads"), rows=rows)

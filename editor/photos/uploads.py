@@ -111,8 +111,8 @@ class PictureUploadHandler(FileUploadHandler):
 
 @csrf_exempt
 @require_POST
-def upload(request: HttpRequest, gallery_id: ObjectId) -> HttpResponse:
-    """Store new photos in a gallery, and redirect to the page where editors describe them.
+def upload(request: HttpRequest, gallery_id: ObjectId | None = None) -> HttpResponse:
+    """Store new photos in a gallery or the library, and redirect to the page where editors describe them.
 
     The view checks permissions, receives the files, and checks the CSRF token before it creates any photos.
     """

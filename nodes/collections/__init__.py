@@ -177,6 +177,14 @@ def node_filter(collection: str) -> dict[str, Any]:
     return {"metadata.content_id": {"$type": "objectId"}} if collection == ASSET_FILES else {}
 
 
+def listed_filter(collection: str) -> dict[str, Any]:
+    """Return the filter for the documents of `collection` that readers can find in lists, feeds and searches.
+
+    Photos in the library, that is, without a gallery, are shown only where texts use them.
+    """
+    return {**node_filter(collection), "$nor": [{"metadata.parent_id": None}]} if collection == ASSET_FILES else {}
+
+
 def gallery_filters(gallery_id: ObjectId | None) -> tuple[dict[str, Any], ...]:
     """Return the filters to try, in this order, when querying a photo by its id.
 

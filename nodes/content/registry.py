@@ -74,8 +74,11 @@ def names(accept: Callable[[type[Content]], bool] | None = None) -> tuple[str, .
 @cache
 def may_hold(parent_type: str | None, child_type: str) -> bool:
     """Return whether a node of `parent_type` (or the top level, for None) can contain a node of `child_type`."""
-    parent = get(parent_type or TOP_LEVEL)
     child = get(child_type)
+    if parent_type is None and child.is_file:
+        # Photos without a gallery are in the library, which readers don't see.
+        return True
+    parent = get(parent_type or TOP_LEVEL)
     return parent.is_section and child.may_stand_in(parent)
 
 

@@ -13,6 +13,7 @@ from typing import Any, Self
 from bson import ObjectId
 from django.core.exceptions import FieldDoesNotExist, FieldError
 from django.db import models
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelField, ObjectIdField
 
@@ -328,6 +329,10 @@ class Photo(BaseNode):
         if detail and not all(_are_numbers(part, size) for part, size in ((detail.focal, 2), (detail.crop, 4)) if part):
             raise Malformed("detail.focal or detail.crop has another type")
         return photo
+
+    def get_absolute_url(self) -> str:
+        """Return the photo's URL path. Photos in the library, without a gallery, have a URL with their id."""
+        return super().get_absolute_url() if self.parent_id else reverse("photo", args=[self.pk])
 
     @property
     def filename(self) -> str:

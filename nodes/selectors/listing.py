@@ -10,7 +10,7 @@ from bson.errors import InvalidId
 
 from marginalia.mongo.connection import Document, database
 from marginalia.mongo.reading import read_documents, read_with_hint
-from nodes.collections import ASSET_FILES, NEWEST, NODES, keys_of, node_filter
+from nodes.collections import ASSET_FILES, NEWEST, NODES, keys_of, listed_filter
 from nodes.content import Content, registry
 from nodes.content.upgrading import FIRST
 from nodes.models import Node, Photo
@@ -285,7 +285,7 @@ def find_live(
     The query has an index hint, because the server caches query plans, and a plan that suits one section can be much
     slower for another.
     """
-    condition = {**base, **live(moment), **node_filter(collection)}
+    condition = {**base, **live(moment), **listed_filter(collection)}
     if collection == NODES:
         fields = for_readers(fields, moment)
     since, until = (span.since, min(span.until, moment)) if span else (BEGINNING, moment)

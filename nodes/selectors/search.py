@@ -15,7 +15,7 @@ from marginalia.markup import scripts, text
 from marginalia.markup.characters import normalize_for_search
 from marginalia.mongo.connection import database, time_limit
 from marginalia.mongo.reading import lacks_text_index, read_document, read_documents
-from nodes.collections import ASSET_FILES, NODES, SEARCH, node_filter
+from nodes.collections import ASSET_FILES, NODES, SEARCH, listed_filter
 from nodes.models import Node, Photo, as_shown, derived_of
 from nodes.models.tree import Tree
 from nodes.models.validation import check_metadata
@@ -238,7 +238,7 @@ def _any_ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[R
 
 
 def _query(wanted: str, public: dict[str, Any], collection: str) -> dict[str, Any]:
-    return {"$text": {"$search": wanted}, **public, **node_filter(collection)}
+    return {"$text": {"$search": wanted}, **public, **listed_filter(collection)}
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from pymongo.errors import DuplicateKeyError
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, database
 from nodes import merging
-from nodes.collections import REDIRECTS, REVISIONS, home_of
+from nodes.collections import NODES, REDIRECTS, REVISIONS, home_of
 from nodes.content import declared_fields, upgrading
 from nodes.content.declared_fields import PREFIX
 from nodes.errors import NewerVersion, NotUpgraded, SlugTaken
@@ -87,7 +87,9 @@ def compare_and_set(
         taken = {"metadata.parent_id": place[0], "metadata.slug": place[1], "_id": {"$ne": seen.id}}
         if database()[home].find_one(taken, {"_id": 1}):
             raise SlugTaken(place[1], slugs.find_free(place[1], place[0], home))
-        store_redirect(seen, was_public=metadata["published"] is not None and metadata["published"] <= now())
+        # The URLs of photos in the library contain the id, so they don't need redirects.
+        if home == NODES or seen.parent_id is not None:
+            store_redirect(seen, was_public=metadata["published"] is not None and metadata["published"] <= now())
     nonce = ObjectId()
     moment = now()
     due = stored.get("draft", {}).get("due")

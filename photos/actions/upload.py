@@ -17,11 +17,11 @@ from photos.services.photos import Upload, Uploaded
 
 @dataclass(frozen=True, kw_only=True)
 class UploadPhoto:
-    """The action that uploads a photo into a gallery. The photo is a draft unless `fields` makes it public.
+    """The action that uploads a photo into a gallery or the library. The photo is a draft unless `fields` makes it public.
 
     Attributes:
         user: The user who performs the action.
-        gallery_id: The gallery's id.
+        gallery_id: The gallery's id, or None for the library, which readers don't see.
         filename: The name of the file.
         title: The title, or "" to use the name of the file.
         slug: The slug, or "" to derive it from the title.
@@ -31,7 +31,7 @@ class UploadPhoto:
     """
 
     user: Any
-    gallery_id: ObjectId
+    gallery_id: ObjectId | None
     filename: str
     title: str = ""
     slug: str = ""

@@ -113,7 +113,7 @@ class Upload(IncomingFile[Uploaded]):
 
     Args:
         actor: The author of the change.
-        gallery_id: The gallery's id.
+        gallery_id: The gallery's id, or None for the library, which readers don't see.
         filename: The name of the file.
         title: The title, or "" to use the name of the file.
         slug: The slug, or "" to derive it from the title.
@@ -132,7 +132,7 @@ class Upload(IncomingFile[Uploaded]):
     def __init__(
         self,
         actor: Actor,
-        gallery_id: ObjectId,
+        gallery_id: ObjectId | None,
         filename: str,
         *,
         title: str = "",
@@ -155,7 +155,7 @@ class Upload(IncomingFile[Uploaded]):
         self._insert(gallery_id, tags)
         self._incoming = IncomingPhoto(self._writer, self._filename)
 
-    def _insert(self, gallery_id: ObjectId, tags: tuple[str, ...]) -> None:
+    def _insert(self, gallery_id: ObjectId | None, tags: tuple[str, ...]) -> None:
         slug = self._explicit_slug
         metadata = new_metadata(self._actor, PHOTO, parent_id=gallery_id, slug=slug, title=self.title, tags=tags)
         metadata |= {"content_id": None, "detail": {"filename": self._filename, "alt": "", "focal": None}}
@@ -312,7 +312,7 @@ class Replacement(IncomingFile[Saved]):
         self._lock.release()
 
 
-def check_destination(gallery_id: ObjectId, slug: str = "") -> None:
+def check_destination(gallery_id: ObjectId | None, slug: str = "") -> None:
     """Raise InvalidPlace or InvalidSlug if a photo with this slug can't be uploaded to this gallery.
 
     If `slug` is empty, it isn't checked, because the slug will be derived from the title.

@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from nodes import access
-from nodes.access import section_choices
+from nodes.access import TOP, section_choices
 from nodes.content import PHOTO
 from nodes.models import Photo
 from nodes.selectors import stored_photos
@@ -127,7 +127,7 @@ def picture_dialog(context: Any, new_photo: Any) -> dict[str, Any]:
     galleries = section_choices(user, PHOTO) if access.may_add_photos(user) else []
     return {
         "galleries": galleries,
-        "last": str(stored_photos.last_gallery(user.pk)) if len(galleries) > 1 else "",
+        "last": str(stored_photos.last_gallery(user.pk)) if len(galleries) > 1 else TOP,
         "blank": new_photo,
         "may_publish": access.may_change_photos(user),
         "csrf_token": context.get("csrf_token"),

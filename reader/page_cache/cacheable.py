@@ -15,6 +15,7 @@ from nodes.content.routes import Route
 CACHED_ROUTES: Mapping[str, frozenset[str]] = {
     "home": frozenset({"from"}),
     "node": frozenset({"from", paging.PARAMETER}),
+    "photo": frozenset({paging.PARAMETER}),
     "tag": frozenset({"from"}),
     "author": frozenset({"from"}),
     "archive": frozenset(),

@@ -6,7 +6,7 @@ from typing import Any
 
 from marginalia.mongo.connection import database
 from marginalia.mongo.reading import aggregate_with_hint
-from nodes.collections import ASSET_FILES, NODES, keys_of, node_filter
+from nodes.collections import ASSET_FILES, NODES, keys_of, listed_filter
 from nodes.models import version_cache
 from nodes.models.dependencies import note_tags
 from nodes.models.tree import Tree
@@ -32,7 +32,7 @@ def count_tags(sections: Tree, moment: datetime) -> dict[str, int]:
         }
         for name in (NODES, ASSET_FILES):
             pipeline: list[dict[str, Any]] = [
-                {"$match": {**public, **node_filter(name)}},
+                {"$match": {**public, **listed_filter(name)}},
                 {"$project": {"metadata.tags": 1, "_id": 0}},
                 {"$unwind": "$metadata.tags"},
                 {"$group": {"_id": "$metadata.tags", "count": {"$sum": 1}}},

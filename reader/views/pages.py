@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
 
+from bson import ObjectId
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponsePermanentRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -74,6 +75,12 @@ def _show_at_url(request: HttpRequest, node: Node | Photo | None) -> HttpRespons
     if request.path_info != unquote(url):
         return _redirect(request, url)
     return show(request, node)
+
+
+def library_photo(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
+    """Show the page of a photo in the library, or redirect to the photo's page in a gallery."""
+    found = stored_nodes.live_by_id(tree.current(), photo_id, now())
+    return _show_at_url(request, found if isinstance(found, Photo) else None)
 
 
 def _call_route(request: HttpRequest, found: FoundRoute) -> HttpResponseBase:

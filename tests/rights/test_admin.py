@@ -63,6 +63,7 @@ nodes/node/<objectid:node_id>/preview-link/            -       oea
 nodes/photo/                                           owea    ea
 nodes/photo/describe/                                  ea      ea
 nodes/photo/stalled/                                   ea      ea
+nodes/photo/upload/top/                                -       owea
 nodes/photo/upload/<objectid:gallery_id>/              -       owea
 nodes/photo/<objectid:photo_id>/replace/               -       ea
 nodes/photo/<objectid:photo_id>/go-back/               -       ea

@@ -8,6 +8,7 @@ from bson import ObjectId
 
 from cms.testing import build
 from marginalia.mongo.clock import now
+from nodes.access import TOP
 from nodes.selectors import stored_photos
 from nodes.types import NEVER
 from photos.addresses import library_path
@@ -20,7 +21,9 @@ pytestmark = pytest.mark.usefixtures("mongo")
 
 def test_galleries_are_indented_below_their_own_folder(editor):
     top, below = gallery("zoo"), gallery("portraits", parent=build.node("folder", "authors"))
-    assert editor.get(library_path()).context["galleries"] == [(str(below), "Portraits"), (str(top), "Zoo")]
+    library, *galleries = editor.get(library_path()).context["galleries"]
+    assert library[0] == TOP
+    assert galleries == [(str(below), "Portraits"), (str(top), "Zoo")]
 
 
 def test_library_is_filtered(editor):

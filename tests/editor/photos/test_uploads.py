@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from editor.photos.describing import address
 from marginalia.mongo.connection import database
+from nodes.selectors import stored_photos
 from photos.services import photos
 from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import audit, count, document, gallery, shown
@@ -104,3 +105,13 @@ def test_large_file_is_uploaded_in_chunks(editor):
 def test_uploaded_file_is_readable_through_the_driver(editor):
     result = send(editor, gallery(), files(a__gif=pictures.gif())).json()["results"][0]
     assert io.BytesIO(shown(ObjectId(result["id"]))).read(6) == b"GIF89a"
+
+
+def test_upload_without_a_gallery_goes_to_the_library(editor):
+    gallery("another")
+    page = editor.get(reverse("admin:nodes_photo_changelist")).content.decode()
+    action = reverse("admin:nodes_photo_upload")
+    assert f'action="{action}"' in page
+    result = editor.post(action, {"files": files(lake__jpg=pictures.jpeg())}, headers=JSON).json()["results"][0]
+    assert stored_photos.get(result["id"]).parent_id is None
+    assert result["id"] in editor.get(reverse("admin:nodes_photo_changelist") + "?section=top").content.decode()

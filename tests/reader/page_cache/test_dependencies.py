@@ -22,6 +22,7 @@ from reader.page_cache.cacheable import CACHED_ROUTES
 from reader.selectors import sitemap
 from tests.reader.page_cache.changing import CHANGES, FEW_CHANGES, LONG, TAGGED, World, comment, save
 from tests.support.interrupting import stopped_before_command
+from tests.support.nodes.photo_build import upload
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -133,8 +134,8 @@ def test_every_cached_page_records_its_dependencies():
     world, client, kept = World(), Client(), set()
     comment(world.ids["other"])
     target = f"/api/v1/nodes/{world.ids['other']}/comments"
-    promised = ("/api/v1/", "/api/v1/openapi.json")
-    for address in (*world.addresses(), "/author/ann/feed/atom", target, *promised):
+    others = ("/author/ann/feed/atom", "/api/v1/", "/api/v1/openapi.json", f"/media/{upload(None)}")
+    for address in (*world.addresses(), target, *others):
         before = len(page_cache.storage.cache.entries)
         response = client.get(address)
         if len(page_cache.storage.cache.entries) > before:
