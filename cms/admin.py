@@ -27,6 +27,7 @@ class RolesField(forms.ModelMultipleChoiceField):
 class AccountAdmin(CheckedLists, UserAdmin):
     """The admin pages for accounts."""
 
+    list_title = _("People")
     filter_horizontal = ()
     readonly_fields = ("last_login", "date_joined", "password_link")
     fieldsets = (
@@ -84,6 +85,7 @@ class AccountAdmin(CheckedLists, UserAdmin):
 class RoleAdmin(CheckedLists, GroupAdmin):
     """The admin pages for roles, which are Django's groups."""
 
+    list_title = _("Roles")
     list_display = ("name", "description")
     filter_horizontal = ()
 

@@ -10,7 +10,9 @@ from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.utils.functional import Promise
+from django.utils.text import capfirst
 
 from marginalia.comments.errors import CommentError
 from marginalia.mongo.servers import is_outage
@@ -59,7 +61,16 @@ class CheckedList(ChangeList):
 
 
 class CheckedLists:
-    """A mixin for admins whose list is a CheckedList."""
+    """A mixin for admins whose list is a CheckedList, and has the name of the model as its title."""
+
+    # The title of the list. If it is empty, the title is the name of the model.
+    list_title: str | Promise = ""
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show the list."""
+        title = self.list_title or capfirst(str(self.opts.verbose_name_plural))  # type: ignore[attr-defined]
+        context = {"title": title, **(extra_context or {})}
+        return super().changelist_view(request, context)  # type: ignore[misc]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """Return CheckedList as the class of the list."""

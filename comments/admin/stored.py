@@ -7,10 +7,9 @@ from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.functional import cached_property
 from django.utils.html import format_html
-from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -36,12 +35,6 @@ class Pages(Paginator):
 
 class StoredAdmin(CheckedLists, admin.ModelAdmin):
     """A read-only admin. Users need the view permission, which moderators don't have by default."""
-
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the list, with the model's name as the title."""
-        context = {"title": capfirst(str(self.opts.verbose_name_plural)), **(extra_context or {})}
-        response: HttpResponse = super().changelist_view(request, context)
-        return response
 
     list_per_page = 50
     show_full_result_count = False
