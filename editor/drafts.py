@@ -159,7 +159,6 @@ def preview_frame(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     ]
     preview_url = admin_url("preview", node_id, **live)
     return render_page(request, "preview_frame", _("Preview"), editable=editable, sizes=sizes, width=shown, preview=preview_url,
-        is_nav_sidebar_enabled=False,
     )  # fmt: skip
 
 

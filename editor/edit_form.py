@@ -16,7 +16,7 @@ from nodes.types import NEVER
 
 
 class PublicationState(enum.StrEnum):
-    """A page's publication state, as readers experience it. The value is part of a CSS class, such as "mark-live"."""
+    """A page's publication state, as readers experience it. The value is part of a CSS class, such as "state-live"."""
 
     NEW = "new"
     DRAFT = "draft"

@@ -400,7 +400,7 @@ def _render_form(request: HttpRequest, title: str, form: NodeForm, **context: An
     working_copy = working_copies.context(request, form.type, node.pk if node else None)
     form_parts = {"main": main, "groups": groups, "own": own, "shared": shared, "new_photo": RowForm()}
     context = {**working_copy, **context, **form_parts}
-    return render_page(request, "form", title, form=form, is_nav_sidebar_enabled=False, **context)
+    return render_page(request, "form", title, form=form, **context)
 
 
 def _show_read_only(request: HttpRequest, editable: Editable) -> HttpResponse:

@@ -95,7 +95,7 @@ class DashboardTile(Extension):
 
 
 class NavigationItem(Extension):
-    """A link in the admin's navigation, in the group of the app that registers the link.
+    """A link in the rail, in the group of the app that registers the link.
 
     The permission only hides the link. The linked view has to check permissions, too.
 

@@ -16,7 +16,7 @@ from nodes.types import Actor
 
 def render_page(request: HttpRequest, template: str, title: str, *, status: int = 200, **context: Any) -> HttpResponse:
     """Return an admin page rendered from `editor/TEMPLATE.html`, with `context` and the shared admin context."""
-    shared = {**admin.site.each_context(request), "opts": Node._meta, "title": title, "is_nav_sidebar_enabled": True}
+    shared = {**admin.site.each_context(request), "opts": Node._meta, "title": title}
     return render(request, f"editor/{template}.html", {**shared, **context}, status=status)
 
 

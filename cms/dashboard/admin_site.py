@@ -8,12 +8,13 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path
+from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from api import admin
-from cms.dashboard import index, navigation
+from cms.dashboard import index, navigation, searching
 from marginalia.tasks import queue, scheduling
 from marginalia.tasks.backend import databases
 from nodes import access
@@ -29,23 +30,28 @@ class MarginaliaAdminSite(AdminSite):
     index_title = gettext_lazy("Dashboard")
     index_template = "admin/dashboard.html"
 
+    # The rail replaces Django's sidebar.
+    enable_nav_sidebar = False
+
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         name = stored_site.current().settings.name
-        return {**super().each_context(request), "site_header": name, "site_title": name}
+        context = super().each_context(request)
+        rail = SimpleLazyObject(lambda: navigation.rail(request, context["available_apps"]))
+        return {**context, "site_header": name, "site_title": name, "rail": rail}
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
         # Django's view_on_site redirects to an object without checking permissions, so it would reveal the URLs of
         # other people's drafts.
         routes = [route for route in super().get_urls() if getattr(route, "name", "") != "view_on_site"]
-        pages = [("jobs/", self.jobs, "jobs"), ("tokens/", self.tokens, "tokens")]
+        pages = [
+            ("jobs/", self.jobs, "jobs"),
+            ("tokens/", self.tokens, "tokens"),
+            ("search/", self.search, "search"),
+        ]
         return [*(path(route, self.admin_view(view), name=name) for route, view, name in pages), *routes]
 
-    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[dict[str, Any]]:
-        apps: list[dict[str, Any]] = super().get_app_list(request, app_label)
-        return apps if app_label else navigation.group_models(apps, request.user)
-
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        """Show the Dashboard, with the user's tasks above the list of all models."""
+        """Show the Dashboard, which lists the user's tasks."""
         return super().index(request, {**index.context(request.user), **(extra_context or {})})
 
     def jobs(self, request: HttpRequest) -> HttpResponse:
@@ -55,6 +61,18 @@ class MarginaliaAdminSite(AdminSite):
     def tokens(self, request: HttpRequest) -> HttpResponse:
         """List, create and revoke API tokens."""
         return admin.page(request, self.each_context(request))
+
+    def search(self, request: HttpRequest) -> HttpResponse:
+        """Show what the search finds for the ?q= parameter, as a page or, with ?part=1, as a part for the script."""
+        return _search(request, self.each_context(request))
+
+
+@require_safe
+def _search(request: HttpRequest, shared: dict[str, Any]) -> HttpResponse:
+    query = request.GET.get("q", "")[: searching.LONGEST].strip()
+    template = "admin/_found.html" if "part" in request.GET else "admin/search.html"
+    context = {"title": _("Search"), "query": query, "groups": searching.search(request.user, query, shared["rail"])}
+    return TemplateResponse(request, template, {**shared, **context})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

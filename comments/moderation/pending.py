@@ -199,6 +199,11 @@ def reject(held_id: str, *, by: str = "", verdict: Verdict = Verdict.REJECTED) -
     return backend().reject(held_id, by, verdict)
 
 
+def count(limit: int) -> int:
+    """Return the number of pending comments. Counting uses an index, and stops at `limit`."""
+    return backend().count_held(Verdict.WAITING, limit)
+
+
 def counts() -> dict[str, int]:
     """Return the number of comments in each group: waiting, spam, rejected and flagged.
 

@@ -11,5 +11,5 @@ from nodes.models import Photo
 
 def render_page(request: HttpRequest, template: str, title: str, *, status: int = 200, **context: Any) -> HttpResponse:
     """Return an admin page rendered from `editor/TEMPLATE.html`, with `context` and the shared admin context."""
-    shared = {**admin.site.each_context(request), "opts": Photo._meta, "title": title, "is_nav_sidebar_enabled": True}
+    shared = {**admin.site.each_context(request), "opts": Photo._meta, "title": title}
     return render(request, f"editor/{template}.html", {**shared, **context}, status=status)

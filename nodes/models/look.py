@@ -113,7 +113,7 @@ def sheet(name: str) -> str | None:
     properties = dict(FONTS[fonts][1])
     if accent:
         properties["--accent"] = f"light-dark({accent}, {in_dark(accent)})"
-    return ":root {" + "".join(f" {key}: {value};" for key, value in properties.items()) + " }\n"
+    return "html:root {" + "".join(f" {key}: {value};" for key, value in properties.items()) + " }\n"
 
 
 def digest(name: str) -> str:

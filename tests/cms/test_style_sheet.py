@@ -13,7 +13,9 @@ from tests.support.nodes.photo_build import gallery, upload
 
 SITE = Path(__file__).parents[2] / "static" / "site"
 SHEET = (SITE / "site.css").read_text()
-PAIRS = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6}, #\w{6})\);", SHEET))
+TOKENS = (SITE.parent / "cms" / "tokens.css").read_text()
+PAIR = re.compile(r"--([\w-]+): light-dark\((#\w{6}, #\w{6})\);")
+PAIRS = dict(PAIR.findall(SHEET))
 
 
 def luminance(colour: str) -> float:
@@ -34,6 +36,12 @@ def test_text_has_enough_contrast(name, scheme):
     colour, *grounds = (PAIRS[key].split(", ")[scheme] for key in (name, "paper", "raised"))
     for ground in grounds:
         assert contrast(colour, ground) >= 4.5
+
+
+def test_admin_has_the_colors_of_the_site():
+    palette = TOKENS.partition("/* The palette */")[2].partition("/* Colors that only")[0]
+    assert dict(PAIR.findall(palette)).items() <= PAIRS.items()
+    assert len(PAIR.findall(palette)) == 11
 
 
 def test_class_of_a_content_type_is_not_used_by_inserts(mongo, client):

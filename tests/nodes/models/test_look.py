@@ -50,9 +50,9 @@ def test_style_sheet_contains_only_differences():
     name = look.name(StoredSettings(accent="#7a1f5c", fonts="sans"))
     assert (
         look.sheet(name)
-        == f":root {{ --serif: var(--sans); --accent: light-dark(#7a1f5c, {look.in_dark('#7a1f5c')}); }}\n"
+        == f"html:root {{ --serif: var(--sans); --accent: light-dark(#7a1f5c, {look.in_dark('#7a1f5c')}); }}\n"
     )
-    assert look.sheet(look.name(StoredSettings(fonts="serif"))) == ":root { --sans: var(--serif); }\n"
+    assert look.sheet(look.name(StoredSettings(fonts="serif"))) == "html:root { --sans: var(--serif); }\n"
 
 
 @pytest.mark.parametrize(

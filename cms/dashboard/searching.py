@@ -1,0 +1,156 @@
+"""The search in the admin: pages, photos, comments, people, and the pages and settings of the admin itself.
+
+Each search reads a limited number of documents, and finds only what the user can open.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bson import ObjectId
+from django.contrib.auth import get_user_model
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from cms.dashboard.navigation import Link, Rail
+from editor.settings import SettingsForm
+from marginalia.comments.moderation import pending
+from marginalia.comments.posting.policy import is_moderator
+from marginalia.comments.reading import selectors as comments
+from marginalia.comments.types import Comment, HeldComment
+from marginalia.markup.text import fold
+from nodes import access
+from nodes.collections import ASSET_FILES
+from nodes.models import Node, Photo
+from nodes.selectors import picking
+from photos import addresses
+
+LONGEST = 200
+# Maximum number of results of each kind.
+SHOWN = 6
+# The newest comments and the accounts with access to the admin are searched, up to these numbers.
+COMMENTS = 200
+PEOPLE = 500
+
+
+@dataclass(frozen=True)
+class Found:
+    """A result of a search."""
+
+    title: str
+    url: str
+    details: str = ""
+    thumbnail: str = ""
+
+
+@dataclass(frozen=True)
+class FoundGroup:
+    """The results of one kind. `more` is the URL of a longer list of results, or ""."""
+
+    label: str
+    results: list[Found]
+    more: str = ""
+
+
+def search(user: Any, query: str, rail: Rail) -> list[FoundGroup]:
+    """Return what `user` finds for the words in `query`, grouped by kind. Groups without results are left out."""
+    words = fold(query).split()
+    if not words:
+        return []
+    groups = [
+        _pages(user, query),
+        _photos(user, query),
+        FoundGroup(_("Comments"), list(_comments(user, words))),
+        _people(user, words, query),
+        FoundGroup(_("Settings"), list(_settings(user, words, rail))),
+    ]
+    return [group for group in groups if group.results]
+
+
+def find_nodes(user: Any, query: str, collection: str = "") -> list[Node | Photo]:
+    """Return the pages that `user` can open, or the photos, whose titles match `query`."""
+    if collection:
+        return picking.by_title(query, SHOWN, collection=collection) if access.may_see_photos(user) else []
+    if not access.may_list(user):
+        return []
+    return picking.by_title(query, SHOWN, among={} if access.sees_all(user) else {"metadata.author._id": user.pk})
+
+
+def _pages(user: Any, query: str) -> FoundGroup:
+    results = [
+        Found(node.metadata.title, reverse("admin:nodes_node_change", args=[node.pk]), _details(node))
+        for node in find_nodes(user, query)
+    ]
+    return FoundGroup(_("Pages"), results, reverse("admin:nodes_node_changelist", query={"q": query}))
+
+
+def _details(node: Node) -> str:
+    return f"{node.type_label} · {node.get_absolute_url()}"
+
+
+def _photos(user: Any, query: str) -> FoundGroup:
+    results = [
+        Found(photo.metadata.title, addresses.admin_path(photo.pk), thumbnail=addresses.square_path(photo, 160))
+        for photo in find_nodes(user, query, ASSET_FILES)
+    ]
+    return FoundGroup(_("Photos"), results, reverse("admin:nodes_photo_changelist", query={"q": query}))
+
+
+def _comments(user: Any, words: list[str]) -> Iterator[Found]:
+    """Yield comments whose text or author matches, from the pending and the newest public comments."""
+    if not is_moderator(user):
+        return
+    queue = reverse("admin:marginalia_comments_moderation_changelist")
+    held = [comment for comment in pending.available_to(str(user.pk), COMMENTS) if _matches(words, _texts(comment))]
+    public = [comment for comment in comments.recent(COMMENTS) if _matches(words, _texts(comment))]
+    for pending_comment in held[:SHOWN]:
+        details = f"{pending_comment.author.name} · {_('Pending')}"
+        yield Found(_beginning(pending_comment), f"{queue}#held-{pending_comment.id}", details)
+    for comment in public[: SHOWN - len(held[:SHOWN])]:
+        args = [comment.target.label, comment.target.pk, comment.slug]
+        url = reverse("admin:marginalia_comments_moderation_comment", args=args)
+        yield Found(_beginning(comment), url, comment.author.name)
+
+
+def _texts(comment: Comment | HeldComment) -> tuple[str, str]:
+    return comment.author.name, comment.source
+
+
+def _beginning(comment: Comment | HeldComment) -> str:
+    return " ".join(comment.source.split())[:80] or "—"
+
+
+def _people(user: Any, words: list[str], query: str) -> FoundGroup:
+    url = reverse("admin:auth_user_changelist", query={"q": query})
+    if not user.has_perm("auth.view_user"):
+        return FoundGroup(_("People"), [])
+    staff = get_user_model()._default_manager.filter(is_staff=True).order_by("username")[:PEOPLE]
+    results = [
+        Found(person.get_full_name() or person.get_username(), _account_url(person.pk), person.email)
+        for person in staff
+        if _matches(words, (person.get_full_name(), person.get_username(), person.email))
+    ]
+    return FoundGroup(_("People"), results[:SHOWN], url)
+
+
+def _account_url(pk: ObjectId) -> str:
+    return reverse("admin:auth_user_change", args=[pk])
+
+
+def _settings(user: Any, words: list[str], rail: Rail) -> Iterator[Found]:
+    """Yield the pages of the admin and the site's settings whose names match."""
+    links: Iterable[Link] = (link for link in rail.all_links() if _matches(words, (str(link.label),)))
+    yield from (Found(str(link.label), link.url) for link in links)
+    if access.may_set_up(user):
+        page = reverse("admin:nodes_sitesettings_changelist")
+        for group, names in SettingsForm.FIELDSETS:
+            for name in names:
+                label = str(SettingsForm.base_fields[name].label)
+                if _matches(words, (label, str(group))):
+                    yield Found(label, f"{page}#id_{name}", str(group))
+
+
+def _matches(words: list[str], texts: Iterable[str]) -> bool:
+    """Return whether each word occurs in one of the texts."""
+    text = fold(" ".join(texts))
+    return all(word in text for word in words)
