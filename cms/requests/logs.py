@@ -34,13 +34,15 @@ MAX_LENGTH, MAX_PATH_LENGTH = 10_000, 500
 def redact(text: str) -> str:
     """Return the text of a log record as a single line without personal data."""
     text = f"{text[:MAX_LENGTH]}…" if len(text) > MAX_LENGTH else text
-    text = _DUPLICATE_KEY.sub("dup key: {…}", _CREDENTIALS.sub(r"\1…@", text))
-    return _EMAIL.sub("‹address›", text).replace("\n", " ⏎ ")
+    text = _DUPLICATE_KEY.sub("dup key: {…}", text)
+    if "@" in text or "%40" in text:
+        text = _EMAIL.sub("‹address›", _CREDENTIALS.sub(r"\1…@", text))
+    return text.replace("\n", " ⏎ ")
 
 
 def incoming_trace_id(request: HttpRequest) -> str:
     """Return the trace id in a request's traceparent header, or "" if there is no valid trace id."""
-    match = _TRACEPARENT.fullmatch(request.headers.get("traceparent", "")[:100])
+    match = _TRACEPARENT.fullmatch(request.META.get("HTTP_TRACEPARENT", "")[:100])
     return match[1] if match else ""
 
 
