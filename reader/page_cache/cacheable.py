@@ -55,7 +55,7 @@ def cache_key(request: HttpRequest) -> tuple[str, ...] | None:
     Return None if a parameter is neither a facet nor read by a cached route. Otherwise, anyone could fill the cache
     with copies of the same page. Also return None if a parameter is repeated, or if there is a script prefix.
     """
-    if request.method not in ("GET", "HEAD") or is_personal(request) or "Authorization" in request.headers:
+    if request.method not in ("GET", "HEAD") or is_personal(request) or "HTTP_AUTHORIZATION" in request.META:
         return None
     # If there is a script prefix, all URLs on the page contain the prefix, but the key doesn't.
     if request.META.get("SCRIPT_NAME"):

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from bson import ObjectId
 from django.conf import settings
@@ -46,6 +46,8 @@ MAX_AGE = timedelta(minutes=10)
 COMPRESSION_LEVEL = 4
 # The beginning of the API's URL paths.
 API_PREFIX = "/api/"
+# The headers that describe the content, so that responses without the content don't have them.
+_CONTENT_HEADERS = {"Content-Type", "Content-Length", "Content-Language"}
 _NO_GZIP = re.compile(r"gzip\s*;\s*q=0(\.0*)?\s*(,|$)")
 
 
@@ -72,8 +74,7 @@ class Entry:
     Attributes:
         expires: The time after which the page may be outdated even if its versions are current.
         is_unbounded: Whether anyone can create any number of URLs like the page's URL.
-        checked_at: The time when the entry was last found to be current. If `is_compared` is False, the time when the
-            entry was rendered.
+        checked_at: The time when the entry was rendered or last found to be current.
     """
 
     site_versions: Versions
@@ -82,16 +83,14 @@ class Entry:
     expires: datetime
     compressed: bytes
     etag: str
-    headers: tuple[tuple[str, str], ...]
-    # The view's additions to the site's Content-Security-Policy header, which a middleware outside the cache sets.
-    policy: Mapping[str, Any] | None = None
+    # All headers that don't depend on the request.
+    headers: dict[str, str] = field(default_factory=dict)
     is_unbounded: bool = False
     # The next time when something on the page is scheduled to disappear or change.
     next_disappearance: datetime | None = None
     # The number of times that a discussion was read to render the page.
     readings: int = 0
     checked_at: datetime = field(default_factory=now)
-    is_compared: bool = False
     proof: Proof | None = None
 
     @property
@@ -104,7 +103,7 @@ class Entry:
     @property
     def content(self) -> bytes:
         """Return the uncompressed page."""
-        return gzip.decompress(self.compressed)
+        return _decompress(self.compressed)
 
     def is_current(self, state: StoredState) -> bool:
         """Return whether the page would be the same if it were rendered again with the versions in `state`."""
@@ -184,46 +183,59 @@ class Entry:
             compressed=compress(content),
             etag=compute_etag(content),
             checked_at=now(),
-            is_compared=False,
             proof=None,
         )
 
+    def set_headers(self, response: HttpResponse) -> None:
+        """Store the headers of the page's first response, and the headers for conditional requests and compression."""
+        if self.is_compressible:
+            patch_vary_headers(response, ["Accept-Encoding"])
+        self.headers = {**response.headers, "ETag": self.etag}
+
+    @property
+    def is_compressible(self) -> bool:
+        """Return whether clients can receive the page in compressed form.
+
+        Only weak entity tags are valid for both the compressed and the uncompressed page. The API uses strong tags for
+        nodes, because writes must compare tags exactly. A strong tag is valid for only one of the two forms.
+        """
+        return self.etag.startswith("W/")
+
     def response(self, request: HttpRequest) -> HttpResponse:
         """Return the page, compressed if the client accepts gzip. If the client already has the page, return a 304."""
-        # Only weak entity tags are valid for both the compressed and the uncompressed page. The API uses strong tags
-        # for nodes, because writes must compare tags exactly. A strong tag is valid for only one of the two forms.
-        is_compressible = self.etag.startswith("W/")
-        accepted = request.headers.get("Accept-Encoding", "")
+        accepted = request.META.get("HTTP_ACCEPT_ENCODING", "")
         # With DEBUG, pages aren't compressed, so that tools such as django-debug-toolbar can add to them.
         is_accepted = "gzip" in accepted and not _NO_GZIP.search(accepted)
-        is_compressed = is_compressible and is_accepted and not settings.DEBUG
-        full_response = self.full_response(self.compressed if is_compressed else self.content)
-        full_response["ETag"] = self.etag
-        if is_compressible:
-            patch_vary_headers(full_response, ["Accept-Encoding"])
-        if is_compressed:
-            full_response["Content-Encoding"] = "gzip"
-        modified = parse_http_date_safe(full_response.get("Last-Modified", ""))
-        response = get_conditional_response(request, self.etag, modified, full_response) or full_response
-        if self.policy:
-            # When browsers receive a 304 response, they apply its headers to the page in their cache.
-            response._csp_update = self.policy
-        return response
+        if self.is_compressible and is_accepted and not settings.DEBUG:
+            response = self.full_response(self.compressed)
+            response["Content-Encoding"] = "gzip"
+        else:
+            response = self.full_response(self.content)
+        modified = self.headers.get("Last-Modified")
+        timestamp = parse_http_date_safe(modified) if modified else None
+        conditional = get_conditional_response(request, self.etag, timestamp, response)
+        if conditional is response:
+            return response
+        # When browsers receive a 304 response, they apply its headers to the page in their cache.
+        for name, value in self.headers.items():
+            if name not in _CONTENT_HEADERS:
+                conditional.headers.setdefault(name, value)
+        return conditional
 
     def full_response(self, content: bytes) -> HttpResponse:
         """Return a response with the page's headers. `content` is the page, compressed or uncompressed."""
-        response = HttpResponse(content)
-        for name, value in self.headers:
-            response[name] = value
-        response["Content-Length"] = str(len(response.content))
-        if self.policy:
-            response._csp_update = self.policy
-        return response
+        return HttpResponse(content, headers=self.headers | {"Content-Length": str(len(content))})
 
 
 def compress(content: bytes) -> bytes:
     """Compress a page with gzip."""
     return gzip.compress(content, COMPRESSION_LEVEL, mtime=0)
+
+
+# The cache is small, because few clients don't accept gzip.
+@lru_cache(maxsize=16)
+def _decompress(content: bytes) -> bytes:
+    return gzip.decompress(content)
 
 
 def compute_etag(content: bytes) -> str:

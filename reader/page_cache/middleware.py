@@ -1,10 +1,11 @@
-"""The middleware that serves pages from the cache, and the middleware that fills the cache."""
+"""The middleware that serves pages from the cache, compares them with the database, and fills the cache."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
 from django.conf import settings
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.utils.timezone import localtime
 
@@ -28,10 +29,46 @@ COMPARISON_TIMEOUT = 2.0
 RENDERING_TIMEOUT = 5.0
 
 
-class FetchFromPageCacheMiddleware:
-    """A middleware that serves current pages from the cache.
+class PageCacheMiddleware:
+    """A middleware that serves pages that are current according to the stamps, and stores new pages.
 
-    It runs outside SiteMiddleware, so that serving a cached page needs only one command.
+    It runs outside the middleware that adds headers, because cached pages are stored with all of their headers. Other
+    middleware therefore doesn't run for cached pages.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        try:
+            key = cache_key(request)
+        except DisallowedHost:  # ComparePageMiddleware raises it again, so that the error page has all headers
+            key = None
+        if key is None:
+            return self.get_response(request)
+        entry = storage.find(key)
+        moment = now()
+        if entry and entry.is_known_current(moment, request):
+            entry.checked_at = moment
+            return _response(request, entry)
+        response = self.get_response(request)
+        new_entry: Entry | None = getattr(response, "new_entry", None)
+        # Other middleware may have replaced or changed the response.
+        if new_entry is None or not is_shareable(request, response):
+            return response
+        new_entry.set_headers(response)
+        storage.put(key, new_entry)
+        # The CDN must not cache the page while a comment is being written. If the discussion's next version is lost, the
+        # CDN doesn't receive a purge.
+        new_response = new_entry.response(request) if response.is_provisional else _response(request, new_entry)
+        request.page_cache = "miss"
+        return new_response
+
+
+class ComparePageMiddleware:
+    """A middleware that compares cached pages with the database, and serves them if they are current.
+
+    It runs outside SiteMiddleware, so that serving a compared page needs only one command.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -41,39 +78,32 @@ class FetchFromPageCacheMiddleware:
         key = None if secondaries.is_reading() else cache_key(request)
         if key is None:
             return self.get_response(request)
+        # This comes before all reads, so that a change during a read makes the proof invalid.
+        request.stamps = stamps.snapshot()
         entry = storage.find(key)
-        moment = now()
-        if entry is None or not entry.is_known_current(moment, request):
-            # This comes before all reads, so that a change during a read makes the proof invalid.
-            request.stamps = stamps.snapshot()
         if entry is None:
             return self.get_response(request)
-        if hasattr(request, "stamps"):
-            with outage_after(COMPARISON_TIMEOUT):
-                state = read_state(entry.nodes.own, entry.discussions)
-            cache.site_version = state.site.versions.site if state.site.versions else None
-            if not entry.is_current(state):
-                # Another process may have rendered the page again since this process cached the entry.
-                shared_entry = storage.shared.get(key)
-                if shared_entry is None or not shared_entry.is_current(state):
-                    request.site = state.site  # This prevents SiteMiddleware from reading the site again.
-                    request.outdated_entry = entry if entry.is_current_except_discussions(state) else None
-                    with outage_after(RENDERING_TIMEOUT):
-                        return self.get_response(request)
-                entry = shared_entry
-            if not entry.is_compared:
-                # This process hasn't compared the entry before, so the entry can come from another process.
-                cache.put(key, entry)
-            entry.is_compared = True
-            entry.add_proof(request.stamps)
+        moment = now()
+        with outage_after(COMPARISON_TIMEOUT):
+            state = read_state(entry.nodes.own, entry.discussions)
+        cache.site_version = state.site.versions.site if state.site.versions else None
+        if not entry.is_current(state):
+            # Another process may have rendered the page again since this process cached the entry.
+            shared_entry = storage.shared.get(key)
+            if shared_entry is None or not shared_entry.is_current(state):
+                request.site = state.site  # This prevents SiteMiddleware from reading the site again.
+                request.outdated_entry = entry if entry.is_current_except_discussions(state) else None
+                with outage_after(RENDERING_TIMEOUT):
+                    return self.get_response(request)
+            entry = shared_entry
+            cache.put(key, entry)
         entry.checked_at = moment
-        response = _add_cdn_headers(entry.response(request), entry)
-        request.page_cache = "304" if response.status_code == 304 else "hit"
-        return response
+        entry.add_proof(request.stamps)
+        return _response(request, entry)
 
 
-class UpdatePageCacheMiddleware:
-    """A middleware that stores cacheable responses.
+class RecordPageMiddleware:
+    """A middleware that records the data from which a page is rendered, so that the page can be cached.
 
     It runs inside SiteMiddleware, which has read the site's versions before anything else.
     """
@@ -93,10 +123,11 @@ class UpdatePageCacheMiddleware:
             return self.get_response(request)
         outdated: Entry | None = getattr(request, "outdated_entry", None)
         if outdated and (renewed := outdated.with_current_discussion(request)):
-            request.page_cache = "renewed"
             renewed.add_proof(request.stamps)
             storage.put(key, renewed)
-            return _add_cdn_headers(renewed.response(request), renewed)
+            response = _response(request, renewed)
+            request.page_cache = "renewed"
+            return response
         # This is the time before rendering. If scheduled changes become due during rendering, they can be missing from
         # the page.
         moment = now()
@@ -108,36 +139,30 @@ class UpdatePageCacheMiddleware:
         # Lists of upcoming pages change at midnight.
         midnight = localtime(moment).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
         expires = min(filter(None, (moment + MAX_AGE, due.next_due(moment), midnight)))
-        request.page_cache = "miss"
         response.setdefault("Cache-Control", "no-cache")
-        response.setdefault("Content-Language", stored_site.current().settings.language)
-        policy = getattr(response, "_csp_update", None)
-        etag = response.get("ETag") or compute_etag(response.content)
-        headers = tuple(response.items())
         entry = Entry(
             replace(site_versions, tags=site_versions.in_slots(nodes.slots)),
             nodes,
             seen.versions,
             expires,
             compress(response.content),
-            etag,
-            headers,
-            policy,
-            is_unbounded(request),
-            due.next_end(moment),
-            seen.readings,
-            moment,
+            response.get("ETag") or compute_etag(response.content),
+            is_unbounded=is_unbounded(request),
+            next_disappearance=due.next_end(moment),
+            readings=seen.readings,
+            checked_at=moment,
         )
         if not seen.writing:
             entry.add_proof(request.stamps)
-        storage.put(key, entry)
-        # The CDN must not cache the page while a comment is being written. If the discussion's next version is lost,
-        # the CDN doesn't receive a purge.
-        return entry.response(request) if seen.writing else _add_cdn_headers(entry.response(request), entry)
+        # PageCacheMiddleware stores the entry with its headers.
+        response.new_entry, response.is_provisional = entry, seen.writing
+        return response
 
 
-def _add_cdn_headers(response: HttpResponse, entry: Entry) -> HttpResponse:
-    """Add the CDN headers to the response for a current entry, if the site uses a CDN."""
+def _response(request: HttpRequest, entry: Entry) -> HttpResponse:
+    """Return the response for a current entry, with CDN headers if the site uses a CDN."""
+    response = entry.response(request)
+    request.page_cache = "304" if response.status_code == 304 else "hit"
     if settings.CDN_PURGE_URLS:
         keys = purging.page_keys(entry.nodes, entry.discussions)
         cdn.set_headers(response, keys, min(entry.expires, now() + cdn.MAX_AGE), entry.next_disappearance)

@@ -120,7 +120,10 @@ shared = SharedPages(2 * settings.PAGE_CACHE_BYTES)
 
 def find(key: Key) -> Entry | None:
     """Return the entry from this process, or one that another process has shared, or None if there is neither."""
-    return cache.get(key) or shared.get(key)
+    entry = cache.get(key)
+    if entry is None and (entry := shared.get(key)):
+        cache.put(key, entry)
+    return entry
 
 
 def put(key: Key, entry: Entry) -> None:

@@ -254,8 +254,8 @@ MUTANTS = (
     ),
     Mutant(
         "claims, of which a cache in front hears",
-        "reader/page_cache/middleware.py::UpdatePageCacheMiddleware.__call__",
-        "if seen.writing else",
+        "reader/page_cache/middleware.py::PageCacheMiddleware.__call__",
+        "if response.is_provisional else",
         "if False else",
         "tests/reader/test_cdn.py::test_page_of_a_discussion_being_written_is_not_for_the_cdn",
     ),

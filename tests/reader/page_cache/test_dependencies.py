@@ -31,14 +31,14 @@ pytestmark = pytest.mark.usefixtures("mongo")
 def answered(monkeypatch):
     """The URLs that were answered from the cache."""
     found: list[str] = []
-    respond = page_cache.middleware.FetchFromPageCacheMiddleware.__call__
+    respond = page_cache.middleware.PageCacheMiddleware.__call__
 
     def telling(self, request):
         response = respond(self, request)
         found.extend([request.get_full_path()] if request.page_cache in ("hit", "304") else [])
         return response
 
-    monkeypatch.setattr(page_cache.middleware.FetchFromPageCacheMiddleware, "__call__", telling)
+    monkeypatch.setattr(page_cache.middleware.PageCacheMiddleware, "__call__", telling)
     return found
 
 
