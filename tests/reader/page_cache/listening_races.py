@@ -15,6 +15,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 GROUPS, READERS, LISTENERS = 2, 2, 2
@@ -32,6 +33,9 @@ SHOWN = re.compile(rb"w(\d)x(\d+)y")
 DISTURBED_EVERY, STOPPED = 3.0, 1.5
 # The time in seconds within which the first page must be read.
 STARTS_WITHIN = 60
+# How far the clock of one reader and one listening process is wrong, in seconds, by the disturbance.
+CLOCKS = {"clock-ahead": 600, "clock-behind": -600}
+_is_misled = False
 
 
 class Shared:
@@ -50,6 +54,8 @@ class Shared:
         self.known_in = [context.Array("q", [0] * MAX_SECONDS) for _ in range(GROUPS)]
         self.listening = context.Array("q", [0] * GROUPS)
         self.disturbed = context.Value("q", 0)
+        # The reads without a command by the reader whose clock is wrong.
+        self.misled = context.Value("q", 0)
         self.resting = [context.Event() for _ in range(GROUPS)]
         self.over = context.Event()
         self.began = time.monotonic()
@@ -69,7 +75,8 @@ def race(
     """Run the race for at least `seconds` and until there are enough reads, and return what was counted.
 
     `posts` are the ids of WRITERS posts at /blog/post-N. In a mode with a broken rule, the race ends with the first
-    page that is too old. `disturbance` is "stop" or "kill" to stop or kill the listening processes again and again.
+    page that is too old. `disturbance` is "stop" or "kill" to stop or kill the listening processes again and again, or
+    one of CLOCKS.
     `meanwhile` runs in the calling process during the race.
     """
     shared = Shared(uri, name, posts, mode, disturbance)
@@ -109,12 +116,17 @@ def serve(group: int, shared: Shared) -> None:
         process.start()
         return process
 
-    workers = [start(read) for _ in range(READERS)]
+    def start_all(target: Callable[..., None], number: int) -> list[Any]:
+        """Start processes, the first of which has the wrong clock of the disturbance."""
+        first = start(mislead, target) if shared.disturbance in CLOCKS else start(target)
+        return [first, *(start(target) for _ in range(number - 1))]
+
+    workers = start_all(read, READERS)
     workers += [start(write, n) for n in range(group * len(DEEDS), (group + 1) * len(DEEDS))]
-    listeners = [start(listen) for _ in range(LISTENERS)]
+    listeners = start_all(listen, LISTENERS)
     while not shared.over.wait(DISTURBED_EVERY):
         process_id = shared.listening[group]
-        if process_id and shared.disturbance:
+        if process_id and shared.disturbance in ("stop", "kill"):
             with shared.disturbed.get_lock():
                 shared.disturbed.value += 1
             if shared.disturbance == "stop":
@@ -151,6 +163,33 @@ def _end_with_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)
+
+
+def mislead(target: Callable[..., None], group: int, shared: Shared) -> None:
+    """Run a function in a process whose clock is wrong."""
+    set_clock(CLOCKS[shared.disturbance])
+    target(group, shared)
+
+
+def set_clock(seconds: int) -> None:
+    """Change the clock of this process. The clock of the machine and the monotonic clock stay as they are."""
+    global _is_misled
+    from marginalia.mongo import clock
+
+    right, _is_misled = time.time, True
+    time.time = lambda: right() + seconds
+    clock.datetime = shifted(seconds)  # type: ignore[misc]
+
+
+def shifted(seconds: int) -> type[datetime]:
+    """Return a class whose `now` is wrong."""
+
+    class Shifted(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return datetime.now(tz) + timedelta(seconds=seconds)
+
+    return Shifted
 
 
 def listen(group: int, shared: Shared) -> None:
@@ -237,6 +276,7 @@ def read(group: int, shared: Shared) -> None:
             shared.reads.value += 1
             if not log.names:
                 shared.known.value += 1
+                shared.misled.value += _is_misled
                 shared.known_in[group][int(time.monotonic() - shared.began)] += 1
             if ages[OWN] or ages[OTHER] > BOUND:
                 shared.stale.value += 1

@@ -12,10 +12,11 @@ from pymongo import MongoClient
 from cms.testing.build import node, nonce, save
 from marginalia.comments.posting import services as comments
 from marginalia.comments.types import CommentAuthor, Target
-from marginalia.mongo import indexes
+from marginalia.mongo import clock, indexes
 from reader import change_stream
 from reader.collections import HEARTBEATS
-from reader.page_cache import listener, own_writes, stamps
+from reader.page_cache import listener, own_writes, stamps, storage
+from tests.reader.page_cache import listening_races as races
 from tests.reader.page_cache.changing import LONG
 from tests.support.processes import until
 
@@ -73,6 +74,29 @@ def test_without_a_listener_every_page_is_compared(post, get):
 def test_unchanged_page_is_served_without_a_command(known, get):
     assert get() == (get()[0], [])
     assert get(headers={"Accept-Encoding": "gzip"})[1] == []
+
+
+def test_page_served_without_a_command_has_all_headers(client, known):
+    storage.clear()
+    first = client.get("/blog/post")
+    known()
+    again = client.get("/blog/post")
+    assert {**again.headers, "X-Request-ID": ""} == {**first.headers, "X-Request-ID": ""}
+    security = {"Content-Security-Policy", "X-Content-Type-Options", "X-Frame-Options", "Permissions-Policy"}
+    assert security < set(again.headers)
+    unchanged = client.get("/blog/post", headers={"if-none-match": first["ETag"]})
+    assert unchanged.status_code == 304
+    assert unchanged.headers.items() >= {name: first[name] for name in (*security, "Cache-Control", "Vary")}.items()
+
+
+@pytest.mark.parametrize("seconds", [600, -600])
+def test_process_with_a_wrong_clock_still_serves_pages_without_a_command(known, monkeypatch, seconds):
+    with monkeypatch.context() as patched:
+        patched.setattr(clock, "datetime", races.shifted(seconds))
+        storage.cache.clear()  # as if this were another process
+        known()
+    storage.cache.clear()
+    known()
 
 
 def test_own_change_is_shown_by_the_next_request(known, get, post):

@@ -60,6 +60,14 @@ def test_no_page_is_too_old_when_listening_processes_fail(mongo, posts, disturba
     assert shared.known.value > 100
 
 
+@pytest.mark.parametrize("disturbance", races.CLOCKS)
+def test_no_page_is_too_old_when_the_clock_of_a_process_is_wrong(mongo, posts, disturbance):
+    shared = run(posts, mongo, disturbance=disturbance, seconds=15)
+    assert shared.stale.value == 0
+    assert shared.known.value > shared.reads.value / 4
+    assert shared.misled.value > 100
+
+
 @pytest.fixture(scope="module")
 def replica_set() -> Iterator[EphemeralMongod]:
     # With this parameter, the members accept configureFailPoint.
