@@ -3,11 +3,14 @@
 import re
 
 import pytest
+from django.db import models
 from playwright.sync_api import expect
 
 from cms.testing.build import EDITOR, node, nonce, stored
+from nodes.content import Page
 from nodes.services import editing
-from tests.browser.people import PHONE
+from tests.browser.people import DESKTOP, PHONE
+from tests.support.nodes.content import registered
 
 
 def change(node_id):
@@ -114,3 +117,34 @@ def test_page_is_moved_copied_trashed_and_restored(browsing, account, mongo):
     ann.get_by_role("button", name="Undo").click()
     expect(ann.locator(".messagelist")).to_contain_text("Restored.")
     assert stored(node_id)["parent_id"] == folder
+
+
+class Gig(Page):
+    """A type with three columns."""
+
+    list_display = ["on", "place", "seats"]
+
+    on = models.DateField("on", null=True, blank=True)
+    place = models.CharField("place", max_length=200, blank=True)
+    seats = models.IntegerField("free seats", default=0)
+
+
+@pytest.mark.parametrize(
+    ("viewport", "shown"),
+    [
+        (PHONE, ["", "Title", "on", "State"]),
+        (DESKTOP, ["", "Title", "on", "place", "free seats", "Section", "State", "Author", "Changed"]),
+    ],
+    ids=["phone", "desktop"],
+)
+def test_list_with_own_columns_fits(browsing, account, viewport, shown):
+    with registered(Gig):
+        folder = node("folder", "programme", title="Programme of the season")
+        fields = {"detail.place": "The large reading room, Bern", "detail.seats": 40}
+        node("gig", "bach", parent=folder, title="An evening with letters", tags=("music", "evening"), **fields)
+        ann = browsing(account("ann"), viewport=viewport)
+        ann.goto("/admin/nodes/node/?type=gig")
+        headings = [heading for heading in ann.locator("#result_list th[scope=col]").all() if heading.is_visible()]
+        assert [heading.text_content().strip().lower() for heading in headings] == [name.lower() for name in shown]
+        results = ann.locator(".results")
+        assert results.evaluate("element => element.scrollWidth <= element.clientWidth")
