@@ -11,7 +11,18 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from editor import conflict, differences, edit_form, outcomes, panels, sent_forms, sharing, uses, working_copies
+from editor import (
+    conflict,
+    differences,
+    edit_form,
+    outcomes,
+    panels,
+    presence,
+    sent_forms,
+    sharing,
+    uses,
+    working_copies,
+)
 from editor.edit_form import PublicationState
 from editor.forms import FIELDS, NodeForm, form_class
 from editor.photos.forms import RowForm
@@ -385,7 +396,8 @@ def _render_node(
     return _render_form(
         request, editable.node.metadata.title, form, editable=editable, bar=bar, can=can, drafting=drafting,
         content_type=editable.node.content_type, uses=uses.find(request.user, [editable.node.pk]),
-        is_public=bar.publication_state is PublicationState.LIVE, **context,
+        is_public=bar.publication_state is PublicationState.LIVE,
+        others=presence.others(request, editable.node.pk) if can["draft"] else [], **context,
     )  # fmt: skip
 
 

@@ -6,7 +6,20 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import URLPattern, path
 
-from editor import choosing, drafts, editing, history, links, lists, operations, ordering, undo, working_copies, writing
+from editor import (
+    choosing,
+    drafts,
+    editing,
+    history,
+    links,
+    lists,
+    operations,
+    ordering,
+    presence,
+    undo,
+    working_copies,
+    writing,
+)
 from nodes import converters  # noqa: F401 - registers <objectid:…>
 
 PERMISSIONS = ("nodes.view_node", "nodes.add_node", "nodes.change_node", "nodes.publish_node")
@@ -49,6 +62,7 @@ class NodeAdmin(admin.ModelAdmin):
             ("<objectid:node_id>/preview-frame/", drafts.preview_frame, "preview_frame"),
             ("<objectid:node_id>/preview/", drafts.preview, "preview"),
             ("<objectid:node_id>/preview-link/", drafts.preview_link, "preview_link"),
+            ("<objectid:node_id>/presence/", presence.show, "presence"),
         )
         admin_view = self.admin_site.admin_view
         return [path(route, admin_view(view), name=f"nodes_node_{name}") for route, view, name in views]

@@ -25,7 +25,7 @@ from editor import conflict, differences, edit_form, sent_forms
 from editor.conflict import MINE, THEIRS
 from editor.forms import FIELDS, NodeForm, form_class
 from editor.photos.forms import PhotoForm
-from editor.site import admin_url, render_page
+from editor.site import admin_url, get_actor, render_page
 from marginalia.mongo import rate_limit
 from marginalia.mongo.clock import now
 from nodes import access, content, merging
@@ -34,12 +34,14 @@ from nodes.selectors import editable_nodes, stored_photos, working_copies
 from nodes.selectors.editable_nodes import Version
 from nodes.selectors.working_copies import WorkingCopy
 from nodes.services.rules import NOT_DRAFTED
-from nodes.services.working_copies import mark_saved, store
+from nodes.services.working_copies import mark_closed, mark_saved, store
 from nodes.types import NEVER, NO_TAGS, Actor
 from photos import addresses
 
 # Each account can send LIMIT requests within SECONDS. Each open tab sends a request every few seconds.
 LIMIT, SECONDS = 120, 60
+# Maximum number of characters of a heading that other editors see.
+LONGEST_HEADING = 100
 # The largest integer that JavaScript represents exactly.
 _LAST = 2**53 - 1
 # Keys that forms send in addition to the keys of fields.
@@ -80,7 +82,11 @@ class Unsaved:
 
 @require_POST
 def keep_typed(request: HttpRequest) -> JsonResponse:
-    """Store a form's working copy, which only its editor can see. Return {"state": …} with text for the form's bar."""
+    """Store a form's working copy, which only its editor can see. Return {"state": …} with text for the form's bar.
+
+    Other editors of the node see the editor's name, until the form is saved or closed. When a form is closed, its script
+    sends its fields with "_closed" if they haven't been stored yet, and "_leave" without the fields.
+    """
     if not (access.may_list(request.user) or access.may_see_photos(request.user)):
         raise PermissionDenied
     form = _CopyForm(request.POST)
@@ -93,7 +99,20 @@ def keep_typed(request: HttpRequest) -> JsonResponse:
     access.check_may_type(request.user, type, node_id)
     if not rate_limit.allow(f"nodes.typed:{user_id}", limit=LIMIT, seconds=SECONDS, token=secrets.token_hex(8)):
         return JsonResponse({}, status=429, headers={"Retry-After": str(SECONDS)})
-    store(user_id, copy_id, seq, _fields(request.POST, _form_class(type)), type=type, node_id=node_id)
+    if "_leave" in request.POST:
+        mark_closed(user_id, copy_id, seq)
+        return JsonResponse({})
+    is_closed = "_closed" in request.POST
+    store(
+        user_id,
+        copy_id,
+        seq,
+        _fields(request.POST, _form_class(type)),
+        type=type,
+        node_id=node_id,
+        editor="" if is_closed else get_actor(request).name,
+        heading=" ".join(request.POST.get("_heading", "")[:LONGEST_HEADING].split()),
+    )
     _settle(request, "_continued")
     html = {"html": _render_offers(request, type, node_id)} if "_offer" in request.POST else {}
     return JsonResponse({"state": edit_form.describe_working_copy(now()), **html})

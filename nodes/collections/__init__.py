@@ -294,6 +294,7 @@ def collections() -> tuple[Collection, ...]:
             (
                 Index("by_form", (("_id.user", 1), ("type", 1), ("node_id", 1), ("updated", -1))),
                 Index("by_editor", (("_id.user", 1), ("updated", -1))),
+                Index("by_node", (("node_id", 1), ("updated", -1))),
                 Index("kept_for_a_month", (("updated", 1),), expire_after_seconds=WORKING_COPY_DAYS * 24 * 60 * 60),
             ),
             validator=schemas.WORKING_COPY,

@@ -177,7 +177,7 @@ SITE = document(
 # The schema for working copies. Once the input has been saved, a working copy contains only its sequence number.
 WORKING_COPY = document(
     {"_id": document({"user": ID, "copy": ID}), "seq": INTEGER, "updated": DATE},
-    {"type": TEXT, "node_id": optional(ID), "fields": array_of(array_of(TEXT))},
+    {"type": TEXT, "node_id": optional(ID), "fields": array_of(array_of(TEXT)), "editor": TEXT, "heading": TEXT},
 )
 ASSET_FILE = document(_FILE | {"metadata": {"anyOf": [_PHOTO, _CONTENT]}}, {"derived": _DERIVED})
 RENDITION_FILE = document(

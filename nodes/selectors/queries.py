@@ -176,6 +176,16 @@ HOT_QUERIES = (
         },
         example={"type": {"$exists": True}},
     ),
+    HotQuery(
+        "the other editors of a page",
+        WORKING_COPIES,
+        lambda copy: {
+            "filter": working_copies.presence_filter(copy["node_id"], copy["_id"]["user"]),
+            "sort": {"updated": -1},
+            "limit": working_copies.MOST_PRESENT,
+        },
+        example={"type": {"$exists": True}},
+    ),
     HotQuery("a photo by its URL", ASSET_FILES, lambda photo: {"filter": _place(photo)}, example=_PHOTOS),
     HotQuery(
         "a photo file by its URL",

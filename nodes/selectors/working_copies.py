@@ -15,6 +15,22 @@ from nodes.collections import WORKING_COPIES, WORKING_COPY_DAYS
 OFFERED = 5
 
 
+# The number of minutes after an editor's last change during which other editors see that this editor is editing. Forms
+# that are closed report it, so this limit applies to crashed browsers and lost connections.
+PRESENT_MINUTES = 30
+# Maximum number of working copies that are read to find the other editors of a node.
+MOST_PRESENT = 20
+
+
+@dataclass(frozen=True)
+class Presence:
+    """An editor with unsaved changes to a node. `heading` is the heading above the last change, or ""."""
+
+    name: str
+    updated: datetime
+    heading: str
+
+
 @dataclass(frozen=True)
 class WorkingCopy:
     """Unsaved input in a form, as an ordered list of names and values. `node_id` is None for a new node."""
@@ -61,6 +77,23 @@ def get(user_id: ObjectId, copy_id: ObjectId) -> WorkingCopy | None:
     key = {"user": user_id, "copy": copy_id}
     document = database()[WORKING_COPIES].find_one({"_id": key, "type": {"$exists": True}, **_in_time()})
     return WorkingCopy.of(document) if document else None
+
+
+def others(node_id: ObjectId, user_id: ObjectId) -> list[Presence]:
+    """Return the other editors who have unsaved changes to a node. The editor with the latest change comes first."""
+    found = database()[WORKING_COPIES].find(
+        presence_filter(node_id, user_id), {"editor": 1, "heading": 1, "updated": 1}
+    )
+    newest: dict[ObjectId, Presence] = {}
+    for copy in found.sort("updated", -1).limit(MOST_PRESENT):
+        newest.setdefault(copy["_id"]["user"], Presence(copy["editor"], copy["updated"], copy["heading"]))
+    return list(newest.values())
+
+
+def presence_filter(node_id: ObjectId, user_id: ObjectId) -> dict[str, Any]:
+    """Return the filter for other users' working copies of a node whose forms are open."""
+    since = now() - timedelta(minutes=PRESENT_MINUTES)
+    return {"node_id": node_id, "updated": {"$gt": since}, "editor": {"$gt": ""}, "_id.user": {"$ne": user_id}}
 
 
 def form_filter(user_id: ObjectId, type: str, node_id: ObjectId | None) -> dict[str, Any]:

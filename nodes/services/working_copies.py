@@ -1,5 +1,7 @@
 """Store working copies: unsaved input that only the editor who typed it can see, until it is saved or expires.
 
+Other editors of the node see only the editor's name, the time, and the heading above the change.
+
 Each open form has its own working copy, so that two tabs don't overwrite each other's input. The form's script numbers
 its requests, so that a delayed request never replaces newer input. For the same reason, the number is kept after the
 input is saved or discarded.
@@ -28,6 +30,8 @@ def store(
     *,
     type: str,
     node_id: ObjectId | None,
+    editor: str = "",
+    heading: str = "",
 ) -> bool:
     """Store the unsaved input in a node's form.
 
@@ -38,13 +42,23 @@ def store(
         fields: The names and values that the form would submit, in order.
         type: The content type.
         node_id: The node, or None for a new node.
+        editor: The editor's name, which is shown to the node's other editors. It is empty if the form was closed.
+        heading: The heading above the editor's last change, which is also shown to the others.
 
     Returns:
         Whether the input was stored. It isn't stored if input with the same or a later number has already been stored,
         saved or discarded.
     """
     key = {"user": user_id, "copy": copy_id}
-    values = {"seq": seq, "updated": now(), "type": type, "node_id": node_id, "fields": [list(pair) for pair in fields]}
+    values = {
+        "seq": seq,
+        "updated": now(),
+        "type": type,
+        "node_id": node_id,
+        "fields": [list(pair) for pair in fields],
+        "editor": editor,
+        "heading": heading,
+    }
     if _replace(key, seq, values):
         return True
     try:
@@ -63,13 +77,22 @@ def mark_saved(user_id: ObjectId, copy_id: ObjectId, seq: int) -> None:
     Later input is kept.
     """
     key = {"user": user_id, "copy": copy_id}
-    forgotten = {"type": "", "node_id": "", "fields": ""}
+    forgotten = dict.fromkeys(("type", "node_id", "fields", "editor", "heading"), "")
     with suppress(DuplicateKeyError):
         database()[WORKING_COPIES].update_one(
             {"_id": key, "seq": {"$lte": seq}},
             {"$set": {"seq": seq, "updated": now()}, "$unset": forgotten},
             upsert=True,
         )
+
+
+def mark_closed(user_id: ObjectId, copy_id: ObjectId, seq: int) -> None:
+    """Stop showing the editor of a working copy to others, because the form was closed without saving it.
+
+    If the working copy's number is higher than `seq`, do nothing.
+    """
+    key = {"user": user_id, "copy": copy_id}
+    database()[WORKING_COPIES].update_one({"_id": key, "seq": {"$lte": seq}}, {"$set": {"editor": ""}})
 
 
 def _replace(key: dict[str, ObjectId], seq: int, values: dict[str, Any]) -> bool:

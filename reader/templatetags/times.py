@@ -31,6 +31,12 @@ def ago(moment: datetime) -> str:
 
 
 @register.filter
+def time_of_day(moment: datetime) -> str:
+    """{{ moment|time_of_day }}: return the time without the date."""
+    return times.time(moment)
+
+
+@register.filter
 def point(moment: datetime | None) -> str:
     """{{ moment|point }}: return the date and time, with the year if it isn't the current year. None becomes ""."""
     return times.point(moment, now()) if moment else ""

@@ -117,6 +117,7 @@ NO_PAGE = {
     "None",
     "nodes_node_undo",
     "nodes_node_keep_typed",
+    "nodes_node_presence",
     "nodes_node_discard_typed",
     "nodes_node_preview_link",
     "nodes_photo_upload",

@@ -60,6 +60,7 @@ nodes/node/<objectid:node_id>/discard/                 oea     oea
 nodes/node/<objectid:node_id>/preview-frame/           oea     -
 nodes/node/<objectid:node_id>/preview/                 oea     -
 nodes/node/<objectid:node_id>/preview-link/            -       oea
+nodes/node/<objectid:node_id>/presence/                owea    -
 nodes/photo/                                           owea    ea
 nodes/photo/describe/                                  ea      ea
 nodes/photo/stalled/                                   ea      ea

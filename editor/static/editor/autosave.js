@@ -19,6 +19,10 @@ const [QUIET, MOST, AGAIN, BRIEF] = [3_000, 10_000, 15_000, 300];
 // Maximum number of bytes that browsers send from a page that is being closed. A character has up to three bytes.
 const SMALL = 60_000;
 
+/** @type {[string, string]} The field that requests the list of working copies. */
+const OFFER = ["_offer", "1"];
+const HEADING = /^#{1,6} /;
+
 // document.currentScript isn't available in modules.
 const words = /** @type {HTMLScriptElement} */ (document.querySelector("script[data-autosave]")).dataset;
 const form = find(document, "#node_form", HTMLFormElement);
@@ -102,13 +106,39 @@ async function sendStored() {
     const stored = new Map(entry.fields);
     const isHere = form && ["_node", "type"].every((name) => stored.get(name) === control(form, name)?.value);
     try {
-      const answer = await send(isHere ? [...entry.fields, ["_offer", "1"]] : entry.fields);
+      const answer = await send([...entry.fields, ["_closed", "1"], ...(isHere ? [OFFER] : [])]);
       if (!answer.ok) continue;
       storage?.removeItem(key);
       if (isHere) offer((await answer.json()).html);
     } catch {
       return; // There is still no connection.
     }
+  }
+}
+
+/** Finds the heading above the last change of a text. Other editors see the heading, so it is never an unsaved one. */
+class LastHeading {
+  #heading = "";
+
+  /** @param {HTMLTextAreaElement | null} text */
+  constructor(text) {
+    this.text = text;
+    this.before = text?.value ?? "";
+    this.saved = new Set(text?.defaultValue.split("\n").filter((line) => HEADING.test(line)));
+  }
+
+  find() {
+    const now = this.text?.value ?? "";
+    if (now === this.before) return this.#heading;
+    let same = 0;
+    while (same < now.length && now[same] === this.before[same]) same += 1;
+    this.before = now;
+    const above = now
+      .slice(0, same)
+      .split("\n")
+      .filter((line) => this.saved.has(line));
+    this.#heading = above.pop()?.replace(/^#+ +| +#+ *$/g, "") ?? "";
+    return this.#heading;
   }
 }
 
@@ -133,6 +163,7 @@ class Autosave {
     this.form = form;
     this.key = keyOf(copy);
     this.state = find(document, "#saved-state", HTMLElement);
+    this.heading = new LastHeading(control(form, "text"));
     // If a form is shown again, it contains values that are not stored anywhere yet.
     const isUnstored = "unstored" in form.dataset;
     this.sent = isUnstored ? "" : this.#typed();
@@ -206,10 +237,13 @@ class Autosave {
     this.#sendTimer = setTimeout(() => this.#send(), wait);
   }
 
-  /** @param {RequestInit} [options] */
-  async #send(options) {
+  /**
+   * @param {RequestInit} [options]
+   * @param {Fields} [more]
+   */
+  async #send(options, more = []) {
     clearTimeout(this.#sendTimer);
-    const fields = this.#fields();
+    const fields = [...this.#fields(), .../** @type {Fields} */ ([["_heading", this.heading.find()]]), ...more];
     const typed = this.#typed(fields);
     if (typed === this.sent) {
       // The event didn't change anything, or the user has undone the change.
@@ -274,11 +308,21 @@ class Autosave {
     this.#leaving = true;
   }
 
-  #beforeLeaving() {
+  /** @param {Fields} [more] */
+  #beforeLeaving(more) {
     const typed = this.#typed();
     if (this.#leaving || typed === this.sent) return;
     this.#store();
-    this.#send({ keepalive: typed.length < SMALL / 3 });
+    this.#send({ keepalive: typed.length < SMALL / 3 }, more);
+  }
+
+  /** The form is being closed without saving it, so other editors should no longer see its editor. */
+  #beforeClosing() {
+    this.#beforeLeaving([["_closed", "1"]]);
+    if (this.#leaving || !this.#lastState) return;
+    const names = new Set(["_copy", "_user", "_node", "type"]);
+    const fields = this.#fields().filter(([name]) => names.has(name));
+    send([...this.#numbered(fields, this.#nextNumber()), ["_leave", "1"]], { keepalive: true }).catch(() => {});
   }
 
   /** While the form is open, hold a lock whose name contains the working copy's id. */
@@ -294,7 +338,7 @@ class Autosave {
       );
     hold();
     window.addEventListener("pagehide", () => {
-      this.#beforeLeaving();
+      this.#beforeClosing();
       release();
     });
     // The page is shown again from the browser's cache.
