@@ -100,18 +100,18 @@ class BaseChunks(forms.BaseFormSet):
     def of(cls, name: str, merged: Merged) -> Self:
         """Return the forms for the text in the field `name`. Each box contains a combination of both sides."""
         merged = merged.condensed(MOST)
-        forms = cls(prefix=name, initial=[_initial(chunk) for chunk in merged.chunks])
-        forms.lead = merged.lead
-        forms.tail = merged.tail
-        return forms
+        chunks = cls(prefix=name, initial=[_initial(chunk) for chunk in merged.chunks])
+        chunks.lead = merged.lead
+        chunks.tail = merged.tail
+        return chunks
 
     @classmethod
     def submitted(cls, name: str, posted: QueryDict) -> Self:
         """Return the submitted forms for the text in the field `name`."""
-        forms = cls(posted, prefix=name, form_kwargs={"empty_permitted": False})
-        forms.lead = normalize_newlines(posted.get(f"{name}-lead", ""))
-        forms.tail = normalize_newlines(posted.get(f"{name}-tail", ""))
-        return forms
+        chunks = cls(posted, prefix=name, form_kwargs={"empty_permitted": False})
+        chunks.lead = normalize_newlines(posted.get(f"{name}-lead", ""))
+        chunks.tail = normalize_newlines(posted.get(f"{name}-tail", ""))
+        return chunks
 
     def decided(self) -> str:
         """Return the text with all decisions."""

@@ -22,6 +22,7 @@ from editor.chunks import EDIT, MINE, THEIRS, BaseChunks, ChunkForm, Chunks
 from editor.differences import Fold, Line
 from editor.forms import NodeForm
 from marginalia.markup.comparing.diff import Change
+from marginalia.markup.comparing.sequences import Budget
 from nodes.errors import EditConflict
 from nodes.merging import FieldConflict
 from nodes.selectors.editable_nodes import Version
@@ -47,9 +48,9 @@ class Passage:
     kind: Literal["conflict"] = "conflict"
 
     @classmethod
-    def of(cls, form: ChunkForm, number: int, path: str, type: str) -> Self:
+    def of(cls, form: ChunkForm, number: int, path: str, type: str, budget: Budget) -> Self:
         base, mine, theirs = (str(form[name].value() or "") for name in ("base", MINE, THEIRS))
-        lines = differences.lines(path, theirs, mine, type)
+        lines = differences.lines(path, theirs, mine, type, budget)
         marked = ([line.old for line in lines if line.old], [line.new for line in lines if line.new])
         return cls(form, number, *marked, bool(base and not theirs), bool(base and not mine), bool(mine and theirs))
 
@@ -108,7 +109,7 @@ def read_decisions(posted: QueryDict, form: type[NodeForm]) -> Decisions:
 
     If the form isn't from a conflict page, there are no decisions, and `data` is the submitted data.
     """
-    names = tuple(name for name in posted.getlist("conflict") if name in form.paths)
+    names = tuple(name for name in dict.fromkeys(posted.getlist("conflict")) if name in form.paths)
     data = posted.copy()
     undecided = []
     for name in names:
@@ -237,11 +238,12 @@ class ConflictForms:
         path = self.form.paths[name]
         type = self.form.type
         passages: list[Line | Passage] = []
+        budget = Budget()
         number = 0
         for form in chunks:
             if form.is_conflict:
                 number += 1
-                passages.append(Passage.of(form, number, path, type))
+                passages.append(Passage.of(form, number, path, type, budget))
             else:
                 passages += differences.unchanged(str(form["text"].value() or ""))
         return TextClash(name, self.form[name], chunks, differences.fold(passages))

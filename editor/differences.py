@@ -91,9 +91,9 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any], type: str, user: Any
     ]
 
 
-def lines(path: str, theirs: Any, mine: Any, type: str) -> list[Line]:
+def lines(path: str, theirs: Any, mine: Any, type: str, budget: Budget | None = None) -> list[Line]:
     """Return two editors' versions of the field at `path` as lines, side by side."""
-    return [row.line({}) for row in _rows(path, theirs, mine, type, Budget())]
+    return [row.line({}) for row in _rows(path, theirs, mine, type, budget or Budget())]
 
 
 def unchanged(text: str) -> list[Line]:

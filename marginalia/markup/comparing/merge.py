@@ -31,6 +31,8 @@ _USUAL_GAP: Final = "\n\n"
 # Maximum number of steps for comparing one side with the base. Only text with about 10,000 very different paragraphs
 # reaches this limit.
 STEPS: Final = 120_000
+# Maximum number of steps for combining the words of one conflict.
+_WORD_STEPS: Final = 20_000
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,7 @@ def _join_chunks(chunks: Sequence[Chunk]) -> Chunk:
 def _combine_words(base: str, mine: str, theirs: str) -> str | None:
     """Return `base` with the words that either side changed, or None if there are changes without words in between."""
     words = split_words(base)
-    budget = Budget(STEPS)
+    budget = Budget(_WORD_STEPS)
     edits = {
         (region.old_start, region.old_end, "".join(changed[region.new_start : region.new_end]))
         for changed in (split_words(mine), split_words(theirs))
