@@ -33,6 +33,8 @@ import { fromTextarea, TextEditor, trackedRanges } from "./text_editor.js";
 import { button, showPressed, toolbar } from "./toolbar.js";
 import { showWordCount } from "./word_count.js";
 
+/** @import { KeyBinding, ViewUpdate } from "@codemirror/view" */
+
 // How many milliseconds typing must pause before the words are counted.
 const WAIT = 400;
 const IS_MAC = /Mac|iP(hone|ad|od)/.test(navigator.platform);
@@ -227,7 +229,7 @@ class MarkdownEditor {
     ];
   }
 
-  /** @returns {import("@codemirror/view").KeyBinding[]} */
+  /** @returns {KeyBinding[]} */
   #keys() {
     /** @type {Record<string, () => void>} */
     const keys = {
@@ -267,7 +269,7 @@ class MarkdownEditor {
     return { top: above + tools.height + 8, bottom: (isBelow ? window.innerHeight - bar.top : 0) + 24 };
   }
 
-  /** @param {import("@codemirror/view").ViewUpdate} update */
+  /** @param {ViewUpdate} update */
   #afterUpdate(update) {
     const { docChanged, selectionSet, transactions } = update;
     if (docChanged && !transactions.some((transaction) => transaction.annotation(fromTextarea))) {

@@ -8,6 +8,7 @@
 
 import { syntaxTree } from "../vendor/codemirror/codemirror.js";
 
+/** @import { SyntaxNode } from "@lezer/common" */
 /** @typedef {import("./text_editor.js").TextEditor} TextEditor */
 /** @typedef {"*" | "**"} Mark */
 
@@ -134,7 +135,7 @@ export function emphasize(editor, mark) {
  */
 function enclosing(editor, name) {
   const { from, to } = editor.selection;
-  /** @type {import("@lezer/common").SyntaxNode | null} */
+  /** @type {SyntaxNode | null} */
   let node = syntaxTree(editor.view.state).resolveInner(from, from === to ? 0 : 1);
   while (node && !(node.name === name && node.from < from && to < node.to)) node = node.parent;
   return node;

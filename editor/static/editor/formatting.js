@@ -2,6 +2,7 @@
 // Formats lines and blocks of Markdown: headings, quotations, lists and code.
 import { syntaxTree } from "../vendor/codemirror/codemirror.js";
 
+/** @import { SyntaxNode } from "@lezer/common" */
 /** @typedef {import("./text_editor.js").TextEditor} TextEditor */
 
 const MARKER = /^(\s*)(?:[-+*]|\d+[.)])\s+/;
@@ -89,7 +90,7 @@ export function toggleCode(editor) {
   const { state } = editor.view;
   const range = editor.selection;
   const chosen = editor.slice(range);
-  /** @type {import("@lezer/common").SyntaxNode | null} */
+  /** @type {SyntaxNode | null} */
   let node = syntaxTree(state).resolveInner(range.from, 0);
   while (node && node.name !== "InlineCode") node = node.parent;
   if (node && range.to <= node.to) {

@@ -10,6 +10,9 @@ import {
   syntaxTree,
 } from "../vendor/codemirror/codemirror.js";
 
+/** @import { StateEffectType } from "@codemirror/state" */
+/** @import { SyntaxNode } from "@lezer/common" */
+
 /**
  * A range of the text, in UTF-16 code units, like the indexes of JavaScript's strings.
  *
@@ -19,7 +22,7 @@ import {
 /** Marks changes that come from the textarea, so that they are not written back. */
 export const fromTextarea = Annotation.define();
 
-/** @type {import("@codemirror/state").StateEffectType<{ id: number, range: Range | null }>} */
+/** @type {StateEffectType<{ id: number, range: Range | null }>} */
 const setTracked = StateEffect.define();
 /** The tracked ranges by id. They move with the text around them. */
 export const trackedRanges = StateField.define({
@@ -118,7 +121,7 @@ export class TextEditor {
    */
   syntaxAt(position, side = -1) {
     const names = new Set();
-    /** @type {import("@lezer/common").SyntaxNode | null} */
+    /** @type {SyntaxNode | null} */
     let node = syntaxTree(this.view.state).resolveInner(position, side);
     for (; node; node = node.parent) names.add(node.name);
     return names;
