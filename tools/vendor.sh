@@ -14,20 +14,26 @@ package() {
     mkdir "$work/$1" && tar -xzf "$work/$archive" -C "$work/$1" --strip-components=1
 }
 
-# CodeMirror, bundled from the versions in package-lock.json. npm checks their checksums.
-node_modules/.bin/esbuild tools/vendor/codemirror/codemirror.js --bundle --minify --format=esm --target=es2022 \
-    --legal-comments=none --log-level=warning --metafile="$work/bundle.json" --outfile=static/vendor/codemirror/codemirror.js
-# All packages in the bundle have the same licence, with different names in its first lines.
-node -e '
-    const { inputs } = Object.values(require(process.argv[1]).outputs)[0];
-    const folders = Object.keys(inputs).map((file) => /node_modules\/((@[^/]*\/)?[^/]*)\//.exec(file)?.[1]).filter(Boolean);
-    for (const name of [...new Set(folders)].sort()) console.log(name);
-' "$work/bundle.json" | while read -r name; do
-    printf '== %s %s ==\n\n' "$name" "$(node -p "require('./node_modules/$name/package.json').version")"
-    cat "node_modules/$name/LICENSE"
-    echo
-done > static/vendor/codemirror/LICENSE
-chmod 644 static/vendor/codemirror/*
+# bundle NAME: bundle tools/vendor/NAME/NAME.js from the versions in package-lock.json. npm checks their checksums.
+bundle() {
+    local to=static/vendor/$1
+    mkdir -p "$to"
+    node_modules/.bin/esbuild "tools/vendor/$1/$1.js" --bundle --minify --format=esm --target=es2022 \
+        --legal-comments=none --log-level=warning --metafile="$work/bundle.json" --outfile="$to/$1.js"
+    # All packages in the bundle have the same licence, with different names in its first lines.
+    node -e '
+        const { inputs } = Object.values(require(process.argv[1]).outputs)[0];
+        const folders = Object.keys(inputs).map((file) => /node_modules\/((@[^/]*\/)?[^/]*)\//.exec(file)?.[1]).filter(Boolean);
+        for (const name of [...new Set(folders)].sort()) console.log(name);
+    ' "$work/bundle.json" | while read -r name; do
+        printf '== %s %s ==\n\n' "$name" "$(node -p "require('./node_modules/$name/package.json').version")"
+        cat "node_modules/$name/LICENSE"
+        echo
+    done > "$to/LICENSE"
+    chmod 644 "$to"/*
+}
+bundle codemirror
+bundle turndown
 
 # Fonts as published by their author, reduced to the characters of Latin texts.
 package source-serif 4.5.1 'NUAh5IzF7KiUu2gTpqE+ed9MNbMe4st7LIIXZ0OHHSPc6gg86H67j04M8sIhU2qqFd26btXaFQ2ge5u/p72j0Q=='
@@ -60,5 +66,5 @@ cut source-sans/TTF/SourceSans3-Semibold.ttf sans-semibold
 cp "$work/source-serif/LICENSE.md" "$to/LICENSE-source-serif"
 cp "$work/source-sans/LICENSE.md" "$to/LICENSE-source-sans"
 chmod 644 "$to"/*
-(cd static/vendor && sha256sum codemirror/* fonts/*) > "$work/sums" && mv "$work/sums" static/vendor/SHA256SUMS
+(cd static/vendor && sha256sum codemirror/* fonts/* turndown/*) > "$work/sums" && mv "$work/sums" static/vendor/SHA256SUMS
 chmod 644 static/vendor/SHA256SUMS

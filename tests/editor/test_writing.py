@@ -201,8 +201,13 @@ def test_vendored_files_match_their_checksums():
         assert hashlib.sha256((STATIC / "vendor" / name).read_bytes()).hexdigest() == expected
 
 
-def test_bundle_of_codemirror_matches_its_packages(tmp_path):
-    made = tmp_path / "codemirror.js"
+# The maximum size of each bundle, in bytes: minified, and compressed.
+SIZES = {"codemirror": (400_000, 130_000), "turndown": (20_000, 8_000)}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_bundle_matches_its_packages(tmp_path, name):
+    made = tmp_path / "bundle.js"
     options = [
         "--bundle",
         "--minify",
@@ -211,12 +216,13 @@ def test_bundle_of_codemirror_matches_its_packages(tmp_path):
         "--legal-comments=none",
         "--log-level=warning",
     ]
-    entry = "tools/vendor/codemirror/codemirror.js"
+    entry = f"tools/vendor/{name}/{name}.js"
     subprocess.run(["node_modules/.bin/esbuild", entry, *options, f"--outfile={made}"], cwd=ROOT, check=True)
-    bundle = (STATIC / "vendor/codemirror/codemirror.js").read_bytes()
+    bundle = (STATIC / f"vendor/{name}/{name}.js").read_bytes()
     assert made.read_bytes() == bundle, "run make vendor"
-    assert len(bundle) <= 400_000
-    assert len(gzip.compress(bundle)) <= 130_000
+    minified, compressed = SIZES[name]
+    assert len(bundle) <= minified
+    assert len(gzip.compress(bundle)) <= compressed
 
 
 @pytest.mark.parametrize("moved", [timedelta(hours=-1), timedelta(hours=1)])

@@ -62,6 +62,20 @@ export function parseFragment(html) {
 }
 
 /**
+ * Parse HTML from the clipboard. Its scripts don't run, and its pictures aren't loaded.
+ *
+ * The attribute `style` is renamed to `data-style`, because the site's CSP would report each inline style.
+ *
+ * @param {string} html
+ */
+export function parseClipboard(html) {
+  const inert = html
+    .replace(/<(\/?)style\b/gi, "<$1template")
+    .replace(/<[a-z][^<>]*>/gi, (tag) => tag.replace(/(\s|["'])(style|on[a-z]+)(?=\s*=)/gi, "$1 data-$2"));
+  return new DOMParser().parseFromString(inert, "text/html");
+}
+
+/**
  * Fetch JSON from the server. If the response has an error status, throw an exception.
  *
  * @param {string} url

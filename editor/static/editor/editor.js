@@ -28,6 +28,7 @@ import { insertBlock, setEditor, textarea } from "./insertion.js";
 import { openInserts } from "./inserts.js";
 import { chooseLink, chooseTypedLink } from "./links.js";
 import { hasPicker, pickPhoto } from "./picker.js";
+import "./paste.js";
 import { isPreviewWanted, Preview, rememberPreview } from "./preview.js";
 import { fromTextarea, TextEditor, trackedRanges } from "./text_editor.js";
 import { button, showPressed, toolbar } from "./toolbar.js";

@@ -105,7 +105,7 @@ export function chooseTypedLink(editor) {
  * @param {TextEditor} editor
  * @param {number} position
  */
-function isCode(editor, position) {
+export function isCode(editor, position) {
   const names = editor.syntaxAt(position);
   if (["InlineCode", "FencedCode", "CodeBlock", "HTMLBlock", "HTMLTag"].some((name) => names.has(name))) return true;
   // Code that isn't closed yet, and HTML tags that are still being typed.

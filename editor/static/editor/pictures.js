@@ -3,7 +3,7 @@
 // gallery, and inserts them.
 import { containsFiles, control, create, find, pictureFiles } from "./dom.js";
 import { setUpFrame } from "./framing.js";
-import { insertBlock, textarea } from "./insertion.js";
+import { editorOf, insertBlock, textarea } from "./insertion.js";
 import { upload, uploadUrl } from "./upload.js";
 
 /**
@@ -16,7 +16,9 @@ const AT_ONCE = 2;
 // Width of a picture in the dialog, in pixels.
 const SMALL = 320;
 const dialog = find(document, "#picture-dialog", HTMLDialogElement);
-/** @type {(files: File[], take: ((photo: any) => void) | null) => void} */
+/** @typedef {((photo: any) => void) | null} Take */
+/** @typedef {((photos: Map<File, any>) => void) | null} Done */
+/** @type {(files: File[], take: Take, done: Done) => void} */
 let open = () => {};
 
 /** Whether this page has the dialog. Users who can't use galleries don't get it. */
@@ -25,12 +27,14 @@ export const hasPictureDialog = dialog !== null;
 /**
  * Ask for the alternative text of these pictures, and upload the pictures.
  *
+ * Without `take` and `done`, the pictures are inserted into the text.
+ *
  * @param {File[]} files
- * @param {((photo: any) => void) | null} [take] Receives the first photo. Without `take`, the pictures are inserted
- *   into the text.
+ * @param {Take} [take] Receives the first photo.
+ * @param {Done} [done] Receives all photos when the dialog is closed. Pictures that weren't uploaded are missing.
  */
-export function describePictures(files, take = null) {
-  open(files, take);
+export function describePictures(files, take = null, done = null) {
+  open(files, take, done);
 }
 
 /**
@@ -69,8 +73,10 @@ function setUp(dialog) {
   const token = find(document, "#node_form [name=csrfmiddlewaretoken]", HTMLInputElement)?.value ?? "";
   /** @type {Row[]} */
   let rows = [];
-  /** @type {((photo: any) => void) | null} */
+  /** @type {Take} */
   let receive = null;
+  /** @type {Done} */
+  let finish = null;
 
   const focusFirst = () => list.querySelector("textarea")?.focus();
 
@@ -121,8 +127,9 @@ function setUp(dialog) {
     return undefined;
   };
 
-  open = (files, take) => {
+  open = (files, take, done) => {
     receive = take;
+    finish = done;
     submit.textContent = (take ? submit.dataset.take : inserting) ?? "";
     rows = files.map((file) => ({
       file,
@@ -134,6 +141,11 @@ function setUp(dialog) {
     dialog.showModal();
     focusFirst();
   };
+
+  dialog.addEventListener("close", () => {
+    finish?.(new Map(rows.filter(({ photo }) => photo).map(({ file, photo }) => [file, photo])));
+    finish = null;
+  });
 
   form.addEventListener("submit", async (event) => {
     if (/** @type {HTMLButtonElement | null} */ (event.submitter)?.value === "cancel") return;
@@ -159,7 +171,7 @@ function setUp(dialog) {
     }
     dialog.close();
     if (receive) receive(rows[0].photo);
-    else insertBlock(rows.map((row) => row.photo.markdown).join("\n\n"));
+    else if (!finish) insertBlock(rows.map((row) => row.photo.markdown).join("\n\n"));
   });
 }
 
@@ -182,7 +194,7 @@ function listen(place) {
     event.stopPropagation();
     describePictures(files);
   };
-  place.addEventListener("paste", (event) => accept(event, event.clipboardData), true);
+  place.addEventListener("paste", (event) => !editorOf(textarea) && accept(event, event.clipboardData), true);
   place.addEventListener(
     "dragover",
     (event) => {
