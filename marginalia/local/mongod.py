@@ -30,6 +30,8 @@ WHEEL_BINARY = "fiftyone/db/bin/mongod"
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
 CACHE_GB = "0.25"
+# The default size of the oplog in megabytes.
+OPLOG_MB = 200
 # Server error codes from src/mongo/base/error_codes.yml: NotYetInitialized and ConfigurationInProgress.
 NOT_READY = (94, 109)
 
@@ -72,6 +74,7 @@ class Mongod:
     Attributes:
         port: The port on the loopback interface. 0 selects a free port.
         replset: The name of the replica set, or "" for a standalone server.
+        oplog_mb: The size of the oplog in megabytes.
         key: The key file with which the server authenticates its clients. If it is None, every local user can connect.
         claims: File descriptors of claims that are held until mongod has exited (see `start_guarded`).
         remove: A folder that the guard deletes after mongod has exited.
@@ -80,6 +83,7 @@ class Mongod:
     dbpath: Path
     port: int = 0
     replset: str = "marginalia"
+    oplog_mb: int = OPLOG_MB
     extra_args: Sequence[str] = ()
     binary: Path | None = None
     log: Path | None = None
@@ -165,7 +169,7 @@ class Mongod:
         command += ["--wiredTigerCacheSizeGB", CACHE_GB]
         command += ["--setParameter", "diagnosticDataCollectionEnabled=false"]
         if self.replset:
-            command += ["--replSet", self.replset, "--oplogSize", "200"]
+            command += ["--replSet", self.replset, "--oplogSize", str(self.oplog_mb)]
         if self.key:  # with the localhost exception, any local user could create the first database user
             command += ["--keyFile", str(self.key), "--setParameter", "enableLocalhostAuthBypass=false"]
         return [*command, *self.extra_args]

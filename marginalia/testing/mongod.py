@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from pymongo import MongoClient
 
-from marginalia.local.mongod import Mongod, initiate, locate
+from marginalia.local.mongod import OPLOG_MB, Mongod, initiate, locate
 
 
 class Member(Mongod):
@@ -50,6 +50,7 @@ class EphemeralMongod:
         *,
         binary: Path | None = None,
         replset: str = "marginalia",
+        oplog_mb: int = OPLOG_MB,
         journaled: bool = True,
     ) -> None:
         """Create the replica set without starting it.
@@ -65,6 +66,7 @@ class EphemeralMongod:
         self._binary = binary
         self._count = members
         self._replset = replset
+        self._oplog_mb = oplog_mb
         self._journaled = journaled
         self.members: list[Member] = []
         self.uri = ""
@@ -82,6 +84,7 @@ class EphemeralMongod:
                 member = Member(
                     folder / "data",
                     replset=self._replset,
+                    oplog_mb=self._oplog_mb,
                     extra_args=self._extra_args,
                     binary=binary,
                     remove=folder,

@@ -36,14 +36,17 @@ STARTS_WITHIN = 60
 # How far the clock of one reader and one listening process is wrong, in seconds, by the disturbance.
 CLOCKS = {"clock-ahead": 600, "clock-behind": -600}
 _is_misled = False
+# The server's errors if the oplog no longer contains the position of a change stream.
+CAPPED_POSITION_LOST, CHANGE_STREAM_HISTORY_LOST = 136, 286
 
 
 class Shared:
     """What all processes of a race share, besides MongoDB."""
 
-    def __init__(self, uri: str, name: str, posts: list[str], mode: str, disturbance: str) -> None:
+    def __init__(self, uri: str, name: str, posts: list[str], mode: str, disturbance: str, stopped: float) -> None:
         context = multiprocessing.get_context("spawn")
-        self.uri, self.name, self.posts, self.mode, self.disturbance = uri, name, posts, mode, disturbance
+        self.uri, self.name, self.posts, self.mode = uri, name, posts, mode
+        self.disturbance, self.stopped = disturbance, stopped
         # The last acknowledged change of each writer, and the time of each acknowledgement in nanoseconds.
         self.acknowledged = context.Array("q", [0] * WRITERS)
         self.times = context.Array("q", [0] * WRITERS * MAX_WRITES, lock=False)
@@ -54,8 +57,8 @@ class Shared:
         self.known_in = [context.Array("q", [0] * MAX_SECONDS) for _ in range(GROUPS)]
         self.listening = context.Array("q", [0] * GROUPS)
         self.disturbed = context.Value("q", 0)
-        # The reads without a command by the reader whose clock is wrong.
-        self.misled = context.Value("q", 0)
+        # The reads without a command by the reader whose clock is wrong, and the listeners that missed changes.
+        self.misled, self.missed = context.Value("q", 0), context.Value("q", 0)
         self.resting = [context.Event() for _ in range(GROUPS)]
         self.over = context.Event()
         self.began = time.monotonic()
@@ -68,6 +71,7 @@ def race(
     *,
     mode: str = "sound",
     disturbance: str = "",
+    stopped: float = STOPPED,
     reads: int = 0,
     seconds: float,
     meanwhile: Callable[[], None] = lambda: None,
@@ -76,10 +80,10 @@ def race(
 
     `posts` are the ids of WRITERS posts at /blog/post-N. In a mode with a broken rule, the race ends with the first
     page that is too old. `disturbance` is "stop" or "kill" to stop or kill the listening processes again and again, or
-    one of CLOCKS.
+    one of CLOCKS. `stopped` is the number of seconds for which a process is stopped.
     `meanwhile` runs in the calling process during the race.
     """
-    shared = Shared(uri, name, posts, mode, disturbance)
+    shared = Shared(uri, name, posts, mode, disturbance, stopped)
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=serve, args=(group, shared)) for group in range(GROUPS)]
     for process in processes:
@@ -131,7 +135,7 @@ def serve(group: int, shared: Shared) -> None:
                 shared.disturbed.value += 1
             if shared.disturbance == "stop":
                 os.kill(process_id, signal.SIGSTOP)
-                shared.over.wait(STOPPED)
+                shared.over.wait(shared.stopped)
                 os.kill(process_id, signal.SIGCONT)
             else:
                 _kill(process_id, group, shared)
@@ -194,16 +198,29 @@ def shifted(seconds: int) -> type[datetime]:
 
 def listen(group: int, shared: Shared) -> None:
     """Listen, or wait until the other process of the group no longer listens."""
-    from reader.page_cache import stamps
-    from reader.page_cache.listener import run
+    from pymongo.errors import OperationFailure
 
-    begin_epoch = stamps.begin_epoch
+    from reader.change_stream import HistoryLost
+    from reader.page_cache import stamps
+    from reader.page_cache.listener import Listener, run
+
+    begin_epoch, listen_once = stamps.begin_epoch, Listener.listen
 
     def noted(*arguments: Any) -> Any:
         result = begin_epoch(*arguments)
         shared.listening[group] = os.getpid()
         return result
 
+    def watched(self: Listener, stopping: threading.Event) -> None:
+        try:
+            listen_once(self, stopping)
+        except (OperationFailure, HistoryLost) as error:
+            if getattr(error.__cause__ or error, "code", 0) in (CAPPED_POSITION_LOST, CHANGE_STREAM_HISTORY_LOST):
+                with shared.missed.get_lock():
+                    shared.missed.value += 1
+            raise
+
+    Listener.listen = watched  # type: ignore[method-assign]
     stamps.begin_epoch = noted
     run(shared.over)
 
@@ -510,6 +527,6 @@ def report(shared: Shared) -> str:
     return (
         f"{shared.mode} {shared.disturbance} {time.monotonic() - shared.began:.0f} s: {shared.reads.value} reads, "
         f"{shared.known.value / max(1, shared.reads.value):.3f} without a command, {shared.failed.value} failed or "
-        f"marked, {sum(shared.acknowledged)} writes, {shared.disturbed.value} disturbances, {shared.stale.value} too "
-        f"old; {'; '.join(parts)}"
+        f"marked, {sum(shared.acknowledged)} writes, {shared.disturbed.value} disturbances, {shared.missed.value} missed, "
+        f"{shared.stale.value} too old; {'; '.join(parts)}"
     )

@@ -68,6 +68,27 @@ def test_no_page_is_too_old_when_the_clock_of_a_process_is_wrong(mongo, posts, d
     assert shared.misled.value > 100
 
 
+def test_no_page_is_too_old_when_the_oplog_no_longer_has_what_a_listener_missed():
+    # MongoDB removes old entries from the oplog only after a checkpoint, which it makes every second here.
+    with (
+        EphemeralMongod(oplog_mb=2, journaled=False, extra_args=["--syncdelay", "1"]) as server,
+        MongoClient(server.uri) as client,
+    ):
+        posts = races.call(races.prepare, server.uri, "test_races")
+
+        def fill() -> None:
+            end = time.monotonic() + 30
+            while time.monotonic() < end:
+                client["test_oplog"].filling.replace_one({}, {"bytes": os.urandom(1_000_000)}, upsert=True)
+
+        shared = report(
+            races.race(server.uri, "test_races", posts, disturbance="stop", stopped=5, seconds=40, meanwhile=fill)
+        )
+    assert shared.stale.value == 0
+    assert shared.missed.value
+    assert shared.known.value > 100
+
+
 @pytest.fixture(scope="module")
 def replica_set() -> Iterator[EphemeralMongod]:
     # With this parameter, the members accept configureFailPoint.
