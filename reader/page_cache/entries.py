@@ -203,24 +203,23 @@ class Entry:
 
     def response(self, request: HttpRequest) -> HttpResponse:
         """Return the page, compressed if the client accepts gzip. If the client already has the page, return a 304."""
+        modified = self.headers.get("Last-Modified")
+        timestamp = parse_http_date_safe(modified) if modified else None
+        conditional = get_conditional_response(request, self.etag, timestamp)
+        if conditional is not None:
+            # When browsers receive a 304 response, they apply its headers to the page in their cache.
+            for name, value in self.headers.items():
+                if name not in _CONTENT_HEADERS:
+                    conditional[name] = value
+            return conditional
         accepted = request.META.get("HTTP_ACCEPT_ENCODING", "")
         # With DEBUG, pages aren't compressed, so that tools such as django-debug-toolbar can add to them.
         is_accepted = "gzip" in accepted and not _NO_GZIP.search(accepted)
-        if self.is_compressible and is_accepted and not settings.DEBUG:
-            response = self.full_response(self.compressed)
-            response["Content-Encoding"] = "gzip"
-        else:
-            response = self.full_response(self.content)
-        modified = self.headers.get("Last-Modified")
-        timestamp = parse_http_date_safe(modified) if modified else None
-        conditional = get_conditional_response(request, self.etag, timestamp, response)
-        if conditional is response:
-            return response
-        # When browsers receive a 304 response, they apply its headers to the page in their cache.
-        for name, value in self.headers.items():
-            if name not in _CONTENT_HEADERS:
-                conditional.headers.setdefault(name, value)
-        return conditional
+        if not (self.is_compressible and is_accepted) or settings.DEBUG:
+            return self.full_response(self.content)
+        response = self.full_response(self.compressed)
+        response["Content-Encoding"] = "gzip"
+        return response
 
     def full_response(self, content: bytes) -> HttpResponse:
         """Return a response with the page's headers. `content` is the page, compressed or uncompressed."""
