@@ -11,6 +11,7 @@ NAMES = (
     "mixed",
     "renewed",
     "flat",
+    "search",
     "discussion",
     "footprint",
     "comments",

@@ -77,7 +77,7 @@ def _document(row: Row) -> Document:
         "detail": {**declared_fields.defaults(row.type), "text": row.text, "format": MARKDOWN, **row.detail},
         **upgrading.version_fields(row.type),
     }
-    return {"_id": row.id, "metadata": metadata, "derived": derived.derive(metadata)}
+    return {"_id": row.id, "metadata": metadata, "derived": derived.derive_to_store(metadata)}
 
 
 def _revision(document: Document) -> Document:

@@ -22,6 +22,7 @@ from nodes.content import registry, uniqueness
 from nodes.content.upgrading import FIRST, VERSION
 from nodes.models import Node, damage
 from nodes.models.stored_site import SITE_ID
+from nodes.search import index
 from nodes.selectors.listing import MODELS
 from nodes.selectors.queries import BROADCASTS, HOT_QUERIES
 
@@ -76,6 +77,17 @@ def damaged_nodes(examination: Examination) -> Iterator[Finding]:
             message = f"{len(lost)} pages or photos are in a section that no longer exists: {', '.join(lost[:NAMED])}."
             fix = "Restore the section from a backup. Or run manage.py check_nodes --fix to move them to the trash."
             yield Finding(ERROR, "section-gone", name, message, fix)
+
+
+@check
+def unsearchable_nodes(examination: Examination) -> Iterator[Finding]:
+    """Check for pages and photos that searches don't find, because an older release stored them."""
+    for name in examination.declared(NODES, ASSET_FILES):
+        # The index on the terms contains null for documents without terms.
+        missing = {index.PATH: None, **node_filter(name)}
+        if examination.db[name].find_one(missing, {"_id": 1}):
+            message = "Searches don't find some pages or photos, because their search terms are missing."
+            yield Finding(WARNING, "not-searchable", name, message, "Run manage.py upgrade_nodes.")
 
 
 @check

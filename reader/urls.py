@@ -4,7 +4,7 @@ from django.urls import path
 
 from photos import views
 from reader import converters, sitemaps  # noqa: F401 - registers a converter
-from reader.views import authors, feeds, finding, look, pages, previews
+from reader.views import authors, feeds, finding, look, pages, previews, searching
 
 urlpatterns = [
     path("", pages.home, name="home"),
@@ -12,8 +12,8 @@ urlpatterns = [
     path("robots.txt", sitemaps.robots, name="robots"),
     path("sitemap.xml", sitemaps.index, name="sitemap"),
     path("sitemap-<slug:kind>-<int:number>.xml", sitemaps.page, name="sitemap-page"),
-    path("search", finding.search_page, name="search"),
-    path("search/suggestions", finding.search_suggestions, name="search-suggestions"),
+    path("search", searching.search_page, name="search"),
+    path("search/suggestions", searching.search_suggestions, name="search-suggestions"),
     path("feed/<slug:form>", feeds.site, name="site-feed"),
     path("tag/<tag:tag>/feed/<slug:form>", feeds.tag, name="tag-feed"),
     path("tag/<tag:tag>", pages.tag, name="tag"),

@@ -355,7 +355,7 @@ def _is_shown(moment: Any) -> bool:
 def _with_derived(record: Mapping[str, Any]) -> Document:
     """Return a node as it is stored, including its derived fields."""
     document = {name: value for name, value in record.items() if name != "history"}
-    document["derived"] = derived.derive(writable(record["metadata"]))
+    document["derived"] = derived.derive_to_store(writable(record["metadata"]))
     if "draft" in document:
         drafted = drafts.with_draft(document)
         document["draft"] = {**document["draft"], **derived.references(drafted)}

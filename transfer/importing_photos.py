@@ -227,7 +227,10 @@ def _store(record: Mapping[str, Any], pieces: Iterable[bytes]) -> None:
     is_photo = record["metadata"]["type"] == PHOTO
     changes: Document = {"uploadDate": record["uploadDate"]}
     if is_photo:
-        changes |= {"metadata.content_id": metadata["content_id"], "derived": derived.derive(writable(metadata))}
+        changes |= {
+            "metadata.content_id": metadata["content_id"],
+            "derived": derived.derive_to_store(writable(metadata)),
+        }
         metadata["content_id"] = None
     writer = Writer(ASSETS, record["_id"], record["filename"], metadata, place=_place(metadata))
     if not record["sha256"]:
@@ -316,7 +319,7 @@ def _replace(stored: Mapping[str, Any], record: Mapping[str, Any]) -> None:
     update: Document = {
         "$set": {
             **{f"metadata.{name}": value for name, value in after.items()},
-            "derived": derived.derive(writable(after)),
+            "derived": derived.derive_to_store(writable(after)),
         }
     }
     if removed:

@@ -18,6 +18,7 @@ from nodes.models import Node, Photo, stored_site, tree
 from nodes.models.stored_site import StoredSettings
 from nodes.selectors import stored_nodes, stored_photos
 from nodes.selectors import trash as trash_selectors
+from nodes.services import vocabulary
 from nodes.services.site import save_settings
 from nodes.services.trash import delete_redirects
 from nodes.types import Actor
@@ -177,6 +178,7 @@ def remove(step: Callable[[], object]) -> Counts:
             counts.kept.append(node.get_absolute_url())
         step()
     delete_redirects([item.id for item in items()] + [photo.id for photo in photos()])
+    vocabulary.forget_unused()
     _unfurnish()
     return counts
 

@@ -2,6 +2,7 @@
 
 import reader.page_cache.middleware  # noqa: F401 - tests patch this module before any request has loaded it
 from nodes.models import tree, version_cache
+from nodes.services import vocabulary
 from reader.page_cache import storage
 
 
@@ -10,3 +11,4 @@ def clear_caches() -> None:
     storage.clear()
     version_cache.clear()
     tree.clear()
+    vocabulary.clear()

@@ -1,6 +1,7 @@
 """Functions that split text in scripts without spaces, so that a text index can find words in it."""
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 
 # The scripts without spaces between words. A text index would treat a whole clause in these scripts as one word.
@@ -20,6 +21,11 @@ def character_pairs(words: str) -> set[str]:
     return found
 
 
+def find_unspaced(words: str) -> Iterator[re.Match[str]]:
+    """Yield a match for each run of characters in `words` that belong to scripts without spaces."""
+    return _UNSPACED.finditer(words)
+
+
 def unspaced_runs(words: str) -> list[str]:
     """Return the runs of characters in `words` that belong to scripts without spaces."""
     return _UNSPACED.findall(words)
@@ -36,3 +42,8 @@ def unspaced_pieces(words: str, size: int) -> list[str]:
 def without_unspaced(words: str) -> str:
     """Return `words` without the characters that `character_pairs` covers."""
     return _UNSPACED.sub(" ", words)
+
+
+def blank_unspaced(words: str) -> str:
+    """Return `words` with a space instead of each character that `character_pairs` covers."""
+    return _UNSPACED.sub(lambda run: " " * len(run[0]), words)

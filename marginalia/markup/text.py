@@ -3,9 +3,7 @@
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from marginalia.markup import tags
@@ -46,10 +44,7 @@ _CHARACTERS_PER_MINUTE: Final = 400
 # Diacritics of Latin, Greek, Cyrillic, Hebrew and Arabic letters. In other scripts, such as Japanese or Hindi, a mark
 # turns a letter into a different letter.
 _ACCENTS: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]")
-_RUN: Final = re.compile(r"[\x00-\x7f]+|[^\x00-\x7f]")
 _MAX_EXCERPT_SOURCE: Final = 20_000  # characters of HTML, from the start of the text
-_MAX_TERMS: Final = 20
-_MAX_TERM_LENGTH: Final = 100
 _MAX_SEARCHED: Final = 200_000  # characters
 _MAX_MATCHES: Final = 1_000
 
@@ -99,26 +94,29 @@ def excerpt(html: str, words: int = 50) -> str:
     return text
 
 
-def highlight(text: str, terms: Sequence[str], around: int = 80, extracts: int = 3) -> list[tuple[str, bool]]:
-    """Return one line with extracts of `text` around `terms`, as a list of (piece, whether it is a term) pairs.
+def highlight(
+    text: str, find: Callable[[str], Sequence[tuple[int, int, int]]], around: int = 50, extracts: int = 2
+) -> list[tuple[str, bool]]:
+    """Return one line with extracts of `text` around search terms, as a list of (piece, whether it is a term) pairs.
 
-    Terms are matched at the start of words, regardless of case and accents. If no term is found, the result is the
-    start of the text. Pieces are plain text, so the template has to escape them.
+    Extracts with many different terms are preferred. If no term is found, the result is the start of the text. Pieces
+    are plain text, so the template has to escape them.
 
     Args:
         text: Plain text.
-        terms: The words to mark.
+        find: A function that returns the terms in a line of text, in order, as (start, end, number of the term).
         around: The approximate number of characters to show on either side of a term. "…" replaces the rest.
         extracts: The maximum number of extracts.
     """
     text = _one_line(scrub(text[:_MAX_SEARCHED]))
-    matches = _find_matches(text, terms)
+    found = find(text)[:_MAX_MATCHES]
+    matches = _without_overlaps(found)
     if not matches:
-        end = _word_end(text, 2 * around)
+        end = _word_end(text, 4 * around)
         return [(text[:end] + " …" if end < len(text) else text, False)] if text else []
     pieces: list[tuple[str, bool]] = []
     position = 0
-    for start, end in islice(_windows(text, matches, around), extracts):
+    for start, end in _best_windows(list(_windows(text, matches, around)), found, extracts):
         if start > position:
             _add_piece(pieces, " … " if pieces else "… ", marked=False)
         position = start
@@ -135,19 +133,40 @@ def highlight(text: str, terms: Sequence[str], around: int = 80, extracts: int =
     return pieces
 
 
+def _without_overlaps(found: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
+    """Return the positions of terms, with overlapping terms joined."""
+    joined: list[tuple[int, int]] = []
+    for start, end, _number in found:
+        if joined and start < joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _best_windows(
+    windows: Sequence[tuple[int, int]], found: Sequence[tuple[int, int, int]], most: int
+) -> list[tuple[int, int]]:
+    """Return up to `most` windows in order. Together, they contain as many different terms as possible."""
+    chosen: list[tuple[int, int]] = []
+    shown: set[int] = set()
+    terms = {window: {number for start, _end, number in found if window[0] <= start < window[1]} for window in windows}
+    while terms and len(chosen) < most:
+        best = max(terms, key=lambda window: (len(terms[window] - shown), len(terms[window]), -window[0]))
+        chosen.append(best)
+        shown |= terms.pop(best)
+    return sorted(chosen)
+
+
 def fold(text: str) -> str:
-    """Return `text` in the form in which `highlight` compares terms: case-folded and without accents.
+    """Return `text` in the form in which searches compare words: case-folded and without accents.
 
     The result can be shorter or longer than `text`. For example, combining accents are removed, and "ß" becomes "ss".
     """
     if text.isascii():
-        return _fold_ascii(text)
+        return text.lower().replace("'", "\u2019")
     apart = unicodedata.normalize("NFKD", normalize_for_search(text).casefold())
     return unicodedata.normalize("NFKC", _ACCENTS.sub("", apart))
-
-
-def _fold_ascii(text: str) -> str:
-    return text.lower().replace("'", "\u2019")
 
 
 def reading_minutes(text: str) -> int:
@@ -259,40 +278,6 @@ def _weight(word: str) -> int:
         return 0
     letters = len(word) if len(word) > _MAX_WORD_LENGTH else len(_UNSPACED_CHARACTER.findall(word))
     return max(-(-letters // _LETTERS_IN_UNSPACED_WORD), 1)
-
-
-_fold_cached: Final = lru_cache(maxsize=4096)(fold)
-
-
-def _find_matches(text: str, terms: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the positions of `terms` in `text`, in order and without overlaps."""
-    wanted = {"".join(map(_fold_cached, scrub(term).strip()))[:_MAX_TERM_LENGTH] for term in terms[:_MAX_TERMS]} - {""}
-    if not wanted:
-        return []
-    # The longest term comes first, so if two terms start in the same place, the longer term is marked.
-    ordered = sorted(wanted, key=lambda term: (-len(term), term))
-    pattern = "|".join(
-        ("" if _SINGLE.match(term) or not term[0].isalnum() else r"(?<!\w)") + re.escape(term) for term in ordered
-    )
-    fold: list[str] = []
-    origin: list[int] = []
-    # Folding doesn't change the length of ASCII text, so a whole run can be folded at once.
-    for run in _RUN.finditer(text):
-        is_plain = run[0].isascii()
-        fold.append(_fold_ascii(run[0]) if is_plain else _fold_cached(run[0]))
-        origin.extend(range(*run.span()) if is_plain else [run.start()] * len(fold[-1]))
-    origin.append(len(text))
-    found = []
-    end = 0
-    for match in re.finditer(pattern, "".join(fold)):
-        start = origin[match.start()]
-        if start < end:
-            continue
-        end = max(origin[match.end()], origin[match.end() - 1] + 1)
-        found.append((start, end))
-        if len(found) == _MAX_MATCHES:
-            break
-    return found
 
 
 def _windows(text: str, matches: Sequence[tuple[int, int]], around: int) -> Iterator[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from marginalia.markup import scripts
 from marginalia.markup.characters import normalize_for_search
@@ -32,6 +33,12 @@ def query_prefixes(query: str) -> list[str]:
     spaced = [word[:MAX_WORD_LENGTH] for word in _WORD.findall(_fold(scripts.without_unspaced(query)))]
     runs = [_fold(run[:_PIECE_LENGTH]) for run in scripts.unspaced_runs(query)]
     return sorted(dict.fromkeys([*spaced, *runs]), key=len, reverse=True)[:MAX_SEARCHED]
+
+
+def has_prefixes(title: str, prefixes: Sequence[str]) -> bool:
+    """Return whether each of `prefixes`, from `query_prefixes`, begins a word in `title`."""
+    words = title_words(title)
+    return all(any(word.startswith(prefix) for word in words) for prefix in prefixes)
 
 
 def _fold(text: str) -> str:

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from pymongo.collection import Collection
-from pymongo.errors import OperationFailure, PyMongoError
+from pymongo.errors import OperationFailure
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -24,7 +24,6 @@ MALFORMED = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError
 # recognized by their message.
 BAD_VALUE = 2
 BAD_HINT_MESSAGE = "hint provided does not correspond"
-NO_TEXT_INDEX_MESSAGE = "text index"
 
 
 class Malformed(ValueError):
@@ -67,14 +66,6 @@ def read_with_hint(keys: Any, read: Callable[..., Iterable[T]]) -> Iterator[T]:
         _log(f"The index {keys} is missing, so reads are slow. Run manage.py setup_indexes.", _period())
         return iter(read(hint=None))
     return iter(()) if first is None else chain([first], cursor)
-
-
-def lacks_text_index(error: PyMongoError) -> bool:
-    """Return whether a search failed because the text index is missing or hidden. If so, log an error."""
-    if not isinstance(error, OperationFailure) or NO_TEXT_INDEX_MESSAGE not in str(error):
-        return False
-    _log("A text index is missing, so searches find nothing. Run manage.py setup_indexes.", _period())
-    return True
 
 
 def aggregate_with_hint(collection: Collection[Any], pipeline: Sequence[Mapping[str, Any]], keys: Any) -> Iterator[Any]:

@@ -20,6 +20,7 @@ REDIRECTS = "cms.redirects"
 TRASH = "cms.trash"
 SITE = "cms.site"
 WORKING_COPIES = "cms.working_copies"
+WORDS = "cms.words"
 
 # GridFS buckets. ASSETS contains photos and their files, and RENDITIONS contains resized copies, which are created on
 # demand.
@@ -48,29 +49,6 @@ BY_ID = "_id_"
 POSITION = (("position", 1), ("metadata.slug", 1))
 # Matches nodes that refer to at least one other node, photo or insert.
 REFERRING = {"derived.refs": {"$exists": True}}
-
-# The text index for searches. Words are stemmed as in English, which does little harm in other languages. `pairs`
-# contains pairs of characters from scripts that have no spaces between words. `language_override` names a field that no
-# document has. By default, MongoDB would read the language from a content type's field called "language".
-# `derived.title` and `derived.tags` contain words from other fields that have the same weight as the title or the tags.
-_WEIGHTS = {
-    "metadata.title": 10,
-    "derived.title": 10,
-    "metadata.tags": 6,
-    "derived.tags": 6,
-    "metadata.summary": 4,
-    "derived.pairs": 2,
-    "derived.text": 1,
-}
-SEARCH = Index(
-    "by_words",
-    tuple((path, "text") for path in _WEIGHTS),
-    options={
-        "weights": _WEIGHTS,
-        "default_language": "english",
-        "language_override": "text_language",
-    },
-)
 
 
 def node_indexes() -> tuple[Index, ...]:
@@ -103,6 +81,8 @@ def node_indexes() -> tuple[Index, ...]:
         # This index is used to find nodes by the beginning of a word in their title. Nodes with the same word are
         # sorted by their last change, latest first.
         Index("by_title_word", (("derived.title_words", 1), *CHANGED)),
+        # This index is used for searches (nodes.search.index).
+        Index("by_term", (("derived.terms", 1),)),
         # This index is used to list the pages in a folder by name.
         Index(
             "by_name",
@@ -213,7 +193,6 @@ def collections() -> tuple[Collection, ...]:
             NODES,
             (
                 *node_indexes(),
-                SEARCH,
                 # This index is used to list the nodes in a section that is sorted manually. Nodes without a position
                 # come first, sorted by slug.
                 Index(
@@ -301,10 +280,15 @@ def collections() -> tuple[Collection, ...]:
             unsharded_because="Small and short-lived: unsaved changes of editors.",
         ),
         Collection(
+            WORDS,
+            (Index("by_near", (("near", 1),)),),
+            validator=schemas.WORD,
+            unsharded_because="Small: each word on the site once, for finding words with similar spelling.",
+        ),
+        Collection(
             ASSET_FILES,
             (
                 *node_indexes(),
-                SEARCH,
                 *FILES_INDEXES,
                 Index("by_updated", (("metadata.updated", -1), ("_id", -1))),
                 Index("by_author", (("metadata.author._id", 1), ("metadata.updated", -1))),

@@ -138,11 +138,13 @@ _PHOTO = document(
 _CONTENT = document({"type": one_of(CONTENT), "parent_id": ID, "slug": TEXT, "locked": optional(DATE)}, _UPLOAD)
 # References are the ids of nodes and photos, and the names of inserts.
 _REFS = array_of(either(ID, TEXT))
-_SEARCHED = dict.fromkeys(("excerpt", "text", "pairs", "title", "tags"), TEXT)
 _DERIVED = document(
     {},
     {
-        **_SEARCHED,
+        "excerpt": TEXT,
+        "text": TEXT,
+        "language": TEXT,
+        "terms": array_of(TEXT),
         "title_words": array_of(TEXT),
         "refs": _REFS,
         "facets": array_of(TEXT),
@@ -179,6 +181,8 @@ WORKING_COPY = document(
     {"_id": document({"user": ID, "copy": ID}), "seq": INTEGER, "updated": DATE},
     {"type": TEXT, "node_id": optional(ID), "fields": array_of(array_of(TEXT)), "editor": TEXT, "heading": TEXT},
 )
+# A word, and its spellings with letters left out.
+WORD = document({"_id": TEXT, "near": array_of(TEXT)})
 ASSET_FILE = document(_FILE | {"metadata": {"anyOf": [_PHOTO, _CONTENT]}}, {"derived": _DERIVED})
 RENDITION_FILE = document(
     _FILE | {"metadata": document({"source": ID, "spec": TEXT, "content_type": TEXT, "locked": optional(DATE)})}

@@ -200,6 +200,9 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     # the same weight as the body text.
     searched_as_title: ClassVar[Sequence[str]] = ()
     searched_as_tags: ClassVar[Sequence[str]] = ()
+    # The weight of pages of this type in search results. Pages with twice the weight come first even if their text
+    # matches a bit less.
+    search_weight: ClassVar[float] = 1.0
     # Combinations of fields, as tuples of names. No two nodes of this type in a section can have the same values in all
     # fields of a combination.
     unique_together_in_section: ClassVar[Sequence[Sequence[str]]] = ()
@@ -285,6 +288,13 @@ class Content(EmbeddedModel, metaclass=ContentBase):
         values are left out, so a value of None removes a property.
         """
         return {}
+
+    def search_words(self) -> Iterable[str]:
+        """Return additional words by which searches find the page, for example other spellings or a product number.
+
+        The words have the same weight as tags, and aren't shown anywhere. They are stored whenever the page is saved.
+        """
+        return ()
 
     def get_context(self, request: HttpRequest) -> dict[str, Any]:
         """Return additional variables for the page's template. `self.node` is the page.

@@ -91,6 +91,7 @@ class PhotoContent(Content):
     schema_org = "ImageObject"
     is_dated = True
     is_file = True
+    search_weight = 0.8
 
     content_type = models.CharField(max_length=50, editable=False)
     filename = models.CharField(max_length=255, editable=False)

@@ -17,7 +17,7 @@ from marginalia.mongo.connection import database
 from marginalia.mongo.reading import read_documents
 from nodes.collections import ASSET_FILES, NODES, node_filter
 from nodes.content import PHOTO, registry
-from nodes.models import Node, Photo
+from nodes.models import Node, Photo, tree
 from nodes.selectors import search
 from nodes.selectors.listing import FIELDS, MODELS, detail_projection, with_properties
 
@@ -64,7 +64,7 @@ class Filters:
     exif: tuple[tuple[str, Any], ...] = ()
 
     def query(self, moment: datetime) -> dict[str, Any]:
-        """Return the database filter for the nodes that the list contains at `moment`."""
+        """Return the database filter for the nodes that the list contains at `moment`, without the search."""
         wanted: dict[str, Any] = {}
         if self.section != ANY:
             wanted["metadata.parent_id"] = self.section
@@ -76,8 +76,6 @@ class Filters:
             wanted["derived.facets"] = self.facets[0] if len(self.facets) == 1 else {"$all": list(self.facets)}
         if self.author != ANY:
             wanted["metadata.author._id"] = self.author
-        if self.search:
-            wanted["$text"] = {"$search": search.all_words_query(self.search)}
         if self.exif:
             wanted |= with_properties(self.exif)
         wanted |= _state(self.state, moment)
@@ -134,11 +132,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Page:
-    """A page of a list. `older` and `newer` are the cursors of the adjacent pages, or "" at the ends."""
+    """A page of a list. `older` and `newer` are the cursors of the adjacent pages, or "" at the ends.
+
+    `corrected` is the search for which results are shown if the typed search found nothing.
+    """
 
     rows: tuple[Row, ...]
     older: str = ""
     newer: str = ""
+    corrected: str = ""
 
 
 # The fields that rows need from each collection.
@@ -211,18 +213,20 @@ def _row(document: Mapping[str, Any], collection: str) -> Row:
 
 
 def _best(filters: Filters, moment: datetime, collection: str, columns: Sequence[str]) -> Page:
-    """Return the best results of a search. If sorting takes too long, return unsorted results."""
-    query = filters.query(moment) | node_filter(collection)
-    fields = _fields(filters, collection, columns)
+    """Return the best results of a search. If the search takes too long, return no results."""
+    among = search.Search(tree.current(), moment, filters.query(moment), collections=(collection,))
     try:
         with search.search_time_limit(search.MILLISECONDS):
-            best = database()[collection].find(query, fields | {"score": {"$meta": "textScore"}})
-            documents = list(best.sort(search.BEST_FIRST).limit(MOST_RESULTS))
+            found = search.find(among, search.parse(filters.search))
     except search.SearchTimeout:
-        documents = []
-        with search.ignore_missing_index():
-            documents = list(database()[collection].find(query, fields).limit(MOST_RESULTS))
-    return Page(_rows(documents, collection))
+        return Page(())
+    ids = [match.key[1] for match in found.matches.found[:MOST_RESULTS]]
+    query = {"_id": {"$in": ids}, **node_filter(collection)}
+    by_id = {
+        document["_id"]: document
+        for document in database()[collection].find(query, _fields(filters, collection, columns))
+    }
+    return Page(_rows([by_id[id] for id in ids if id in by_id], collection), corrected=found.corrected)
 
 
 def _rows(documents: Iterable[Mapping[str, Any]], collection: str) -> tuple[Row, ...]:
@@ -283,9 +287,11 @@ def count(filters: Filters, version: ObjectId | None, moment: datetime, collecti
     if filters == Filters() and collection == NODES:
         return int(database()[NODES].estimated_document_count())
     query = filters.query(moment) | node_filter(collection)
-    with search.ignore_missing_index():
-        return int(database()[collection].count_documents(query, limit=COUNTED + 1))
-    return 0
+    if filters.search:
+        among = search.Search(tree.current(), moment, query, collections=(collection,))
+        typed = search.parse(filters.search)
+        query = among.filter(typed, among.resolve(typed.words))
+    return int(database()[collection].count_documents(query, limit=COUNTED + 1))
 
 
 def count_children(section_ids: Sequence[ObjectId], most: int = COUNTED) -> int:

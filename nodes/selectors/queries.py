@@ -19,6 +19,7 @@ from nodes.collections import (
     gallery_filters,
 )
 from nodes.content import PHOTO, BlogEntry, registry
+from nodes.search import index
 from nodes.selectors import picking, references, working_copies
 from nodes.selectors.listing import NEWEST_FIRST, live
 
@@ -157,6 +158,13 @@ HOT_QUERIES = (
         broadcast_because="Editors choose link targets in any section by title.",
     ),
     HotQuery(
+        "pages by a word in their text",
+        NODES,
+        lambda node: {"filter": {index.PATH: {"$in": node["derived"]["terms"][-1:]}}, "limit": index.MOST},
+        example={"derived.terms": {"$exists": True, "$ne": []}},
+        broadcast_because="Searches find pages in all sections.",
+    ),
+    HotQuery(
         "working copies of a page",
         WORKING_COPIES,
         lambda copy: {
@@ -260,6 +268,7 @@ BROADCASTS = (
     Broadcast(NODES, ("comments.author.id",), "An author's embedded comments can be in any post."),
     Broadcast(NODES, ("derived.refs", "draft.refs"), "Pages in any section can refer to a node, a photo or an insert."),
     Broadcast(NODES, ("derived.title_words",), "Editors choose link targets in any section by title."),
+    Broadcast(NODES, ("derived.terms",), "Searches find pages in all sections."),
     Broadcast(
         NODES,
         (),
@@ -286,6 +295,7 @@ BROADCASTS = (
         "The sweeper finds interrupted uploads in all galleries.",
     ),
     Broadcast(ASSET_FILES, ("derived.title_words",), "Editors choose photos in any gallery by title."),
+    Broadcast(ASSET_FILES, ("derived.terms",), "Searches find photos in all galleries."),
     Broadcast(
         ASSET_FILES, ("metadata.author._id",), "The gallery of an editor's last photo is suggested for new photos."
     ),

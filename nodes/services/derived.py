@@ -5,14 +5,16 @@ from typing import Any
 
 from bson import ObjectId
 
-from marginalia.markup import scripts, text, titles
-from marginalia.markup.characters import normalize_for_search
+from marginalia.markup import text, titles
 from marginalia.markup.html import references as markup_references
 from marginalia.markup.inserts.reading import TextInserts
 from nodes import content, rendering
-from nodes.content import MARKDOWN, declared_fields, facets
+from nodes.content import MARKDOWN, Content, declared_fields, facets, upgrading
+from nodes.models import stored_site
+from nodes.search import index, languages
 from nodes.selectors import stored_photos
 from nodes.selectors.references import MOST_REFERENCES, Ref
+from nodes.services import vocabulary
 
 EXCERPT_WORDS = 40
 # Maximum number of searchable characters in a node's text. Searches don't find text beyond this limit.
@@ -22,7 +24,7 @@ SEARCHED = 100_000
 def derive(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the derived data for a node's metadata.
 
-    - For searches: `text`, `pairs`, `title` and `tags`, and `title_words` for finding a node by its title.
+    - For searches: `terms` and `language`, `text` for the extracts, and `title_words` for finding a node by its title.
     - For lists: `excerpt`, `facets`, `date`, `picture`, and the reading time, `minutes`.
     - `refs`: The nodes, photos and inserts that the node uses.
     """
@@ -35,32 +37,47 @@ def derive(metadata: Mapping[str, Any]) -> dict[str, Any]:
     plain = whole[:SEARCHED] or alt
     if field_texts := " ".join(_words(metadata["type"], detail)):
         plain = f"{plain}\n\n{field_texts}"[:SEARCHED] if plain else field_texts[:SEARCHED]
+    language = languages.guess(plain) or languages.main_code(stored_site.current().settings.language)
     return {
         "excerpt": text.excerpt(html, EXCERPT_WORDS) or alt,
         "text": plain,
-        "pairs": pairs(metadata, plain),
+        "language": language,
+        "terms": _terms(metadata, html, plain, language),
         "title_words": titles.title_words(metadata["title"]),
         **_minutes(whole),
         **references(metadata, inserts),
         **_facets(metadata["type"], detail),
-        **_weighted(metadata["type"], detail),
         **_date(metadata["type"], detail),
         **_picture(detail),
     }
 
 
-def pairs(metadata: Mapping[str, Any], plain: str) -> str:
-    """Return additional search words that the text index doesn't derive from the node's plain text (`plain`)."""
-    everything = (metadata["title"], metadata.get("summary") or "", *metadata.get("tags", ()), plain)
-    return " ".join(sorted(extra_search_words(" ".join(everything))))
+def derive_to_store(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the derived data for metadata that is about to be stored, and store its words in the vocabulary."""
+    derived = derive(metadata)
+    vocabulary.learn(metadata, derived)
+    return derived
 
 
-def extra_search_words(words: str) -> set[str]:
-    """Return pairs of characters in scripts without spaces, and words that searches find in a normalized form."""
-    normalized = normalize_for_search(words)
-    if normalized == words:
-        return scripts.character_pairs(words)
-    return scripts.character_pairs(normalized) | (set(normalized.split()) - set(words.split()))
+def change_tags(tags: Collection[str], derived: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the update that changes a node's tags, and replaces only their search terms.
+
+    Args:
+        tags: All tags of the node after the update.
+        derived: The node's stored derived data, including the language.
+    """
+    terms = sorted(index.tag_terms(tags, derived.get("language", "")))
+    others = {
+        "$filter": {
+            "input": {"$ifNull": [f"${index.PATH}", []]},
+            "cond": {"$ne": [{"$indexOfBytes": ["$$this", f"{index.TAG} "]}, 0]},
+        }
+    }
+    changes: dict[str, Any] = {"metadata.tags": {"$literal": list(tags)}}
+    # A node without derived data is damaged. The doctor reports it as long as the data is missing.
+    if derived:
+        changes[index.PATH] = {"$concatArrays": [{"$literal": terms}, others]}
+    return [{"$set": changes}]
 
 
 def derive_for_readers(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,12 +117,17 @@ def _words(type: str, detail: Mapping[str, Any], names: Collection[str] | None =
         yield text.html_to_text(TextInserts(rendering.of_field(value)).plain(), 2 * SEARCHED) if is_markdown else value
 
 
-def _weighted(type: str, detail: Mapping[str, Any]) -> dict[str, str]:
-    """Return the words from fields that have the same weight in searches as the title or the tags."""
-    known = content.get(type)
-    named = {"title": known.searched_as_title, "tags": known.searched_as_tags}
-    words = {name: " ".join(_words(type, detail, fields)) for name, fields in named.items() if fields}
-    return {name: joined[:SEARCHED] for name, joined in words.items() if joined}
+def _terms(metadata: Mapping[str, Any], html: str, plain: str, language: str) -> list[str]:
+    """Return the node's search terms (nodes.search.index), including words from fields that have a higher weight."""
+    detail = metadata.get("detail") or {}
+    known = content.get(metadata["type"])
+    title, keywords = (
+        " \n ".join(_words(metadata["type"], detail, names)) if names else ""
+        for names in (known.searched_as_title, known.searched_as_tags)
+    )
+    if known.search_words is not Content.search_words and (instance := upgrading.read(metadata)):
+        keywords = " \n ".join((keywords, *instance.search_words()))
+    return index.node_terms(metadata, html, plain, language, title_words=title[:SEARCHED], keywords=keywords[:SEARCHED])
 
 
 def _facets(type: str, detail: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -28,9 +28,10 @@ from nodes.errors import (
     Published,
     SlugTaken,
 )
+from nodes.models import derived_of
 from nodes.models.stored_site import Scope
 from nodes.selectors import slugs
-from nodes.services import derived, ordering, placement, rules, scheduled, scope
+from nodes.services import derived, ordering, placement, rules, scheduled, scope, vocabulary
 from nodes.services.retrying import retry_compare_and_set
 from nodes.services.site import invalidate
 from nodes.services.write import (
@@ -119,7 +120,7 @@ def create(
         rules.check_inserts(fields, metadata)
         new_id = node_id or ObjectId()
         insert_revision(new_id, None, metadata, actor, Submitted(node_id, {}) if node_id else None)
-        document = {"_id": new_id, "metadata": metadata, "derived": derived.derive(metadata)}
+        document = {"_id": new_id, "metadata": metadata, "derived": derived.derive_to_store(metadata)}
         try:
             database()[NODES].insert_one(ordering.with_position(document, parent_id))
         except DuplicateKeyError as error:
@@ -390,12 +391,10 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
         TooBusy: Other writers kept changing the node.
     """
     nodes = database()[collection]
-    fields = {"metadata": 1}
-    if is_derived := bool(derived.extra_search_words(" ".join(tags.added | tags.removed))):
-        fields["derived.text"] = 1
+    vocabulary.learn_tags(tags.added)
 
     def attempt() -> bool | None:
-        stored = nodes.find_one({"_id": node_id, **node_filter(collection)}, fields)
+        stored = nodes.find_one({"_id": node_id, **node_filter(collection)}, {"metadata": 1, "derived.language": 1})
         if stored is None:
             raise NodeGone(node_id)
         if only_unpublished and stored["metadata"]["published"]:
@@ -411,14 +410,7 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
         given = rules.apply_tags(tags, present)
         if len(given) > max(MOST, len(present)):
             raise FieldRefused("tags", _("Too many tags. Use at most %(most)d.") % {"most": MOST})
-        changes: dict[str, Any] = {"metadata.tags": given}
-        if is_derived:
-            # In scripts without spaces, searches find tags only by character pairs. These pairs are derived from the
-            # whole node, so the filter must contain the node's nonce.
-            unchanged["metadata.nonce"] = seen.nonce
-            text = stored.get("derived", {}).get("text", "")
-            changes["derived.pairs"] = derived.pairs({**stored["metadata"], "tags": given}, text)
-        if not nodes.update_one(unchanged, {"$set": changes}).matched_count:
+        if not nodes.update_one(unchanged, derived.change_tags(given, derived_of(stored))).matched_count:
             return None
         # Lists show all fields of photos, so changing the tags of a photo can change any list.
         is_file = content.get(stored["metadata"]["type"]).is_file

@@ -103,7 +103,7 @@ def compare_and_set(
     rules.check_inserts(changes, after)
     insert_revision(seen.id, seen.nonce, after, actor, change.submitted, act=change.act)
     extra = dict(more_update or {})
-    derived_data = derived.derive(after)
+    derived_data = derived.derive_to_store(after)
     update: dict[str, Any] = {
         **extra,
         "$set": {

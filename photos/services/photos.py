@@ -212,7 +212,11 @@ class Upload(IncomingFile[Uploaded]):
         rules.check_ready(after)
         insert_revision(self.id, None, after, self._actor)
         changes = {f"metadata.{path}": value for path, value in values.items()}
-        changes |= {"metadata.tags": after["tags"], "metadata.nonce": after["nonce"], "derived": derived.derive(after)}
+        changes |= {
+            "metadata.tags": after["tags"],
+            "metadata.nonce": after["nonce"],
+            "derived": derived.derive_to_store(after),
+        }
         try:
             is_done = self._writer.finish(changes, **{"metadata.nonce": before["nonce"]})
         except DuplicateKeyError:

@@ -75,18 +75,27 @@ def names(slugs: Collection[str], moment: datetime) -> list[str]:
 
     def read() -> tuple[dict[str, list[str]], None]:
         by_slug: dict[str, list[str]] = {}
+        for name in all_names(moment):
+            by_slug.setdefault(slugify(name), []).append(name)
+        return by_slug, None
+
+    by_slug = version_cache.get_or_set("names of authors by slug", moment, read)
+    return [name for slug in sorted(slugs) for name in by_slug.get(slug, ())][:MAX_NAMES]
+
+
+def all_names(moment: datetime) -> Sequence[str]:
+    """Return the names of the authors of all nodes and photos, live or not. The result is cached in memory."""
+
+    def read() -> tuple[list[str], None]:
         # `distinct` reads only one index entry per name.
         names = {
             name
             for collection in (NODES, ASSET_FILES)
             for name in database()[collection].distinct("metadata.author.name")
         }
-        for name in sorted(name for name in names if name and isinstance(name, str)):
-            by_slug.setdefault(slugify(name), []).append(name)
-        return by_slug, None
+        return sorted(name for name in names if name and isinstance(name, str)), None
 
-    by_slug = version_cache.get_or_set("names of authors", moment, read)
-    return [name for slug in sorted(slugs) for name in by_slug.get(slug, ())][:MAX_NAMES]
+    return version_cache.get_or_set("names of authors", moment, read)
 
 
 def posts(

@@ -1,41 +1,80 @@
-"""Suggest public titles and tags while a reader types a search query. The queries use indexes."""
+"""Suggest public pages, tags and authors while a reader types a search query. The queries use indexes."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from marginalia.markup import titles
+from django.urls import reverse
+
+from marginalia.markup import scripts, titles
 from marginalia.mongo.connection import database
 from marginalia.mongo.reading import read_with_hint
-from nodes import tags
+from nodes import links, tags
 from nodes.collections import NODES, keys_of
 from nodes.models.tree import Tree
 from nodes.selectors import picking, search
 from nodes.selectors.listing import LISTED, for_readers, public_filter, readable_nodes
+from reader.selectors import bylines
 
-MAX_TITLES = 8
-MAX_TAGS = 4
+MAX_TITLES, MAX_TAGS, MAX_AUTHORS = 6, 3, 3
+# Suggestions are given from this number of letters on. In scripts without spaces, one character is enough.
+MIN_LETTERS = 3
 # Time limit in milliseconds. After this time, the reader has usually typed another letter.
 TIME_LIMIT_MS = 100
+PAGE, TAG, PERSON = "page", "tag", "person"
 
 
-def suggest(sections: Tree, typed: str, moment: datetime) -> list[str]:
-    """Return titles of live pages that contain words beginning with the typed words, and tags that begin with `typed`.
+@dataclass(frozen=True)
+class Suggestion:
+    """A suggested page, tag or author. `kind` is PAGE, TAG or PERSON."""
 
-    Up to MAX_TITLES titles and MAX_TAGS tags are returned, without duplicates. Suggestions that take longer than
-    TIME_LIMIT_MS are omitted.
+    kind: str
+    text: str
+    url: str
+
+
+def suggest(sections: Tree, typed: str, moment: datetime) -> list[Suggestion]:
+    """Return live pages whose titles contain words that begin with the typed words, and tags and authors likewise.
+
+    Suggestions that take longer than TIME_LIMIT_MS are omitted.
     """
+    typed = typed.strip()
+    if len(typed) < MIN_LETTERS and not scripts.unspaced_runs(typed):
+        return []
     public = public_filter(sections, moment)
-    suggestions: dict[str, None] = {}
+    found: list[Suggestion] = []
     try:
         with search.search_time_limit(TIME_LIMIT_MS):
-            suggestions |= dict.fromkeys(_titles(typed, public, moment))
-            suggestions |= dict.fromkeys(_tags(tags.normalized(typed), public))
+            found += _titles(typed, public, moment)
+            found += [Suggestion(TAG, tag, reverse("tag", args=[tag])) for tag in _tags(tags.normalized(typed), public)]
+            found += _authors(typed, public, moment)
     except search.SearchTimeout:
         pass
-    return list(suggestions)
+    return found
 
 
-def _titles(typed: str, public: dict[str, Any], moment: datetime) -> list[str]:
+def _authors(typed: str, public: dict[str, Any], moment: datetime) -> Iterator[Suggestion]:
+    """Yield authors of public pages whose names contain words that begin with the typed words."""
+    wanted = titles.query_prefixes(typed)
+    matching = (name for name in bylines.all_names(moment) if wanted and titles.has_prefixes(name, wanted))
+    shown = 0
+    for name in matching:
+        if (url := links.author(name)) and _has_public_page(name, public):
+            yield Suggestion(PERSON, name, url)
+            shown += 1
+        if shown == MAX_AUTHORS:
+            return
+
+
+def _has_public_page(name: str, public: dict[str, Any]) -> bool:
+    query = {"metadata.author.name": name, **public}
+    nodes = database()[NODES]
+    documents = read_with_hint(keys_of("by_byline"), lambda hint: nodes.find(query, {"_id": 1}).hint(hint).limit(1))
+    return any(documents)
+
+
+def _titles(typed: str, public: dict[str, Any], moment: datetime) -> list[Suggestion]:
     if not titles.query_prefixes(typed):
         return []
     query = {**picking.title_filter(typed), **public}
@@ -44,7 +83,11 @@ def _titles(typed: str, public: dict[str, Any], moment: datetime) -> list[str]:
     documents = read_with_hint(
         keys_of("by_title_word"), lambda hint: collection.find(query, fields).hint(hint).limit(MAX_TITLES)
     )
-    return [node.metadata.title for node in readable_nodes(NODES, documents) if node.content_type.is_installed]
+    return [
+        Suggestion(PAGE, node.metadata.title, node.get_absolute_url())
+        for node in readable_nodes(NODES, documents)
+        if node.content_type.is_installed
+    ]
 
 
 def _tags(typed: str, public: dict[str, Any]) -> list[str]:
@@ -52,19 +95,20 @@ def _tags(typed: str, public: dict[str, Any]) -> list[str]:
     found_tags: list[str] = []
     # Search for three capitalizations, because tags keep the capitalization that editors used.
     for prefix in dict.fromkeys((typed, typed.lower(), typed.title())) if typed else ():
-        tag = prefix
+        start = prefix
         end = prefix + titles.LAST_CHARACTER
         while len(found_tags) < MAX_TAGS:
-            query = {"metadata.tags": {"$elemMatch": {"$gt": tag, "$lt": end}}, **public}
-            if (next_tag := _next_tag(query, tag, end)) is None:
+            query = {"metadata.tags": {"$elemMatch": {"$gte": start, "$lt": end}}, **public}
+            if (tag := _next_tag(query, start, end)) is None:
                 break
-            tag = next_tag
             found_tags.append(tag)
+            # The first string after the tag.
+            start = tag + "\x00"
     return found_tags
 
 
-def _next_tag(query: dict[str, Any], tag: str, end: str) -> str | None:
-    """Find one document with `query`, and return its alphabetically first tag between `tag` and `end`.
+def _next_tag(query: dict[str, Any], start: str, end: str) -> str | None:
+    """Find one document with `query`, and return its alphabetically first tag between `start` and `end`.
 
     Return None if there is no such document or tag.
     """
@@ -74,4 +118,4 @@ def _next_tag(query: dict[str, Any], tag: str, end: str) -> str | None:
     )
     document = next(iter(documents), None)
     stored_tags = document["metadata"]["tags"] if document else ()
-    return min((other for other in stored_tags if isinstance(other, str) and tag < other < end), default=None)
+    return min((other for other in stored_tags if isinstance(other, str) and start <= other < end), default=None)

@@ -1,26 +1,20 @@
-"""Pages that help readers find other pages: archives, search results, and the 404 page."""
+"""Pages that help readers find other pages: archives and the 404 page. For search results, see `searching`."""
 
 import re
-from urllib.parse import urlencode
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from marginalia.markup import titles
 from marginalia.mongo.clock import now
 from nodes.content import NEWEST
 from nodes.models import Node, tree
-from nodes.selectors import search
-from photos import pictures
-from reader.selectors import archives, related, suggestions
+from reader.selectors import archives, related
 from reader.views.pages import breadcrumbs, paginate, redirect_if_moved, section_at
 
-RESULTS = 10
 SUGGESTIONS = 5
 # Limits for suggestions on the 404 page, so that wrong URLs don't take much more time than correct URLs.
 MAX_SUGGESTING_MS = 200
@@ -60,34 +54,6 @@ def _crumbs(blog: Node, *, with_archive: bool = False) -> list[dict[str, str]]:
     url = blog.get_absolute_url()
     crumbs = [*breadcrumbs(blog), {"title": blog.metadata.title, "url": url}]
     return [*crumbs, {"title": _("Archive"), "url": f"{url}/archive"}] if with_archive else crumbs
-
-
-@require_safe
-def search_page(request: HttpRequest) -> HttpResponse:
-    """Search the site for the words in ?q=, and show page ?page= of the results."""
-    query = request.GET.get("q", "").replace("\x00", "").strip()[: search.LONGEST_QUERY]
-    page = request.GET.get("page", "1")
-    number = int(page) if page.isascii() and page.isdecimal() and len(page) < 4 else 0
-    last = search.MOST // RESULTS
-    if not 1 <= number <= last:
-        raise Http404(_("This page of results doesn't exist."))
-    results = search.search(tree.current(), query, now(), page=number, size=RESULTS)
-    # If a later page is empty, redirect to the first page. This search may have stopped earlier than the search whose
-    # results linked to this page.
-    if number > 1 and results.total and not results.hits:
-        return HttpResponseRedirect(f"{reverse('search')}?{urlencode({'q': query})}")
-    pictures.attach(hit.node for hit in results.hits)
-    more = number + 1 if results.total > number * RESULTS else None
-    context = {"query": query, "results": results, "page": number, "previous": number - 1, "more": more}
-    return render(request, "nodes/search.html", context)
-
-
-@require_safe
-@cache_control(private=True, max_age=60)
-def search_suggestions(request: HttpRequest) -> JsonResponse:
-    """Return {"suggestions": […]} with titles and tags that match the words in ?q=."""
-    typed = request.GET.get("q", "")[: search.LONGEST_QUERY]
-    return JsonResponse({"suggestions": suggestions.suggest(tree.current(), typed, now())})
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -1,20 +1,99 @@
 // @ts-check
-// Suggests titles and tags in the search field, using the browser's own autocomplete list.
+// Suggests pages, tags and authors while a reader types, as a combobox. Without this script, the form works as usual.
 
 // How long the reader must stop typing before suggestions are requested, in milliseconds.
-const WAIT = 150;
+const WAIT = 120;
+const MIN_LETTERS = 3;
 
-async function suggest(input) {
-  const typed = input.value;
-  const list = /** @type {HTMLDataListElement} */ (input.list);
-  await new Promise((done) => setTimeout(done, WAIT));
-  if (input.value !== typed || [...list.options].some(({ value }) => value === typed)) return;
-  const query = new URLSearchParams({ q: typed });
-  const answer = await fetch(`${input.dataset.suggestions}?${query}`).catch(() => null);
-  const suggestions = answer?.ok && input.value === typed ? (await answer.json()).suggestions : [];
-  list.replaceChildren(...suggestions.map((/** @type {string} */ text) => new Option(text)));
+/** @param {HTMLInputElement} input */
+function setUp(input) {
+  const list = /** @type {HTMLElement} */ (input.parentElement?.querySelector(".suggestions"));
+  let timer = 0;
+  let chosen = -1;
+
+  input.setAttribute("role", "combobox");
+  input.setAttribute("aria-autocomplete", "list");
+  input.setAttribute("aria-controls", list.id);
+  input.setAttribute("aria-expanded", "false");
+  list.setAttribute("role", "listbox");
+
+  const show = (isShown) => {
+    list.hidden = !isShown;
+    input.setAttribute("aria-expanded", String(isShown));
+    if (!isShown) choose(-1);
+  };
+  /** Mark an option as chosen. -1 stands for the typed text. */
+  const choose = (number) => {
+    chosen = number;
+    for (const [place, option] of [...list.children].entries()) {
+      option.setAttribute("aria-selected", String(place === number));
+    }
+    if (number < 0) input.removeAttribute("aria-activedescendant");
+    else input.setAttribute("aria-activedescendant", list.children[number].id);
+  };
+  const suggest = async () => {
+    const typed = input.value.trim();
+    // A single character of a script without spaces can be a word.
+    const isLongEnough = typed.length >= MIN_LETTERS || /[\u0e00-\u0eff\u3040-\u9fff]/.test(typed);
+    const query = new URLSearchParams({ q: typed });
+    const answer = isLongEnough ? await fetch(`${input.dataset.suggestions}?${query}`).catch(() => null) : null;
+    const found = answer?.ok ? (await answer.json()).suggestions : [];
+    if (input.value.trim() !== typed || document.activeElement !== input) return;
+    list.replaceChildren(...found.map((each, number) => makeOption(each, `${list.id}-${number}`)));
+    show(found.length > 0);
+  };
+
+  input.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(suggest, WAIT);
+  });
+  input.addEventListener("keydown", (event) => {
+    const count = list.hidden ? 0 : list.children.length;
+    if (event.key === "Escape" && count) {
+      event.preventDefault();
+      show(false);
+    } else if (event.key === "Enter" && chosen >= 0 && count) {
+      event.preventDefault();
+      location.assign(/** @type {HTMLElement} */ (list.children[chosen]).dataset.url ?? "");
+    } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && count) {
+      event.preventDefault();
+      const step = event.key === "ArrowDown" ? 1 : -1;
+      // The typed text comes before the first option.
+      choose(((chosen + 1 + step + count + 1) % (count + 1)) - 1);
+      list.children[chosen]?.scrollIntoView({ block: "nearest" });
+    }
+  });
+  input.addEventListener("blur", () => show(false));
+  // Keep the focus in the field, so that the list stays open until the click is complete.
+  list.addEventListener("pointerdown", (event) => event.preventDefault());
+  list.addEventListener("click", ({ target }) => {
+    const option = /** @type {HTMLElement | null} */ (/** @type {Element} */ (target).closest("[data-url]"));
+    if (option) location.assign(option.dataset.url ?? "");
+  });
 }
 
-for (const input of document.querySelectorAll("input[data-suggestions]")) {
-  input.addEventListener("input", () => suggest(/** @type {HTMLInputElement} */ (input)));
+function makeOption({ text, kind, url }, id) {
+  const option = document.createElement("li");
+  const label = document.createElement("span");
+  option.id = id;
+  option.dataset.url = url;
+  option.setAttribute("role", "option");
+  option.setAttribute("aria-selected", "false");
+  label.textContent = text;
+  label.dir = "auto";
+  option.append(label);
+  if (kind) {
+    const note = document.createElement("small");
+    note.textContent = kind;
+    option.append(" ", note);
+  }
+  return option;
 }
+
+export function setUpSearchFields() {
+  for (const input of document.querySelectorAll("input[data-suggestions]:not([role])")) {
+    setUp(/** @type {HTMLInputElement} */ (input));
+  }
+}
+
+setUpSearchFields();

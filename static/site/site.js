@@ -1,5 +1,5 @@
 // @ts-check
-// The theme switch, keyboard scrolling, expandable notes, copy buttons, and players from other sites.
+// The theme switch, keyboard scrolling, expandable notes, copy buttons, players from other sites, and the search key.
 
 // Modules have no document.currentScript.
 const words = /** @type {HTMLScriptElement} */ (document.querySelector("script[data-copied]")).dataset;
@@ -118,6 +118,41 @@ function setUpPlayer(link) {
   });
 }
 
+/** Open a search field on top of the page when the reader presses "/". */
+function setUpSearchKey() {
+  addEventListener("keydown", async (event) => {
+    const link = /** @type {HTMLAnchorElement | null} */ (document.querySelector(".to-search a"));
+    const target = /** @type {Element} */ (event.target);
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || !link) return;
+    if (target.closest?.("input, textarea, select, [contenteditable], dialog[open]")) return;
+    event.preventDefault();
+    const field = () => /** @type {HTMLInputElement | null} */ (document.querySelector("input[data-suggestions]"));
+    if (!field()) {
+      const answer = await fetch(link.href).catch(() => null);
+      const page = answer?.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
+      const form = page?.querySelector("search");
+      if (!page || !form) return location.assign(link.href);
+      if (!field()) openSearch(form);
+      // The script is next to the form.
+      await import(/** @type {HTMLScriptElement} */ (page.querySelector("search + script")).src);
+    }
+    const dialog = field()?.closest("dialog");
+    if (dialog && !dialog.open) dialog.showModal();
+    field()?.select();
+    field()?.focus();
+  });
+}
+
+function openSearch(form) {
+  const dialog = document.createElement("dialog");
+  dialog.className = "search-dialog";
+  dialog.append(form);
+  // A click outside the form closes the dialog.
+  dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
 /** @returns {NodeListOf<HTMLElement>} */
 const all = (selector) => document.querySelectorAll(selector);
 
@@ -126,5 +161,6 @@ for (const link of all(".prose .footnote-ref a")) setUpNote(link);
 // Browsers allow copying only on secure pages.
 if (navigator.clipboard) for (const code of all(".prose pre")) addCopyButton(code);
 for (const link of all("a[data-player]")) setUpPlayer(link);
+setUpSearchKey();
 makeWideBlocksReachable();
 addEventListener("resize", makeWideBlocksReachable);

@@ -119,8 +119,8 @@ def test_missing_page_offers_help(page, site):
     page.expected.append("404")
     page.goto("/guide/strat")
     expect(page.get_by_role("heading", level=1)).to_have_text("Page not found")
-    page.get_by_label("Search for").fill("st")
-    expect(page.locator("#search-suggestions option")).to_have_text("Start here")
+    page.get_by_role("combobox", name="Search for").fill("sta")
+    expect(page.get_by_role("option")).to_have_text("Start here")
 
 
 @pytest.mark.parametrize(

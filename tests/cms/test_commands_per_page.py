@@ -26,7 +26,7 @@ COMMANDS = {
     "/feed/atom": (7, 2, 1, 1),
     "/sitemap.xml": (8, 1, 1, 1),
     "/sitemap-blog-entry-1.xml": (6, 2, None, None),
-    "/search?q=margin": (8, 4, None, None),
+    "/search?q=margin": (14, 9, None, None),
 }
 
 

@@ -161,6 +161,9 @@ def test_queries_of_readers_are_targeted(client, mongo, commands):
         ("cms.nodes", ("metadata.expires",)),
         ("cms.assets.files", ("_id",)),
         ("cms.assets.files", ("metadata.detail.exif",)),
+        # Searches.
+        ("cms.nodes", ("derived.terms",)),
+        ("cms.assets.files", ("derived.terms",)),
     }
 
 

@@ -81,25 +81,32 @@ def test_excerpts_are_one_short_line(html, words):
     assert excerpt(escape(text), words) == text
 
 
+def finder(terms):
+    """Return a function that finds these terms in a line of text, regardless of case."""
+
+    def find(line):
+        places = (
+            (m.start(), m.end(), n) for n, term in enumerate(terms) for m in re.finditer(re.escape(term), line, re.I)
+        )
+        return sorted(places) if "" not in terms else []
+
+    return find
+
+
 def marked(text, terms, **options):
     """Return the pieces as one string, terms in brackets."""
-    return "".join(f"[{piece}]" if term else piece for piece, term in highlight(text, terms, **options))
+    return "".join(f"[{piece}]" if term else piece for piece, term in highlight(text, finder(terms), **options))
 
 
 @pytest.mark.parametrize(
     ("text", "terms", "around", "expected"),
     [
         ("The quick brown fox", ["quick"], 80, "The [quick] brown fox"),
-        ("Café, CAFE, cafe\u0301", ["café"], 80, "[Café], [CAFE], [cafe\u0301]"),
-        ("decafé", ["cafe"], 80, "decafé"),
-        ("running", ["run"], 80, "[run]ning"),
-        ("Straße strasse", ["STRASSE"], 80, "[Straße] [strasse]"),
-        ("a red redwood", ["red", "redwood"], 80, "a [red] [redwood]"),
         ("北京是中国的首都", ["中国"], 80, "北京是[中国]的首都"),
-        ("が か", ["か"], 80, "が [か]"),
+        ("红楼梦", ["红楼", "楼梦"], 80, "[红楼梦]"),
         ("one two three four five six seven", ["four"], 6, "… three [four] five …"),
-        ("one two three four five six seven", [], 6, "one two …"),
-        ("one two three four five six seven", ["zzz", " ", ""], 6, "one two …"),
+        ("one two three four five six seven", [], 3, "one two …"),
+        ("one two three four five six seven", ["zzz"], 3, "one two …"),
         ("a\n\n<b>x</b>", ["x"], 80, "a · <b>[x]</b>"),
         ("Ink\n\nMade of oak.\n\nIt fades\nslowly", ["oak"], 80, "Ink · Made of [oak]. It fades slowly"),
         ("", ["x"], 80, ""),
@@ -109,11 +116,17 @@ def marked(text, terms, **options):
             80,
             "Sorts: Paper · Weight / [Rag] · 120 g / All else.",
         ),
-        ("1+1 (x)", ["+1", "(x"], 80, "1[+1] [(x])"),
     ],
 )
 def test_highlight_marks_the_terms(text, terms, around, expected):
     assert marked(text, terms, around=around) == expected
+
+
+def test_highlight_prefers_extracts_with_different_terms():
+    hay = " hay" * 30
+    text = f"ink{hay} ink{hay} ink and paper{hay} pen{hay}"
+    assert marked(text, ["ink", "paper", "pen"], around=5, extracts=1) == "… hay [ink] and [paper] hay …"
+    assert marked(text, ["ink", "paper", "pen"], around=5) == "… hay [ink] and [paper] hay … hay [pen] hay …"
 
 
 @pytest.mark.parametrize(
@@ -144,14 +157,14 @@ def test_highlight_shows_the_requested_number_of_extracts():
 
 
 def test_highlight_of_a_dense_text_stays_short():
-    pieces = highlight("x " * 50_000, ["x"], around=40)
+    pieces = highlight("x " * 50_000, finder(["x"]), around=40)
     assert sum(len(piece) for piece, _ in pieces) < 3 * 6 * 40
 
 
 @holds
 @given(st.text(max_size=60), st.lists(st.text(max_size=3), max_size=3), st.integers(0, 30))
 def test_highlight_loses_nothing_within_extracts(text, terms, around):
-    shown = "".join(piece for piece, _ in highlight(text, terms, around))
+    shown = "".join(piece for piece, _ in highlight(text, finder(terms), around))
     assert all(letters(extract) in letters(scrub(text)) for extract in shown.split("…"))
 
 

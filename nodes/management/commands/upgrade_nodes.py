@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from marginalia.mongo.management.base import MongoCommand, problems_error
 from nodes.content import registry
-from nodes.services import upgrades
+from nodes.services import upgrades, vocabulary
 from nodes.services.upgrades import Outcome
 
 
@@ -44,6 +44,8 @@ class Command(MongoCommand):
                     counts[looked.outcome] += 1
                     if looked.why:
                         self.stdout.write(f"{name} {looked.id} “{looked.title}”: {looked.why}")
+        if not types and not dry_run:
+            vocabulary.forget_unused()
         verb = "Dry run: would upgrade" if dry_run else "Upgraded"
         left = counts[Outcome.LEFT]
         refreshed = f"{'refresh' if dry_run else 'refreshed'} {counts[Outcome.REFRESHED]}"

@@ -53,12 +53,22 @@ def test_author_weighs_as_a_title_and_a_subject_as_a_tag(library, client):
     assert {hit.node.metadata.slug for hit in found[1:3]} == {"subject", "tagged"}
 
 
-def test_only_weighted_fields_are_stored_twice(library, mongo):
-    node("book", "plain", parent=library, **{"detail.notes": "Melville"})
-    node("book", "written", parent=library, **{"detail.writer": "Melville"})
-    plain, written = (mongo["cms.nodes"].find_one({"metadata.slug": slug})["derived"] for slug in ("plain", "written"))
-    assert not {"title", "tags"} & set(plain)
-    assert (written["title"], "tags" in written, written["text"]) == ("Melville", False, "Melville")
+def test_type_has_its_own_weight_and_words(library, client):
+    class Tool(Entry):
+        """A tool."""
+
+        search_weight = 3.0
+        code = models.CharField(max_length=20, blank=True)
+
+        def search_words(self):
+            return [f"MX{self.code}"]
+
+    with registered(Tool):
+        node("tool", "tool", parent=library, text="An awl.", **{"detail.code": "42"})
+        node("book", "book", parent=library, text="An awl.")
+        for query, slugs in (("mx42", ["tool"]), ("awl", ["tool", "book"])):
+            found = client.get("/search", {"q": query}).context["results"].hits
+            assert [hit.node.metadata.slug for hit in found] == slugs
 
 
 def test_unknown_field_name_fails_the_checks():

@@ -1,4 +1,4 @@
-"""Search suggestions: titles and tags that readers see, with indexes."""
+"""Search suggestions: titles, tags and authors that readers see, with indexes."""
 
 import pytest
 
@@ -13,23 +13,26 @@ pytestmark = pytest.mark.usefixtures("mongo")
 
 
 def found(typed: str) -> list[str]:
-    return suggestions.suggest(tree.current(), typed, now())
+    return [each.text for each in suggestions.suggest(tree.current(), typed, now())]
 
 
 @pytest.mark.parametrize(
     ("typed", "suggested"),
     [
-        ("lis", ["A trip to Lisbon", "Lisbon tiles"]),
+        ("lis", ["A trip to Lisbon", "Lisbon tiles", "Lisbon tiles"]),
         ("TRI lis", ["A trip to Lisbon"]),
         ("zur", ["Zürich"]),
         ("楼梦", ["红楼梦"]),
-        ("li", ["A trip to Lisbon", "light and shade", "Limewood"]),
+        ("li", []),
+        ("楼", ["红楼梦"]),
         ("lig", ["light and shade"]),
         ("Light A", ["light and shade"]),
         ("lime", ["Limewood"]),
         ("shade", []),
         ("lisbons", []),
         ("", []),
+        ("ines", ["Ines Okafor"]),
+        ("oka", ["Ines Okafor"]),
         ("$gt", []),
         ("\x00 ,/", []),
     ],
@@ -40,7 +43,20 @@ def test_suggestions_match_title_words_and_tag_prefixes(typed, suggested):
         node(slug="tiles", title="Lisbon tiles", tags=("Lisbon tiles",))
     node(slug="other", title="Zürich", tags=("light and shade",))
     node(slug="dream", title="红楼梦")
+    blog = node("blog", "news", title="Other")
+    node("blog-entry", "post", parent=blog, title="Other", author={"_id": None, "name": "Ines Okafor"})
+    node("blog-entry", "draft", parent=blog, title="Other", published=None, author={"_id": None, "name": "Ines Lis"})
     assert sorted(found(typed)) == sorted(suggested)
+
+
+def test_suggestions_link_to_pages_tags_and_authors():
+    blog = node("blog", "news", title="Other")
+    node("blog-entry", "post", parent=blog, title="Inkwell", tags=("inks",), author={"_id": None, "name": "Inka"})
+    assert [(each.kind, each.url) for each in suggestions.suggest(tree.current(), "ink", now())] == [
+        (suggestions.PAGE, "/news/post"),
+        (suggestions.TAG, "/tag/inks"),
+        (suggestions.PERSON, "/author/inka"),
+    ]
 
 
 def test_hidden_pages_and_tags_are_not_suggested():
@@ -56,7 +72,7 @@ def test_suggestions_are_few_and_cheap(mongo, commands):
     for number in range(40):
         state = {} if number % 2 else {"published": None}
         node(slug=f"page-{number}", title=f"Lake {number}", tags=("all lakes", f"lake {number}"), **state)
-    for typed, titles, tags in (("lak", 8, 4), ("all", 0, 1), ("13", 1, 0), ("harbour", 0, 0)):
+    for typed, titles, tags in (("lak", 6, 3), ("all", 0, 1), ("lake 13", 1, 1), ("harbour", 0, 0)):
         with commands.recorded():
             suggested = found(typed)
         assert [one for one in suggested if one.startswith("Lake")] == suggested[:titles], typed

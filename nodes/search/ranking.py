@@ -1,0 +1,395 @@
+"""Find the nodes that match a query, and sort them by the weight of the words, their closeness, and age."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import lru_cache, partial
+from itertools import pairwise
+from math import log
+from typing import Any, Final
+
+from bson import ObjectId
+
+from marginalia.markup import scripts
+from marginalia.markup.text import slugify
+from marginalia.mongo.connection import database
+from marginalia.mongo.reading import read_documents
+from nodes.collections import ASSET_FILES, NODES, node_filter
+from nodes.content import registry
+from nodes.models import derived_of, stored_site
+from nodes.models.tree import Tree
+from nodes.models.validation import check_metadata
+from nodes.search import index, languages, vocabulary, words
+from nodes.search.query import Query, split
+
+# The collection that contains a result, and the result's id.
+Key = tuple[str, Any]
+
+COLLECTIONS: Final = (NODES, ASSET_FILES)
+# If this number of results has all words in titles or tags, other pages aren't searched.
+_ENOUGH: Final = 100
+# The results whose text is read to find out how close the words are, and the part of the text that is read.
+_COMPARED: Final = 20
+_READ: Final = 20_000
+# If a word of the query is the beginning of longer words, up to this number of these words are searched.
+_COMPLETIONS: Final = 20
+_LETTERS_PER_WORD: Final = 6
+_SECONDS_PER_YEAR: Final = 365 * 86_400
+_METADATA: Final = ("title", "type", "parent_id", "published", "created")
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a query.
+
+    Attributes:
+        typed: The word in lower case.
+        terms: The terms that match the word.
+        count: The number of documents with any of these terms, at most index.COUNTED.
+        sections: The sections whose title contains the word, and the sections in them.
+        is_optional: Whether pages without this word match, too, because it is a function word such as "the".
+    """
+
+    typed: str
+    terms: frozenset[str]
+    count: int = 0
+    sections: frozenset[ObjectId] = frozenset()
+    is_optional: bool = False
+
+    @property
+    def condition(self) -> dict[str, Any]:
+        """The filter for nodes that contain the word, or that are in a section whose title contains it."""
+        if not self.sections:
+            return index.has(self.terms)
+        return {"$or": [index.has(self.terms), {"metadata.parent_id": {"$in": sorted(self.sections)}}]}
+
+    @property
+    def rarity(self) -> float:
+        """The weight of the word relative to other words of the query."""
+        return 1 + log(1 + index.COUNTED / (1 + self.count))
+
+
+@dataclass(frozen=True)
+class Match:
+    """A node or photo that matches a query."""
+
+    key: Key
+    score: float
+    type: str
+    parent_id: ObjectId | None
+    published: datetime | None
+    title: str
+    created: datetime
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The matches for a query, best first, and whether there may be more."""
+
+    found: tuple[Match, ...] = ()
+    is_cut_short: bool = False
+
+
+@dataclass(frozen=True)
+class Search:
+    """Where to search.
+
+    Attributes:
+        sections: The section tree.
+        moment: The current time.
+        among: The filter for the nodes that can be found.
+        among_in: A function that returns the filter for a collection, in addition to `among`.
+        collections: The collections to search.
+    """
+
+    sections: Tree
+    moment: datetime
+    among: Mapping[str, Any] = field(default_factory=dict)
+    among_in: Callable[[str], Mapping[str, Any]] = node_filter
+    collections: tuple[str, ...] = COLLECTIONS
+
+    def language_codes(self) -> tuple[str, ...]:
+        """Return the codes of the languages in which words are stemmed."""
+        site = languages.main_code(stored_site.current().settings.language)
+        return tuple(dict.fromkeys((site, *vocabulary.languages_in_use(self.moment))))
+
+    def resolve(self, typed: Sequence[str]) -> list[Word]:
+        """Return the words of a query with their terms and frequencies."""
+        codes = self.language_codes()
+        typed = list(_split_unspaced(typed))
+        joined = [_terms(a + b, codes) if a.isalpha() and b.isalpha() else set() for a, b in pairwise(typed)]
+        has_content = any(not languages.is_function_word(word, codes) for word in typed)
+        resolved = []
+        for number, word in enumerate(typed):
+            terms = _terms(word, codes)
+            # Pages that contain both words as a compound are found, too.
+            compounds = frozenset().union(*joined[max(number - 1, 0) : number + 1])
+            resolved.append(
+                Word(
+                    word,
+                    frozenset(terms | compounds),
+                    self.count(terms),
+                    self.sections_titled(word),
+                    has_content and languages.is_function_word(word, codes),
+                )
+            )
+        return resolved
+
+    def count(self, terms: Iterable[str]) -> int:
+        """Return the number of documents with any of `terms`, whether or not they can be found."""
+        return sum(index.count(name, frozenset(terms)) for name in self.collections)
+
+    def finds(self, word: str) -> int:
+        """Return how many documents that can be found contain `word`, at most 50."""
+        terms = _terms(word, self.language_codes())
+        return sum(index.count(name, terms, {**self.among, **self.among_in(name)}, 50) for name in self.collections)
+
+    def complete(self, word: Word) -> Word:
+        """Return a word that also matches the words that begin with it."""
+        codes = self.language_codes()
+        longer = vocabulary.beginning_with(words.fold(word.typed), _COMPLETIONS)
+        terms = word.terms.union(*(_terms(other, codes) for other in longer))
+        return replace(word, terms=terms, count=self.count(terms)) if longer else word
+
+    def sections_titled(self, word: str) -> frozenset[ObjectId]:
+        """Return the ids of the sections whose title contains a word, and of the sections in them."""
+        by_term = _sections_by_term(self.sections, self.language_codes())
+        return frozenset().union(*(by_term.get(term, ()) for term in _terms(word, self.language_codes())))
+
+    def conditions(self, query: Query) -> list[dict[str, Any]]:
+        """Return the filters for a query's operators and excluded words."""
+        codes = self.language_codes()
+        found: list[dict[str, Any]] = []
+        for level, values in ((index.TAG, query.tags), (index.AUTHOR, query.authors)):
+            typed = _split_unspaced(word for value in values for word in split(value))
+            found += [index.has(_terms(word, codes), (level,)) for word in typed]
+        found += [index.has_not(_terms(word, codes)) for word in _split_unspaced(query.excluded)]
+        if query.sections:
+            ids = {id for value in query.sections for id in self.sections_named(value)}
+            found.append({"metadata.parent_id": {"$in": sorted(ids)}})
+        return found
+
+    def filter(self, query: Query, resolved: Sequence[Word]) -> dict[str, Any]:
+        """Return the filter for the nodes that `run` finds, except that phrases are only checked word by word."""
+        required = [word.condition for word in resolved if not word.is_optional]
+        return {"$and": [*required, *self.conditions(query), self.among]}
+
+    def sections_named(self, value: str) -> set[ObjectId]:
+        """Return the ids of the sections with the slug or title `value`, and of the sections in them."""
+        slug = slugify(value)
+        ids = {s.id for s in self.sections.sections.values() if slug in (s.slug, slugify(s.title))}
+        return ids | {other.id for section_id in ids for other in self.sections.descendants(section_id)}
+
+    def run(self, query: Query, resolved: Sequence[Word]) -> Matches:
+        """Return the nodes that contain all words of a query that aren't optional."""
+        required = [word for word in resolved if not word.is_optional]
+        conditions = self.conditions(query)
+        everything = self.filter(query, resolved)
+        # The server reads the nodes with the rarest word. Nodes that match a word only by their section are missing
+        # from the index of the word, so such a word can't be the only one that is read.
+        by_count = sorted(required, key=lambda word: (bool(word.sections), word.count))
+        read = by_count[:1] if by_count and not by_count[0].sections else by_count
+        drivers = [(index.has(word.terms), index.INDEX) for word in read]
+        if not required:
+            by_term = [condition for condition in conditions if index.PATH in condition]
+            drivers = [(by_term[0], index.INDEX)] if by_term else [(conditions[-1], "by_section")]
+        if required and all(word.sections for word in required):
+            inside = frozenset.intersection(*(word.sections for word in required))
+            drivers.append(({"metadata.parent_id": {"$in": sorted(inside)}}, "by_section"))
+        is_common = bool(read) and read[0].count >= index.LOOKED_THROUGH
+        documents: dict[Key, Mapping[str, Any]] = {}
+        is_cut_short = False
+        for name in self.collections:
+            find = partial(index.find, name, fields=_fields(resolved))
+            wanted: list[Mapping[str, Any]] = [everything, self.among_in(name)]
+            batches = []
+            if is_common:
+                # Among many pages, those with all words in their titles or tags come first.
+                heavy = [index.has(word.terms, index.HEAVY) for word in required]
+                batches.append(find(index.has(read[0].terms, index.HEAVY), [*heavy, *wanted]))
+            if not batches or len(batches[0]) < _ENOUGH:
+                batches += [find(driver, wanted, hint=hint) for driver, hint in drivers]
+            is_cut_short |= any(len(batch) == index.MOST for batch in batches)
+            documents |= {(name, document["_id"]): document for batch in batches for document in batch}
+        found = self._sorted(documents, resolved)
+        if query.phrases:
+            texts = self._texts(found)
+            found = [match for match in found if _has_phrases(f"{match.title} \n {texts.get(match.key)}", query)]
+        return Matches(tuple(found), is_cut_short or is_common)
+
+    def run_any(self, query: Query, resolved: Sequence[Word]) -> Matches:
+        """Return the nodes that contain any word of a query. Those with the most and the rarest words come first."""
+        documents: dict[Key, Mapping[str, Any]] = {}
+        conditions = [*self.conditions(query), self.among]
+        for word in resolved:
+            if word.count and not word.is_optional:
+                for name in self.collections:
+                    wanted = [*conditions, self.among_in(name)]
+                    found = index.find(name, index.has(word.terms), wanted, _fields(resolved), most=100)
+                    documents |= {(name, document["_id"]): document for document in found}
+        return Matches(tuple(self._sorted(documents, resolved)))
+
+    def _sorted(self, documents: Mapping[Key, Mapping[str, Any]], resolved: Sequence[Word]) -> list[Match]:
+        matches: list[Match] = []
+        for name in self.collections:
+            stored = (document for (collection, _id), document in documents.items() if collection == name)
+            matches += read_documents(name, stored, partial(self._match, name, resolved))
+        matches.sort(key=_best_first)
+        if len([word for word in resolved if not word.is_optional]) > 1 and len(matches) > 1:
+            first = matches[:_COMPARED]
+            texts = self._texts(first)
+            matches[:_COMPARED] = sorted(
+                (self._with_closeness(match, resolved, texts.get(match.key, "")) for match in first), key=_best_first
+            )
+        return matches
+
+    def _match(self, collection: str, resolved: Sequence[Word], document: Mapping[str, Any]) -> Match:
+        metadata = document["metadata"]
+        check_metadata(metadata, _METADATA)
+        levels: dict[str, list[str]] = {}
+        for stored in document.get("found") or ():
+            level, _space, term = stored.partition(" ")
+            levels.setdefault(term, []).append(level)
+        score = 0.0
+        in_title = 0
+        for word in resolved:
+            found = sorted({level for term in word.terms for level in levels.get(term, ())})
+            if found:
+                weights = [index.WEIGHTS[level] for level in found]
+                score += word.rarity * (weights[0] + sum(weights[1:]) / 4) * (0.2 if word.is_optional else 1)
+                in_title += found[0] == index.TITLE
+            elif metadata["parent_id"] in word.sections:
+                score += word.rarity
+        score += self._title_score(metadata["title"], resolved, in_title)
+        if (published := metadata["published"]) is not None:
+            years = max((self.moment - published).total_seconds(), 0) / _SECONDS_PER_YEAR
+            score += 2 / (1 + years)
+        score *= registry.get(metadata["type"]).search_weight
+        return Match(
+            (collection, document["_id"]),
+            score,
+            metadata["type"],
+            metadata["parent_id"],
+            published,
+            metadata["title"],
+            metadata["created"],
+        )
+
+    def _title_score(self, title: str, resolved: Sequence[Word], in_title: int) -> float:
+        """Return the score for a title that contains `in_title` words of the query."""
+        if not in_title:
+            return 0.0
+        titled = [words.fold(word) for word in words.split(title)]
+        wanted = [words.fold(word.typed) for word in resolved]
+        rarity = sum(word.rarity for word in resolved)
+        score = rarity * 4 * in_title / len(resolved) * min(in_title / max(len(titled), 1), 1)
+        if titled == wanted:
+            return score + rarity * 6
+        if any(titled[start : start + len(wanted)] == wanted for start in range(len(titled))):
+            score += rarity * 2
+        return score
+
+    def _with_closeness(self, match: Match, resolved: Sequence[Word], text: str) -> Match:
+        """Add the score for words that are close to each other in the text."""
+        required = [word for word in resolved if not word.is_optional]
+        found = positions(text[:_READ], required, self.language_codes())
+        window = _smallest_window([(start, word) for start, _end, word in found], len(required))
+        if not window:
+            return match
+        closeness = 1 / (1 + window / (_LETTERS_PER_WORD * len(required)))
+        return replace(match, score=match.score + 1.5 * closeness * sum(word.rarity for word in required))
+
+    def _texts(self, matches: Sequence[Match]) -> dict[Key, str]:
+        """Return the summaries and texts of matches."""
+        texts = {}
+        for name in self.collections:
+            ids = [match.key[1] for match in matches if match.key[0] == name]
+            fields = {"metadata.summary": 1, "derived.text": 1}
+            for document in database()[name].find({"_id": {"$in": ids}}, fields) if ids else ():
+                summary = document.get("metadata", {}).get("summary") or ""
+                texts[name, document["_id"]] = f"{summary}\n{derived_of(document).get('text') or ''}"
+        return texts
+
+
+@lru_cache(maxsize=4)
+def _sections_by_term(sections: Tree, codes: tuple[str, ...]) -> dict[str, set[ObjectId]]:
+    """Return the ids of the sections whose title contains a term, and of the sections in them, keyed by the term."""
+    by_term: dict[str, set[ObjectId]] = {}
+    for section in sections.sections.values():
+        ids = {section.id, *(other.id for other in sections.descendants(section.id))}
+        for term in _title_terms(section.title, codes):
+            by_term.setdefault(term, set()).update(ids)
+    return by_term
+
+
+def _has_phrases(text: str, query: Query) -> bool:
+    folded = f" {' '.join(words.fold(word) for word in words.split(text))} "
+    return all(
+        f" {' '.join(phrase)} " in folded or (_is_unspaced(phrase) and "".join(phrase) in text)
+        for phrase in query.phrases
+    )
+
+
+def positions(text: str, resolved: Sequence[Word], codes: Sequence[str]) -> list[tuple[int, int, int]]:
+    """Return the positions of words in `text`, as (start, end, number of the word), in order."""
+    numbers = {term: number for number, word in reversed([*enumerate(resolved)]) for term in word.terms}
+    known: dict[str, int | None] = {}
+    found: list[tuple[int, int, int]] = []
+    for start, end, token in words.tokens(text):
+        if token not in known:
+            terms = (term for word in words.spellings(token) for term in _terms(word, codes))
+            known[token] = next((numbers[term] for term in terms if term in numbers), None)
+        if (number := known[token]) is not None:
+            found.append((start, end, number))
+    for number, word in enumerate(resolved):
+        if _is_unspaced((word.typed,)):
+            start = text.find(word.typed)
+            while start >= 0:
+                found.append((start, start + len(word.typed), number))
+                start = text.find(word.typed, start + 1)
+    return sorted(found)
+
+
+def _terms(word: str, codes: Iterable[str]) -> set[str]:
+    """Return the terms for a word in all these languages, and the word itself."""
+    return {words.fold(word)}.union(*(words.terms(word, code) for code in codes))
+
+
+def _title_terms(title: str, codes: Iterable[str]) -> set[str]:
+    return {term for word in words.split(title) for term in _terms(word, codes)} | words.unspaced(title)
+
+
+def _split_unspaced(typed: Iterable[str]) -> Iterator[str]:
+    """Yield words, with words in scripts without spaces split into pairs of characters."""
+    for word in typed:
+        if _is_unspaced((word,)):
+            yield from dict.fromkeys(map("".join, pairwise(word))) if len(word) > 1 else (word,)
+        else:
+            yield word
+
+
+def _is_unspaced(typed: Sequence[str]) -> bool:
+    return all(scripts.unspaced_runs(word) == [word] for word in typed)
+
+
+def _fields(resolved: Sequence[Word]) -> dict[str, Any]:
+    """Return the projection for ranking. `found` lists the stored terms that match the query."""
+    terms = frozenset().union(*(word.terms for word in resolved))
+    found = {"$setIntersection": [f"${index.PATH}", index.stored(terms)]}
+    return {**{f"metadata.{name}": 1 for name in _METADATA}, "found": found}
+
+
+def _best_first(match: Match) -> tuple[Any, ...]:
+    return -match.score, -match.created.timestamp(), str(match.key)
+
+
+def _smallest_window(found: Sequence[tuple[int, int]], number: int) -> int:
+    """Return the smallest distance in characters within which all words occur, or 0 if they don't all occur."""
+    last: dict[int, int] = {}
+    best = 0
+    for start, word in found:
+        last[word] = start
+        if len(last) == number:
+            window = max(start - min(last.values()), 1)
+            best = min(best or window, window)
+    return best
