@@ -9,7 +9,7 @@ export DEBIAN13=${DEBIAN13:-/var/tmp/marginalia-debian13}
 packages=ca-certificates,chromium-headless-shell,fonts-dejavu-core,fonts-wqy-microhei,git,make,media-types,npm,procps,python3-venv,tzdata
 
 if [ ! -e "$DEBIAN13/complete" ]; then
-    rm -rf "$DEBIAN13"
+    rm -rf --one-file-system "$DEBIAN13"
     mmdebstrap --quiet --include="$packages" trixie "$DEBIAN13"
     touch "$DEBIAN13/complete"
 fi
