@@ -3,6 +3,9 @@
 A stored node is replaced only if its version is in the history of the exported node. The update that replaces the node
 fails if the node has a different version by then. Nodes that have been changed on this site as well are skipped and
 reported.
+
+A text that is HTML becomes Markdown if Markdown can express it. The converted text is a later version with a nonce that
+is derived from the exported version, so another import finds that nothing has changed.
 """
 
 import dataclasses
@@ -11,6 +14,7 @@ from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR
 from enum import StrEnum
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 from bson import ObjectId
@@ -18,11 +22,12 @@ from django.core.exceptions import ValidationError
 from pymongo.client_session import ClientSession
 from pymongo.errors import BulkWriteError, DuplicateKeyError, WriteError
 
+from marginalia.markup import html
 from marginalia.mongo.connection import Document, batched, database, non_duplicate_errors, transaction
 from marginalia.mongo.reading import MALFORMED
 from nodes import content, merging
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH
-from nodes.content import declared_fields, upgrading, values
+from nodes.content import HTML, declared_fields, upgrading, values
 from nodes.content.messages import invalid_value, photo_needs_file
 from nodes.errors import FieldRefused, InvalidField, NodeError
 from nodes.models import stored_site, tree
@@ -30,6 +35,7 @@ from nodes.models.documents import Byline, Metadata
 from nodes.selectors import slugs
 from nodes.services import derived, drafts, rules
 from nodes.services.editing import normalized
+from nodes.services.imported_texts import text_fields
 from nodes.services.placement import check_ancestors, count_move
 from nodes.services.site import invalidate
 from nodes.services.write import writable
@@ -107,6 +113,8 @@ def import_node(record: Mapping[str, Any], *, dry_run: bool = False, unstored: U
     unstored = unstored or Unstored()
     try:
         stored = database()[NODES].find_one({"_id": record["_id"]})
+        if stored is not None and stored["metadata"]["nonce"] == _converted_nonce(record["metadata"]["nonce"]):
+            record = _with_text(record, {path: stored["metadata"]["detail"][path] for path in ("text", "format")})
         result = compare(record, stored, NODES)
         if result.outcome not in (Outcome.NEW, Outcome.NEWER):
             return result
@@ -116,6 +124,7 @@ def import_node(record: Mapping[str, Any], *, dry_run: bool = False, unstored: U
             if stored is not None:
                 check_history(record, unstored)
             return result
+        record = _convert_text(record)
         if stored is None:
             _insert(_with_derived(record))
         else:
@@ -143,6 +152,7 @@ def compare(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collect
     if exported.as_exported(stored) == exported_fields:
         return ImportResult(Outcome.SAME, label)
     known = {record["metadata"]["nonce"], *record["history"]}
+    known |= {_converted_nonce(nonce) for nonce in known if isinstance(nonce, ObjectId)}
     present = {stored["metadata"]["nonce"], stored.get("draft", {}).get("nonce", record["metadata"]["nonce"])}
     if not present <= known:
         return skip(record, "it has been changed here")
@@ -362,6 +372,45 @@ def _with_derived(record: Mapping[str, Any]) -> Document:
         if document["draft"].get("due"):
             document["draft"]["derived"] = derived.derive_for_readers(drafted)
     return document
+
+
+def _convert_text(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the node with its HTML converted to Markdown, as a later version of the node. Store this version's revision.
+
+    A node that already contains Markdown, has a draft or can't be converted is returned unchanged.
+    """
+    metadata = record["metadata"]
+    if metadata["detail"].get("format") != HTML or "draft" in record:
+        return record
+    fields = text_fields(html.clean(metadata["detail"]["text"], "article"))
+    revision = {"_id": metadata["nonce"], "node_id": record["_id"]}
+    saved = database()[REVISIONS].find_one(revision, {"saved_at": 1, "saved_by": 1})
+    if fields["detail.format"] == HTML or saved is None:
+        return record
+    converted = _with_text(record, {path.removeprefix("detail."): value for path, value in fields.items()})
+    nonce = converted["metadata"]["nonce"]
+    following = {**saved, **revision, "_id": nonce, "parent": metadata["nonce"], "metadata": converted["metadata"]}
+    database()[REVISIONS].update_one({"_id": nonce}, {"$setOnInsert": following}, upsert=True)
+    return converted
+
+
+def _with_text(record: Mapping[str, Any], text: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return the next version of an exported node, which contains the converted text."""
+    metadata = record["metadata"]
+    detail = {**metadata["detail"], **text}
+    nonce = _converted_nonce(metadata["nonce"])
+    history = [*record["history"], metadata["nonce"]]
+    return {**record, "metadata": {**metadata, "nonce": nonce, "detail": detail}, "history": history}
+
+
+def _converted_nonce(nonce: ObjectId) -> ObjectId:
+    """Return the nonce of the version that contains the converted text of the version `nonce`.
+
+    The nonce is the same in each import and on each site, so that a site recognizes a version that it has converted.
+    Its time is a second later, because the history is sorted by nonce.
+    """
+    seconds = min(int.from_bytes(nonce.binary[:4]) + 1, 2**32 - 1)
+    return ObjectId(seconds.to_bytes(4) + blake2b(nonce.binary, digest_size=8, person=b"markdown").digest())
 
 
 def _insert(document: Document) -> None:

@@ -171,6 +171,69 @@ def test_discarded_draft_stays_discarded_and_a_later_one_comes(mongo):
     assert mongo["cms.nodes"].find_one({"_id": page})["draft"]["metadata"]["title"] == "Three"
 
 
+class TestHtml:
+    """Texts that are HTML in the export become Markdown."""
+
+    TEXT = "<p>One <b>two</b></p>"
+
+    def export(self, mongo) -> dict[str, Any]:
+        """Return the record of a page whose text is HTML, as exported by another site."""
+        page = build.node(**{"detail.text": self.TEXT, "detail.format": "html"})
+        record = exported_page(page)
+        mongo["cms.nodes"].delete_one({"_id": page})
+        return record
+
+    def stored(self, mongo, record: dict[str, Any]) -> tuple[str, str]:
+        detail = mongo["cms.nodes"].find_one({"_id": record["_id"]})["metadata"]["detail"]
+        return detail["text"], detail["format"]
+
+    def test_imported_html_becomes_markdown_once(self, mongo):
+        record = self.export(mongo)
+        assert importing_nodes.import_node(record).outcome is Outcome.NEW
+        assert self.stored(mongo, record) == ("One **two**", "markdown")
+        before = list(mongo["cms.revisions"].find())
+        assert importing_nodes.import_node(record).outcome is Outcome.SAME
+        assert list(mongo["cms.revisions"].find()) == before
+        # The converted version can be edited, and its history contains the original.
+        nonce = build.nonce(record["_id"])
+        assert mongo["cms.revisions"].find_one({"_id": nonce})["parent"] == record["metadata"]["nonce"]
+        build.save(record["_id"], nonce, title="Ours")
+        assert importing_nodes.import_node(record).reason == "it has been changed here"
+
+    def test_later_version_replaces_a_converted_text(self, mongo):
+        page = build.node(**{"detail.text": self.TEXT, "detail.format": "html"})
+        first = exported_page(page)
+        editing.save(build.EDITOR, page, build.nonce(page), {"detail.text": "<p>Three</p>"})
+        second = exported_page(page)
+        mongo["cms.nodes"].delete_one({"_id": page})
+        importing_nodes.import_node(first)
+        assert importing_nodes.import_node(second, dry_run=True).outcome is Outcome.NEWER
+        assert importing_nodes.import_node(second).outcome is Outcome.NEWER
+        assert self.stored(mongo, second) == ("Three", "markdown")
+        assert importing_nodes.import_node(second).outcome is Outcome.SAME
+
+    def test_converted_text_is_newer_on_the_site_that_exported_the_html(self, mongo):
+        record = self.export(mongo)
+        original = {"_id": record["_id"], "metadata": record["metadata"]}
+        importing_nodes.import_node(record)
+        converted = exported_page(record["_id"])
+        mongo["cms.nodes"].replace_one({"_id": record["_id"]}, original)
+        assert importing_nodes.import_node(converted).outcome is Outcome.NEWER
+        assert self.stored(mongo, record) == ("One **two**", "markdown")
+
+    def test_unchanged_html_on_the_site_that_exported_it_stays(self, mongo):
+        page = build.node(**{"detail.text": self.TEXT, "detail.format": "html"})
+        assert importing_nodes.import_node(exported_page(page)).outcome is Outcome.SAME
+        assert self.stored(mongo, {"_id": page}) == (self.TEXT, "html")
+
+    def test_html_that_markdown_cannot_express_stays(self, mongo, monkeypatch):
+        monkeypatch.setattr("nodes.services.imported_texts.to_markdown", lambda html: None)
+        record = self.export(mongo)
+        assert importing_nodes.import_node(record).outcome is Outcome.NEW
+        assert self.stored(mongo, record) == (self.TEXT, "html")
+        assert importing_nodes.import_node(record).outcome is Outcome.SAME
+
+
 def test_unversioned_change_is_skipped_without_an_author(mongo):
     page = build.node(tags=("a",))
     record = exported_page(page)
