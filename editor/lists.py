@@ -4,7 +4,7 @@ Each row contains the node's nonce, which bulk actions need.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
@@ -32,6 +32,7 @@ from nodes.models import stored_site, tree
 from nodes.selectors import lists
 from nodes.selectors.lists import ANY, Filters
 from nodes.times import FIRST_YEAR, LAST_YEAR
+from photos import pictures
 
 STATES = {
     lists.LIVE: gettext_lazy("Live"),
@@ -83,7 +84,7 @@ class FilterForm(forms.Form):
         self.facets = {f"{FACET}{field.name}": field for field in facets.fields(data.get("type", ""))}
         for name, field in self.facets.items():
             self.fields[name] = _facet_field(field)
-        self.fields["q"].widget = forms.TextInput(attrs={"type": "search"})
+        self.fields["q"].widget = forms.TextInput(attrs={"type": "search", "placeholder": _("Search")})
         self.fields["tag"].widget = forms.TextInput(attrs={"list": "tags-in-use"})
 
     def filters(self, user: Any) -> Filters:
@@ -156,6 +157,7 @@ def changelist(request: HttpRequest) -> HttpResponse:
         list_page = lists.page(filters, moment, cursor=request.GET.get("from", ""), columns=own_fields)
     except ValueError as error:
         raise Http404(_("This page of the list doesn't exist.")) from error
+    pictures.attach(row.node for row in list_page.rows)
     columns = [content.get(filters.type)._meta.get_field(name) for name in content.get(filters.type).list_display]
     own_values = _own_values(own_columns, list_page.rows, user)
     rows = zip(list_page.rows, own_values, strict=True)
@@ -165,10 +167,35 @@ def changelist(request: HttpRequest) -> HttpResponse:
         "older": page_url(request, list_page.older),
         "newer": page_url(request, list_page.newer),
         "total": format_total(filters, list_page, version, moment),
+        "chips": chips(request, form),
         "tags": lists.tags(version, author=ANY if access.sees_all(user) else user.pk),
         "bulk": bulk_forms.BulkForm(user, type=filters.type),
     }
-    return render_page(request, "list", _("Pages and posts"), filters=form, narrowed=bool(request.GET), **context)
+    return render_page(request, "list", _("Pages and posts"), filters=form, **context)
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A filter that is in use. `url` is the list without this filter."""
+
+    label: str
+    value: str
+    url: str
+
+
+def chips(request: HttpRequest, form: forms.Form) -> list[Chip]:
+    """Return a chip for each valid filter in the request's query."""
+    found = []
+    for bound in form:
+        value = form.cleaned_data.get(bound.name)
+        if value and bound.name != "layout":
+            choices = dict(getattr(bound.field, "choices", ()))
+            rest = request.GET.copy()
+            for name in (bound.name, "from"):
+                rest.pop(name, None)
+            text = choices[value] if value in choices else declared.display_value(value)
+            found.append(Chip(str(bound.label), str(text).strip(), f"?{rest.urlencode()}"))
+    return found
 
 
 def format_total(
@@ -188,13 +215,19 @@ def _row(row: lists.Row, moment: Any) -> dict[str, Any]:
     return {
         "node": row.node,
         "nonce": metadata.nonce,
-        "type": row.node.type_label,
-        "sections": " › ".join(section.title for section in chain or ()),
+        "line": _line(row, " › ".join(section.title for section in chain or ())),
         "state": node_state(row.node, moment),
         "hidden": hidden,
         "has_draft": row.has_draft,
         "due": row.due,
     }
+
+
+def _line(row: lists.Row, sections: str) -> list[str]:
+    """Return the texts below a row's title, except for the date: type, sections, author and tags."""
+    author = row.node.metadata.author
+    texts = (str(row.node.type_label), sections, author.name if author else "", ", ".join(row.node.metadata.tags))
+    return [text for text in texts if text]
 
 
 def _values(row: lists.Row, columns: list[models.Field]) -> list[str]:

@@ -151,6 +151,6 @@ def _settings(user: Any, words: list[str], rail: Rail) -> Iterator[Found]:
 
 
 def _matches(words: list[str], texts: Iterable[str]) -> bool:
-    """Return whether each word occurs in one of the texts."""
-    text = fold(" ".join(texts))
-    return all(word in text for word in words)
+    """Return whether a word in the texts begins with each of `words`. Scripts without spaces match anywhere."""
+    text = f" {fold(' '.join(texts))}"
+    return all(f" {word}" in text if word.isascii() else word in text for word in words)

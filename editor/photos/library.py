@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
 from editor import bulk_forms, bulk_progress, undo, uses
-from editor.lists import STATES, format_total, node_state, page_url
+from editor.lists import STATES, chips, format_total, node_state, page_url
 from editor.photos import describing
 from editor.photos.site import render_page
 from marginalia.mongo.clock import now
@@ -32,7 +32,7 @@ from photos.assets.limits import limits
 
 # Number of photos per page.
 SIZE = 60
-GRID, LIST = "grid", "list"
+LIST = "list"
 # Number of seconds that the lists of cameras and lenses are cached. Some changes, such as restoring a photo, don't
 # invalidate these lists.
 KNOWN = 600
@@ -42,7 +42,10 @@ class PhotoFilterForm(forms.Form):
     """The library's filters, as query parameters."""
 
     q = forms.CharField(
-        label=gettext_lazy("Search"), required=False, max_length=200, widget=forms.TextInput(attrs={"type": "search"})
+        label=gettext_lazy("Search"),
+        required=False,
+        max_length=200,
+        widget=forms.TextInput(attrs={"type": "search", "placeholder": gettext_lazy("Search")}),
     )
     section = forms.ChoiceField(label=gettext_lazy("Gallery"), required=False)
     state = forms.ChoiceField(label=gettext_lazy("State"), required=False)
@@ -51,6 +54,9 @@ class PhotoFilterForm(forms.Form):
     lens = forms.ChoiceField(label=gettext_lazy("Lens"), required=False)
     focal_length = forms.FloatField(label=gettext_lazy("Focal length (mm)"), required=False, min_value=0)
     year = forms.IntegerField(label=gettext_lazy("Year"), required=False, min_value=1800, max_value=9999)
+    layout = forms.ChoiceField(
+        label=gettext_lazy("View"), required=False, choices=[("", gettext_lazy("Grid")), (LIST, gettext_lazy("List"))]
+    )
 
     def __init__(self, data: Any, user: Any) -> None:
         super().__init__(data)
@@ -110,8 +116,9 @@ def library(request: HttpRequest) -> HttpResponse:
         "older": page_url(request, list_page.older),
         "newer": page_url(request, list_page.newer),
         "total": format_total(filters, list_page, version, moment, ASSET_FILES),
+        "chips": chips(request, form),
         "tags": lists.tags(version, ASSET_FILES),
-        "layout": LIST if request.GET.get("layout") == LIST else GRID,
+        "layout": form.cleaned_data.get("layout", ""),
         "most_mb": limits().max_bytes >> 20,
         "most_described": describing.MOST,
     }
@@ -120,9 +127,7 @@ def library(request: HttpRequest) -> HttpResponse:
     if access.may_add_photos(request.user):
         context["galleries"] = section_choices(request.user, PHOTO)
         context["may_publish"] = access.may_change_photos(request.user)
-    return render_page(
-        request, "photos", _("Photos"), filters=form, gallery=form.gallery, narrowed=bool(request.GET), **context
-    )
+    return render_page(request, "photos", _("Photos"), filters=form, gallery=form.gallery, **context)
 
 
 def _run(request: HttpRequest) -> HttpResponse:

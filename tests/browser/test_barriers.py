@@ -146,6 +146,33 @@ def test_every_admin_page_is_accessible(looking, account, axe, site):
     assert {str(route.name) for route in _routes(admin.site.get_urls())} - shown == NO_PAGE
 
 
+def _searching(page: Page, site: pages.Site) -> None:
+    page.goto("/admin/jobs/")
+    page.keyboard.press("/")
+    page.keyboard.type("hel")
+    expect(page.locator("#search-dialog li").first).to_be_visible()
+
+
+def _selecting(page: Page, site: pages.Site) -> None:
+    page.goto("/admin/nodes/node/?state=live&tag=paper")
+    page.locator(".action-select").first.check()
+    page.locator(".list-fold > summary").click()
+
+
+def _opening_more(page: Page, site: pages.Site) -> None:
+    page.goto("/admin/nodes/node/")
+    page.get_by_role("button", name="More").click()
+
+
+@pytest.mark.slow
+def test_open_parts_of_the_admin_are_accessible(looking, account, axe, site):
+    results = {"results": lambda page, site: page.goto("/admin/search/?q=hel")}
+    parts = {"search": _searching, "selected rows": _selecting}
+    assert barriers(looking(account("ann")), axe, {**parts, **results}, site) == []
+    on_phone = {**parts, "more": _opening_more, "form": pages.EDITORS["node form"]}
+    assert barriers(looking(account("bob"), viewport=PHONE), axe, on_phone, site) == []
+
+
 def _routes(patterns: list[Any]) -> Iterator[URLPattern]:
     for pattern in patterns:
         if isinstance(pattern, URLResolver):

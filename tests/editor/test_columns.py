@@ -44,7 +44,7 @@ def dinners(mongo):
 
 def page(person, **query):
     html = person.client.get(LIST, query).content.decode()
-    titles = re.findall(r'/change/">([^<]*)</a></th>', html)
+    titles = re.findall(r'/change/">([^<]*)</a>', html)
     return titles, html
 
 

@@ -15,6 +15,7 @@ from nodes.selectors.lists import Filters
 from nodes.services import drafts, editing
 from nodes.types import TagChange
 from tests.support.commands import explain, stages
+from tests.support.nodes.photo_build import gallery, upload
 
 LIST = "/admin/nodes/node/"
 FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
@@ -22,7 +23,7 @@ FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
 
 def titles(person, **query):
     html = person.client.get(LIST, query).content.decode()
-    return re.findall(r'/change/">([^<]*)</a></th>', html)
+    return re.findall(r'/change/">([^<]*)</a>', html)
 
 
 @pytest.fixture
@@ -63,10 +64,45 @@ def test_list_is_filtered_by_state_type_and_words(site, editor, query, expected)
     assert titles(editor(), **query) == expected
 
 
+def test_each_filter_in_use_has_a_chip_that_removes_it(site, editor):
+    ann = editor()
+    query = {"state": "live", "tag": "<news>", "section": str(site), "author": "unknown", "from": ""}
+    page = ann.client.get(LIST, query)
+    chips = {chip.label: (chip.value, chip.url) for chip in page.context["chips"]}
+    assert set(chips) == {"State", "Tag", "Section"}
+    assert chips["Section"][0] == "Blog"
+    value, url = chips["State"]
+    assert value == "Live"
+    assert "state=" not in url
+    assert "tag=%3Cnews%3E" in url
+    assert "<b>&lt;news&gt;</b>" in page.content.decode()
+    assert 'class="chips"' not in ann.client.get(LIST).content.decode()
+
+
+def test_thumbnails_cost_no_command_once_they_are_cached(mongo, editor, commands):
+    ann, photos = editor(), [upload(gallery(f"g{number}")) for number in range(3)]
+
+    def count() -> int:
+        with commands.recorded():
+            assert ann.client.get(LIST).status_code == 200
+        return len(commands.sent)
+
+    for number in range(3):
+        node(slug=f"p{number}")
+    count()
+    without = count()
+    for number, photo in enumerate(photos):
+        node(slug=f"shown-{number}", **{"detail.picture": photo})
+    count()
+    assert count() == without
+    html = ann.client.get(LIST).content.decode()
+    assert len(re.findall(r'<span class="row-picture" aria-hidden="true">\s*<picture', html)) == 3
+
+
 def test_list_shows_as_live_what_readers_see(site, editor):
     node(slug="inside", title="Inside", parent=node("folder", "closed", published=None))
     html = editor().client.get(LIST).content.decode()
-    states = dict(re.findall(r'/change/">([^<]*)</a></th>.*?<span class="state state-\w+">([^<]*)<', html, re.S))
+    states = dict(re.findall(r'/change/">([^<]*)</a>.*?<span class="state state-\w+">([^<]*)<', html, re.S))
     assert (states["Live"], states["Scheduled"], states["Inside"]) == ("Live", "Scheduled", "in a hidden section")
     assert states["Unpublished"] == "Draft"
     assert all(f">{state}</option>" in html for state in ("Live", "Draft", "Unpublished changes"))

@@ -1,5 +1,6 @@
 // @ts-check
-// The lists of nodes and photos: selects all rows on the page, and shows the number of selected rows.
+// The lists of nodes and photos: selects all rows on the page, and shows the bulk actions while rows are selected.
+// The list's section and state are remembered in this browser, so that the rail's link opens the same list again.
 import { find } from "./dom.js";
 
 /**
@@ -9,12 +10,14 @@ import { find } from "./dom.js";
  */
 function setUp(form, all, action) {
   const boxes = /** @type {HTMLInputElement[]} */ ([...form.querySelectorAll(".action-select")]);
+  const bar = /** @type {HTMLElement} */ (form.querySelector(".bulk"));
   const count = /** @type {HTMLElement} */ (form.querySelector(".chosen-count"));
   const tags = find(form, ".bulk-tags", HTMLElement);
   const target = find(form, ".bulk-target", HTMLElement);
 
   const showCount = () => {
     const chosen = boxes.filter((box) => box.checked).length;
+    bar.hidden = !chosen;
     count.textContent = chosen ? `${chosen} ${count.dataset.label}` : "";
     all.checked = chosen > 0 && chosen === boxes.length;
     all.indeterminate = chosen > 0 && chosen < boxes.length;
@@ -40,9 +43,9 @@ function setUp(form, all, action) {
   showFields();
 }
 
-// On phones, collapse the filters unless the list is filtered.
-const fold = find(document, ".list-fold", HTMLDetailsElement);
-if (fold && !location.search && window.matchMedia("(max-width: 767px)").matches) fold.open = false;
+const query = new URLSearchParams(location.search);
+for (const name of [...query.keys()]) if (!["section", "state"].includes(name) || !query.get(name)) query.delete(name);
+localStorage.setItem(`list:${location.pathname}`, query.toString());
 
 const form = find(document, "#changelist-form", HTMLFormElement);
 const all = find(document, "#choose-all", HTMLInputElement);

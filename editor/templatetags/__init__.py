@@ -1,0 +1,1 @@
+"""Template tags for the pages of the admin."""
