@@ -69,7 +69,12 @@ def main() -> None:
         posts = _posts(kept)
         peers = _install_peers(folder, posts)
         peer_servers = {
-            way: servers.enter_context(web.serve("cms.wsgi:application", folder, peer.environment, peer.python))
+            # The hooks in the site's settings for gunicorn need MongoDB.
+            way: servers.enter_context(
+                web.serve(
+                    "cms.wsgi:application", folder, peer.environment, peer.python, ("--config", str(web.BARE_SETTINGS))
+                )
+            )
             for way, peer in peers.items()
         }
         by_way = {OURS: kept, OURS_COLD: cold, **peer_servers}

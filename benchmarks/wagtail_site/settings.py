@@ -97,5 +97,6 @@ WAGTAILADMIN_BASE_URL = "http://127.0.0.1"
 
 # cms/serving reads these settings, so that both sites are served in the same way.
 VAR_DIR = Path(os.environ["VAR_DIR"])
+WSGI_APPLICATION = "cms.wsgi.application"
 WEB_CONCURRENCY = int(os.environ.get("WEB_CONCURRENCY", "1"))
 REQUESTS_AT_ONCE = int(os.environ["REQUESTS_AT_ONCE"])
