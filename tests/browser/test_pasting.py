@@ -70,7 +70,7 @@ def test_pasting_formatted_text_is_one_undo_step(writing, name):
 
 def test_words_are_pasted_into_the_line(writing):
     writing.evaluate(PASTE_HTML, ["<meta charset=utf-8><span> After </span><b>all</b>", " After all", []])
-    expect(writing.locator("#id_text")).to_have_value("Before.After **all**")
+    expect(writing.locator("#id_text")).to_have_value("Before. After **all**")
 
 
 def test_footnotes_get_the_next_number(writing):
@@ -94,7 +94,7 @@ def test_real_clipboard_is_pasted_with_and_without_formatting(writing):
     expect(text).to_have_value("Before. One two")
     writing.keyboard.press("Control+z")
     writing.keyboard.press("Control+v")
-    expect(text).to_have_value("Before.One **two**")
+    expect(text).to_have_value("Before. One **two**")
 
 
 def test_formatted_text_in_code_stays_plain(writing):

@@ -11,8 +11,8 @@ import { describePictures, hasPictureDialog } from "./pictures.js";
 
 // Longer texts are pasted without formatting, in characters.
 const MAX_LENGTH = 20_000_000;
-// Whether Shift was pressed with the last key, as in Ctrl+Shift+V, which pastes without formatting.
-let isShifted = false;
+// Whether Ctrl+Shift+V is pressed, which pastes without formatting.
+let isPlain = false;
 
 /**
  * Return the HTML to convert, or "" if the clipboard contains only plain text or pictures.
@@ -21,7 +21,7 @@ let isShifted = false;
  */
 function formatted(transfer) {
   // Programs for code put coloured code into the clipboard. The plain text is the code itself.
-  if (!transfer || isShifted || transfer.types.includes("vscode-editor-data")) return "";
+  if (!transfer || isPlain || transfer.types.includes("vscode-editor-data")) return "";
   const html = transfer.getData("text/html");
   if (!html || html.length > MAX_LENGTH) return "";
   const { body } = parseClipboard(html);
@@ -133,6 +133,10 @@ async function pasteFormatted(editor, html, plain, files) {
     const pictures = await pictureFilesOf(converted, isFromWord(html) ? [] : files);
     const photos = await uploadAll(pictures.filter((file) => file !== null));
     markdown = withPhotos(converted, pictures, photos);
+    if (!isBlock(markdown)) {
+      // Words can be pasted with the spaces around them.
+      markdown = (/^[ \t]+/.exec(plain)?.[0] ?? "") + markdown + (/[ \t]+$/.exec(plain)?.[0] ?? "");
+    }
   } catch (error) {
     console.error(error);
   }
@@ -158,11 +162,18 @@ function paste(event) {
 
 const place = find(document, "#node_form", HTMLFormElement) && textarea?.parentElement;
 // These listeners run before the editor's own listeners.
+place?.addEventListener("paste", paste, true);
 place?.addEventListener(
   "keydown",
-  (event) => {
-    isShifted = event.shiftKey;
+  ({ ctrlKey, key, metaKey, shiftKey }) => {
+    isPlain = shiftKey && (ctrlKey || metaKey) && key.toLowerCase() === "v";
   },
   true,
 );
-place?.addEventListener("paste", paste, true);
+place?.addEventListener(
+  "keyup",
+  () => {
+    isPlain = false;
+  },
+  true,
+);
