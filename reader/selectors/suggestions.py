@@ -21,7 +21,7 @@ MAX_TITLES, MAX_TAGS, MAX_AUTHORS = 6, 3, 3
 # Suggestions are given from this number of letters on. In scripts without spaces, one character is enough.
 MIN_LETTERS = 3
 # Time limit in milliseconds. After this time, the reader has usually typed another letter.
-TIME_LIMIT_MS = 100
+TIME_LIMIT_MS = 250
 PAGE, TAG, PERSON = "page", "tag", "person"
 
 

@@ -131,10 +131,10 @@ function setUpSearchKey() {
       const answer = await fetch(link.href).catch(() => null);
       const page = answer?.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
       const form = page?.querySelector("search");
-      if (!page || !form) return location.assign(link.href);
+      const script = /** @type {HTMLScriptElement | null | undefined} */ (page?.querySelector("search + script"));
+      if (!form || !script) return location.assign(link.href);
       if (!field()) openSearch(form);
-      // The script is next to the form.
-      await import(/** @type {HTMLScriptElement} */ (page.querySelector("search + script")).src);
+      await import(script.src);
     }
     const dialog = field()?.closest("dialog");
     if (dialog && !dialog.open) dialog.showModal();

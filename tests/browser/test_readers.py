@@ -123,6 +123,34 @@ def test_missing_page_offers_help(page, site):
     expect(page.get_by_role("option")).to_have_text("Start here")
 
 
+def test_search_opens_with_a_key_and_suggests_pages(page, site):
+    page.goto("/news/p3")
+    page.keyboard.press("/")
+    field = page.get_by_role("combobox", name="Search for")
+    expect(field).to_be_focused()
+    page.keyboard.type("sta")
+    option = page.get_by_role("option", name="Start here")
+    expect(option).to_be_visible()
+    expect(field).to_have_attribute("aria-expanded", "true")
+    page.keyboard.press("ArrowDown")
+    expect(option).to_have_attribute("aria-selected", "true")
+    expect(field).to_have_attribute("aria-activedescendant", option.get_attribute("id"))
+    page.keyboard.press("Escape")
+    expect(option).to_be_hidden()
+    page.keyboard.type("r")
+    expect(option).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/guide/start")
+    page.keyboard.press("/")
+    expect(field).to_be_focused()
+    page.keyboard.type("start")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search?q=start")
+    expect(page.locator("main input[type=search]")).to_be_focused()
+    expect(page.locator("main mark, main h2 a").first).to_be_visible()
+
+
 @pytest.mark.parametrize(
     "scripts", [pytest.param(True, id="script"), pytest.param(False, marks=pytest.mark.slow, id="no script")]
 )
