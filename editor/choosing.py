@@ -74,9 +74,9 @@ def choose(request: HttpRequest) -> JsonResponse:
         is_wanted = target is not None and (photos if isinstance(target, Photo) else pages)
         return JsonResponse({"choices": [asdict(make_choice(target))] if target and is_wanted else []})
     author = ANY if access.sees_all(user) else user.pk
-    nodes = picking.by_title(typed, pages, among=access.seen_by(user), author=author) if pages else []
+    nodes = picking.by_words(typed, pages, among=access.seen_by(user), author=author) if pages else []
     if photos and access.may_see_photos(user):
-        nodes += picking.by_title(typed, photos, collection=ASSET_FILES)
+        nodes += picking.by_words(typed, photos, collection=ASSET_FILES)
     choices = [make_choice(node) for node in nodes if may_choose(user, node)]
     if tags and typed:
         choices += [_tag_choice(tag) for tag in picking.tags(typed, stored_site.current().version, author)[:tags]]

@@ -68,12 +68,12 @@ def search(user: Any, query: str, rail: Rail) -> list[FoundGroup]:
 
 
 def find_nodes(user: Any, query: str, collection: str = "") -> list[Node | Photo]:
-    """Return the pages that `user` can open, or the photos, whose titles match `query`."""
+    """Return the pages that `user` can open, or the photos, that match `query`."""
     if collection:
-        return picking.by_title(query, SHOWN, collection=collection) if access.may_see_photos(user) else []
+        return picking.by_words(query, SHOWN, collection=collection) if access.may_see_photos(user) else []
     if not access.may_list(user):
         return []
-    return picking.by_title(query, SHOWN, among={} if access.sees_all(user) else {"metadata.author._id": user.pk})
+    return picking.by_words(query, SHOWN, among={} if access.sees_all(user) else {"metadata.author._id": user.pk})
 
 
 def _pages(user: Any, query: str) -> FoundGroup:

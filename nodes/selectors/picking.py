@@ -12,7 +12,7 @@ from marginalia.mongo.connection import database
 from marginalia.mongo.reading import read_with_hint
 from nodes.collections import ASSET_FILES, NODES, keys_of, node_filter
 from nodes.content import PHOTO
-from nodes.models import Node, Photo
+from nodes.models import Node, Photo, tree
 from nodes.selectors import lists, search
 from nodes.selectors.listing import FIELDS, readable_nodes
 from nodes.selectors.lists import ANY, Filters
@@ -77,6 +77,37 @@ def by_title(
             return list(readable_nodes(collection, documents))
     except search.SearchTimeout:
         return []
+
+
+def by_words(
+    query: str,
+    size: int,
+    *,
+    collection: str = NODES,
+    among: Mapping[str, Any] | None = None,
+    author: ObjectId | str | None = ANY,
+) -> list[Node | Photo]:
+    """Return up to `size` nodes or photos, live or not, that match `query`.
+
+    Nodes whose titles match come first (see `by_title`), followed by those with the words in other places, such as the
+    text or a tag. Misspelled words are corrected. The arguments are the same as those of `by_title`.
+    """
+    titled = by_title(query, size, collection=collection, among=among, author=author)
+    if len(titled) >= size or not titles.query_prefixes(query):
+        return titled
+    known = {node.pk for node in titled}
+    where = search.Search(tree.current(), now(), among or {}, collections=(collection,))
+    try:
+        with search.search_time_limit(MILLISECONDS):
+            matches = search.find(where, search.parse(query)).matches.found
+            ids = [match.key[1] for match in matches if match.key[1] not in known][: size - len(titled)]
+            documents = database()[collection].find(
+                {"_id": {"$in": ids}, **node_filter(collection)}, FIELDS[collection]
+            )
+            by_id = {node.pk: node for node in readable_nodes(collection, documents)}
+    except search.SearchTimeout:
+        return titled
+    return titled + [by_id[id] for id in ids if id in by_id]
 
 
 def photos(query: str) -> list[Photo]:

@@ -79,7 +79,7 @@ def test_search_is_bounded(person, commands):
     found(root, "harbour")
     with commands.recorded():
         assert len(found(root, "harbour")["Pages"]) == searching.SHOWN
-    assert len(commands.sent) <= 14
+    assert len(commands.sent) <= 20
     assert root.post(SEARCH, {"q": "harbour"}).status_code == 405
 
 

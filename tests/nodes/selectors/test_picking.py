@@ -49,6 +49,17 @@ def test_whole_words_and_recent_changes_come_first():
     assert found("post", size=2) == ["Post", "Posted"]
 
 
+def test_pages_with_the_words_in_their_text_come_after_titles():
+    node(slug="text", title="Water", text="A lantern on the lake")
+    node(slug="title", title="Lanterns")
+    node(slug="hidden", title="Hidden", text="Lantern", published=None)
+    assert picking.by_words("lantern", 1)[0].metadata.slug == "title"
+    assert {one.metadata.slug for one in picking.by_words("lantern", 9)} == {"title", "text", "hidden"}
+    seen = {"metadata.published": {"$ne": None}}
+    assert [one.metadata.slug for one in picking.by_words("lantern", 9, among=seen)] == ["title", "text"]
+    assert [one.metadata.slug for one in picking.by_words("lanten lake", 9)] == ["text"]
+
+
 def test_empty_query_returns_the_last_changed():
     for number in range(3):
         node(slug=f"page-{number}", title=f"Page {number}")
