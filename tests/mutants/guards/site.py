@@ -260,6 +260,13 @@ MUTANTS = (
         "tests/reader/test_cdn.py::test_page_of_a_discussion_being_written_is_not_for_the_cdn",
     ),
     Mutant(
+        "no cached response with another middleware's cookie",
+        "reader/page_cache/middleware.py::PageCacheMiddleware.__call__",
+        "if new_entry is None or not is_shareable(request, response):",
+        "if new_entry is None:",
+        "tests/reader/page_cache/test_page_cache.py::test_response_with_a_cookie_of_other_middleware_is_not_cached",
+    ),
+    Mutant(
         "numbers of their own for readers of changes",
         "api/changes/change_log.py::_read",
         'number = "shown" if public_only else "_id"',

@@ -339,6 +339,34 @@ def test_repeated_parameter_is_not_cached(post, client):
     assert len(page_cache.storage.cache.entries) == 1
 
 
+def greet(get_response):
+    """Return a middleware that sets a cookie."""
+
+    def respond(request):
+        response = get_response(request)
+        response.set_cookie("greeting", "hello")
+        return response
+
+    return respond
+
+
+def test_response_with_a_cookie_of_other_middleware_is_not_cached(post, settings):
+    outermost = settings.MIDDLEWARE.index("reader.page_cache.middleware.PageCacheMiddleware")
+    settings.MIDDLEWARE = [
+        *settings.MIDDLEWARE[: outermost + 1],
+        f"{__name__}.greet",
+        *settings.MIDDLEWARE[outermost + 1 :],
+    ]
+    assert "greeting" in Client().get("/blog/post").cookies
+    assert not page_cache.storage.cache.entries
+
+
+def test_wrong_host_is_rejected_with_all_headers(post, client):
+    response = client.get("/blog/post", headers={"host": "elsewhere.example"})
+    assert response.status_code == 400
+    assert "Content-Security-Policy" in response.headers
+
+
 def test_hosts_and_schemes_are_cached_separately(post, client):
     client.get("/blog/post", headers={"host": "localhost"})
     client.get("/blog/post", headers={"host": "127.0.0.1"})
