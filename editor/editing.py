@@ -39,10 +39,14 @@ from nodes.errors import (
     Published,
 )
 from nodes.models import Node
-from nodes.selectors import editable_nodes, slugs
+from nodes.selectors import editable_nodes, lists, slugs
 from nodes.selectors.editable_nodes import Editable, Version
+from nodes.selectors.lists import Filters
 from nodes.services.rules import NOT_DRAFTED
 from nodes.types import Act, Saved
+
+# How many of a user's newest pages are searched for the section that they last used.
+NEWEST = 20
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -67,8 +71,19 @@ def add(request: HttpRequest) -> HttpResponse:
         initial: dict[str, Any] = {"author": get_actor(request).as_document()}
         if "section" in request.GET:
             initial["section"] = _id_or_none(request.GET["section"])
+        else:
+            initial |= _last_section(request.user, type)
         return _show_new(request, type, form_class(type)(user=request.user, type=type, initial=initial))
     return _save_new(request, type)
+
+
+def _last_section(user: Any, type: str) -> dict[str, Any]:
+    """Return the section of the page of this type that `user` last wrote, as an initial value, or an empty dictionary.
+
+    Only the newest pages are searched. If none of them has this type, the form proposes the first section.
+    """
+    rows = lists.page(Filters(author=user.pk), now(), size=NEWEST).rows
+    return next(({"section": row.node.metadata.parent_id} for row in rows if row.node.metadata.type == type), {})
 
 
 def _show_missing_section(request: HttpRequest, type: str) -> HttpResponse:

@@ -38,6 +38,17 @@ def test_double_click_on_save_creates_one_node(mongo, editor):
     assert made["author"] == {"_id": ann.user.pk, "name": "ann"}
 
 
+def test_new_page_proposes_the_section_that_its_author_last_used(mongo, editor):
+    ann, bob = editor(), editor("bob")
+    node("folder", "alpha", title="Alpha")
+    zeta = node("folder", "zeta", title="Zeta")
+    first = ann.open(ADD)["section"]
+    ann.send(ADD, ann.open(ADD), title="Hello", section=str(zeta))
+    assert ann.open(ADD)["section"] == [str(zeta)]
+    assert bob.open(ADD)["section"] == first != [str(zeta)]
+    assert ann.open(f"{ADD}&section=top")["section"] == ["top"]
+
+
 def test_form_without_a_possible_section_offers_to_add_one(mongo, editor):
     ann = editor()
     add = "/admin/nodes/node/add/?type=concert"
