@@ -168,6 +168,7 @@ def changelist(request: HttpRequest) -> HttpResponse:
         "newer": page_url(request, list_page.newer),
         "total": format_total(filters, list_page, version, moment),
         "chips": chips(request, form),
+        "corrected": list_page.corrected,
         "tags": lists.tags(version, author=ANY if access.sees_all(user) else user.pk),
         "bulk": bulk_forms.BulkForm(user, type=filters.type),
     }

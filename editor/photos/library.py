@@ -117,6 +117,7 @@ def library(request: HttpRequest) -> HttpResponse:
         "newer": page_url(request, list_page.newer),
         "total": format_total(filters, list_page, version, moment, ASSET_FILES),
         "chips": chips(request, form),
+        "corrected": list_page.corrected,
         "tags": lists.tags(version, ASSET_FILES),
         "layout": form.cleaned_data.get("layout", ""),
         "most_mb": limits().max_bytes >> 20,
