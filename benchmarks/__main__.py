@@ -25,8 +25,8 @@ NAMES = (
     "copies",
     "facets",
 )
-# These benchmarks run only if they are named, because they install packages from other projects.
-BY_NAME = ("peers",)
+# These benchmarks run only if they are named, because they install packages from other projects or need a browser.
+BY_NAME = ("peers", "typing_delay")
 
 
 def main() -> int:

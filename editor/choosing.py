@@ -31,6 +31,7 @@ PAGES = 8
 PHOTOS = 4
 TAGS = 4
 LONGEST = 2_000
+MAX_TARGETS = 50
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,37 @@ def choose(request: HttpRequest) -> JsonResponse:
     if tags and typed:
         choices += [_tag_choice(tag) for tag in picking.tags(typed, stored_site.current().version, author)[:tags]]
     return JsonResponse({"choices": [asdict(choice) for choice in choices]})
+
+
+@require_safe
+def list_targets(request: HttpRequest) -> JsonResponse:
+    """Return {"targets": {reference: target}} for the references in ?refs=, which are separated by spaces.
+
+    Targets that don't exist or that the user can't see are left out. A photo's target includes a picture.
+    """
+    user = request.user
+    if not access.may_write(user):
+        raise PermissionDenied
+    refs = request.GET.get("refs", "").split(" ")[:MAX_TARGETS]
+    pairs = [(ref, *ref.partition(":")[::2]) for ref in refs if len(ref) <= LONGEST]
+    photos = stored_photos.by_references([name for _ref, scheme, name in pairs if scheme == references.PHOTO])
+    nodes = _nodes_by_id([name for _ref, scheme, name in pairs if scheme == references.NODE])
+    found = {ref: (photos if scheme == references.PHOTO else nodes).get(name) for ref, scheme, name in pairs}
+    targets = {ref: _target(node) for ref, node in found.items() if node and may_choose(user, node)}
+    return JsonResponse({"targets": targets})
+
+
+def _nodes_by_id(names: list[str]) -> dict[str, Node]:
+    ids = [ObjectId(name) for name in names if ObjectId.is_valid(name)]
+    return {str(node.pk): node for node in stored_nodes.whole_by_ids(ids, now(), as_stored=True)}
+
+
+def _target(node: Node | Photo) -> dict[str, Any]:
+    target: dict[str, Any] = asdict(make_choice(node))
+    if isinstance(node, Photo):
+        path, width, height = addresses.editor_copy(node)
+        target["picture"] = {"path": path, "width": width, "height": height}
+    return target
 
 
 def may_choose(user: Any, node: Node | Photo) -> bool:

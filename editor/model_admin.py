@@ -39,6 +39,7 @@ class NodeAdmin(admin.ModelAdmin):
             ("photos/", writing.pick_photos, "pick_photos"),
             ("keep-typed/", working_copies.keep_typed, "keep_typed"),
             ("choose/", choosing.choose, "choose"),
+            ("targets/", choosing.list_targets, "targets"),
             ("typed/<objectid:copy_id>/", working_copies.show, "typed"),
             ("typed/<objectid:copy_id>/discard/", working_copies.discard, "discard_typed"),
             ("link-to/", writing.link_to, "link_to"),

@@ -132,6 +132,16 @@ def share_image(photo: Photo) -> ShareImage:
     return ShareImage(copy_path(photo, width), *scaled(size(photo), width), photo.metadata.detail.alt)
 
 
+# The width, in pixels, of photos in the editor.
+EDITOR_WIDTH = 640
+
+
+def editor_copy(photo: Photo) -> tuple[str, int, int]:
+    """Return the path, width and height of the JPEG copy that editors see in a text."""
+    width = _sufficient_width(renditions.widths(size(photo), "jpg"), EDITOR_WIDTH)
+    return (copy_path(photo, width), *scaled(size(photo), width))
+
+
 def picture(
     photo: Photo, *, sizes: str = SIZES, alt: str | None = None, eager: bool = False, css_class: str = ""
 ) -> SafeString:

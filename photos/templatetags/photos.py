@@ -138,7 +138,8 @@ def picture_dialog(context: Any, new_photo: Any) -> dict[str, Any]:
 def editor_settings(context: Any) -> dict[str, Any]:
     """Show the Markdown editor's help and the settings for its script: `{% editor_settings %}`."""
     nonce = str(context["request"].csp_nonce)
-    return {"words": {**_words(), "show": reverse("admin:nodes_node_show_typed"), "nonce": nonce}}
+    urls = {"show": reverse("admin:nodes_node_show_typed"), "targets": reverse("admin:nodes_node_targets")}
+    return {"words": {**_words(), **urls, "nonce": nonce}}
 
 
 def _words() -> dict[str, Any]:
@@ -157,6 +158,7 @@ def _words() -> dict[str, Any]:
         "insert": _("Insert"),
         "undo": _("Undo"),
         "redo": _("Redo"),
+        "source": _("Show Markdown"),
         "preview": _("Side-by-side preview"),
         "fullscreen": _("Full screen"),
         "help": _("Help and shortcuts"),
@@ -169,6 +171,16 @@ def _words() -> dict[str, Any]:
         "minutes": _("%(n)s min read"),
         "column": _("Column"),
         "cell": _("Text"),
+        "hint": _("Write, or type / for blocks, [[ for a link"),
+        "subheading": _("Subheading"),
+        "editNote": _("Edit footnote"),
+        "writeNote": _("Write footnote"),
+        "task": _("Done"),
+        "alt": _("Alternative text: %(alt)s"),
+        "noAlt": _("No alternative text"),
+        "missing": _("Photo not found: %(source)s"),
+        "noTarget": _("Page not found"),
+        "noInsert": _("Unknown insert: %(name)s"),
         # CodeMirror's own texts, by their English wording.
         "phrases": {
             "Find": _("Find"),
@@ -189,5 +201,6 @@ def _words() -> dict[str, Any]:
             "Go to line": _("Go to line"),
             "go": _("Go"),
             "Control character": _("Control character"),
+            "Completions": _("Blocks"),
         },
     }

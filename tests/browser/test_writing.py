@@ -21,6 +21,11 @@ def change(node_id):
     return f"/admin/nodes/node/{node_id}/change/"
 
 
+def tool(page, name):
+    """Return a button of the toolbar. The box at selected text has some of the same buttons."""
+    return page.locator(".editor-toolbar").get_by_role("button", name=re.compile(f"^{name}"))
+
+
 @pytest.fixture
 def ann(browsing, account):
     return browsing(account("ann"))
@@ -36,7 +41,7 @@ def test_tools_shortcuts_and_word_count_work(ann):
     expect(ann.locator(".editor-words")).to_have_text("1 word · 1 min read")
     ann.keyboard.press("Control+z")
     ann.keyboard.press("Control+a")
-    ann.get_by_role("button", name=re.compile("Bold")).click()
+    tool(ann, "Bold").click()
     expect(ann.locator("#id_text")).to_have_value("**one two**")
     ann.keyboard.press("Control+End")
     ann.keyboard.press("Control+i")
@@ -83,7 +88,7 @@ def test_bold_and_italic_are_rendered_and_toggled_off(ann):
             plain = f"{before}{chosen.replace('**', mark)}{after}"
             start, end = (len(part.encode("utf-16-le")) // 2 for part in (before, before + chosen.replace("**", mark)))
             ann.evaluate(SELECT, [plain, start, end])
-            ann.get_by_role("button", name=re.compile(f"^{name}")).click()
+            tool(ann, name).click()
             expect(text).to_have_value(bold.replace("**", mark))
             html = markdown.render(text.input_value())
             assert f"<{tag}>" in html
@@ -113,7 +118,7 @@ def test_full_screen_keeps_the_tools_above_the_text(browsing, account, screen):
     leave = ann.get_by_role("button", name="Full screen")
     leave.click()
     expect(ann.locator(".markdown-editor.fullscreen")).to_be_visible()
-    ann.get_by_role("button", name=re.compile("Bold")).click()
+    tool(ann, "Bold").click()
     expect(ann.locator("#id_text")).to_have_value(re.compile(r"^\*\*"))
     tools, text = ann.locator(".editor-toolbar").bounding_box(), ann.locator(".cm-editor").bounding_box()
     assert tools["y"] == 0

@@ -115,3 +115,28 @@ def test_choosing_is_only_for_writers(client, editor):
 def test_special_characters_are_searched_as_text(client, query):
     assert choices(client, query, "anything") == []
     assert choices(client, query, "$ne") == []
+
+
+def targets(client, *refs):
+    return client.get("/admin/nodes/node/targets/", {"refs": " ".join(refs)}).json()["targets"]
+
+
+def test_targets_of_references_have_present_titles_and_pictures(client):
+    page = node(slug="fees", title="Our fees")
+    photo = upload(gallery("pictures"), name="lake.jpg")
+    refs = [f"node:{page}", f"photo:{photo}", "node:" + "0" * 24, "node:nonsense", "other:x", ""]
+    found = targets(client, *refs)
+    assert list(found) == [f"node:{page}", f"photo:{photo}"]
+    assert found[f"node:{page}"]["title"] == "Our fees"
+    picture = found[f"photo:{photo}"]["picture"]
+    assert client.get(picture["path"]).status_code == 200
+    assert picture["width"] > 0
+    assert targets(client, *["node:" + "1" * 24] * 49, f"node:{page}")
+    assert targets(client, *["node:" + "1" * 24] * 50, f"node:{page}") == {}
+
+
+def test_targets_that_the_user_cannot_see_are_left_out(client, author):
+    hidden, public = node(slug="hidden", title="Secret", published=None), node(slug="public", title="Public")
+    refs = [f"node:{hidden}", f"node:{public}"]
+    assert list(targets(author.client, *refs)) == [f"node:{public}"]
+    assert list(targets(client, *refs)) == refs

@@ -2,6 +2,7 @@
 // Sets up the Markdown editor for the form's text: CodeMirror with the site's toolbar, shortcuts, word count and preview.
 // The form still sends the textarea, and autosave.js reads it. Without this script, editors use the textarea.
 import {
+  Compartment,
   defaultKeymap,
   deleteMarkupBackward,
   EditorState,
@@ -9,36 +10,49 @@ import {
   highlightSpecialChars,
   history,
   historyKeymap,
-  insertNewlineContinueMarkup,
+  insertNewlineContinueMarkupCommand,
   keymap,
-  markdownLanguage,
   Prec,
+  placeholder,
   redo,
   search,
   searchKeymap,
   syntaxHighlighting,
   tagHighlighter,
   tags,
+  tooltips,
   undo,
 } from "../vendor/codemirror/codemirror.js";
+import { blockMenu } from "./blocks.js";
+import { footnoteBox, selectionBubble } from "./bubble.js";
 import { control, create, find } from "./dom.js";
 import { emphasize } from "./emphasis.js";
 import { toggleCode, toggleHeading, toggleList, toggleNumberedList, toggleQuote } from "./formatting.js";
 import { insertBlock, setEditor, textarea } from "./insertion.js";
-import { openInserts } from "./inserts.js";
+import { describeInsert, editInsert, insertChoices, openInsert, openInserts } from "./inserts.js";
 import { chooseLink, chooseTypedLink } from "./links.js";
+import { liveView, refresh } from "./live_view.js";
 import { hasPicker, pickPhoto } from "./picker.js";
 import "./paste.js";
 import { isPreviewWanted, Preview, rememberPreview } from "./preview.js";
+import { recall, remember } from "./storage.js";
+import { siteMarkdown } from "./syntax.js";
+import { Targets } from "./targets.js";
 import { fromTextarea, TextEditor, trackedRanges } from "./text_editor.js";
 import { button, showPressed, toolbar } from "./toolbar.js";
 import { showWordCount } from "./word_count.js";
 
+/** @import { Block } from "./blocks.js" */
 /** @import { KeyBinding, ViewUpdate } from "@codemirror/view" */
 
 // How many milliseconds typing must pause before the words are counted.
 const WAIT = 400;
+// Whether the editor shows the plain Markdown.
+const SOURCE = "marginalia-source";
 const IS_MAC = /Mac|iP(hone|ad|od)/.test(navigator.platform);
+
+/** Continues lists and quotations on the next line. Enter in an empty item ends the list. */
+const continueMarkup = insertNewlineContinueMarkupCommand({ nonTightLists: false });
 
 /** The classes of the text's syntax, which editor.css styles. */
 const classes = tagHighlighter([
@@ -46,6 +60,7 @@ const classes = tagHighlighter([
   { tag: tags.emphasis, class: "md-emphasis" },
   { tag: tags.strong, class: "md-strong" },
   { tag: tags.strikethrough, class: "md-strikethrough" },
+  { tag: tags.inserted, class: "md-highlight" },
   { tag: tags.monospace, class: "md-code" },
   { tag: [tags.link, tags.url, tags.labelName, tags.string], class: "md-link" },
   { tag: [tags.quote, tags.processingInstruction, tags.contentSeparator, tags.comment], class: "md-quiet" },
@@ -83,6 +98,8 @@ function insertTable(editor, words) {
  */
 class MarkdownEditor {
   #counting = 0;
+  #isWriting = false;
+  #live = new Compartment();
 
   /**
    * @param {HTMLFormElement} form
@@ -102,6 +119,7 @@ class MarkdownEditor {
       hidden: true,
     });
     this.count = create("span", { className: "editor-words" });
+    this.targets = new Targets(words.targets, () => this.editor.view.dispatch({ effects: refresh.of(null) }));
     this.editor = new TextEditor(new EditorView({ doc: text.value, extensions: this.#extensions() }));
     this.toolbar = toolbar(words.tools, this.#buttons());
     this.element = create(
@@ -114,8 +132,14 @@ class MarkdownEditor {
     text.hidden = true;
     text.after(this.element);
     setEditor(text, this.editor);
+    this.editor.view.contentDOM.addEventListener("mousedown", () => {
+      this.element.classList.add("is-selecting");
+      const release = () => this.element.classList.remove("is-selecting");
+      window.addEventListener("mouseup", release, { once: true });
+    });
     this.#countWords();
     this.#showState();
+    this.#showLive(recall(SOURCE) !== "1");
     this.#showPreview(isPreviewWanted());
   }
 
@@ -126,9 +150,18 @@ class MarkdownEditor {
       history(),
       search({ top: true }),
       highlightSpecialChars(),
-      markdownLanguage.extension,
+      siteMarkdown.extension,
+      this.#live.of([]),
       syntaxHighlighting(classes),
       EditorView.lineWrapping,
+      placeholder(this.words.hint),
+      tooltips({ tooltipSpace: () => this.#tooltipSpace() }),
+      selectionBubble(this.words.tools, () => this.#formatButtons().flat()),
+      footnoteBox(this.words),
+      blockMenu(
+        () => this.#blocks(),
+        (position) => this.editor.syntaxAt(position).has("FencedCode"),
+      ),
       EditorView.cspNonce.of(this.words.nonce),
       EditorView.contentAttributes.of({
         "aria-label": this.words.text,
@@ -145,32 +178,32 @@ class MarkdownEditor {
     ];
   }
 
-  #buttons() {
+  /**
+   * Return an action for a button that changes the text and then moves the focus back to it.
+   *
+   * @param {() => void} action
+   */
+  #inText(action) {
+    return () => {
+      action();
+      this.editor.focus();
+    };
+  }
+
+  #formatButtons() {
     const { words, editor } = this;
     const ctrl = IS_MAC ? "Cmd-" : "Ctrl-";
-    /** @param {() => void} action */
-    const inText = (action) => () => {
-      action();
-      editor.focus();
-    };
+    const bold = this.#inText(() => emphasize(editor, "**"));
+    const italic = this.#inText(() => emphasize(editor, "*"));
     return [
       [
-        button(
-          "bold",
-          `${words.bold} (${ctrl}B)`,
-          inText(() => emphasize(editor, "**")),
-          ["StrongEmphasis"],
-        ),
-        button(
-          "italic",
-          `${words.italic} (${ctrl}I)`,
-          inText(() => emphasize(editor, "*")),
-          ["Emphasis"],
-        ),
+        button("bold", `${words.bold} (${ctrl}B)`, bold, ["StrongEmphasis"]),
+        button("italic", `${words.italic} (${ctrl}I)`, italic, ["Emphasis"]),
+        button("link", `${words.link} (${ctrl}K)`, () => chooseLink(editor), ["Link"]),
         button(
           "heading",
           words.heading,
-          inText(() => toggleHeading(editor)),
+          this.#inText(() => toggleHeading(editor)),
           ["ATXHeading2", "SetextHeading2"],
         ),
       ],
@@ -178,35 +211,41 @@ class MarkdownEditor {
         button(
           "quote",
           words.quote,
-          inText(() => toggleQuote(editor)),
+          this.#inText(() => toggleQuote(editor)),
           ["Blockquote"],
         ),
         button(
           "unordered",
           words.unordered,
-          inText(() => toggleList(editor)),
+          this.#inText(() => toggleList(editor)),
           ["BulletList"],
         ),
         button(
           "ordered",
           words.ordered,
-          inText(() => toggleNumberedList(editor)),
+          this.#inText(() => toggleNumberedList(editor)),
           ["OrderedList"],
         ),
         button(
           "code",
           words.code,
-          inText(() => toggleCode(editor)),
+          this.#inText(() => toggleCode(editor)),
           ["InlineCode", "FencedCode"],
         ),
       ],
+    ];
+  }
+
+  #buttons() {
+    const { words, editor } = this;
+    return [
+      ...this.#formatButtons(),
       [
-        button("link", `${words.link} (${ctrl}K)`, () => chooseLink(editor), ["Link"]),
         ...(hasPicker ? [button("photo", words.photo, () => pickPhoto())] : []),
         button(
           "table",
           words.table,
-          inText(() => insertTable(editor, words)),
+          this.#inText(() => insertTable(editor, words)),
         ),
         button("insert", words.insert, openInserts),
       ],
@@ -214,19 +253,40 @@ class MarkdownEditor {
         button(
           "undo",
           words.undo,
-          inText(() => undo(editor.view)),
+          this.#inText(() => undo(editor.view)),
         ),
         button(
           "redo",
           words.redo,
-          inText(() => redo(editor.view)),
+          this.#inText(() => redo(editor.view)),
         ),
       ],
       [
+        button("source", words.source, () => {
+          this.#showLive(!this.element.classList.contains("live"));
+          remember(SOURCE, this.element.classList.contains("live") ? "0" : "1");
+          editor.focus();
+        }),
         button("preview", words.preview, () => this.#togglePreview()),
         button("fullscreen", words.fullscreen, () => this.#toggleFullScreen()),
         button("help", words.help, () => find(document, "#editor-help", HTMLDialogElement)?.showModal()),
       ],
+    ];
+  }
+
+  /** @returns {Block[]} */
+  #blocks() {
+    const { words, editor } = this;
+    return [
+      { label: words.heading, run: () => toggleHeading(editor) },
+      { label: words.subheading, run: () => toggleHeading(editor, 3) },
+      { label: words.unordered, run: () => toggleList(editor) },
+      { label: words.ordered, run: () => toggleNumberedList(editor) },
+      { label: words.quote, run: () => toggleQuote(editor) },
+      ...(hasPicker ? [{ label: words.photo, run: () => pickPhoto() }] : []),
+      { label: words.table, run: () => insertTable(editor, words) },
+      { label: words.code, run: () => toggleCode(editor) },
+      ...insertChoices().map(({ name, label, detail }) => ({ label, detail, run: () => openInsert(name) })),
     ];
   }
 
@@ -252,22 +312,32 @@ class MarkdownEditor {
         return true;
       },
     }));
-    return [
-      ...own,
-      { key: "Enter", run: insertNewlineContinueMarkup },
-      { key: "Backspace", run: deleteMarkupBackward },
-    ];
+    return [...own, { key: "Enter", run: continueMarkup }, { key: "Backspace", run: deleteMarkupBackward }];
   }
 
-  /** Return the parts of the window that the toolbar and the form's bar cover, in pixels. */
+  /** Return the part of the window where boxes don't cover the toolbar. */
+  #tooltipSpace() {
+    const { bottom } = this.toolbar.getBoundingClientRect();
+    return { top: Math.max(0, bottom), left: 0, right: window.innerWidth, bottom: window.innerHeight };
+  }
+
+  /**
+   * Return how much of the text the toolbar and the form's bar can cover, in pixels.
+   *
+   * If they don't cover the beginning or the end of the text, return 0, so that CodeMirror shows tooltips there.
+   */
   #scrollMargins() {
     if (this.element.classList.contains("fullscreen")) return null;
-    const bar = /** @type {Element} */ (this.form.querySelector(".edit-form-bar")).getBoundingClientRect();
+    const text = this.editor.view.scrollDOM.getBoundingClientRect();
     const tools = this.toolbar.getBoundingClientRect();
-    const isBelow = bar.bottom >= window.innerHeight;
+    const bar = /** @type {Element} */ (this.form.querySelector(".edit-form-bar")).getBoundingClientRect();
+    const end = bar.bottom >= window.innerHeight ? bar.top : window.innerHeight;
     // The toolbar moves to its place above the text as soon as the page scrolls.
     const above = Number.parseFloat(getComputedStyle(this.toolbar).insetBlockStart) || 0;
-    return { top: above + tools.height + 8, bottom: (isBelow ? window.innerHeight - bar.top : 0) + 24 };
+    return {
+      top: text.top >= tools.bottom - 1 ? 0 : above + tools.height + 8,
+      bottom: text.bottom <= end ? 0 : window.innerHeight - end + 24,
+    };
   }
 
   /** @param {ViewUpdate} update */
@@ -275,7 +345,9 @@ class MarkdownEditor {
     const { docChanged, selectionSet, transactions } = update;
     if (docChanged && !transactions.some((transaction) => transaction.annotation(fromTextarea))) {
       this.text.value = update.state.doc.toString();
+      this.#isWriting = true;
       this.text.dispatchEvent(new Event("input", { bubbles: true }));
+      this.#isWriting = false;
     }
     if (docChanged) {
       clearTimeout(this.#counting);
@@ -302,7 +374,7 @@ class MarkdownEditor {
   /** Show the text of the textarea, which another script has changed. */
   read() {
     const { state } = this.editor.view;
-    if (state.doc.toString() === this.text.value) return;
+    if (this.#isWriting || state.doc.toString() === this.text.value) return;
     this.editor.view.dispatch({
       changes: { from: 0, to: state.doc.length, insert: this.text.value },
       annotations: fromTextarea.of(true),
@@ -311,6 +383,19 @@ class MarkdownEditor {
 
   renderAgain() {
     if (!this.pane.hidden) this.preview.render(this.pane);
+  }
+
+  /** @param {boolean} isLive */
+  #showLive(isLive) {
+    const view = liveView({
+      targets: this.targets,
+      words: this.words,
+      describeInsert,
+      editInsert: (_view, position) => editInsert(this.editor, position),
+    });
+    this.element.classList.toggle("live", isLive);
+    this.toolbar.querySelector(".tool-source")?.setAttribute("aria-pressed", String(!isLive));
+    this.editor.view.dispatch({ effects: this.#live.reconfigure(isLive ? view : []) });
   }
 
   /** @param {boolean} isShown */

@@ -57,10 +57,12 @@ function toggle(lines, mark, add) {
 }
 
 /** @param {TextEditor} editor */
-export const toggleHeading = (editor) =>
+export function toggleHeading(editor, level = 2) {
+  const mark = "#".repeat(level);
   changeLines(editor, (lines) =>
-    toggle(lines, /^()##[ \t]+/, (line) => `## ${line.replace(/^\s{0,3}(#{1,6}[ \t]+)?/, "")}`),
+    toggle(lines, new RegExp(`^()${mark}[ \\t]+`), (line) => `${mark} ${line.replace(/^\s{0,3}(#{1,6}[ \t]+)?/, "")}`),
   );
+}
 
 /** @param {TextEditor} editor */
 export const toggleList = (editor) =>

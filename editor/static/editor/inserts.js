@@ -1,6 +1,7 @@
 // @ts-check
 // The editor's Insert menu: users choose an insert and fill in a small form, and a directive is inserted at the cursor.
 import { showChoice } from "./chooser.js";
+import { parseDirective, quoted } from "./directives.js";
 import { find } from "./dom.js";
 import { insertBlock } from "./insertion.js";
 import { hasPicker, pickPhoto } from "./picker.js";
@@ -8,12 +9,86 @@ import { hasPicker, pickPhoto } from "./picker.js";
 /** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Field */
 
 const dialog = find(document, "#insert-dialog", HTMLDialogElement);
+/** @type {((directive: string) => void) | null} Receives the directive of an insert that is already in the text. */
+let replace = null;
 
 /** Open the menu. */
 export function openInserts() {
   if (!dialog) return;
+  replace = null;
   dialog.showModal();
   show(dialog, /** @type {HTMLFormElement} */ (dialog.querySelector(".insert-choices")));
+}
+
+/** @param {string} name */
+const formOf = (name) => dialog?.querySelector(`form[data-insert="${name}"]`) ?? null;
+
+/**
+ * Return the label of an insert, or null if the site has no such insert.
+ *
+ * @param {string} name
+ */
+export const describeInsert = (name) => formOf(name)?.querySelector("h2")?.textContent ?? null;
+
+/** Return the name, label and help text of each insert in the menu. */
+export function insertChoices() {
+  const buttons = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("#insert-dialog [data-choice]"));
+  return [...buttons].map((button) => ({
+    name: button.dataset.choice ?? "",
+    label: button.querySelector("strong")?.textContent ?? "",
+    detail: button.querySelector("span")?.textContent ?? "",
+  }));
+}
+
+/**
+ * Open the form of an insert, or the menu if the site has no such insert. A new insert is placed at the cursor.
+ *
+ * @param {string} name
+ */
+export function openInsert(name) {
+  const form = formOf(name);
+  openInserts();
+  if (!dialog || !form) return;
+  /** @type {HTMLFormElement} */ (form).reset();
+  show(dialog, /** @type {HTMLFormElement} */ (form));
+}
+
+/**
+ * Open the form of an insert in the text, filled in with its attributes.
+ *
+ * @param {import("./text_editor.js").TextEditor} editor
+ * @param {number} position The beginning of the directive.
+ */
+export function editInsert(editor, position) {
+  const line = editor.view.state.doc.lineAt(position);
+  const spelled = line.text.slice(position - line.from);
+  const directive = parseDirective(spelled);
+  const form = /** @type {HTMLFormElement | null} */ (directive && formOf(directive.name));
+  if (!dialog || !directive || !form) return;
+  const fields = /** @type {Field[]} */ ([...form.elements]).filter(({ name }) => name);
+  const names = new Set(fields.map(({ name }) => name));
+  // The form would lose attributes for which it has no field, so show the directive's Markdown.
+  if (Object.keys(directive.attributes).some((name) => !names.has(name))) {
+    editor.select({ from: position, to: position });
+    editor.focus();
+    return;
+  }
+  form.reset();
+  for (const field of fields) {
+    const value = directive.attributes[field.name];
+    if (value === undefined) continue;
+    if (field.type === "checkbox") /** @type {HTMLInputElement} */ (field).checked = value === "true";
+    else field.value = value;
+  }
+  const tracked = editor.track({ from: position, to: line.to });
+  replace = (made) => {
+    const colons = /^:+/.exec(spelled)?.[0];
+    editor.replace(tracked.find(), `${colons}${made}`);
+    editor.focus();
+  };
+  dialog.addEventListener("close", () => tracked.end(), { once: true });
+  dialog.showModal();
+  show(dialog, form);
 }
 
 /**
@@ -27,13 +102,6 @@ function show(dialog, shown) {
   dialog.setAttribute("aria-labelledby", shown.querySelector("h2")?.id ?? "");
   /** @type {HTMLElement | null} */ (shown.querySelector("input, select, textarea, button, h2"))?.focus();
 }
-
-/**
- * Quote a value in the same way as marginalia/markup/directives.py.
- *
- * @param {string} value
- */
-const quoted = (value) => (/^[^\s"'{}\\]+$/.test(value) ? value : `"${value.replace(/[\\"]/g, "\\$&")}"`);
 
 /**
  * Return whether a field has the insert's default value. Fields with `data-said` are always written into the directive.
@@ -102,11 +170,15 @@ function setUp(dialog) {
   for (const form of forms) {
     form.addEventListener("submit", (event) => {
       if (/** @type {HTMLButtonElement | null} */ (event.submitter)?.value !== "insert") return;
-      const made = block(form);
+      const write = replace;
+      const [made, spelled] = [block(form), directive(form)];
       // Wait until the dialog is closed, because closing it moves the focus back.
-      dialog.addEventListener("close", () => insertBlock(made), { once: true });
+      dialog.addEventListener("close", () => (write ? write(spelled) : insertBlock(made)), { once: true });
     });
-    form.querySelector("[data-back]")?.addEventListener("click", () => show(dialog, choices));
+    form.querySelector("[data-back]")?.addEventListener("click", () => {
+      replace = null;
+      show(dialog, choices);
+    });
     if (!hasPicker) continue;
     for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll("[data-photo]"))) {
       field.after(template.content.cloneNode(true));

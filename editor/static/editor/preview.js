@@ -1,6 +1,7 @@
 // @ts-check
 // The preview next to the text. It shows the page as readers will see it, in a frame without scripts.
 import { create, parseFragment } from "./dom.js";
+import { recall, remember } from "./storage.js";
 
 // How many milliseconds typing must pause before the server renders the preview again.
 const WAIT = 400;
@@ -8,22 +9,14 @@ const KEY = "marginalia-beside";
 
 /** Return whether to open the preview with the form. By default, it opens if the window is wide. */
 export function isPreviewWanted() {
-  try {
-    const stored = localStorage.getItem(KEY);
-    if (stored !== null) return stored === "1";
-  } catch {
-    // Storage is forbidden. Decide by the width of the window.
-  }
+  const stored = recall(KEY);
+  if (stored !== null) return stored === "1";
   return window.matchMedia("(min-width: 1400px)").matches;
 }
 
 /** @param {boolean} isOpen */
 export function rememberPreview(isOpen) {
-  try {
-    localStorage.setItem(KEY, isOpen ? "1" : "0");
-  } catch {
-    // Storage is forbidden. The next form decides by the width of the window.
-  }
+  remember(KEY, isOpen ? "1" : "0");
 }
 
 /**

@@ -17,6 +17,7 @@ const ICONS = {
   insert: "M4 4h16v16H4zM12 8v8M8 12h8",
   undo: "M9 7 5 11l4 4M5 11h9a5 5 0 0 1 0 10h-2",
   redo: "m15 7 4 4-4 4M19 11h-9a5 5 0 0 0 0 10h2",
+  source: "M3 6h18v12H3zM6.5 15V9l2.5 3 2.5-3v6M16 9v6M13.8 12.8 16 15l2.2-2.2",
   preview: "M4 5h16v14H4zM12 5v14M15 9h2M15 12h2",
   fullscreen: "M4 9V4h5M20 9V4h-5M4 15v5h5M20 15v5h-5",
   help: "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM9.5 9.5a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .8-1 1.7M12 17h.01",

@@ -1,6 +1,7 @@
 // The parts of CodeMirror that the admin's scripts use. `make vendor` bundles them in static/vendor/codemirror/codemirror.js,
 // and TypeScript reads the types of the bundle from this file.
 
+export { autocompletion } from "@codemirror/autocomplete";
 export {
   defaultKeymap,
   history,
@@ -13,7 +14,7 @@ export {
 } from "@codemirror/commands";
 export {
   deleteMarkupBackward,
-  insertNewlineContinueMarkup,
+  insertNewlineContinueMarkupCommand,
   markdownLanguage,
 } from "@codemirror/lang-markdown";
 export {
@@ -41,6 +42,7 @@ export {
   keymap,
   placeholder,
   showTooltip,
+  tooltips,
   ViewPlugin,
   WidgetType,
 } from "@codemirror/view";

@@ -1,0 +1,98 @@
+// @ts-check
+// Small boxes in the text: the formatting of a selection, and the footnote of the mark at the caret.
+import { StateField, showTooltip, syntaxTree } from "../vendor/codemirror/codemirror.js";
+import { create } from "./dom.js";
+
+/** @import { EditorState } from "@codemirror/state" */
+/** @import { Tooltip } from "@codemirror/view" */
+
+/**
+ * Return an extension that shows a tooltip. `make` returns the tooltip for a state, or null.
+ *
+ * @param {(state: EditorState) => Tooltip | null} make
+ */
+const tooltip = (make) =>
+  StateField.define({
+    create: make,
+    update: (shown, { docChanged, selection, state }) => (docChanged || selection ? make(state) : shown),
+    provide: (field) => showTooltip.from(field),
+  });
+
+/**
+ * Show the formatting of selected text.
+ *
+ * @param {string} label
+ * @param {() => HTMLButtonElement[]} buttons
+ */
+export function selectionBubble(label, buttons) {
+  const above = !window.matchMedia("(pointer: coarse)").matches;
+  return tooltip(({ doc, selection: { main } }) => {
+    if (!doc.sliceString(main.from, main.to).trim()) return null;
+    return {
+      pos: main.from,
+      end: main.to,
+      above,
+      create() {
+        const own = buttons();
+        // The toolbar above the text is the way for the keyboard.
+        for (const button of own) button.tabIndex = -1;
+        return { dom: create("div", { className: "md-bubble", role: "toolbar", ariaLabel: label }, ...own) };
+      },
+    };
+  });
+}
+
+/**
+ * Return the position of a footnote's text, or -1 if there is none.
+ *
+ * @param {EditorState} state
+ * @param {string} mark
+ */
+function findFootnote({ doc }, mark) {
+  for (let number = doc.lines; number > 0; number -= 1) {
+    const { from, text } = doc.line(number);
+    if (text.startsWith(`${mark}:`)) return from + mark.length + 1;
+  }
+  return -1;
+}
+
+/**
+ * Show the text of a footnote beside its mark, with a button that places the caret in it.
+ *
+ * @param {{ editNote: string, writeNote: string }} words
+ */
+export const footnoteBox = (words) =>
+  tooltip((state) => {
+    const { main } = state.selection;
+    const node = syntaxTree(state).resolveInner(main.head, main.empty ? -1 : 0);
+    if (!main.empty || node.name !== "FootnoteReference") return null;
+    const mark = state.sliceDoc(node.from, node.to);
+    const at = findFootnote(state, mark);
+    return {
+      pos: node.from,
+      create(view) {
+        const text =
+          at < 0
+            ? ""
+            : view.state.doc
+                .lineAt(at)
+                .text.slice(mark.length + 1)
+                .trim();
+        const button = create("button", {
+          type: "button",
+          className: "button",
+          textContent: at < 0 ? words.writeNote : words.editNote,
+        });
+        button.addEventListener("click", () => {
+          const { length } = view.state.doc;
+          const added = `\n\n${mark}: `;
+          if (at < 0) {
+            const changes = { from: length, insert: added };
+            view.dispatch({ changes, selection: { anchor: length + added.length }, scrollIntoView: true });
+          } else view.dispatch({ selection: { anchor: view.state.doc.lineAt(at).to }, scrollIntoView: true });
+          view.focus();
+        });
+        return { dom: create("div", { className: "md-note-box" }, create("span", { textContent: text }), button) };
+      },
+    };
+  });
