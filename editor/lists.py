@@ -171,6 +171,7 @@ def changelist(request: HttpRequest) -> HttpResponse:
         "corrected": list_page.corrected,
         "tags": lists.tags(version, author=ANY if access.sees_all(user) else user.pk),
         "bulk": bulk_forms.BulkForm(user, type=filters.type),
+        "has_tree": access.sees_all(user),
     }
     return render_page(request, "list", _("Pages and posts"), filters=form, **context)
 

@@ -15,6 +15,7 @@ from editor import (
     lists,
     operations,
     ordering,
+    page_tree,
     presence,
     undo,
     working_copies,
@@ -31,6 +32,7 @@ class NodeAdmin(admin.ModelAdmin):
     def get_urls(self) -> list[URLPattern]:
         views = (
             ("", lists.changelist, "changelist"),
+            ("tree/", page_tree.page_tree, "tree"),
             ("add/", editing.add, "add"),
             ("propose-slug/", writing.propose_slug, "propose_slug"),
             ("undo/", undo.undo, "undo"),

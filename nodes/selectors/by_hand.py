@@ -81,7 +81,7 @@ def page(section_id: ObjectId, moment: datetime, *, size: int, cursor: str = "")
 
 
 def all_nodes(
-    section_id: ObjectId,
+    section_id: ObjectId | None,
     *,
     size: int,
     cursor: str = "",
@@ -91,7 +91,7 @@ def all_nodes(
     """Return up to `size` nodes in a section, live or not, and the cursor of the next page, or "" for the last page.
 
     Args:
-        section_id: The section.
+        section_id: The section, or None for the top level.
         size: The maximum number of nodes.
         cursor: The cursor of the page, or "" for the first page.
         shown: A filter that the nodes must match.

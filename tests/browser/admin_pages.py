@@ -1,6 +1,7 @@
 """Every page of the admin that is not in `pages.EDITORS`, in the same form, for checks of all pages."""
 
 from collections.abc import Callable
+from urllib.parse import urlencode
 
 from bson import ObjectId
 from django.contrib.auth import get_user_model
@@ -59,6 +60,11 @@ def _of_handbook(page: Page, site: Site) -> Response:
     return _at(f"/admin/nodes/node/{section}/order/")(page, site)
 
 
+def _of_tree(page: Page, site: Site) -> Response:
+    opened = urlencode([("open", section["_id"]) for section in database()[NODES].find({"metadata.type": "folder"})])
+    return _at(f"/admin/nodes/node/tree/?{opened}")(page, site)
+
+
 def _of_thrown(name: str) -> Callable[[Page, Site], Response]:
     def go(page: Page, site: Site) -> Response:
         return _at(f"/admin/nodes/node/{database()['cms.trash'].find_one()['_id']}/{name}/")(page, site)
@@ -90,6 +96,7 @@ ADMIN: dict[str, Callable[[Page, Site], Response]] = {
     "password_change_done": _at("/admin/password_change/done/"),
     "nodes_node_add": _at("/admin/nodes/node/add/"),
     "nodes_node_typed": _typed,
+    "nodes_node_tree": _of_tree,
     "nodes_node_trash": _at("/admin/nodes/node/trash/"),
     "nodes_node_broken_links": _at("/admin/nodes/node/broken-links/"),
     "nodes_node_move": _of_node("move"),

@@ -29,6 +29,7 @@ password_change/done/                                  owema   -
 autocomplete/                                          a       -
 jsi18n/                                                owema   -
 nodes/node/                                            owea    owea
+nodes/node/tree/                                       ea      -
 nodes/node/add/                                        owea    owea
 nodes/node/propose-slug/                               owea    -
 nodes/node/undo/                                       -       owema
